@@ -39,6 +39,10 @@ pub(crate) enum SystemCall {
     },
     /// Maps a file into memory as executable code.
     MapCode,
+    /// Maps at least [`LARGE`] bytes of memory.
+    MapLarge {
+        bytes: u64,
+    },
     Other,
 }
 
@@ -52,6 +56,9 @@ const ABSOLUTE: u64 = 1;
 
 /// The flag `PROT_EXEC` of the system call `mmap`.
 const EXECUTE: u64 = 4;
+
+/// The size in bytes from which an emulator that notes every page needs more than a second, and gigabytes of memory, for a mapping.
+const LARGE: u64 = 1 << 38;
 
 impl SystemCall {
     pub(crate) fn new(target: Target, number: i64, arguments: [u64; 5]) -> Self {
@@ -75,6 +82,7 @@ impl SystemCall {
             CallKind::ClockSleep => Self::blocking("clock_nanosleep"),
             CallKind::Blocking(name) => Self::blocking(name),
             CallKind::Map if third & EXECUTE != 0 && fifth as i32 >= 0 => Self::MapCode,
+            CallKind::Map if second >= LARGE => Self::MapLarge { bytes: second },
             CallKind::Map | CallKind::Other => Self::Other,
         }
     }
@@ -269,6 +277,17 @@ mod tests {
             assert_eq!(SystemCall::new(target, number, data), SystemCall::Other);
             let memory = [0, 0x1000, 7, 0x22, u64::from(u32::MAX)];
             assert_eq!(SystemCall::new(target, number, memory), SystemCall::Other);
+        }
+    }
+
+    #[test]
+    fn large_mappings_are_told_apart() {
+        // 16 TiB without access, as a sanitizer reserves them, and one page less than 256 GiB.
+        let map = |number, bytes| [0, bytes, 0, 0x4022, number];
+        for (target, number) in [(Target::X86, 9), (Target::Sparc, 71)] {
+            let call = |bytes| SystemCall::new(target, number, map(u64::MAX, bytes));
+            assert_eq!(call(16 << 40), SystemCall::MapLarge { bytes: 16 << 40 });
+            assert_eq!(call((256 << 30) - 0x2000), SystemCall::Other);
         }
     }
 }

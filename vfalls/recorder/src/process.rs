@@ -129,6 +129,7 @@ impl Process {
                 thread.log.order(Order::Signal(signal));
             }
             SystemCall::MapCode => self.maps.store(true, Ordering::Relaxed),
+            SystemCall::MapLarge { bytes } => self.output.say("maps", &bytes.to_string()),
             SystemCall::Exec { path } => {
                 if let Some(path) = program_at(path) {
                     thread.write(self, true);

@@ -14,6 +14,7 @@ use nix::sys::signal::Signal;
 
 use super::Recorded;
 use super::became::Became;
+use super::mapping::Mappings;
 use crate::interrupt;
 use refs::{FILE_HEADER, FRAME_HEADER, Frame, Program, Stored, with_data};
 use zstd::bulk::Compressor;
@@ -39,6 +40,7 @@ pub(super) struct Listener {
     turns: Option<String>,
     /// The programs that the recorded program has started, each with its number of starts.
     started: Vec<(String, u64)>,
+    mappings: Mappings,
     end: End,
     spinner: ProgressBar,
     /// The pipe from which frames are read; `None` once writing the recording has failed.
@@ -62,6 +64,7 @@ impl Listener {
     pub(super) fn new(
         path: &Path,
         target: &str,
+        emulator: &Path,
         command: &[OsString],
         frames: PipeReader,
     ) -> anyhow::Result<Self> {
@@ -84,6 +87,7 @@ impl Listener {
             threads: 0,
             turns: None,
             started: Vec::new(),
+            mappings: Mappings::new(emulator, target),
             end: End::Cut,
             spinner,
             frames: Some(frames),
@@ -167,6 +171,11 @@ impl Listener {
                     self.started.push((rest.to_owned(), 1));
                 }
             },
+            "maps" => {
+                if let Some(note) = self.mappings.note(&self.name, rest.parse().unwrap_or(0)) {
+                    self.say(&note);
+                }
+            }
             "limit" => {
                 self.end = End::Ended("it had made as many references as --limit allows".into())
             }

@@ -2,6 +2,7 @@
 
 mod became;
 mod listener;
+mod mapping;
 mod program;
 
 use std::ffi::{OsStr, OsString};
@@ -80,7 +81,7 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
     let library = write(plugin)?;
     interrupt::catch()?;
     let (frames, end_of_frames) = io::pipe()?;
-    let listener = Listener::new(file, program.target, command, frames)?;
+    let listener = Listener::new(file, program.target, &emulator, command, frames)?;
     let (messages, end) = io::pipe()?;
     let mut plugin = escaped(library.path().as_os_str());
     // The recorder opens the pipes by name, because the program could see and close descriptors that it inherits.
