@@ -14,6 +14,7 @@ use super::lackey::LackeyReader;
 use super::native::NativeReader;
 use super::source::{BytesRead, Content, Source};
 use super::text;
+use crate::text::line;
 use refs::Mapping;
 
 /// A recording of a program. Each of its threads is read independently.
@@ -47,6 +48,16 @@ impl Recording {
     /// and is malformed or too large. Or there is no room to decompress the recording.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         Source::open(path.as_ref()).and_then(Self::new)
+    }
+
+    /// Opens a recording as [`open`](Self::open) does. Error messages call the recording `name`.
+    ///
+    /// # Errors
+    /// The same as for [`open`](Self::open).
+    pub fn open_as(path: impl AsRef<Path>, name: &str) -> Result<Self, RecordingError> {
+        let mut source = Source::open(path.as_ref())?;
+        source.name = line(name);
+        Self::new(source)
     }
 
     /// Reads a recording, plain or compressed, from `stream`. Error messages call the recording `name`. `total` is the length of the

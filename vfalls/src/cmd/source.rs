@@ -2,7 +2,8 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File, Metadata};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
@@ -79,9 +80,12 @@ impl SourceArgs {
 /// Returns the recordings in these files. Adds 100 bytes to the memory budget for each byte of a
 /// file beyond [`FREE`].
 fn files(paths: Vec<PathBuf>) -> ReplaySource {
-    let sizes = paths.iter().filter_map(|path| path.metadata().ok());
-    sizes.for_each(|file| budget::allow(100 * file.len().min(LARGE).saturating_sub(FREE)));
+    allow(paths.iter().filter_map(|path| path.metadata().ok()));
     ReplaySource::Files(paths)
+}
+
+fn allow(files: impl Iterator<Item = Metadata>) {
+    files.for_each(|file| budget::allow(100 * file.len().min(LARGE).saturating_sub(FREE)));
 }
 
 /// The recordings to replay. A [`stream`](Self::stream) can be opened only once. Other recordings
@@ -92,6 +96,21 @@ pub(crate) enum ReplaySource {
     Files(Vec<PathBuf>),
     /// A recording in a temporary file, which is removed when this value is dropped.
     Temporary(OutputFile),
+    /// The paths of files. If a path is that of a stream, its content is in the temporary file.
+    Copied(Vec<(PathBuf, Option<OutputFile>)>),
+}
+
+/// Copies a stream to a temporary file. `number` differs for each stream of the command.
+fn copied(path: &Path, number: usize) -> anyhow::Result<OutputFile> {
+    let name = format!("vfalls.copy{number}.refs");
+    let mut file = OutputFile::create(env::temp_dir().join(name), true)?;
+    let cannot = || format!("{}: cannot be copied to a temporary file", path.display());
+    match path.as_os_str() == "-" {
+        true => io::copy(&mut io::stdin().lock(), &mut file),
+        false => File::open(path).and_then(|mut stream| io::copy(&mut stream, &mut file)),
+    }
+    .with_context(cannot)?;
+    Ok(file)
 }
 
 impl ReplaySource {
@@ -102,19 +121,32 @@ impl ReplaySource {
     /// Returns the path of a recording that can be opened only once, which is a pipe or standard
     /// input. Returns `None` if all recordings are files.
     pub(crate) fn stream(&self) -> Option<&Path> {
-        // A path that does not exist does not count as a stream. An attempt to open the path then
-        // reports an error that names the path.
-        let is_stream = |path: &&PathBuf| {
-            path.as_os_str() == "-" || path.metadata().is_ok_and(|file| !file.is_file())
-        };
         match self {
-            Self::Files(paths) => paths.iter().find(is_stream).map(PathBuf::as_path),
-            Self::Bundled | Self::Temporary(_) => None,
+            Self::Files(paths) => paths.iter().map(PathBuf::as_path).find(|path| is_stream(path)),
+            Self::Bundled | Self::Temporary(_) | Self::Copied(_) => None,
         }
+    }
+
+    /// Returns recordings that can be opened several times: copies streams to temporary files.
+    pub(crate) fn rereadable(self) -> anyhow::Result<Self> {
+        let paths = match self {
+            Self::Files(paths) if paths.iter().any(|path| is_stream(path)) => paths,
+            source => return Ok(source),
+        };
+        let copies = paths.into_iter().enumerate().map(|(number, path)| {
+            let copy = is_stream(&path).then(|| copied(&path, number)).transpose()?;
+            Ok((path, copy))
+        });
+        let copies: Vec<(PathBuf, Option<OutputFile>)> = copies.collect::<anyhow::Result<_>>()?;
+        let sizes =
+            copies.iter().filter_map(|(_, copy)| copy.as_ref()?.temporary().metadata().ok());
+        allow(sizes);
+        Ok(Self::Copied(copies))
     }
 
     pub(crate) fn open(&self) -> Result<Vec<Recording>, RecordingError> {
         match self {
+            Self::Copied(copies) => copies.iter().map(open_copy).collect(),
             Self::Files(paths) => paths.iter().map(Recording::open).collect(),
             Self::Bundled | Self::Temporary(_) => Ok(vec![self.open_first()?]),
         }
@@ -124,6 +156,7 @@ impl ReplaySource {
         match self {
             Self::Bundled => Ok(recording::bundled()),
             Self::Files(paths) => Recording::open(&paths[0]),
+            Self::Copied(copies) => open_copy(&copies[0]),
             Self::Temporary(file) => Ok(Recording::open(file.temporary())?.named("not kept")),
         }
     }
@@ -135,6 +168,21 @@ impl ReplaySource {
             (Some(recording), 0) => Ok(recording),
             (_, others) => bail!("expected one recording, found {}", others + 1),
         }
+    }
+}
+
+/// Returns `true` if the recording at this path can be opened only once. A path that does not exist does not count as a stream. An attempt
+/// to open the path then reports an error that names the path.
+fn is_stream(path: &Path) -> bool {
+    path.as_os_str() == "-" || path.metadata().is_ok_and(|file| !file.is_file() && !file.is_dir())
+}
+
+/// Opens a recording, or the copy of a stream, under its own name.
+fn open_copy((path, copy): &(PathBuf, Option<OutputFile>)) -> Result<Recording, RecordingError> {
+    match (copy, path.to_str()) {
+        (None, _) => Recording::open(path),
+        (Some(copy), Some("-")) => Recording::open_as(copy.temporary(), "standard input"),
+        (Some(copy), _) => Recording::open_as(copy.temporary(), &path.to_string_lossy()),
     }
 }
 
