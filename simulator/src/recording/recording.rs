@@ -1,6 +1,6 @@
 use std::fmt;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use guest_abi::StrandId;
@@ -9,6 +9,7 @@ use super::about::About;
 use super::ahead::Ahead;
 use super::chunk::Chunk;
 use super::error::RecordingError;
+use super::expected::Expected;
 use super::formats::{Reader, Threads};
 use super::lackey::LackeyReader;
 use super::native::NativeReader;
@@ -21,6 +22,9 @@ use refs::Mapping;
 pub struct Recording {
     about: About,
     chunks: Chunks,
+    /// The file and whether it is plain; `None` unless the recording is a file of lackey.
+    file: Option<(PathBuf, bool)>,
+    expected: Option<Expected>,
 }
 
 enum Chunks {
@@ -75,6 +79,7 @@ impl Recording {
 
     fn new(source: Source) -> Result<Self, RecordingError> {
         let name = source.name.clone();
+        let mut file = None;
         let (about, reader) = match source.content() {
             Content::Native => {
                 let mut reader = NativeReader::new(source)?;
@@ -92,10 +97,12 @@ impl Recording {
             }
             Content::Lackey => {
                 let about = About { threads: 1, ..About::default() };
+                file = source.path.clone().map(|path| (path, source.is_plain()));
                 (about, Reader::Lackey(Box::new(LackeyReader::new(source))))
             }
         };
-        Ok(Self { about: About { name, ..about }, chunks: Chunks::Now(reader) })
+        let (about, chunks) = (About { name, ..about }, Chunks::Now(reader));
+        Ok(Self { about, chunks, file, expected: None })
     }
 
     /// Returns a recording of these threads, with flow. Each thread is a list of chunks. Error messages call the recording `name`.
@@ -103,7 +110,8 @@ impl Recording {
         let memory = Threads::new(threads);
         let (threads, references) = (memory.threads.len(), Some(memory.references()));
         let about = About { threads, references, has_flow: true, ..About::default() };
-        Self { about, chunks: Chunks::Now(Reader::Memory(memory)) }.named(name)
+        let chunks = Chunks::Now(Reader::Memory(memory));
+        Self { about, chunks, file: None, expected: None }.named(name)
     }
 
     /// Reads and decodes the rest of the recording in a separate thread, if the host has a second processor. This does not change any
@@ -125,6 +133,21 @@ impl Recording {
             chunks => chunks,
         };
         Self { chunks, ..self }
+    }
+
+    /// Finds out how many references a file of lackey has, so that a replay can report its [progress](crate::replay::Progress) in references.
+    /// For a plain file, a few samples decide. A compressed file is read to its end, in a separate thread. This does not change any result.
+    #[must_use]
+    pub fn count_ahead(mut self) -> Self {
+        self.expected =
+            self.file.as_ref().and_then(|(path, is_plain)| Expected::new(path, *is_plain));
+        self
+    }
+
+    /// Returns the number of references of all threads as far as it is known: [`references`](Self::references), or the number that
+    /// [`count_ahead`](Self::count_ahead) has found, which may differ by two percent.
+    pub fn expected(&self) -> Option<u64> {
+        self.about.references.or_else(|| self.expected.as_ref()?.references())
     }
 
     /// Returns the name of the recording in error messages.

@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
@@ -12,6 +12,7 @@ use simulator::recording::{self, Recording, RecordingError};
 use crate::budget;
 use crate::interrupt::{self, Interrupted};
 use crate::output::OutputFile;
+use crate::plain;
 use crate::recorder::{self, Options};
 use crate::say::say;
 use crate::table::{WIDTH, cut};
@@ -183,6 +184,14 @@ fn open_copy((path, copy): &(PathBuf, Option<OutputFile>)) -> Result<Recording, 
         (None, _) => Recording::open(path),
         (Some(copy), Some("-")) => Recording::open_as(copy.temporary(), "standard input"),
         (Some(copy), _) => Recording::open_as(copy.temporary(), &path.to_string_lossy()),
+    }
+}
+
+/// Returns the recording of a replay whose progress is shown on a terminal. If there is no terminal, nobody needs the count.
+pub(crate) fn counted(recording: Recording) -> Recording {
+    match plain::raw_stderr().is_terminal() || plain::is_terminal() {
+        true => recording.count_ahead(),
+        false => recording,
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use crate::cmd::machine::ReplayMachineArgs;
-use crate::cmd::source::SourceArgs;
+use crate::cmd::source::{SourceArgs, counted};
 use crate::cmd::stat::{advance, progress_bar};
 use crate::output::{self, Force};
 use crate::say::say;
@@ -66,13 +66,14 @@ pub(crate) fn run(args: C2cArgs) -> anyhow::Result<()> {
     }
     let Configuration { machine, memory } = args.machine.configuration()?;
     let json = args.force.create_if_wanted(args.json.as_ref())?;
-    let program = source.open_one()?;
+    let program = counted(source.open_one()?);
     let symbols =
         Symbols::of_recording(&program, source.is_bundled(), args.symbols.as_deref(), None)?;
     let bar = progress_bar(std::slice::from_ref(&program))?;
     drop(program);
     let job = Job::new(machine).memory(memory).placement(args.place).most(args.most.into());
-    let mut found = job.run(|| source.open_first(), |_, progress| advance(&bar, progress))?;
+    let open = || source.open_first().map(counted);
+    let mut found = job.run(open, |_, progress| advance(&bar, progress))?;
     bar.finish_and_clear();
     name(&mut found, symbols.as_ref());
     for note in &found.notes {

@@ -14,7 +14,7 @@ use simulator::replay::placement::Placement;
 
 use crate::cmd::by_name;
 use crate::cmd::machine::ReplayMachineArgs;
-use crate::cmd::source::{SourceArgs, line};
+use crate::cmd::source::{SourceArgs, counted, line};
 use crate::cmd::stat::{advance, progress_bar};
 use crate::say::say;
 use crate::symbols::Symbols;
@@ -154,7 +154,7 @@ impl SamplingArgs {
         let rate = Rate { period: self.count, seed: self.randomise.then_some(self.seed) };
         let source = self.source.resolve()?;
         let is_bundled = source.is_bundled();
-        let program = source.open_one()?.read_ahead();
+        let program = counted(source.open_one()?).read_ahead();
         let line = line(std::slice::from_ref(&program));
         let symbols = Symbols::of_recording(
             &program,

@@ -445,20 +445,33 @@ pub(crate) fn progress_bar(recordings: &[Recording]) -> anyhow::Result<ProgressB
     if !plain::raw_stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
     }
-    Ok(match Progress::new(0, recordings.iter()).done_of_all() {
-        Some((_, all)) => ProgressBar::new(all).with_style(ProgressStyle::with_template(
-            "{wide_bar} {percent}% of the recording, {eta} left",
-        )?),
-        None => ProgressBar::new_spinner().with_style(ProgressStyle::with_template(
-            "{spinner} {bytes} of the recording, {elapsed}",
-        )?),
-    })
+    let bar = ProgressBar::new_spinner()
+        .with_style(ProgressStyle::with_template("{spinner} {human_pos} references, {elapsed}")?);
+    if let Some((_, all)) = Progress::new(0, recordings.iter()).done_of_all() {
+        set_length(&bar, all);
+    }
+    Ok(bar)
 }
 
 /// Shows the progress, and lets the replay go on.
 pub(crate) fn advance(bar: &ProgressBar, progress: Progress) -> ControlFlow<()> {
-    bar.set_position(progress.done_of_all().map_or(progress.bytes.read, |(done, _)| done));
+    // The references of a compressed recording are still being counted while the replay begins.
+    if bar.length().is_none()
+        && let Some((_, all)) = progress.done_of_all()
+    {
+        set_length(bar, all);
+    }
+    bar.set_position(progress.references);
     ControlFlow::Continue(())
+}
+
+fn set_length(bar: &ProgressBar, all: u64) {
+    let template =
+        ProgressStyle::with_template("{wide_bar} {percent}% of the recording, {eta} left");
+    if let Ok(style) = template {
+        bar.set_style(style);
+        bar.set_length(all);
+    }
 }
 
 pub(crate) fn complete_page(mut file: OutputFile, page: &Page) -> anyhow::Result<()> {

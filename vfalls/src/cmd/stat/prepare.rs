@@ -5,13 +5,12 @@ use platform::Machine;
 use simulator::machine::configuration::Configuration;
 use simulator::machine::guests::{self, NamedGuest};
 use simulator::operator::{Scenario, Unchecked};
-use simulator::recording::Recording;
 use simulator::replay::{Prepared, Selection, SelectionError, Setup};
 
 use super::passes::Passes;
 use super::{ReplayArgs, StatArgs};
 use crate::cmd::md::describe;
-use crate::cmd::source::ReplaySource;
+use crate::cmd::source::{self, ReplaySource};
 use crate::say::say;
 
 /// The recordings that `stat` replays, and the prepared replay that `stat` shows.
@@ -71,7 +70,8 @@ impl ReplayArgs {
         guests: Vec<NamedGuest>,
         selection: Selection,
     ) -> anyhow::Result<Setup> {
-        let programs = source.open()?.into_iter().map(Recording::read_ahead);
+        let programs = source.open()?.into_iter();
+        let programs = programs.map(|program| source::counted(program).read_ahead());
         Ok(Setup::new(machine, programs.collect::<Vec<_>>())
             .memory(memory)
             .guests(guests)
