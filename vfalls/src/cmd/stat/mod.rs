@@ -178,9 +178,9 @@ pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let page = args.force.create_if_wanted(args.html.as_ref())?;
     let outputs = Outputs::create(&args.events_out.files, args.force)?;
-    let Inputs { earlier, source, prepared, passes, scenario } = prepare::prepare(&args)?;
-    let not_modelled = prepared.setup().selection.not_modelled();
-    for event in not_modelled.into_iter().chain(passes.not_modelled()) {
+    let Inputs { earlier, source, prepared, others, scenario } = prepare::prepare(&args)?;
+    let selections = std::iter::once(&prepared.setup().selection).chain(&others);
+    for event in selections.flat_map(Selection::not_modelled) {
         say(format_args!("note: {event} is not modelled, and reads 0"));
     }
     let stdout = &mut plain::stdout();
@@ -189,6 +189,7 @@ pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
     let run = match scenario {
         None => {
             let names = Names::of_recordings(&prepared.setup().programs, source.is_bundled());
+            let passes = Passes::new(&others, &source, &prepared);
             let (run, spreads) = orders.beside(|| {
                 let all = passes.number();
                 let run = run_passes(stdout, prepared, passes)?;
@@ -297,7 +298,7 @@ fn placement(prepared: &Prepared) -> String {
 fn run_passes(
     output: &mut impl Write,
     prepared: Prepared,
-    passes: Passes,
+    passes: Passes<'_>,
 ) -> anyhow::Result<Replayed> {
     let interval = prepared.setup().interval.is_some();
     let run = match passes.number() == 1 {

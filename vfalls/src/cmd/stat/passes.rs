@@ -1,30 +1,36 @@
 //! Replays that count the events for which one replay has too few counters.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use simulator::replay::{Prepared, Selection, Stage};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use simulator::replay::{Prepared, Selection, Setup, Stage};
 use simulator::run::{Replayed, Total};
 
 use crate::cmd::source::ReplaySource;
 use crate::cmd::stat::beside::{Beside, Job};
+use crate::plain;
 use crate::table::{WIDTH, wrap};
 use crate::text::replay::Samples;
 
 /// A pass after the first one.
-struct Pass {
+struct Pass<'a> {
     number: usize,
-    prepared: Prepared,
+    source: &'a ReplaySource,
+    setup: Setup,
+    bar: ProgressBar,
 }
 
-impl Job for Pass {
+impl Job for Pass<'_> {
     type Done = (usize, Replayed, Samples);
 
     fn run(self, stop: &AtomicBool) -> anyhow::Result<Self::Done> {
-        let interval = self.prepared.setup().interval.is_some();
+        let programs = self.source.open()?.into_iter().map(|program| program.read_ahead());
+        let prepared = self.setup.programs(programs.collect::<Vec<_>>()).check()?;
+        let interval = prepared.setup().interval.is_some();
         let mut samples = Samples::default();
-        let run = self.prepared.run(|stage| {
+        let run = prepared.run(|stage| {
             if let Stage::Sample { references, counters, .. } = stage
                 && interval
             {
@@ -35,37 +41,39 @@ impl Job for Pass {
                 false => ControlFlow::Continue(()),
             }
         })?;
+        self.bar.inc(1);
         Ok((self.number, run, samples))
     }
 }
 
 /// The passes after the first one.
-pub(super) struct Passes(Vec<Pass>);
+pub(super) struct Passes<'a> {
+    passes: Vec<Pass<'a>>,
+    /// The number of passes that have been made; shown after the first pass, which has a bar of its own.
+    bar: ProgressBar,
+}
 
-impl Passes {
-    /// Prepares passes that count these events, and otherwise replay what the prepared first pass replays.
-    pub(super) fn prepare(
-        selections: Vec<Selection>,
-        source: &ReplaySource,
+impl<'a> Passes<'a> {
+    /// Returns passes that count these events, and otherwise replay what the prepared first pass replays.
+    pub(super) fn new(
+        selections: &[Selection],
+        source: &'a ReplaySource,
         first: &Prepared,
-    ) -> anyhow::Result<Self> {
-        let prepare = |(number, selection)| {
-            let programs = source.open()?.into_iter().map(|program| program.read_ahead());
-            let setup = first.setup().again(programs.collect(), 0).selection(selection);
-            let setup = setup.interval(first.setup().interval).details(first.setup().details);
-            Ok(Pass { number, prepared: setup.check()? })
+    ) -> Self {
+        let bar = ProgressBar::hidden();
+        bar.set_length(1 + selections.len() as u64);
+        let pass = |(number, selection): (usize, &Selection)| {
+            let Setup { interval, details, .. } = *first.setup();
+            let setup = first.setup().again(Vec::new(), 0).selection(*selection);
+            let setup = setup.interval(interval).details(details);
+            Pass { number, source, setup, bar: bar.clone() }
         };
-        (0..).zip(selections).map(prepare).collect::<anyhow::Result<_>>().map(Self)
+        Self { passes: selections.iter().enumerate().map(pass).collect(), bar }
     }
 
     /// Returns the number of all passes, with the first one.
     pub(super) fn number(&self) -> usize {
-        1 + self.0.len()
-    }
-
-    /// Returns the events that these passes count, and that the memory system does not model.
-    pub(super) fn not_modelled(&self) -> impl Iterator<Item = String> {
-        self.0.iter().flat_map(|pass| pass.prepared.setup().selection.not_modelled())
+        1 + self.passes.len()
     }
 
     /// Calls `first`, which is the first pass and keeps its samples, while other host threads make these passes. Adds their counters to the run,
@@ -75,7 +83,17 @@ impl Passes {
         samples: &mut Samples,
         first: impl FnOnce(&mut Samples) -> anyhow::Result<Replayed>,
     ) -> anyhow::Result<Replayed> {
-        let (mut run, mut done) = Beside::new(self.0).run(|| first(samples))?;
+        let Self { passes, bar } = self;
+        let (mut run, mut done) = Beside::new(passes).run(|| {
+            let run = first(samples)?;
+            if plain::raw_stderr().is_terminal() && !run.stopped {
+                bar.set_style(ProgressStyle::with_template("{wide_bar} {pos} of {len} passes")?);
+                bar.set_draw_target(ProgressDrawTarget::stderr());
+            }
+            bar.inc(1);
+            Ok(run)
+        })?;
+        bar.finish_and_clear();
         done.sort_by_key(|(number, ..)| *number);
         for (_, pass, of_pass) in done {
             run.add_pass(pass)?;

@@ -7,7 +7,6 @@ use simulator::machine::guests::{self, NamedGuest};
 use simulator::operator::{Scenario, Unchecked};
 use simulator::replay::{Prepared, Selection, SelectionError, Setup};
 
-use super::passes::Passes;
 use super::{ReplayArgs, StatArgs};
 use crate::cmd::md::describe;
 use crate::cmd::source::{self, ReplaySource};
@@ -19,8 +18,8 @@ pub(super) struct Inputs {
     pub(super) earlier: Vec<ReplaySource>,
     pub(super) source: ReplaySource,
     pub(super) prepared: Prepared,
-    /// The passes after the prepared one.
-    pub(super) passes: Passes,
+    /// The events of the passes after the prepared one.
+    pub(super) others: Vec<Selection>,
     pub(super) scenario: Option<Scenario>,
 }
 
@@ -42,9 +41,8 @@ pub(super) fn prepare(args: &StatArgs) -> anyhow::Result<Inputs> {
         .tracing(args.events_out.tracing())
         .details(args.details || args.html.is_some());
     let prepared = setup.check()?;
-    let passes = Passes::prepare(selections.collect(), &source, &prepared)?;
     let scenario = scenario.map(|file| prepared.check_scenario(file)).transpose()?;
-    Ok(Inputs { earlier, source, prepared, passes, scenario })
+    Ok(Inputs { earlier, source, prepared, others: selections.collect(), scenario })
 }
 
 impl ReplayArgs {
