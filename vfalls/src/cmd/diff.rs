@@ -34,7 +34,7 @@ pub(crate) struct DiffArgs {
     #[arg(value_name = "B.json")]
     b: PathBuf,
 
-    /// Show at most N differences of each group [default: 20, or all with --all]
+    /// Show at most N differences of each group [default: 10, or all with --all]
     #[arg(long, value_name = "N")]
     most: Option<usize>,
 
@@ -125,6 +125,9 @@ const FEW: f64 = 0.001;
 /// The fields that can identify an item of a list, in order of preference.
 const NAMES: [&str; 5] = ["thread", "name", "event", "counter", "strand"];
 
+/// Fields that identify an item together, if the item has all of one list: a wait of one thread for another, and what is at an address.
+const TOGETHER: [&[&str]; 2] = [&["thread", "state", "ended_by"], &["program", "address"]];
+
 /// Fields that identify an item together. They count only if the item has none of the fields in
 /// [`NAMES`].
 const PLACES: [&str; 6] = ["kind", "from", "to", "hub", "node", "mcu"];
@@ -132,7 +135,7 @@ const PLACES: [&str; 6] = ["kind", "from", "to", "hub", "node", "mcu"];
 pub(crate) fn run(args: DiffArgs) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let differences = Differences::new(&Values::read(&args.a)?, &Values::read(&args.b)?);
-    let most = args.most.unwrap_or(if args.all { usize::MAX } else { 20 });
+    let most = args.most.unwrap_or(if args.all { usize::MAX } else { 10 });
     let text = differences.text(&name(&args.a), &name(&args.b), most, args.all);
     let mut output = plain::stdout();
     write!(output, "{text}")?;
@@ -201,7 +204,8 @@ impl Values {
             Value::Array(items) if items.iter().all(Value::is_object) => {
                 let mut seen = BTreeMap::new();
                 for (number, item) in items.iter().enumerate() {
-                    let mut name = joined(name, &label(number, item));
+                    let together = together(item);
+                    let mut name = joined(name, &label(number, item, together));
                     let times = seen.entry(name.clone()).or_insert(0_usize);
                     *times += 1;
                     if *times > 1 {
@@ -209,7 +213,11 @@ impl Values {
                     }
                     let kind =
                         item["event"].as_str().map_or(kind.to_owned(), |event| joined(kind, event));
-                    self.add(group, &name, &kind, item);
+                    let mut item = item.clone();
+                    if let Value::Object(fields) = &mut item {
+                        fields.retain(|key, _| !together.contains(&&**key));
+                    }
+                    self.add(group, &name, &kind, &item);
                 }
             }
             Value::Array(items) if items.iter().all(Value::is_number) => {
@@ -227,16 +235,25 @@ impl Values {
     }
 }
 
-/// Returns the name of a list item. The name consists of the item's fields that [`NAMES`] lists, up
-/// to the first numeric field. If the item has none of these fields, the name consists of its
-/// fields in [`PLACES`]. If the item has none of the fields in [`PLACES`] either, the name is the
-/// item's index in the list.
-fn label(number: usize, item: &Value) -> String {
+/// Returns the fields that identify an item together; an empty list if the item lacks some of them.
+fn together(item: &Value) -> &'static [&'static str] {
+    let has_all = |fields: &&&[&str]| fields.iter().all(|field| !item[*field].is_null());
+    TOGETHER.iter().find(has_all).copied().unwrap_or_default()
+}
+
+/// Returns the name of a list item. The name consists of the fields that identify the item `together`. Without such fields, the name consists
+/// of the item's fields that [`NAMES`] lists, up to the first numeric field. If the item has none of these fields, the name consists of its
+/// fields in [`PLACES`]. If the item has none of the fields in [`PLACES`] either, the name is the item's index in the list.
+fn label(number: usize, item: &Value, together: &[&str]) -> String {
     let word = |key: &&str| match &item[*key] {
         Value::String(text) => Some((false, text.clone())),
-        Value::Number(number) => Some((true, format!("{key} {number}"))),
+        Value::Number(number) => Some((true, format!("{} {number}", key.replace('_', " ")))),
         _ => None,
     };
+    if !together.is_empty() {
+        let words: Vec<_> = together.iter().filter_map(word).map(|(_, word)| word).collect();
+        return words.join(" ");
+    }
     let mut label = String::new();
     for (is_number, word) in NAMES.iter().filter_map(word) {
         label = joined(&label, &word);

@@ -218,3 +218,38 @@ fn traffic_is_compared_by_nodes_and_kind() {
     ];
     assert_eq!(rows, expected);
 }
+
+/// The longest waits come first in a run, so their positions say nothing.
+#[test]
+fn waits_are_compared_by_threads_and_locks_by_addresses() {
+    let place = Place::new("diff-waits");
+    let wait = |state: &str, ended_by: usize, cycles: u64| json!({ "thread": 0, "state": state, "ended_by": ended_by, "times": 1, "cycles": cycles });
+    let lock = |address: &str, cycles: u64| json!({ "program": 0, "address": address, "taken": 9, "waits": 1, "cycles": cycles, "sites": [] });
+    let run = |pairs: Value, locks: Value| {
+        let mut run = replay();
+        run["waits"] = json!({
+            "pairs": pairs, "locks": locks, "as_recorded": 0, "recorded_at": [], "calls": {}, "kept_orders": 0, "left_out": 0
+        });
+        run
+    };
+    let [a, b] = files(
+        &place,
+        &run(
+            json!([wait("barrier", 1, 9_000), wait("lock", 1, 5_000)]),
+            json!([lock("0x20", 7_000), lock("0x10", 4_000)]),
+        ),
+        &run(
+            json!([wait("lock", 1, 6_500), wait("barrier", 1, 2_000)]),
+            json!([lock("0x10", 9_000), lock("0x20", 3_000)]),
+        ),
+    );
+    let shown = vfalls(&["diff", &a, &b]).well();
+    let rows: Vec<_> = shown.lines().skip(1).map(squeezed).collect();
+    let expected = [
+        "pairs thread 0 barrier ended by 1 cycles 9000 2000 -7000 -77.8",
+        "locks program 0 0x10 cycles 4000 9000 +5000 +125.0",
+        "locks program 0 0x20 cycles 7000 3000 -4000 -57.1",
+        "pairs thread 0 lock ended by 1 cycles 5000 6500 +1500 +30.0",
+    ];
+    assert_eq!(rows, expected);
+}
