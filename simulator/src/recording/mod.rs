@@ -43,6 +43,7 @@ mod bundled;
 mod chunk;
 mod code;
 mod error;
+mod expected;
 mod formats;
 mod images;
 mod lackey;

@@ -1,6 +1,6 @@
 use std::fmt;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -10,17 +10,22 @@ use super::about::About;
 use super::ahead::Ahead;
 use super::chunk::Chunk;
 use super::error::RecordingError;
+use super::expected::Expected;
 use super::formats::{Reader, Threads};
 use super::lackey::LackeyReader;
 use super::native::NativeReader;
 use super::source::{BytesRead, Content, Source};
 use super::text;
+use crate::text::line;
 use refs::{Mapping, Process};
 
 /// A recording of a program. Each of its threads is read independently.
 pub struct Recording {
     about: About,
     chunks: Chunks,
+    /// The file and whether it is plain; `None` unless the recording is a file of lackey.
+    file: Option<(PathBuf, bool)>,
+    expected: Option<Expected>,
 }
 
 enum Chunks {
@@ -60,8 +65,18 @@ impl Recording {
         Source::open(path.as_ref()).and_then(Self::new)
     }
 
-    /// Reads the recording of one process, plain or compressed, from `stream`. Error messages call the recording `name`. `total` is the length of the
-    /// stream in bytes, if known.
+    /// Opens the recordings of all processes as [`open_all`](Self::open_all) does. Error messages call the file `name`.
+    ///
+    /// # Errors
+    /// The same as for [`open_all`](Self::open_all).
+    pub fn open_all_as(path: impl AsRef<Path>, name: &str) -> Result<Vec<Self>, RecordingError> {
+        let mut source = Source::open(path.as_ref())?;
+        source.name = line(name);
+        Self::all(source)
+    }
+
+    /// Reads the recording of one process, plain or compressed, from `stream`. Error messages call the recording `name`. `total` is the
+    /// length of the stream in bytes, if known.
     ///
     /// # Errors
     /// The same as for [`open`](Self::open).
@@ -88,6 +103,7 @@ impl Recording {
     fn all(source: Source) -> Result<Vec<Self>, RecordingError> {
         static FAMILIES: AtomicU64 = AtomicU64::new(1);
         let name = source.name.clone();
+        let mut file = None;
         let (about, reader) = match source.content() {
             Content::Native => {
                 let readers = NativeReader::all(source)?;
@@ -109,10 +125,12 @@ impl Recording {
             }
             Content::Lackey => {
                 let about = About { threads: 1, ..About::default() };
+                file = source.path.clone().map(|path| (path, source.is_plain()));
                 (about, Reader::Lackey(Box::new(LackeyReader::new(source))))
             }
         };
-        Ok(vec![Self { about: About { name, ..about }, chunks: Chunks::Now(reader) }])
+        let (about, chunks) = (About { name, ..about }, Chunks::Now(reader));
+        Ok(vec![Self { about, chunks, file, expected: None }])
     }
 
     fn native(mut reader: NativeReader, name: &str, family: u64) -> Self {
@@ -123,7 +141,8 @@ impl Recording {
             number => format!("{name} (process {number})"),
         };
         let about = About { name, threads, references, has_flow: true, family, ..about };
-        Self { about, chunks: Chunks::Now(Reader::Native(Box::new(reader))) }
+        let chunks = Chunks::Now(Reader::Native(Box::new(reader)));
+        Self { about, chunks, file: None, expected: None }
     }
 
     /// Returns a recording of these threads, with flow. Each thread is a list of chunks. Error messages call the recording `name`.
@@ -131,7 +150,8 @@ impl Recording {
         let memory = Threads::new(threads);
         let (threads, references) = (memory.threads.len(), Some(memory.references()));
         let about = About { threads, references, has_flow: true, ..About::default() };
-        Self { about, chunks: Chunks::Now(Reader::Memory(memory)) }.named(name)
+        let chunks = Chunks::Now(Reader::Memory(memory));
+        Self { about, chunks, file: None, expected: None }.named(name)
     }
 
     /// Reads and decodes the rest of the recording in a separate thread, if the host has a second processor. This does not change any
@@ -153,6 +173,21 @@ impl Recording {
             chunks => chunks,
         };
         Self { chunks, ..self }
+    }
+
+    /// Finds out how many references a file of lackey has, so that a replay can report its [progress](crate::replay::Progress) in references.
+    /// For a plain file, a few samples decide. A compressed file is read to its end, in a separate thread. This does not change any result.
+    #[must_use]
+    pub fn count_ahead(mut self) -> Self {
+        self.expected =
+            self.file.as_ref().and_then(|(path, is_plain)| Expected::new(path, *is_plain));
+        self
+    }
+
+    /// Returns the number of references of all threads as far as it is known: [`references`](Self::references), or the number that
+    /// [`count_ahead`](Self::count_ahead) has found, which may differ by two percent.
+    pub fn expected(&self) -> Option<u64> {
+        self.about.references.or_else(|| self.expected.as_ref()?.references())
     }
 
     /// Returns the name of the recording in error messages.

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,6 +19,8 @@ pub(super) struct Source {
     format: Format,
     /// The first bytes of the decompressed content, which decide the format.
     head: Vec<u8>,
+    /// The path of the file; `None` for a stream.
+    pub(super) path: Option<PathBuf>,
     /// The file; `None` unless it is plain and seekable.
     file: Option<File>,
     /// The number of bytes read from the file or stream so far.
@@ -75,7 +77,7 @@ impl Source {
         let plain = file.try_clone().map_err(refused)?;
         let source = Self::from_reader(&name, file, Some(metadata.len()))?;
         let plain = matches!(source.format, Format::Plain).then_some(plain);
-        Ok(Self { file: plain, ..source })
+        Ok(Self { file: plain, path: Some(path.to_owned()), ..source })
     }
 
     /// Reads from a stream. `total` is the stream's length in bytes, if known.
@@ -105,7 +107,7 @@ impl Source {
         let mut head = Vec::new();
         let failed = text.by_ref().take(HEAD as u64).read_to_end(&mut head).err();
         let text = io::Cursor::new(head.clone()).chain(Failed(failed)).chain(text);
-        Ok(Self { name, text: Box::new(text), format, head, file: None, read, total })
+        Ok(Self { name, text: Box::new(text), format, head, path: None, file: None, read, total })
     }
 
     /// Determines the format of the recording from its first bytes.
@@ -144,6 +146,11 @@ impl Source {
             let written = file.write_all(&buffer[..count]);
             written.map_err(|error| no_room("no room for a temporary file", error))?;
         }
+    }
+
+    /// Returns `true` if the file or stream is not compressed.
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self.format, Format::Plain)
     }
 
     pub(super) fn progress(&self) -> BytesRead {

@@ -8,7 +8,7 @@ use crate::recording::{BytesRead, Recording};
 pub struct Progress {
     /// The number of references that have been replayed.
     pub references: u64,
-    /// The number of references of all recordings; `None` if the number is [unknown](Recording::references) for a recording.
+    /// The number of references of all recordings; `None` if the number is [unknown](Recording::expected) for a recording.
     pub total: Option<u64>,
     /// How far all recordings together have been read, in bytes. Reading is ahead of the replay.
     pub bytes: BytesRead,
@@ -26,15 +26,15 @@ impl Progress {
             read: read.clone().map(|one| one.read).sum(),
             total: read.map(|one| one.total).sum(),
         };
-        Self { references, total: recordings.map(Recording::references).sum(), bytes }
+        Self { references, total: recordings.map(Recording::expected).sum(), bytes }
     }
 
-    /// Returns the number of replayed references, and the number of all references. If the number of all references is unknown, returns
-    /// the numbers of bytes. Returns `None` if the length of a recording is unknown, too, for example if it comes from a pipe.
+    /// Returns the number of replayed references, and the number of all references. Returns `None` while the number of all references is
+    /// unknown.
     #[must_use]
     pub fn done_of_all(&self) -> Option<(u64, u64)> {
-        let references = self.total.map(|total| (self.references, total));
-        references.or_else(|| Some((self.bytes.read, self.bytes.total?)))
+        // An estimate can be too low.
+        self.total.map(|total| (self.references, total.max(self.references)))
     }
 
     /// Returns the part that is done, from 0 to 1, of [all](Self::done_of_all).

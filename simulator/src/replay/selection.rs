@@ -37,9 +37,13 @@ impl<E: Copy> Choice<E> {
         [Some(self.first), self.second].into_iter().flatten()
     }
 
-    /// Adds an event. Returns `false` if both counters already have an event.
-    fn add(choice: &mut Option<Self>, event: E) -> bool {
+    /// Adds an event, unless a counter has it. Returns `false` if both counters have other events.
+    fn add(choice: &mut Option<Self>, event: E) -> bool
+    where
+        E: PartialEq,
+    {
         let (first, second) = match choice {
+            Some(chosen) if chosen.events().any(|chosen| chosen == event) => return true,
             None => (event, None),
             Some(Self { first, second: None }) => (*first, Some(event)),
             Some(_) => return false,
@@ -89,7 +93,9 @@ pub enum SelectionError {
     #[error("{0}")]
     Unknown(String),
     /// A class has more than two events.
-    #[error("'{item}' is one event of {class} too many: a unit has two counters")]
+    #[error(
+        "'{item}' is one event of {class} too many: a unit has two counters, and only stat without --scenario counts more events"
+    )]
     #[allow(missing_docs, reason = "the message says it")]
     TooMany { item: String, class: String },
 }
@@ -101,18 +107,37 @@ impl Selection {
     /// An item is not `CLASS:EVENT`, a class or event is unknown, or a class has more than two events.
     pub fn parse(text: &str) -> Result<Self, SelectionError> {
         let mut selection = Self::default();
-        for item in text.split(',').map(str::trim) {
-            let (class, name) = (item.split_once(':'))
-                .ok_or_else(|| SelectionError::NotAnEvent(item.to_owned()))?;
+        for item in items(text) {
+            let (class, name) = item?;
             if !selection.add(class, name)? {
-                let (item, class) = (item.to_owned(), class.to_owned());
+                let (item, class) = (format!("{class}:{name}"), class.to_owned());
                 return Err(SelectionError::TooMany { item, class });
             }
         }
         Ok(selection)
     }
 
-    /// Adds an event. Returns `false` if the class already has two events.
+    /// Parses a list of items `CLASS:EVENT` with any number of events. Returns the events of the passes that count them all: the first pass
+    /// counts the first two events of each class, the second pass the next two, and so on. An event that the list repeats is counted once.
+    ///
+    /// # Errors
+    /// An item is not `CLASS:EVENT`, or a class or event is unknown.
+    pub fn passes(text: &str) -> Result<Vec<Self>, SelectionError> {
+        let mut passes = vec![Self::default()];
+        for item in items(text) {
+            let (class, name) = item?;
+            let mut number = 0;
+            while !passes[number].add(class, name)? {
+                number += 1;
+                if number == passes.len() {
+                    passes.push(Self::default());
+                }
+            }
+        }
+        Ok(passes)
+    }
+
+    /// Adds an event, unless it is selected. Returns `false` if the class has two other events.
     fn add(&mut self, class: &str, name: &str) -> Result<bool, SelectionError> {
         macro_rules! add {
             ($field:ident, $event:ty, $find:expr) => {{
@@ -212,6 +237,13 @@ impl Selection {
     }
 }
 
+/// Splits a list into its items, each with its class and its event.
+fn items(text: &str) -> impl Iterator<Item = Result<(&str, &str), SelectionError>> {
+    let items = text.split(',').map(str::trim);
+    items
+        .map(|item| item.split_once(':').ok_or_else(|| SelectionError::NotAnEvent(item.to_owned())))
+}
+
 #[cfg(test)]
 mod tests {
     use platform::Model;
@@ -240,12 +272,28 @@ mod tests {
             ("dam:mem_reads", "there is no class of events 'dam'; did you mean dram?"),
             ("dram:mem_raeds", "there is no dram event 'mem_raeds'; did you mean mem_reads?"),
             (
-                "gpd:none,gpd:clock_cycles,gpd:none",
-                "'gpd:none' is one event of gpd too many: a unit has two counters",
+                "asu:none,asu:clock_cycles,asu:none,asu:asu_in_pck",
+                "'asu:asu_in_pck' is one event of asu too many: a unit has two counters, and only stat without --scenario counts \
+                 more events",
             ),
         ] {
             assert_eq!(Selection::parse(list).unwrap_err().to_string(), error);
         }
+    }
+
+    #[test]
+    fn a_pass_counts_two_events_of_each_class() {
+        let list = "dram:mem_reads,pic:Instr_cnt,dram:mem_writes,dram:wb_buf_hits,pic:PAPI_tot_ins,dram:mem_writes";
+        let passes = Selection::passes(list).unwrap();
+        let events = |pass: &Selection| {
+            let dram = pass.dram.iter().flat_map(Choice::events).map(|event| event.name());
+            let pic = pass.pic.iter().flat_map(Choice::events).map(|event| event.name());
+            dram.chain(pic).collect::<Vec<_>>()
+        };
+        let passes: Vec<_> = passes.iter().map(events).collect();
+        assert_eq!(passes, [vec!["mem_reads", "mem_writes", "Instr_cnt"], vec!["wb_buf_hits"]]);
+        let error = SelectionError::NotAnEvent("pic".into());
+        assert_eq!(Selection::passes("pic:Instr_cnt,pic").unwrap_err(), error);
     }
 
     #[test]

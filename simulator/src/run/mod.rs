@@ -1,6 +1,7 @@
 //! The result of a replay or an execution. Text, page, live view, comparison and JSON are all made from this one type.
 
 mod executed;
+mod passes;
 mod played;
 mod replayed;
 mod since;
@@ -24,6 +25,7 @@ use crate::text::line;
 pub use executed::{
     ByWhom, ClockChange, ClockRun, EventCounts, Executed, GuestRun, HypervisorRun, StrandRun,
 };
+pub use passes::PassError;
 pub use played::{Asked, Found, Measured, PhaseRun, Played, Settled, StepRun, UnitRun};
 pub use replayed::{
     CounterResult, GuestCalls, Hypercalls, ProcessRun, Replayed, Stack, ThreadRun, Time,

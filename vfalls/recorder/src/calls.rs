@@ -54,6 +54,10 @@ pub(crate) enum SystemCall {
         file: i32,
         offset: u64,
     },
+    /// Maps at least [`LARGE`] bytes of memory.
+    MapLarge {
+        bytes: u64,
+    },
     Other,
 }
 
@@ -70,6 +74,8 @@ const EXECUTE: u64 = 4;
 
 /// The flags `MAP_SHARED` and `MAP_SHARED_VALIDATE` of the system call `mmap` have this bit.
 const SHARED: u64 = 1;
+/// The size in bytes from which an emulator that notes every page needs more than a second, and gigabytes of memory, for a mapping.
+pub(crate) const LARGE: u64 = 1 << 38;
 
 impl SystemCall {
     pub(crate) fn new(target: Target, number: i64, arguments: [u64; 6]) -> Self {
@@ -97,6 +103,7 @@ impl SystemCall {
             CallKind::Map if fourth & SHARED != 0 => {
                 Self::Share { length: second, file: fifth as i32, offset: sixth }
             }
+            CallKind::Map if second >= LARGE => Self::MapLarge { bytes: second },
             CallKind::Map | CallKind::Other => Self::Other,
         }
     }
@@ -307,6 +314,17 @@ mod tests {
             assert_eq!(call, SystemCall::Share { length: 0x2000, file: -1, offset: 0 });
             let call = SystemCall::new(target, map, [0, 0x2000, 3, 1, 5, 0x4000]);
             assert_eq!(call, SystemCall::Share { length: 0x2000, file: 5, offset: 0x4000 });
+        }
+    }
+
+    #[test]
+    fn large_mappings_are_told_apart() {
+        // 16 TiB without access, as a sanitizer reserves them, and one page less than 256 GiB.
+        let map = |number, bytes| [0, bytes, 0, 0x4022, number, 0];
+        for (target, number) in [(Target::X86, 9), (Target::Sparc, 71)] {
+            let call = |bytes| SystemCall::new(target, number, map(u64::MAX, bytes));
+            assert_eq!(call(16 << 40), SystemCall::MapLarge { bytes: 16 << 40 });
+            assert_eq!(call((256 << 30) - 0x2000), SystemCall::Other);
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use refs::{BLOCKING_CALLS, Cause, Definitions, Encoder, Frame, Log, Order};
 use refs::{process_begins, process_ends};
 
-use crate::calls::SystemCall;
+use crate::calls::{LARGE, SystemCall};
 use crate::decode::Target;
 use crate::functions::Functions;
 use crate::lock;
@@ -136,6 +136,7 @@ impl Process {
                 thread.log.order(Order::Signal(signal));
             }
             SystemCall::MapCode => self.maps.store(true, Ordering::Relaxed),
+            SystemCall::MapLarge { bytes } => self.output.say("maps", &bytes.to_string()),
             SystemCall::Exec { path, .. } => {
                 if let Some(path) = program_at(path) {
                     thread.write(self, true);
@@ -148,6 +149,9 @@ impl Process {
             SystemCall::Blocking { call } => thread.log.order(Order::Call(call)),
             SystemCall::Child { status } => thread.status = status,
             SystemCall::Share { length, file, offset } => {
+                if length >= LARGE {
+                    self.output.say("maps", &length.to_string());
+                }
                 thread.shares = Some(Share::new(length, file, offset));
             }
             SystemCall::Process | SystemCall::Other => {}

@@ -2,7 +2,8 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File, Metadata};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
@@ -12,6 +13,7 @@ use crate::budget;
 use crate::interrupt::{self, Interrupted};
 use crate::numbers::counted_plainly;
 use crate::output::OutputFile;
+use crate::plain;
 use crate::recorder::{self, Options};
 use crate::say::say;
 use crate::table::{WIDTH, cut};
@@ -80,9 +82,12 @@ impl SourceArgs {
 /// Returns the recordings in these files. Adds 100 bytes to the memory budget for each byte of a
 /// file beyond [`FREE`].
 fn files(paths: Vec<PathBuf>) -> ReplaySource {
-    let sizes = paths.iter().filter_map(|path| path.metadata().ok());
-    sizes.for_each(|file| budget::allow(100 * file.len().min(LARGE).saturating_sub(FREE)));
+    allow(paths.iter().filter_map(|path| path.metadata().ok()));
     ReplaySource::Files(paths)
+}
+
+fn allow(files: impl Iterator<Item = Metadata>) {
+    files.for_each(|file| budget::allow(100 * file.len().min(LARGE).saturating_sub(FREE)));
 }
 
 /// The recordings to replay. A [`stream`](Self::stream) can be opened only once. Other recordings
@@ -93,6 +98,21 @@ pub(crate) enum ReplaySource {
     Files(Vec<PathBuf>),
     /// A recording in a temporary file, which is removed when this value is dropped.
     Temporary(OutputFile),
+    /// The paths of files. If a path is that of a stream, its content is in the temporary file.
+    Copied(Vec<(PathBuf, Option<OutputFile>)>),
+}
+
+/// Copies a stream to a temporary file. `number` differs for each stream of the command.
+fn copied(path: &Path, number: usize) -> anyhow::Result<OutputFile> {
+    let name = format!("vfalls.copy{number}.refs");
+    let mut file = OutputFile::create(env::temp_dir().join(name), true)?;
+    let cannot = || format!("{}: cannot be copied to a temporary file", path.display());
+    match path.as_os_str() == "-" {
+        true => io::copy(&mut io::stdin().lock(), &mut file),
+        false => File::open(path).and_then(|mut stream| io::copy(&mut stream, &mut file)),
+    }
+    .with_context(cannot)?;
+    Ok(file)
 }
 
 impl ReplaySource {
@@ -103,27 +123,40 @@ impl ReplaySource {
     /// Returns the path of a recording that can be opened only once, which is a pipe or standard
     /// input. Returns `None` if all recordings are files.
     pub(crate) fn stream(&self) -> Option<&Path> {
-        // A path that does not exist does not count as a stream. An attempt to open the path then
-        // reports an error that names the path.
-        let is_stream = |path: &&PathBuf| {
-            path.as_os_str() == "-" || path.metadata().is_ok_and(|file| !file.is_file())
-        };
         match self {
-            Self::Files(paths) => paths.iter().find(is_stream).map(PathBuf::as_path),
-            Self::Bundled | Self::Temporary(_) => None,
+            Self::Files(paths) => paths.iter().map(PathBuf::as_path).find(|path| is_stream(path)),
+            Self::Bundled | Self::Temporary(_) | Self::Copied(_) => None,
         }
+    }
+
+    /// Returns recordings that can be opened several times: copies streams to temporary files.
+    pub(crate) fn rereadable(self) -> anyhow::Result<Self> {
+        let paths = match self {
+            Self::Files(paths) if paths.iter().any(|path| is_stream(path)) => paths,
+            source => return Ok(source),
+        };
+        let copies = paths.into_iter().enumerate().map(|(number, path)| {
+            let copy = is_stream(&path).then(|| copied(&path, number)).transpose()?;
+            Ok((path, copy))
+        });
+        let copies: Vec<(PathBuf, Option<OutputFile>)> = copies.collect::<anyhow::Result<_>>()?;
+        let sizes =
+            copies.iter().filter_map(|(_, copy)| copy.as_ref()?.temporary().metadata().ok());
+        allow(sizes);
+        Ok(Self::Copied(copies))
     }
 
     /// Opens the recordings of all processes.
     pub(crate) fn open(&self) -> Result<Vec<Recording>, RecordingError> {
-        match self {
-            Self::Bundled => Ok(vec![recording::bundled()]),
-            Self::Files(paths) => {
-                let all: Result<Vec<_>, _> = paths.iter().map(Recording::open_all).collect();
-                Ok(all?.into_iter().flatten().collect())
+        let all: Result<Vec<_>, _> = match self {
+            Self::Bundled => return Ok(vec![recording::bundled()]),
+            Self::Files(paths) => paths.iter().map(Recording::open_all).collect(),
+            Self::Copied(copies) => copies.iter().map(open_copy).collect(),
+            Self::Temporary(file) => {
+                return Recording::open_all_as(file.temporary(), "not kept");
             }
-            Self::Temporary(file) => Recording::open_all(file.temporary()),
-        }
+        };
+        Ok(all?.into_iter().flatten().collect())
     }
 
     /// Opens the recordings of all processes of one file. Fails if there are several files.
@@ -132,8 +165,36 @@ impl ReplaySource {
             Self::Files(paths) if paths.len() != 1 => {
                 bail!("expected one recording, found {}", paths.len())
             }
+            Self::Copied(copies) if copies.len() != 1 => {
+                bail!("expected one recording, found {}", copies.len())
+            }
             _ => Ok(self.open()?),
         }
+    }
+}
+
+/// Returns `true` if the recording at this path can be opened only once. A path that does not exist does not count as a stream. An attempt
+/// to open the path then reports an error that names the path.
+fn is_stream(path: &Path) -> bool {
+    path.as_os_str() == "-" || path.metadata().is_ok_and(|file| !file.is_file() && !file.is_dir())
+}
+
+/// Opens the recordings in a file, or in the copy of a stream, under their own name.
+fn open_copy(
+    (path, copy): &(PathBuf, Option<OutputFile>),
+) -> Result<Vec<Recording>, RecordingError> {
+    match (copy, path.to_str()) {
+        (None, _) => Recording::open_all(path),
+        (Some(copy), Some("-")) => Recording::open_all_as(copy.temporary(), "standard input"),
+        (Some(copy), _) => Recording::open_all_as(copy.temporary(), &path.to_string_lossy()),
+    }
+}
+
+/// Returns the recordings of a replay whose progress is shown on a terminal. If there is no terminal, nobody needs the count.
+pub(crate) fn counted(recordings: Vec<Recording>) -> Vec<Recording> {
+    match plain::raw_stderr().is_terminal() || plain::is_terminal() {
+        true => recordings.into_iter().map(Recording::count_ahead).collect(),
+        false => recordings,
     }
 }
 

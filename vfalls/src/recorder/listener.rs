@@ -18,6 +18,7 @@ use refs::Frame;
 use zstd::bulk::Compressor;
 
 use super::became::{Became, quoted};
+use super::mapping::Mappings;
 use super::part::{End, FilePart, Part, Store, words};
 use super::{Recorded, is_running};
 use crate::interrupt;
@@ -53,6 +54,7 @@ pub(super) struct Listener {
     running: Running,
     /// The programs that are not recorded and that recorded processes have started, each with its number of starts.
     started: Vec<(String, u64)>,
+    mappings: Mappings,
     spinner: ProgressBar,
     /// The reason why the recording cannot be written; `None` if it can.
     cannot_write: Option<String>,
@@ -63,6 +65,7 @@ impl Listener {
     pub(super) fn new(
         path: &Path,
         target: &str,
+        emulator: &Path,
         command: &[OsString],
         limit: Option<u64>,
         running: Running,
@@ -93,6 +96,7 @@ impl Listener {
             references: 0,
             running,
             started: Vec::new(),
+            mappings: Mappings::new(emulator, target),
             spinner,
             cannot_write: None,
         })
@@ -233,6 +237,12 @@ impl Listener {
                         0 => self.say(&format!("{name} did not turn into {other}")),
                         _ => self.did_not_start(&other),
                     }
+                }
+            }
+            "maps" => {
+                let name = part.name().to_owned();
+                if let Some(note) = self.mappings.note(&name, number()) {
+                    self.say(&note);
                 }
             }
             "shares" => {

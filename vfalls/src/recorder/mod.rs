@@ -2,6 +2,7 @@
 
 mod became;
 mod listener;
+mod mapping;
 mod part;
 mod program;
 
@@ -94,8 +95,14 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
     let library = write(plugin)?;
     interrupt::catch()?;
     let running = Running::default();
-    let listener =
-        Listener::new(file, program.target, command, options.limit, Arc::clone(&running))?;
+    let listener = Listener::new(
+        file,
+        program.target,
+        &emulator,
+        command,
+        options.limit,
+        Arc::clone(&running),
+    )?;
     let socket = Socket::new().context("the socket for the recorder cannot be made")?;
     let mut plugin = escaped(library.path().as_os_str());
     // The recorder names the plug-in to the emulator again when a process replaces its program.

@@ -6,15 +6,15 @@ use crate::table::{self, WIDTH, wrap};
 use simulator::replay::{Listed, Pair, Place};
 use simulator::run::{GuestCalls, Hypercalls};
 
-/// Prints samples. A header precedes the first sample.
-#[derive(Default)]
-pub(crate) struct Samples {
-    /// The widths of the columns for instances and events; `None` before the first sample.
-    widths: Option<[usize; 2]>,
-}
-
 /// The width of the columns for counts.
 const COUNT: usize = 10;
+
+/// A unit or a strand, with the names of its events.
+type Unit = (Place, Vec<&'static str>);
+
+fn unit(pair: &Pair) -> Unit {
+    (pair.place, pair.events.iter().map(|(_, name)| *name).collect())
+}
 
 fn instance(place: Place) -> String {
     match place {
@@ -23,35 +23,119 @@ fn instance(place: Place) -> String {
     }
 }
 
-impl Samples {
-    fn widths(pairs: &[Pair]) -> [usize; 2] {
-        let instance = pairs.iter().map(|pair| instance(pair.place).len());
-        let event = pairs.iter().flat_map(|pair| pair.events.iter().map(|(_, name)| name.len()));
-        [instance.max().unwrap_or(0).max(8), event.max().unwrap_or(0).max(6)]
+/// The columns of samples: the widths of those for instances and events.
+#[derive(Clone, Copy)]
+pub(crate) struct Columns([usize; 2]);
+
+impl Columns {
+    fn new<'a>(units: impl Iterator<Item = &'a Unit> + Clone) -> Self {
+        let instance = units.clone().map(|(place, _)| instance(*place).len());
+        let event = units.flat_map(|(_, events)| events.iter().map(|name| name.len()));
+        Self([instance.max().unwrap_or(0).max(8), event.max().unwrap_or(0).max(6)])
+    }
+
+    /// Prints the header of samples of these units.
+    pub(crate) fn header(output: &mut impl Write, pairs: &[Pair]) -> io::Result<Self> {
+        let units: Vec<_> = pairs.iter().map(unit).collect();
+        Self::new(units.iter()).print_header(output)
+    }
+
+    fn print_header(self, output: &mut impl Write) -> io::Result<Self> {
+        let Self([instances, events]) = self;
+        writeln!(
+            output,
+            "{:>12}  {:<instances$}  {:<events$}  {:>COUNT$}  {:<events$}  {:>COUNT$}",
+            "references", "instance", "event0", "pic0", "event1", "pic1"
+        )?;
+        Ok(self)
     }
 
     /// Prints a line for each unit and each strand.
     pub(crate) fn print(
-        &mut self,
+        self,
         output: &mut impl Write,
         references: u64,
         pairs: &[Pair],
     ) -> io::Result<()> {
-        let first = self.widths.is_none();
-        let [instances, events] = *self.widths.get_or_insert_with(|| Self::widths(pairs));
-        if first {
-            writeln!(
-                output,
-                "{:>12}  {:<instances$}  {:<events$}  {:>COUNT$}  {:<events$}  {:>COUNT$}",
-                "references", "instance", "event0", "pic0", "event1", "pic1"
-            )?;
-        }
         for pair in pairs {
-            let mut line = format!("{references:>12}  {:<instances$}", instance(pair.place));
-            for (counter, event) in &pair.events {
-                line += &format!("  {event:<events$}  {:>COUNT$}", pair.latest(*counter));
+            let counts: Vec<u64> =
+                pair.events.iter().map(|(counter, _)| pair.latest(*counter)).collect();
+            self.line(output, references, &unit(pair), &counts)?;
+        }
+        Ok(())
+    }
+
+    fn line(
+        self,
+        output: &mut impl Write,
+        references: u64,
+        (place, names): &Unit,
+        counts: &[u64],
+    ) -> io::Result<()> {
+        let Self([instances, events]) = self;
+        let mut line = format!("{references:>12}  {:<instances$}", instance(*place));
+        for (event, count) in names.iter().zip(counts) {
+            line += &format!("  {event:<events$}  {count:>COUNT$}");
+        }
+        writeln!(output, "{line}")
+    }
+}
+
+/// The samples of several passes over the same references.
+#[derive(Default)]
+pub(crate) struct Samples {
+    passes: Vec<PassSamples>,
+}
+
+struct PassSamples {
+    units: Vec<Unit>,
+    /// The number of references at the end of each sample, and the counts of all units.
+    counts: Vec<(u64, Vec<u64>)>,
+}
+
+impl Samples {
+    /// Adds a sample of the only pass.
+    pub(crate) fn add(&mut self, references: u64, pairs: &[Pair]) {
+        if self.passes.is_empty() {
+            let units = pairs.iter().map(unit).collect();
+            self.passes.push(PassSamples { units, counts: Vec::new() });
+        }
+        let latest =
+            |pair: &Pair| pair.events.iter().map(|(counter, _)| pair.latest(*counter)).collect();
+        let counts: Vec<Vec<u64>> = pairs.iter().map(latest).collect();
+        if let Some(pass) = self.passes.first_mut() {
+            pass.counts.push((references, counts.concat()));
+        }
+    }
+
+    /// Adds the samples of other passes.
+    pub(crate) fn join(&mut self, mut others: Self) {
+        self.passes.append(&mut others.passes);
+    }
+
+    /// Prints the samples in the order of time. In each sample, a unit has a line for each pass that counts its events.
+    pub(crate) fn print(&self, output: &mut impl Write) -> io::Result<()> {
+        let [first, ..] = &*self.passes else { return Ok(()) };
+        let all = self.passes.iter().flat_map(|pass| &pass.units);
+        let columns = Columns::new(all).print_header(output)?;
+        for (number, (references, _)) in first.counts.iter().enumerate() {
+            let mut passes: Vec<_> = self
+                .passes
+                .iter()
+                .filter_map(|pass| Some((&*pass.units, &*pass.counts.get(number)?.1)))
+                .collect();
+            for (place, _) in &first.units {
+                for (units, counts) in &mut passes {
+                    // The later passes have units of the first one, in the same order.
+                    if let [unit, rest @ ..] = units
+                        && unit.0 == *place
+                    {
+                        let (own, others) = counts.split_at(unit.1.len());
+                        columns.line(output, *references, unit, own)?;
+                        (*units, *counts) = (rest, others);
+                    }
+                }
             }
-            writeln!(output, "{line}")?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
+use std::str::FromStr;
 
 use simulator::machine::clock::HZ;
 use simulator::memory::Served;
@@ -14,6 +15,9 @@ use crate::text::layouts::time;
 /// The number of lines on a screen. If there are too many threads, the last row adds up the threads
 /// that do not fit. All wrong counters are listed, even if the summary is then longer than a screen.
 const LINES: usize = 24;
+
+/// The number of rows that the table of threads has at least, even if there are so many events that the summary is longer than a screen.
+const FEWEST: usize = 4;
 
 /// The number of lines outside the tables: three header lines, two empty lines, and the comparison with the truth.
 const OTHERS: usize = 6;
@@ -30,28 +34,59 @@ pub(crate) fn totals(counters: &[CounterResult]) -> String {
     table::text(&table)
 }
 
+/// How many threads have their own rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ThreadRows {
+    /// As many as fit on a screen.
+    #[default]
+    Screen,
+    /// At most this number.
+    Most(usize),
+    All,
+}
+
+impl FromStr for ThreadRows {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(most) => Ok(Self::Most(most)),
+            Err(_) if text == "all" => Ok(Self::All),
+            Err(_) => Err("expected a number of threads, or all".to_owned()),
+        }
+    }
+}
+
 /// Prints the tables of events and threads, and the comparison with the truth. With a header of
-/// three lines, the output fills a screen.
-pub(crate) fn print(output: &mut impl Write, run: &Replayed) -> io::Result<()> {
+/// three lines and the usual rows, the output fills a screen.
+pub(crate) fn print(output: &mut impl Write, run: &Replayed, rows: ThreadRows) -> io::Result<()> {
     let sums = Total::by_event(&run.counters);
-    write!(output, "{}\n", units(&sums, run))?;
+    writeln!(output, "{}", units(&sums, run))?;
     if !run.processes.is_empty() {
         writeln!(output, "{}", processes(&run.processes))?;
     }
-    write!(output, "{}", threads(run, sums.len()))?;
+    write!(output, "{}", threads(run, rows))?;
     truth(output, run)
 }
 
-/// Returns the threads that have their own rows if the table of events has `events` rows, and the threads that share the last row. The
-/// threads with the fewest instructions share the last row.
-pub(crate) fn shown(run: &Replayed, events: usize) -> (Vec<&ThreadRun>, Vec<&ThreadRun>) {
-    let most = LINES - OTHERS - 2 - events;
+/// Returns the threads that have their own rows, and the threads that share the last row. The threads with the fewest instructions share
+/// the last row.
+pub(crate) fn shown(run: &Replayed, rows: ThreadRows) -> (Vec<&ThreadRun>, Vec<&ThreadRun>) {
     let mut busiest: Vec<&ThreadRun> = run.threads.iter().collect();
-    if busiest.len() <= most {
+    let own = match rows {
+        ThreadRows::All => busiest.len(),
+        ThreadRows::Most(most) => most,
+        ThreadRows::Screen => {
+            let events = Total::by_event(&run.counters).len();
+            let room = (LINES - OTHERS - 2).saturating_sub(events).max(FEWEST);
+            if busiest.len() <= room { room } else { room - 1 }
+        }
+    };
+    if busiest.len() <= own {
         return (busiest, Vec::new());
     }
     busiest.sort_by_key(|thread| Reverse(thread.instructions));
-    let others = busiest.split_off(most - 1);
+    let others = busiest.split_off(own);
     (busiest, others)
 }
 
@@ -78,9 +113,8 @@ fn units(sums: &[Total], run: &Replayed) -> String {
     table::text(&table)
 }
 
-/// Returns a table of threads. `events` is the number of rows in the table of events, which limits the number of rows in this table.
-fn threads(run: &Replayed, events: usize) -> String {
-    let (shown, others) = shown(run, events);
+fn threads(run: &Replayed, rows: ThreadRows) -> String {
+    let (shown, others) = shown(run, rows);
     let mut table = table::with_header(
         ">thread|>strand|>instructions|>cycles|>CPI|>MPKI|>L2 hits|>local|>remote|>c2c",
     );

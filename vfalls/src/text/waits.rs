@@ -2,24 +2,29 @@
 
 use std::io::{self, Write};
 
-use simulator::run::{LockRun, LockSite, Replayed, State, ThreadRun, Total, WaitPlace};
+use simulator::run::{LockRun, LockSite, Replayed, State, ThreadRun, WaitPlace};
 
 use crate::numbers::counted_plainly;
 use crate::page::names::Names;
 use crate::table::{self, WIDTH, wrap};
-use crate::text::summary::shown;
+use crate::text::summary::{ThreadRows, shown};
 
 /// The text shows at most this number of pairs of threads, of locks, and of places in each sentence.
 const MOST: usize = 5;
 
 /// Prints how long threads were in each state, which threads waited for which others, and the locks with the longest waits. Prints nothing
 /// about a single thread that ran all the time.
-pub(crate) fn print(output: &mut impl Write, run: &Replayed, names: &Names) -> io::Result<()> {
+pub(crate) fn print(
+    output: &mut impl Write,
+    run: &Replayed,
+    names: &Names,
+    rows: ThreadRows,
+) -> io::Result<()> {
     let waited = |thread: &ThreadRun| thread.states.sum() > thread.states.running;
     if run.threads.len() > 1 || run.threads.iter().any(waited) {
         let length = counted_plainly(run.cycles, "cycle");
         writeln!(output, "\nThe time of each thread, in percent of the run of {length}:\n")?;
-        write!(output, "{}", states(run))?;
+        write!(output, "{}", states(run, rows))?;
     }
     let pairs = pairs(run, MOST);
     if !pairs.is_empty() {
@@ -48,7 +53,7 @@ pub(crate) fn occurring(run: &Replayed) -> Vec<State> {
 }
 
 /// Returns a table with a row for each thread that has a row in the summary, for each node with several threads, and for all threads.
-fn states(run: &Replayed) -> String {
+fn states(run: &Replayed, rows: ThreadRows) -> String {
     let states = occurring(run);
     let columns: String = states.iter().map(|state| format!("|>{}", state.name())).collect();
     let mut table = table::with_header(&columns);
@@ -57,7 +62,7 @@ fn states(run: &Replayed) -> String {
         let cells = states.iter().map(|state| percent(sum.of(*state), sum.sum()));
         table.add_row(std::iter::once(name).chain(cells));
     };
-    let (shown, others) = shown(run, Total::by_event(&run.counters).len());
+    let (shown, others) = shown(run, rows);
     for thread in shown {
         row(format!("thread {}", thread.thread), &[thread]);
     }

@@ -25,6 +25,7 @@ mod runs;
 mod stat;
 mod stat_bad_input;
 mod stat_orders;
+mod stat_passes;
 mod stat_program;
 mod stat_repeat;
 mod stat_scenario;

@@ -104,6 +104,23 @@ fn a_summary_is_a_screen() {
     for start in ["39 39 40 ", "33 33 34 ", "33 more 561 "] {
         row(start);
     }
+
+    // All threads, or the named number of threads, have rows in both tables.
+    let rows = |option: &str| {
+        let output = place.run(&format!("stat forty {option}")).well();
+        let rows: Vec<_> = output.lines().map(squeezed).collect();
+        let count = |row: &dyn Fn(usize) -> String| {
+            (0..40).filter(|&thread| rows.iter().any(|one| one.starts_with(&row(thread)))).count()
+        };
+        let more = rows.iter().filter(|row| row.contains(" more ")).count();
+        let states = count(&|thread| format!("thread {thread} "));
+        [count(&|thread| format!("{thread} {thread} {} ", thread + 1)), states, more]
+    };
+    assert_eq!(rows("--threads all"), [40, 40, 0]);
+    assert_eq!(rows("--threads 40"), [40, 40, 0]);
+    assert_eq!(rows("--threads 39"), [39, 39, 2]);
+    assert_eq!(rows("--threads 0"), [0, 0, 2]);
+    place.run("stat forty --threads some").badly("expected a number of threads, or all");
 }
 
 /// `deal` splits the references of one thread among several strands, so each strand does not have its own thread.

@@ -138,6 +138,30 @@ pub struct LinkSeries {
     pub used: UseSeries,
 }
 
+impl Series {
+    /// Adds the counters of another series of the same replay. Each interval of this series must consist of whole intervals of the other.
+    pub(crate) fn add_counters(&mut self, other: &Self) {
+        let sums = |counts: &[u64]| {
+            let mut counts = other.references.iter().zip(counts).peekable();
+            let interval = |end: &u64| {
+                let mut sum = 0;
+                while let Some((_, count)) = counts.next_if(|(until, _)| *until <= end) {
+                    sum += count;
+                }
+                sum
+            };
+            self.references.iter().map(interval).collect::<Vec<u64>>()
+        };
+        let counters = other.counters.iter().map(|counter| CounterSeries {
+            name: counter.name.clone(),
+            measured: sums(&counter.measured),
+            truth: sums(&counter.truth),
+        });
+        let counters: Vec<_> = counters.collect();
+        self.counters.extend(counters);
+    }
+}
+
 /// Counts from the start of the replay to a point in time.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {

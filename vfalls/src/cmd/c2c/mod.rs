@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use crate::cmd::machine::ReplayMachineArgs;
-use crate::cmd::source::SourceArgs;
+use crate::cmd::source::{SourceArgs, counted};
 use crate::cmd::stat::{advance, progress_bar};
 use crate::output::{self, Force};
 use crate::say::say;
@@ -67,13 +67,14 @@ pub(crate) fn run(args: C2cArgs) -> anyhow::Result<()> {
     }
     let Configuration { machine, memory } = args.machine.configuration()?;
     let json = args.force.create_if_wanted(args.json.as_ref())?;
-    let programs = source.open_one()?;
+    let programs = counted(source.open_one()?);
     let symbols =
         Symbols::of_recordings(&programs, source.is_bundled(), args.symbols.as_deref(), None)?;
     let bar = progress_bar(&programs)?;
     drop(programs);
     let job = Job::new(machine).memory(memory).placement(args.place).most(args.most.into());
-    let mut found = job.run(|| source.open(), |_, progress| advance(&bar, progress))?;
+    let open = || source.open().map(counted);
+    let mut found = job.run(open, |_, progress| advance(&bar, progress))?;
     bar.finish_and_clear();
     name(&mut found, symbols.as_ref());
     for note in &found.notes {

@@ -15,7 +15,7 @@ use simulator::replay::placement::Placement;
 
 use crate::cmd::by_name;
 use crate::cmd::machine::ReplayMachineArgs;
-use crate::cmd::source::{SourceArgs, line};
+use crate::cmd::source::{SourceArgs, counted, line};
 use crate::cmd::stat::{advance, progress_bar};
 use crate::say::say;
 use crate::symbols::Symbols;
@@ -155,7 +155,7 @@ impl SamplingArgs {
         let rate = Rate { period: self.count, seed: self.randomise.then_some(self.seed) };
         let source = self.source.resolve()?;
         let is_bundled = source.is_bundled();
-        let programs = source.open_one()?.into_iter().map(Recording::read_ahead);
+        let programs = counted(source.open_one()?).into_iter().map(Recording::read_ahead);
         let programs: Vec<_> = programs.collect();
         let line = line(&programs);
         let symbols = Symbols::of_recordings(

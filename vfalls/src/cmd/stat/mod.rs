@@ -1,6 +1,8 @@
 //! `stat`: a replay, and the guest's counts beside the true ones.
 
+mod beside;
 mod orders;
+mod passes;
 mod prepare;
 mod repeat;
 
@@ -28,7 +30,8 @@ use crate::cmd::by_name;
 use crate::cmd::events_out::{Outputs, TracingArgs};
 use crate::cmd::machine::{ReplayMachineArgs, differences};
 use crate::cmd::source::{self, SourceArgs};
-use crate::cmd::stat::orders::{Jobs, OrdersArgs};
+use crate::cmd::stat::orders::{Orders, OrdersArgs};
+use crate::cmd::stat::passes::Passes;
 use crate::cmd::stat::prepare::Inputs;
 use crate::cmd::stat::repeat::RepeatArgs;
 use crate::exit::Mismatch;
@@ -39,9 +42,10 @@ use crate::page::Page;
 use crate::page::names::Names;
 use crate::say::say;
 use crate::table::{WIDTH, wrap};
-use crate::text::replay::{self as report, Samples};
+use crate::text::replay::{self as report, Columns, Samples};
 use crate::text::scenario as scenario_report;
-use crate::text::{summary, waits};
+use crate::text::summary::{self, ThreadRows};
+use crate::text::waits;
 
 /// Replay a program's threads on a simulated machine, and show a guest's counts beside the true ones
 ///
@@ -99,6 +103,10 @@ pub(crate) struct StatArgs {
     #[command(flatten)]
     repeat: RepeatArgs,
 
+    /// Show N threads in the tables, or all [default: as many as fit on a screen]
+    #[arg(long, value_name = "N|all", conflicts_with_all = ["scenario", "list"])]
+    threads: Option<ThreadRows>,
+
     /// Print the hypercalls by guest and status, too
     #[arg(long)]
     calls: bool,
@@ -142,7 +150,7 @@ pub(crate) struct ReplayArgs {
     place: Option<Placement>,
 
     /// Count this event: CLASS:EVENT, or several separated by commas (may be repeated). Classes are dram, lpu, gpd, asu and
-    /// pic, with at most two events each
+    /// pic. A unit counts two events at once; vfalls stat replays the recording once for every two events of a class
     #[arg(short, long, value_name = "EVENT")]
     event: Vec<String>,
 
@@ -170,18 +178,25 @@ pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let page = args.force.create_if_wanted(args.html.as_ref())?;
     let outputs = Outputs::create(&args.events_out.files, args.force)?;
-    let Inputs { earlier, source, prepared, scenario } = prepare::prepare(&args)?;
-    for event in prepared.setup().selection.not_modelled() {
+    let Inputs { earlier, source, prepared, others, scenario } = prepare::prepare(&args)?;
+    let selections = std::iter::once(&prepared.setup().selection).chain(&others);
+    for event in selections.flat_map(Selection::not_modelled) {
         say(format_args!("note: {event} is not modelled, and reads 0"));
     }
     let stdout = &mut plain::stdout();
-    let jobs = Jobs::new(&args.orders, &source, &earlier, &prepared)?;
+    let orders = Orders::new(&args.orders, &source, &earlier, &prepared)?;
     header(stdout, &prepared, &args.replay)?;
     let run = match scenario {
         None => {
             let names = Names::of_recordings(&prepared.setup().programs, source.is_bundled());
-            let run = jobs.beside(|| run_plain(stdout, prepared, &names, args.calls))?;
-            jobs.print(stdout, &run)?;
+            let passes = Passes::new(&others, &source, &prepared);
+            let (run, spreads) = orders.beside(|| {
+                let all = passes.number();
+                let run = run_passes(stdout, prepared, passes)?;
+                print(stdout, &run, all, &names, &args)?;
+                Ok(run)
+            })?;
+            spreads.print(stdout, &run)?;
             Run::from(run)
         }
         Some(scenario) => Run::from(play(stdout, prepared, scenario)?),
@@ -279,16 +294,39 @@ fn placement(prepared: &Prepared) -> String {
     line
 }
 
+/// Replays all passes, and prints their samples.
+fn run_passes(
+    output: &mut impl Write,
+    prepared: Prepared,
+    passes: Passes<'_>,
+) -> anyhow::Result<Replayed> {
+    let interval = prepared.setup().interval.is_some();
+    let run = match passes.number() == 1 {
+        true => run_plain(output, prepared, None)?,
+        false => {
+            let mut samples = Samples::default();
+            let run = passes
+                .beside(&mut samples, |samples| run_plain(output, prepared, Some(samples)))?;
+            samples.print(output)?;
+            run
+        }
+    };
+    if interval {
+        writeln!(output)?;
+    }
+    Ok(run)
+}
+
+/// Replays a pass. Prints its samples, or keeps them in `kept`.
 fn run_plain(
     output: &mut impl Write,
     prepared: Prepared,
-    names: &Names,
-    calls: bool,
+    mut kept: Option<&mut Samples>,
 ) -> anyhow::Result<Replayed> {
     let bar = progress_bar(&prepared.setup().programs)?;
     let name = prepared.measuring().name.clone();
     let interval = prepared.setup().interval.is_some();
-    let mut samples = Samples::default();
+    let mut columns = None;
     let mut show = |progress: Stage<'_>| match progress {
         Stage::Started([]) => Ok(()),
         Stage::Started(refused) => {
@@ -298,10 +336,20 @@ fn run_plain(
             let _ = advance(&bar, progress);
             Ok(())
         }
-        Stage::Sample { references, counters, .. } if interval => bar.suspend(|| {
-            samples.print(output, references, counters)?;
-            output.flush()
-        }),
+        Stage::Sample { references, counters, .. } if interval => match &mut kept {
+            Some(kept) => {
+                kept.add(references, counters);
+                Ok(())
+            }
+            None => bar.suspend(|| {
+                let columns = match columns {
+                    Some(columns) => columns,
+                    None => *columns.insert(Columns::header(output, counters)?),
+                };
+                columns.print(output, references, counters)?;
+                output.flush()
+            }),
+        },
         _ => Ok(()),
     };
     let mut shown = Ok(());
@@ -318,13 +366,23 @@ fn run_plain(
     interrupt::release();
     bar.finish_and_clear();
     shown?;
-    let run = run?;
-    if interval {
-        writeln!(output)?;
+    Ok(run?)
+}
+
+fn print(
+    output: &mut impl Write,
+    run: &Replayed,
+    passes: usize,
+    names: &Names,
+    args: &StatArgs,
+) -> io::Result<()> {
+    let rows = args.threads.unwrap_or_default();
+    summary::print(output, run, rows)?;
+    if passes > 1 && !run.stopped {
+        passes::print(output, passes, run)?;
     }
-    summary::print(output, &run)?;
-    waits::print(output, &run, names)?;
-    if calls {
+    waits::print(output, run, names, rows)?;
+    if args.calls {
         writeln!(output, "\nHypercalls by guest and status:\n")?;
         let calls = report::hypercalls(&run.hypercalls, &run.guests);
         write!(output, "{calls}")?;
@@ -336,7 +394,7 @@ fn run_plain(
             )?;
         }
     }
-    Ok(run)
+    Ok(())
 }
 
 fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyhow::Result<Played> {
@@ -388,20 +446,33 @@ pub(crate) fn progress_bar(recordings: &[Recording]) -> anyhow::Result<ProgressB
     if !plain::raw_stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
     }
-    Ok(match Progress::new(0, recordings.iter()).done_of_all() {
-        Some((_, all)) => ProgressBar::new(all).with_style(ProgressStyle::with_template(
-            "{wide_bar} {percent}% of the recording, {eta} left",
-        )?),
-        None => ProgressBar::new_spinner().with_style(ProgressStyle::with_template(
-            "{spinner} {bytes} of the recording, {elapsed}",
-        )?),
-    })
+    let bar = ProgressBar::new_spinner()
+        .with_style(ProgressStyle::with_template("{spinner} {human_pos} references, {elapsed}")?);
+    if let Some((_, all)) = Progress::new(0, recordings.iter()).done_of_all() {
+        set_length(&bar, all);
+    }
+    Ok(bar)
 }
 
 /// Shows the progress, and lets the replay go on.
 pub(crate) fn advance(bar: &ProgressBar, progress: Progress) -> ControlFlow<()> {
-    bar.set_position(progress.done_of_all().map_or(progress.bytes.read, |(done, _)| done));
+    // The references of a compressed recording are still being counted while the replay begins.
+    if bar.length().is_none()
+        && let Some((_, all)) = progress.done_of_all()
+    {
+        set_length(bar, all);
+    }
+    bar.set_position(progress.references);
     ControlFlow::Continue(())
+}
+
+fn set_length(bar: &ProgressBar, all: u64) {
+    let template =
+        ProgressStyle::with_template("{wide_bar} {percent}% of the recording, {eta} left");
+    if let Ok(style) = template {
+        bar.set_style(style);
+        bar.set_length(all);
+    }
 }
 
 pub(crate) fn complete_page(mut file: OutputFile, page: &Page) -> anyhow::Result<()> {

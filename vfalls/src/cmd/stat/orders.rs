@@ -4,22 +4,18 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread::{self, Scope, ScopedJoinHandle};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::bail;
 use simulator::replay::{Prepared, Setup, Stage};
 use simulator::run::{Replayed, Spread};
 
 use crate::cmd::source::ReplaySource;
+use crate::cmd::stat::beside::{Beside, Job};
 use crate::table::{self, WIDTH, wrap};
 
 /// If a recording of several threads has at most this number of references, `stat` replays it a second time, to see whether the order of
 /// the threads matters.
 const MOST_CHECKED: u64 = 50_000_000;
-
-/// The stack of a replay's host thread, in bytes. In a build without optimisation, several stack frames each contain a service of 160 KB.
-const STACK: usize = 8 << 20;
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct OrdersArgs {
@@ -39,17 +35,21 @@ enum Purpose {
     Repeat,
 }
 
-/// A replay that is not shown. Only its number of cycles is used.
-struct Job<'a> {
+/// A replay of which only the number of cycles is used.
+struct Order<'a> {
     number: usize,
     source: &'a ReplaySource,
     setup: Setup,
     purpose: Purpose,
 }
 
-impl Job<'_> {
-    /// Replays the recording. Returns the number of cycles; `None` if the replay was stopped, or if the recording is too long for a check.
-    fn run(self, stop: &AtomicBool) -> anyhow::Result<Option<u64>> {
+/// The purpose and the number of a replay, and its number of cycles. The number of cycles is `None` if the recording is too long for a check.
+type Done = (Purpose, usize, Option<u64>);
+
+impl Job for Order<'_> {
+    type Done = Done;
+
+    fn run(self, stop: &AtomicBool) -> anyhow::Result<Done> {
         let programs = self.source.open()?.into_iter().map(|program| program.read_ahead());
         let prepared = self.setup.programs(programs.collect::<Vec<_>>()).check()?;
         let most = match self.purpose {
@@ -61,20 +61,19 @@ impl Job<'_> {
             _ if stop.load(Ordering::Relaxed) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         })?;
-        Ok((!run.stopped && run.references <= most).then_some(run.cycles))
+        let cycles = (!run.stopped && run.references <= most).then_some(run.cycles);
+        Ok((self.purpose, self.number, cycles))
     }
 }
 
-/// The jobs that no host thread has taken yet, and the results of the finished jobs.
-pub(super) struct Jobs<'a> {
-    left: Mutex<std::vec::IntoIter<Job<'a>>>,
-    done: Mutex<Vec<(Purpose, usize, Option<u64>)>>,
-    stop: AtomicBool,
+/// The replays in addition to those of the recording that is shown.
+pub(super) struct Orders<'a> {
+    jobs: Vec<Order<'a>>,
     /// The reason for which the check of the order is left out. `None` if the order is checked, or if it cannot matter.
     unchecked: Option<String>,
 }
 
-impl<'a> Jobs<'a> {
+impl<'a> Orders<'a> {
     /// Returns the replays that the arguments require in addition to the prepared one.
     pub(super) fn new(
         args: &OrdersArgs,
@@ -108,107 +107,61 @@ impl<'a> Jobs<'a> {
         };
         let job = |late: u64| {
             let setup = setup.again(Vec::new(), late);
-            Job { number: late as usize, source, setup, purpose }
+            Order { number: late as usize, source, setup, purpose }
         };
         let mut jobs: Vec<_> = (1..=others).map(job).collect();
-        jobs.extend(earlier.iter().enumerate().map(|(number, source)| Job {
+        jobs.extend(earlier.iter().enumerate().map(|(number, source)| Order {
             number,
             source,
             setup: setup.again(Vec::new(), 0),
             purpose: Purpose::Repeat,
         }));
-        Ok(Self {
-            left: Mutex::new(jobs.into_iter()),
-            done: Mutex::default(),
-            stop: AtomicBool::new(false),
-            unchecked,
-        })
+        Ok(Self { jobs, unchecked })
     }
 
-    /// Calls `run` while other host threads do the jobs. Adds the results of all jobs to the run, unless the run was stopped.
+    /// Calls `run` while other host threads do these replays. Adds their lengths to the run, unless it was stopped.
     pub(super) fn beside(
-        &self,
+        self,
         run: impl FnOnce() -> anyhow::Result<Replayed>,
-    ) -> anyhow::Result<Replayed> {
-        thread::scope(|scope| {
-            let workers = self.start(scope)?;
-            let mut run = run().inspect_err(|_| self.stop())?;
-            match run.stopped {
-                true => self.stop(),
-                false => self.finish(workers, &mut run)?,
-            }
-            Ok(run)
-        })
-    }
-
-    /// Starts host threads that do jobs: at most one for each job, and at most one for each processor of the host except this thread's
-    /// processor. If there is a job, starts at least one.
-    fn start<'scope>(
-        &'scope self,
-        scope: &'scope Scope<'scope, '_>,
-    ) -> anyhow::Result<Vec<Worker<'scope>>> {
-        let left = lock(&self.left).len();
-        let processors = thread::available_parallelism().map_or(1, |number| number.get());
-        let workers = left.min((processors - 1).max(1));
-        let start = |_| {
-            let thread = thread::Builder::new().stack_size(STACK);
-            thread.spawn_scoped(scope, || self.work()).context("no thread for a replay")
-        };
-        (0..workers).map(start).collect()
-    }
-
-    /// Does jobs until none is left.
-    fn work(&self) -> anyhow::Result<()> {
-        loop {
-            let Some(job) = lock(&self.left).next() else { return Ok(()) };
-            let (purpose, number) = (job.purpose, job.number);
-            let cycles = job.run(&self.stop)?;
-            lock(&self.done).push((purpose, number, cycles));
-        }
-    }
-
-    /// Makes all host threads stop soon.
-    fn stop(&self) {
-        lock(&self.left).by_ref().for_each(drop);
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    /// Does the remaining jobs, and adds the results to the run that is shown.
-    fn finish(&self, workers: Vec<Worker<'_>>, run: &mut Replayed) -> anyhow::Result<()> {
-        let own = if workers.is_empty() { Ok(()) } else { self.work() };
-        let failed = || Err(anyhow!("a replay has failed"));
-        for ended in workers.into_iter().map(ScopedJoinHandle::join).collect::<Vec<_>>() {
-            ended.unwrap_or_else(|_| failed())?;
-        }
-        own?;
-        let mut done = lock(&self.done);
+    ) -> anyhow::Result<(Replayed, Spreads)> {
+        let asked = self.jobs.iter().any(|job| job.purpose == Purpose::Orders);
+        let (mut run, mut done) = Beside::new(self.jobs).run(run)?;
         done.sort_unstable();
-        let (repeats, orders): (Vec<_>, Vec<_>) =
+        let (repeats, orders): (Vec<Done>, Vec<Done>) =
             done.iter().partition(|(purpose, ..)| *purpose == Purpose::Repeat);
-        let cycles = |done: Vec<(Purpose, usize, Option<u64>)>| -> Option<Vec<u64>> {
+        let cycles = |done: &[Done]| -> Option<Vec<u64>> {
             let cycles = done.iter().map(|(.., cycles)| *cycles);
             cycles.collect::<Option<Vec<_>>>().filter(|cycles| !cycles.is_empty())
         };
         let of_run = [run.cycles];
-        let orders = cycles(orders).map(|others| [&of_run, &*others].concat());
-        let repeats = cycles(repeats).map(|earlier| [&*earlier, &of_run].concat());
+        let is_long = orders.iter().any(|(.., cycles)| cycles.is_none());
+        let orders = cycles(&orders).map(|others| [&of_run, &*others].concat());
+        let repeats = cycles(&repeats).map(|earlier| [&*earlier, &of_run].concat());
         (run.orders, run.repeats) = (orders.and_then(Spread::new), repeats.and_then(Spread::new));
-        Ok(())
+        let unchecked = self.unchecked.or_else(|| is_long.then(long));
+        Ok((run, Spreads { asked, unchecked }))
     }
+}
 
+/// What is to be said about the lengths of the replays in a run.
+pub(super) struct Spreads {
+    /// Whether the user has asked for replays in other orders.
+    asked: bool,
+    /// The reason for which the order was not checked. `None` if it was checked, or if it cannot matter.
+    unchecked: Option<String>,
+}
+
+impl Spreads {
     /// Prints how much the cycles of these replays differ, or why this was not checked.
-    pub(super) fn print(&self, output: &mut impl Write, run: &Replayed) -> io::Result<()> {
+    pub(super) fn print(self, output: &mut impl Write, run: &Replayed) -> io::Result<()> {
         if run.stopped {
             return Ok(());
         }
         if let Some(repeats) = &run.repeats {
             spread(output, "recordings of the program", repeats)?;
         }
-        let done = lock(&self.done);
-        let is_long = done.iter().any(|(.., cycles)| cycles.is_none());
-        let asked = done.iter().any(|(purpose, ..)| *purpose == Purpose::Orders);
         let sentence = match &run.orders {
-            Some(orders) if asked => {
+            Some(orders) if self.asked => {
                 let latest = Setup::LATEST;
                 let replays =
                     format!("replays, in which each thread starts up to {latest} cycles later");
@@ -221,7 +174,7 @@ impl<'a> Jobs<'a> {
                 orders.most
             ),
             Some(_) => return Ok(()),
-            None => match self.unchecked.clone().or_else(|| is_long.then(long)) {
+            None => match self.unchecked {
                 Some(why) => format!(
                     "Whether a small change of order moves the result is not checked: {why}."
                 ),
@@ -230,12 +183,6 @@ impl<'a> Jobs<'a> {
         };
         writeln!(output, "\n{}", wrap(&sentence, WIDTH).join("\n"))
     }
-}
-
-type Worker<'scope> = ScopedJoinHandle<'scope, anyhow::Result<()>>;
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn long() -> String {

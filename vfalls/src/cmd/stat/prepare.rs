@@ -6,11 +6,11 @@ use simulator::machine::configuration::Configuration;
 use simulator::machine::guests::{self, NamedGuest};
 use simulator::operator::{Scenario, Unchecked};
 use simulator::recording::Recording;
-use simulator::replay::{Prepared, Selection, Setup};
+use simulator::replay::{Prepared, Selection, SelectionError, Setup};
 
 use super::{ReplayArgs, StatArgs};
 use crate::cmd::md::describe;
-use crate::cmd::source::ReplaySource;
+use crate::cmd::source::{self, ReplaySource};
 use crate::say::say;
 
 /// The recordings that `stat` replays, and the prepared replay that `stat` shows.
@@ -19,6 +19,8 @@ pub(super) struct Inputs {
     pub(super) earlier: Vec<ReplaySource>,
     pub(super) source: ReplaySource,
     pub(super) prepared: Prepared,
+    /// The events of the passes after the prepared one.
+    pub(super) others: Vec<Selection>,
     pub(super) scenario: Option<Scenario>,
 }
 
@@ -26,32 +28,48 @@ pub(super) struct Inputs {
 pub(super) fn prepare(args: &StatArgs) -> anyhow::Result<Inputs> {
     let scenario = (args.scenario.as_ref()).map(|path| Scenario::read(path)).transpose()?;
     let earlier = args.repeat.record(&args.replay.source)?;
-    let source = args.replay.source.resolve()?;
-    let setup = args
-        .replay
-        .setup(&source, scenario.as_ref())?
+    let (configuration, guests) = machine_and_guests(&args.replay, scenario.as_ref())?;
+    let parse = if scenario.is_some() { one_pass } else { Selection::passes };
+    let mut selections = args.replay.selections(configuration.machine, parse)?.into_iter();
+    let first = selections.next().unwrap_or_default();
+    let mut source = args.replay.source.resolve()?;
+    if selections.len() > 0 {
+        source = source.rereadable()?;
+    }
+    let setup = args.replay.of(&source, configuration, guests, first)?;
+    let setup = setup
         .interval(args.interval)
         .tracing(args.events_out.tracing())
         .details(args.details || args.html.is_some());
     let prepared = setup.check()?;
     let scenario = scenario.map(|file| prepared.check_scenario(file)).transpose()?;
-    Ok(Inputs { earlier, source, prepared, scenario })
+    Ok(Inputs { earlier, source, prepared, others: selections.collect(), scenario })
 }
 
 impl ReplayArgs {
-    /// Opens the recordings, and returns the setup that the arguments describe. If the scenario defines guests, the setup has these guests.
-    pub(crate) fn setup(
+    /// Opens the recordings, and returns the setup of one pass that the arguments describe.
+    pub(crate) fn setup(&self, source: &ReplaySource) -> anyhow::Result<Setup> {
+        let (configuration, guests) = machine_and_guests(self, None)?;
+        let selections = self.selections(configuration.machine, one_pass)?;
+        self.of(source, configuration, guests, selections.first().copied().unwrap_or_default())
+    }
+
+    /// Returns the events of each pass, into which `parse` splits the list of events.
+    fn selections(&self, machine: Machine, parse: Parse) -> anyhow::Result<Vec<Selection>> {
+        match &self.event[..] {
+            [] => Ok(vec![Selection::default_for(machine)]),
+            lists => selections_of(machine, parse(&lists.join(","))?),
+        }
+    }
+
+    fn of(
         &self,
         source: &ReplaySource,
-        scenario: Option<&Unchecked>,
+        Configuration { machine, memory }: Configuration,
+        guests: Vec<NamedGuest>,
+        selection: Selection,
     ) -> anyhow::Result<Setup> {
-        let (configuration, guests) = machine_and_guests(self, scenario)?;
-        let Configuration { machine, memory } = configuration;
-        let selection = match &self.event[..] {
-            [] => Selection::default_for(machine),
-            lists => selection_of(machine, Selection::parse(&lists.join(","))?)?,
-        };
-        let programs = source.open()?.into_iter().map(Recording::read_ahead);
+        let programs = source::counted(source.open()?).into_iter().map(Recording::read_ahead);
         Ok(Setup::new(machine, programs.collect::<Vec<_>>())
             .memory(memory)
             .guests(guests)
@@ -62,6 +80,14 @@ impl ReplayArgs {
     }
 }
 
+type Parse = fn(&str) -> Result<Vec<Selection>, SelectionError>;
+
+/// Parses a list of events that one pass counts.
+fn one_pass(list: &str) -> Result<Vec<Selection>, SelectionError> {
+    Selection::parse(list).map(|selection| vec![selection])
+}
+
+/// Returns the machine and the guests that the arguments describe. If the scenario defines guests, returns these guests.
 fn machine_and_guests(
     args: &ReplayArgs,
     scenario: Option<&Unchecked>,
@@ -90,13 +116,16 @@ fn machine_and_guests(
 }
 
 /// Removes the events of hubs, with a note, if the machine has no hubs.
-fn selection_of(machine: Machine, selection: Selection) -> anyhow::Result<Selection> {
+fn selections_of(machine: Machine, passes: Vec<Selection>) -> anyhow::Result<Vec<Selection>> {
     if !machine.hubs().is_empty() {
-        return Ok(selection);
+        return Ok(passes);
     }
     let name = machine.model().name();
-    let left = selection.without_hubs();
-    for class in selection.of_hubs() {
+    // The first pass has events of each class that a later pass has.
+    let classes = passes.first().map(Selection::of_hubs).unwrap_or_default();
+    let left = passes.into_iter().map(Selection::without_hubs);
+    let left: Vec<_> = left.filter(|pass| !pass.is_empty()).collect();
+    for class in classes {
         ensure!(
             !left.is_empty(),
             "a {name} has no hubs, and so no {class} events; expected dram or pic events"

@@ -18,7 +18,7 @@ use crate::cmd::stat::{ReplayArgs, ensure_truth, header, until_error};
 use crate::numbers::counted_plainly;
 use crate::output::{self, Force};
 use crate::say::say;
-use crate::text::summary;
+use crate::text::summary::{self, ThreadRows};
 use anyhow::ensure;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use signal_hook::consts::SIGTSTP;
@@ -77,7 +77,7 @@ fn after_help() -> String {
 pub(crate) fn run(args: TopArgs) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let source = args.replay.source.resolve()?;
-    let setup = args.replay.setup(&source, None)?;
+    let setup = args.replay.setup(&source)?;
     let line = setup.memory.l2.line;
     let setup = setup.interval(Some(args.interval)).details(line == Config::T2_PLUS.l2.line);
     if !setup.details {
@@ -109,7 +109,7 @@ pub(crate) fn run(args: TopArgs) -> anyhow::Result<()> {
     if terminal {
         output.write_all(head.as_bytes())?;
     }
-    summary::print(output, &run)?;
+    summary::print(output, &run, ThreadRows::Screen)?;
     output.flush()?;
     let run = Run::from(run);
     for note in run.notes() {

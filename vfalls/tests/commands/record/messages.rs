@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
+use super::{HOST, record};
 use crate::program::Place;
 
 /// Asserts that `record` refuses a file with this content. The error must contain `says`.
@@ -65,4 +67,29 @@ fn what_is_not_there_is_named() {
     nowhere.badly("/nonexistent/refs: cannot be written: No such file");
     place.file("mine.refs", "mine");
     place.run("record -o mine.refs sh").badly("mine.refs: is there; --force replaces it");
+}
+
+/// A note announces what a large mapping costs, before the emulator makes the mapping.
+#[test]
+fn a_large_mapping_is_announced() {
+    // The address is not the start of a page, so the emulator refuses the mapping, and the test does not last for minutes.
+    let source = r#"
+        #include <stdio.h>
+        #include <sys/mman.h>
+        int main(void) {
+            int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+            void *at = mmap((void *)0x100000000001, 16ul << 40, PROT_NONE, flags, -1, 0);
+            puts(at == MAP_FAILED ? "refused" : "mapped");
+            return 0;
+        }
+    "#;
+    let place = Place::new("record-large-mapping");
+    HOST.compile(&place, "reserve", source, &[]);
+    let ended = record(&place, "-- ./reserve");
+    assert_eq!((ended.status, &*ended.stdout), (0, "refused\n"), "{}", ended.stderr);
+    // QEMU 8 notes ranges of pages, and needs no time.
+    let old = Command::new("qemu-x86_64").arg("--version").output().unwrap();
+    let old = String::from_utf8_lossy(&old.stdout).contains("version 7.");
+    let note = "./reserve maps 16.00 TiB: the emulator needs about 3 minutes and 96.00 GiB of memory for this mapping\n";
+    assert_eq!(ended.stderr.contains(note), old, "{}", ended.stderr);
 }

@@ -1,0 +1,146 @@
+//! How many references a recording of lackey has, before all of it has been read.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+use super::source::Source;
+
+/// The number of samples of a plain file, and the number of bytes in a sample.
+const SAMPLES: u64 = 64;
+const SAMPLE: u64 = 1 << 16;
+
+/// The number of references that a recording is expected to have.
+#[derive(Clone, Debug)]
+pub(super) struct Expected(Arc<OnceLock<u64>>);
+
+impl Expected {
+    /// Estimates the references of a plain file from samples that are evenly spread over the file. Counts the references of a compressed file
+    /// in a thread of its own, because the compression of one part of the file says nothing about the other parts. Returns `None` if the file
+    /// cannot be read again.
+    pub(super) fn new(path: &Path, is_plain: bool) -> Option<Self> {
+        let found = Arc::new(OnceLock::new());
+        if is_plain {
+            let file = File::open(path).ok()?;
+            let length = file.metadata().ok()?.len();
+            let _ = found.set(estimate(file, length).ok()?);
+            return Some(Self(found));
+        }
+        let source = Source::open(path).ok()?;
+        let of_thread = Arc::downgrade(&found);
+        let count = move || {
+            // The recording has been dropped once there is no other reference.
+            let goes_on = || of_thread.strong_count() > 0;
+            let count = count(source.text, goes_on);
+            if let Some((found, Some(count))) = of_thread.upgrade().zip(count.ok()) {
+                let _ = found.set(count);
+            }
+        };
+        thread::Builder::new().name("count".into()).spawn(count).ok()?;
+        Some(Self(found))
+    }
+
+    /// Returns the number; `None` while it is being counted.
+    pub(super) fn references(&self) -> Option<u64> {
+        self.0.get().copied()
+    }
+}
+
+/// Estimates the references of a file of `length` bytes. If the samples cover the file, the result is exact.
+fn estimate(mut file: impl Read + Seek, length: u64) -> io::Result<u64> {
+    if length <= SAMPLES * SAMPLE {
+        return count(file, || true).map(Option::unwrap_or_default);
+    }
+    let mut text = Vec::new();
+    let mut references = 0.0;
+    for sample in 0..SAMPLES {
+        // The samples are in the middle of equal parts of the file.
+        let middle =
+            (u128::from(length) * u128::from(2 * sample + 1) / u128::from(2 * SAMPLES)) as u64;
+        file.seek(SeekFrom::Start(middle - SAMPLE / 2))?;
+        text.clear();
+        file.by_ref().take(SAMPLE).read_to_end(&mut text)?;
+        let lines = whole_lines(&text);
+        if !lines.is_empty() {
+            references += of_lines(lines) as f64 / lines.len() as f64;
+        }
+    }
+    Ok((references / SAMPLES as f64 * length as f64) as u64)
+}
+
+/// Returns the text without the parts of lines at its beginning and end.
+fn whole_lines(text: &[u8]) -> &[u8] {
+    let newline = |byte: &u8| *byte == b'\n';
+    match (text.iter().position(newline), text.iter().rposition(newline)) {
+        (Some(first), Some(last)) => &text[first + 1..=last.max(first)],
+        _ => &[],
+    }
+}
+
+/// Counts the references of a text. Returns `None` once `goes_on` returns `false`.
+fn count(mut text: impl Read, goes_on: impl Fn() -> bool) -> io::Result<Option<u64>> {
+    let mut buffer = vec![0; SAMPLE as usize];
+    let (mut length, mut references) = (0, 0);
+    while goes_on() {
+        let read = match text.read(&mut buffer[length..]) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        length += read;
+        let lines = match buffer[..length].iter().rposition(|byte| *byte == b'\n') {
+            Some(last) if read > 0 => last + 1,
+            // The last line may lack a newline. A line as long as the buffer is a message.
+            _ if read == 0 || length == buffer.len() => length,
+            _ => 0,
+        };
+        references += of_lines(&buffer[..lines]);
+        buffer.copy_within(lines..length, 0);
+        length -= lines;
+        if read == 0 {
+            return Ok(Some(references));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the number of references of whole lines.
+fn of_lines(lines: &[u8]) -> u64 {
+    let of_line = |line: &[u8]| match line {
+        [b'I', ..] | [b' ', b'L' | b'S', ..] => 1,
+        [b' ', b'M', ..] => 2,
+        _ => 0,
+    };
+    lines.split(|byte| *byte == b'\n').map(of_line).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    #[test]
+    fn the_references_of_lines_are_counted() {
+        let text = "==7== a message\n\nI  04001090,3\n L 1ffeffe7c8,8\n S 10,8\n M 0421c7cc,4\nI  04001093,2";
+        assert_eq!(count(Cursor::new(text), || true).unwrap(), Some(6));
+        assert_eq!(count(Cursor::new(text), || false).unwrap(), None);
+        // Lines may cross the ends of the buffer.
+        let many = " L 1ffeffe7c8,8\n".repeat(100_000);
+        assert_eq!(count(Cursor::new(many), || true).unwrap(), Some(100_000));
+    }
+
+    /// The first tenth of the text has lines that are longer by a half, and messages.
+    #[test]
+    fn an_estimate_is_right_to_two_percent() {
+        let mut text = "==7== a message of valgrind\nI  1ffeffe7c8e41,12\n".repeat(100_000);
+        text += &"I  401,4\n M 10,8\n".repeat(900_000);
+        let exact = 100_000 + 900_000 * 3;
+        let estimated = estimate(Cursor::new(&text), text.len() as u64).unwrap();
+        assert!(estimated.abs_diff(exact) * 50 < exact, "{estimated} of {exact}");
+        let small = "I  401,4\n".repeat(1_000);
+        assert_eq!(estimate(Cursor::new(&small), small.len() as u64).unwrap(), 1_000);
+    }
+}
