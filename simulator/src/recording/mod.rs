@@ -40,8 +40,10 @@
 mod about;
 mod ahead;
 mod bundled;
+mod champsim;
 mod chunk;
 mod code;
+mod drmemtrace;
 mod error;
 mod formats;
 mod lackey;
@@ -49,10 +51,12 @@ mod line;
 mod native;
 #[allow(clippy::module_inception, reason = "the type of this name")]
 mod recording;
+mod records;
 mod reference;
 mod runs;
 mod source;
 mod text;
+mod zip;
 mod zstd;
 
 pub use bundled::{BUNDLED_PROGRAM, BUNDLED_SOURCE, bundled};

@@ -7,13 +7,16 @@ use guest_abi::StrandId;
 
 use super::about::About;
 use super::ahead::Ahead;
+use super::champsim::{self, ChampSimReader};
 use super::chunk::Chunk;
+use super::drmemtrace::DrmemtraceReader;
 use super::error::RecordingError;
 use super::formats::{Reader, Threads};
 use super::lackey::LackeyReader;
 use super::native::NativeReader;
 use super::source::{BytesRead, Content, Source};
 use super::text;
+use crate::text::line;
 use refs::Mapping;
 
 /// A recording of a program. Each of its threads is read independently.
@@ -40,13 +43,20 @@ impl From<Recording> for Vec<Recording> {
 }
 
 impl Recording {
-    /// Opens a recording of any [format](super), plain or compressed; `-` is standard input.
+    /// Opens a recording of any [format](super), plain or compressed; `-` is standard input. A directory has the threads of a program
+    /// that drmemtrace has recorded.
     ///
     /// # Errors
-    /// The file cannot be opened or read, is a directory, or is compressed in an unknown way. Or the recording is native or handwritten,
+    /// The file cannot be opened or read, or is compressed in an unknown way. Or the recording is native, handwritten, or in a directory,
     /// and is malformed or too large. Or there is no room to decompress the recording.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
-        Source::open(path.as_ref()).and_then(Self::new)
+        let path = path.as_ref();
+        if path != Path::new("-") && path.is_dir() {
+            let name = line(&path.to_string_lossy());
+            let (about, reader) = DrmemtraceReader::open(path)?;
+            return Ok(Self::read_by(name, about, Reader::Drmemtrace(Box::new(reader))));
+        }
+        Source::open(path).and_then(Self::new)
     }
 
     /// Reads a recording, plain or compressed, from `stream`. Error messages call the recording `name`. `total` is the length of the
@@ -79,12 +89,25 @@ impl Recording {
                 let about = About { threads, references, strands, ..About::default() };
                 (about, Reader::Memory(memory))
             }
+            Content::Drmemtrace => {
+                let (about, reader) = DrmemtraceReader::new(source)?;
+                (about, Reader::Drmemtrace(Box::new(reader)))
+            }
+            Content::ChampSim => {
+                let notes = vec![champsim::note(&name)];
+                let about = About { threads: 1, has_flow: true, notes, ..About::default() };
+                (about, Reader::ChampSim(Box::new(ChampSimReader::new(source))))
+            }
             Content::Lackey => {
                 let about = About { threads: 1, ..About::default() };
                 (about, Reader::Lackey(Box::new(LackeyReader::new(source))))
             }
         };
-        Ok(Self { about: About { name, ..about }, chunks: Chunks::Now(reader) })
+        Ok(Self::read_by(name, about, reader))
+    }
+
+    fn read_by(name: String, about: About, reader: Reader) -> Self {
+        Self { about: About { name, ..about }, chunks: Chunks::Now(reader) }
     }
 
     /// Returns a recording of these threads, with flow. Each thread is a list of chunks. Error messages call the recording `name`.
@@ -101,9 +124,9 @@ impl Recording {
     pub fn read_ahead(self) -> Self {
         let has_room = thread::available_parallelism().is_ok_and(|count| count.get() > 1);
         let chunks = match self.chunks {
-            Chunks::Now(reader @ (Reader::Native(_) | Reader::Lackey(_))) if has_room => {
+            Chunks::Now(reader) if has_room && !matches!(reader, Reader::Memory(_)) => {
                 let depth = match &reader {
-                    Reader::Lackey(_) => 2,
+                    Reader::Lackey(_) | Reader::ChampSim(_) => 2,
                     _ => (16 / self.about.threads).max(1),
                 };
                 match Ahead::new(reader, self.about.threads, depth) {
@@ -133,7 +156,7 @@ impl Recording {
         self.about.threads
     }
 
-    /// Returns the number of references of all threads; `None` for a lackey recording, because the number is known only at its end.
+    /// Returns the number of references of all threads; `None` if the number is known only at the end of the recording.
     pub fn references(&self) -> Option<u64> {
         self.about.references
     }
