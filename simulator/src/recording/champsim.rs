@@ -37,8 +37,8 @@ pub(super) fn is_plausible(head: &[u8]) -> bool {
 /// Returns the note about what a recording lacks.
 pub(super) fn note(name: &str) -> String {
     format!(
-        "{name} is a recording for ChampSim: it has no symbols, no threads and no sizes of data, and does not tell atomic and \
-         floating-point instructions from others"
+        "{name} is a recording for ChampSim: it has no symbols, no threads and no sizes, and does not tell atomic and floating-point \
+         instructions from others"
     )
 }
 

@@ -224,14 +224,13 @@ impl<'a> Job<'a> {
     ) -> Result<Execution, ProfileError> {
         let program = self.program;
         let (name, threads) = (program.name().to_owned(), program.threads());
-        let mut notes = program.notes().to_vec();
         // Dealt references are not executed in the order of their thread, so call stacks cannot be
         // reconstructed.
         let mut unwinder = (program.has_flow() && !is_dealt)
             .then(|| Unwinder::new(threads, program.target(), self.symbols));
         let mut scheduler = Scheduler::placed(vec![program], placed, is_dealt);
         let truth = run(processor, &mut scheduler, unwinder.as_mut(), clocks, events, observe)?;
-        notes.extend(scheduler.notes());
+        let mut notes = scheduler.notes();
         notes.extend(truth.stopped.then(|| stopped_after(truth.references)));
         let has_calls = unwinder.is_some();
         let stacks = unwinder.map(Unwinder::into_stacks);

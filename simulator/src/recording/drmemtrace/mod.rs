@@ -56,8 +56,7 @@ fn describe(source: &Source, name: &str) -> Result<About, RecordingError> {
     let kind = kind.map_or(0, |one| one.value());
     let target = TARGETS.iter().find(|(bit, _)| kind & bit != 0);
     let mut notes = vec![format!(
-        "{name} is a recording of drmemtrace: it has no symbols, does not tell atomic and floating-point instructions from others, and \
-         only time stamps order its threads"
+        "{name} is a recording of drmemtrace: it has no symbols, and does not tell atomic and floating-point instructions from others"
     )];
     if version > NEWEST {
         notes.push(format!(
@@ -154,11 +153,11 @@ impl DrmemtraceReader {
             .zip(runs)
             .map(|(path, runs)| ThreadFile::Closed(path, runs))
             .collect();
-        let about = About {
-            threads: threads.len(),
-            references: Some(references),
-            ..about.unwrap_or_default()
-        };
+        let mut about = about.unwrap_or_default();
+        if threads.len() > 1 {
+            about.notes.push(format!("{name} has no locks: time stamps alone order its threads"));
+        }
+        let about = About { threads: threads.len(), references: Some(references), ..about };
         // The blocks of many threads, which wait for each other, take no more memory than those of a few.
         let most = (BLOCK / threads.len()).max(BLOCK / 64);
         Ok((about, Self { threads, most, read: 0, total: Some(total), is_unseen: false, name }))

@@ -79,8 +79,8 @@ fn instructions_become_references() {
         let mut recording = open(form).unwrap();
         assert!(recording.has_flow());
         assert_eq!((recording.threads(), recording.references()), (1, None));
-        let note = "refs is a recording for ChampSim: it has no symbols, no threads and no sizes of data, and does not tell atomic and \
-                    floating-point instructions from others";
+        let note = "refs is a recording for ChampSim: it has no symbols, no threads and no sizes, and does not tell atomic and floating-point \
+                    instructions from others";
         assert_eq!(recording.notes(), [note]);
         assert_eq!(threads(&mut recording).unwrap(), [(expected.clone(), vec![])]);
     }

@@ -16,8 +16,8 @@ fn fetch(kind: Kind, address: u64, size: u16, flow: Flow) -> Reference {
     Reference { flow, ..reference(kind, address, size) }
 }
 
-const NOTE: &str = "refs is a recording of drmemtrace: it has no symbols, does not tell atomic and floating-point instructions from \
-                    others, and only time stamps order its threads";
+const NOTE: &str = "refs is a recording of drmemtrace: it has no symbols, and does not tell atomic and floating-point instructions from \
+                    others";
 
 /// A thread with all types of records, and its references.
 fn everything() -> (Vec<u8>, Vec<Reference>) {
