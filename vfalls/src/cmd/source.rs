@@ -29,10 +29,11 @@ const OLDER: &str = "vfalls.refs.old";
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct SourceArgs {
-    /// Replay these recordings; `-` is standard input. A recording is a file from vfalls record or valgrind's lackey, or a text with lines
-    /// such as 64 r 0x1000 8: strand, kind of reference, address and number of bytes. The kinds are r (read), w (write), m (modify), a
-    /// (modify atomically) and i (instruction). A file can be compressed with gzip or zstd, and can have at most 65536 threads [default:
-    /// ./vfalls.refs if it exists, otherwise a bundled recording]
+    /// Replay these recordings; `-` is standard input. A recording is a file from vfalls record or valgrind's lackey, a directory or file
+    /// from DynamoRIO's drmemtrace, a file for ChampSim, or a text with lines such as 64 r 0x1000 8 (or P64 r 0x1000): strand, kind of
+    /// reference, address and number of bytes. The kinds are r (read), w (write), m (modify), a (modify atomically) and i (instruction). A
+    /// file can be compressed with gzip or zstd, or be a zip archive. A recording can have at most 65536 threads [default: ./vfalls.refs
+    /// if it exists, otherwise a bundled recording]
     #[arg(value_name = "FILE")]
     recordings: Vec<PathBuf>,
 
@@ -79,9 +80,21 @@ impl SourceArgs {
 /// Returns the recordings in these files. Adds 100 bytes to the memory budget for each byte of a
 /// file beyond [`FREE`].
 fn files(paths: Vec<PathBuf>) -> ReplaySource {
-    let sizes = paths.iter().filter_map(|path| path.metadata().ok());
-    sizes.for_each(|file| budget::allow(100 * file.len().min(LARGE).saturating_sub(FREE)));
+    let sizes = paths.iter().map(|path| size(path));
+    sizes.for_each(|bytes| budget::allow(100 * bytes.min(LARGE).saturating_sub(FREE)));
     ReplaySource::Files(paths)
+}
+
+/// Returns the size of a file, or of all files in a directory and in its folder `trace`. Returns 0 if the size is not known.
+fn size(path: &Path) -> u64 {
+    let files = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+    let sum = |path: &Path| {
+        files(path).filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
+    };
+    match path.is_dir() {
+        true => [path, &path.join("trace")].map(sum).iter().sum::<u64>(),
+        false => path.metadata().map_or(0, |file| file.len()),
+    }
 }
 
 /// The recordings to replay. A [`stream`](Self::stream) can be opened only once. Other recordings
@@ -105,7 +118,8 @@ impl ReplaySource {
         // A path that does not exist does not count as a stream. An attempt to open the path then
         // reports an error that names the path.
         let is_stream = |path: &&PathBuf| {
-            path.as_os_str() == "-" || path.metadata().is_ok_and(|file| !file.is_file())
+            let is_stream = |file: fs::Metadata| !file.is_file() && !file.is_dir();
+            path.as_os_str() == "-" || path.metadata().is_ok_and(is_stream)
         };
         match self {
             Self::Files(paths) => paths.iter().find(is_stream).map(PathBuf::as_path),
