@@ -25,7 +25,8 @@
 //! # drmemtrace
 //! DynamoRIO's `drrun -t drmemtrace -offline` writes a directory, and its `drraw2trace` writes a file for each thread into the
 //! directory's folder `trace`: `*.trace.zip`, `*.trace.gz` or `*.trace`. [`Recording::open`] takes the directory, the folder or one of
-//! the files. A file that has several threads (one file for each core) is read as one thread. Each file is read in constant memory.
+//! the files. A file that has several threads (one file for each core) is read as one thread. Each file is read in constant memory, and is
+//! open until its thread ends: the number of files that the host lets a process open bounds the number of threads.
 //!
 //! A file consists of records of 12 bytes, little endian: 2 bytes of type, 2 bytes of size, 8 bytes of address. Types, markers and
 //! versions are those of `clients/drcachesim/common/trace_entry.h` of DynamoRIO; versions 2 to 6 are known.

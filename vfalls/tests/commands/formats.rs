@@ -154,7 +154,9 @@ fn streams_are_read_as_files_are() {
     for name in ["two.dir/trace/0.trace.zip", "champsim", "hand"] {
         let file = place.run(&format!("stat {name}")).stdout;
         let stream = with_input(&["stat", "-"], fs::read(place.at(name)).unwrap()).stdout;
-        assert_eq!(stream.replace("standard input", name), file);
+        // A second replay of a stream is not possible, so its figures are missing at the end.
+        let (stream, _) = stream.split_once("\nTruth: ").unwrap();
+        assert!(file.starts_with(&stream.replace("standard input", name)), "{file}\n{stream}");
     }
 }
 
