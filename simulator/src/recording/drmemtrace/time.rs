@@ -110,7 +110,7 @@ mod tests {
     fn a_run_waits_at_its_first_part_and_signals_at_its_last() {
         let times = [vec![1, 2, 5], vec![3, 4]];
         let [mut first, mut second] = [0, 1].map(|thread| Clock::new(runs(&times)[thread].clone()));
-        let mut orders = |clock: &mut Clock| {
+        let orders = |clock: &mut Clock| {
             let mut order = Vec::new();
             clock.begin(&[], &mut order);
             order.into_iter().map(|(_, order)| order).collect::<Vec<_>>()
