@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use guest_abi::StrandId;
 
+use super::champsim::ChampSimReader;
 use super::chunk::Chunk;
+use super::drmemtrace::DrmemtraceReader;
 use super::error::RecordingError;
 use super::lackey::LackeyReader;
 use super::native::NativeReader;
@@ -14,6 +16,8 @@ use super::source::BytesRead;
 pub(super) enum Reader {
     Native(Box<NativeReader>),
     Lackey(Box<LackeyReader>),
+    Drmemtrace(Box<DrmemtraceReader>),
+    ChampSim(Box<ChampSimReader>),
     Memory(Threads),
 }
 
@@ -22,6 +26,8 @@ impl Reader {
         match self {
             Self::Native(reader) => reader.progress(),
             Self::Lackey(reader) => reader.progress(),
+            Self::Drmemtrace(reader) => reader.progress(),
+            Self::ChampSim(reader) => reader.progress(),
             Self::Memory(memory) => memory.progress,
         }
     }
@@ -37,7 +43,12 @@ impl Reader {
                 chunk.order.clear();
                 reader.next_chunk(chunk)
             }
-            Self::Lackey(_) => {
+            Self::Drmemtrace(reader) => reader.next_chunk(thread, chunk),
+            Self::ChampSim(reader) if thread == 0 => {
+                chunk.order.clear();
+                reader.next_chunk(chunk)
+            }
+            Self::Lackey(_) | Self::ChampSim(_) => {
                 chunk.clear();
                 Ok(false)
             }

@@ -1,7 +1,8 @@
 //! Recordings of a program's references to memory, thread by thread.
 //!
-//! A [`Recording`] has one of three formats. Its content, not its name, decides which. The content may be plain, or compressed with
-//! gzip or zstd, in one or more members or frames.
+//! A [`Recording`] has one of five formats. Its content, not its name, decides which. The content may be plain, compressed with gzip or
+//! zstd, in one or more members or frames, or the members of a zip archive, one after the other. An archive that is a stream is first
+//! copied to a temporary file.
 //!
 //! `vfalls record` writes [all processes and threads](refs) and their order. Each process is a recording of its own. A plain file is read in place. A compressed file or a stream is first
 //! decompressed to a temporary file without a name. Memory holds the program's code, one frame for each thread, and the chunks that
@@ -21,8 +22,38 @@
 //! Addresses have 1 to 16 hexadecimal digits. Sizes are 1 to 4096 bytes. Lackey does not tell atomic instructions from others, so
 //! `M` is read as a load and a store.
 //!
+//! # drmemtrace
+//! DynamoRIO's `drrun -t drmemtrace -offline` writes a directory, and its `drraw2trace` writes a file for each thread into the
+//! directory's folder `trace`: `*.trace.zip`, `*.trace.gz` or `*.trace`. [`Recording::open`] takes the directory, the folder or one of
+//! the files. A file that has several threads (one file for each core) is read as one thread. Each file is read in constant memory, and is
+//! open until its thread ends: the number of files that the host lets a process open bounds the number of threads.
+//!
+//! A file consists of records of 12 bytes, little endian: 2 bytes of type, 2 bytes of size, 8 bytes of address. Types, markers and
+//! versions are those of `clients/drcachesim/common/trace_entry.h` of DynamoRIO; versions 2 to 6 are known.
+//!
+//! - Reads, writes and fetches become references. A record of more than 4096 bytes becomes several, a record of 0 bytes of data none.
+//! - The types of instructions say how they pass control on. In versions before 5, a conditional branch is taken if the next instruction
+//!   does not follow it in memory. An instruction before a marker of a system call is a trap.
+//! - Prefetches, flushes, encodings, other markers, and repetitions of an instruction that are not fetched are skipped. The data of a
+//!   repetition belong to the latest fetch.
+//! - Time stamps order the threads. A *part* of a thread is what follows a time stamp, up to the next later one. A part begins after the
+//!   part of another thread with the preceding time stamp has begun. Otherwise threads execute at the same time. To know the order, all
+//!   files of a directory are read once before the replay. There may be at most 33,554,432 parts, which take 8 bytes of memory each at
+//!   first, and then 12 bytes for each time that the next part belongs to another thread.
+//!
+//! # ChampSim
+//! A recording for ChampSim has 64 bytes for each instruction, and one thread, which is read in constant memory. The layout is that of
+//! `input_instr` in ChampSim's `inc/trace_instruction.h`; the longer `cloudsuite_instr` is not read. The format has no magic number: a
+//! file has it if up to four instructions at its beginning have flags of 0 or 1, and addresses of 48 bits. Most such files are
+//! compressed with xz, which `xz -dc FILE` decompresses into a pipe.
+//!
+//! - An instruction loads, and then stores. Addresses of 0 are none.
+//! - Instructions and data have no sizes. An instruction extends up to the next one if that is at most 15 bytes further; otherwise, and
+//!   if it passes control elsewhere, it has 4 bytes. Data extend to the end of their aligned 8 bytes.
+//! - Registers say which branches are conditional, calls and returns, as in ChampSim.
+//!
 //! # By hand
-//! Each line has a strand (0 to 255), an operation, an address and, if it is not the default, a size. Each strand is a separate
+//! Each line has a strand (0 to 255, or P0 to P255), an operation, an address and, if it is not the default, a size. Each strand is a separate
 //! thread. Lines execute one after the other: when the strand changes, the next line begins after the previous line has ended.
 //!
 //! ```text
@@ -32,6 +63,7 @@
 //! 9 m 1004 4           and modifies the next 4: a load and a store
 //! 9 a 1004 4           and modifies them again, atomically
 //! 0 i 40000            strand 0 fetches an instruction of 4 bytes
+//! P9 r 0x1000          strand 9 reads 8 bytes
 //! ```
 //!
 //! A comment begins with `#`. Addresses have 1 to 16 hexadecimal digits, with or without `0x`. Sizes are 1 to 4096 bytes. The default
@@ -40,8 +72,10 @@
 mod about;
 mod ahead;
 mod bundled;
+mod champsim;
 mod chunk;
 mod code;
+mod drmemtrace;
 mod error;
 mod expected;
 mod formats;
@@ -51,10 +85,12 @@ mod line;
 mod native;
 #[allow(clippy::module_inception, reason = "the type of this name")]
 mod recording;
+mod records;
 mod reference;
 mod runs;
 mod source;
 mod text;
+mod zip;
 mod zstd;
 
 pub use bundled::{BUNDLED_PROGRAM, BUNDLED_SOURCE, bundled};

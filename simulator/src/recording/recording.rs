@@ -8,7 +8,9 @@ use guest_abi::StrandId;
 
 use super::about::About;
 use super::ahead::Ahead;
+use super::champsim::{self, ChampSimReader};
 use super::chunk::Chunk;
+use super::drmemtrace::DrmemtraceReader;
 use super::error::RecordingError;
 use super::expected::Expected;
 use super::formats::{Reader, Threads};
@@ -47,13 +49,19 @@ impl From<Recording> for Vec<Recording> {
 
 impl Recording {
     /// Opens the recordings of all processes in a file of any [format](super), plain or compressed; `-` is standard input. The first is of
-    /// the process that the user started.
+    /// the process that the user started. A directory has the threads of a program that drmemtrace has recorded.
     ///
     /// # Errors
-    /// The file cannot be opened or read, is a directory, or is compressed in an unknown way. Or the recording is native or handwritten,
+    /// The file cannot be opened or read, or is compressed in an unknown way. Or the recording is native, handwritten, or in a directory,
     /// and is malformed or too large. Or there is no room to decompress the recording.
     pub fn open_all(path: impl AsRef<Path>) -> Result<Vec<Self>, RecordingError> {
-        Source::open(path.as_ref()).and_then(Self::all)
+        let path = path.as_ref();
+        if path != Path::new("-") && path.is_dir() {
+            let name = line(&path.to_string_lossy());
+            let (about, reader) = DrmemtraceReader::open(path)?;
+            return Ok(vec![Self::read_by(name, about, Reader::Drmemtrace(Box::new(reader)))]);
+        }
+        Source::open(path).and_then(Self::all)
     }
 
     /// Opens the recording of the process that the user started. A [note](Self::notes) says whether the file has more processes. The rest is
@@ -62,7 +70,7 @@ impl Recording {
     /// # Errors
     /// The same as for [`open_all`](Self::open_all).
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
-        Source::open(path.as_ref()).and_then(Self::new)
+        Self::open_all(path).map(Self::first)
     }
 
     /// Opens the recordings of all processes as [`open_all`](Self::open_all) does. Error messages call the file `name`.
@@ -85,11 +93,11 @@ impl Recording {
         stream: impl Read + Send + 'static,
         total: Option<u64>,
     ) -> Result<Self, RecordingError> {
-        Source::from_reader(name, stream, total).and_then(Self::new)
+        Source::from_reader(name, stream, total).and_then(Self::all).map(Self::first)
     }
 
-    fn new(source: Source) -> Result<Self, RecordingError> {
-        let mut all = Self::all(source)?;
+    /// Returns the first of these recordings.
+    fn first(mut all: Vec<Self>) -> Self {
         let others = all.len() - 1;
         let mut first = all.swap_remove(0);
         if others > 0 {
@@ -97,7 +105,7 @@ impl Recording {
             let note = format!("{name} has {others} recordings {about}");
             first.about.notes.push(note);
         }
-        Ok(first)
+        first
     }
 
     fn all(source: Source) -> Result<Vec<Self>, RecordingError> {
@@ -123,14 +131,22 @@ impl Recording {
                 let about = About { threads, references, strands, ..About::default() };
                 (about, Reader::Memory(memory))
             }
+            Content::Drmemtrace => {
+                let (about, reader) = DrmemtraceReader::new(source)?;
+                (about, Reader::Drmemtrace(Box::new(reader)))
+            }
+            Content::ChampSim => {
+                let notes = vec![champsim::note(&name)];
+                let about = About { threads: 1, has_flow: true, notes, ..About::default() };
+                (about, Reader::ChampSim(Box::new(ChampSimReader::new(source))))
+            }
             Content::Lackey => {
                 let about = About { threads: 1, ..About::default() };
                 file = source.path.clone().map(|path| (path, source.is_plain()));
                 (about, Reader::Lackey(Box::new(LackeyReader::new(source))))
             }
         };
-        let (about, chunks) = (About { name, ..about }, Chunks::Now(reader));
-        Ok(vec![Self { about, chunks, file, expected: None }])
+        Ok(vec![Self { file, ..Self::read_by(name, about, reader) }])
     }
 
     fn native(mut reader: NativeReader, name: &str, family: u64) -> Self {
@@ -140,8 +156,12 @@ impl Recording {
             0 => name.to_owned(),
             number => format!("{name} (process {number})"),
         };
-        let about = About { name, threads, references, has_flow: true, family, ..about };
-        let chunks = Chunks::Now(Reader::Native(Box::new(reader)));
+        let about = About { threads, references, has_flow: true, family, ..about };
+        Self::read_by(name, about, Reader::Native(Box::new(reader)))
+    }
+
+    fn read_by(name: String, about: About, reader: Reader) -> Self {
+        let (about, chunks) = (About { name, ..about }, Chunks::Now(reader));
         Self { about, chunks, file: None, expected: None }
     }
 
@@ -160,9 +180,9 @@ impl Recording {
     pub fn read_ahead(self) -> Self {
         let has_room = thread::available_parallelism().is_ok_and(|count| count.get() > 1);
         let chunks = match self.chunks {
-            Chunks::Now(reader @ (Reader::Native(_) | Reader::Lackey(_))) if has_room => {
+            Chunks::Now(reader) if has_room && !matches!(reader, Reader::Memory(_)) => {
                 let depth = match &reader {
-                    Reader::Lackey(_) => 2,
+                    Reader::Lackey(_) | Reader::ChampSim(_) => 2,
                     _ => (16 / self.about.threads).max(1),
                 };
                 match Ahead::new(reader, self.about.threads, depth) {
@@ -207,7 +227,7 @@ impl Recording {
         self.about.threads
     }
 
-    /// Returns the number of references of all threads; `None` for a lackey recording, because the number is known only at its end.
+    /// Returns the number of references of all threads; `None` if the number is known only at the end of the recording.
     pub fn references(&self) -> Option<u64> {
         self.about.references
     }

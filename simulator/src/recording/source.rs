@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::MultiGzDecoder;
 
 use super::error::RecordingError;
+use super::zip::Members;
 use super::zstd::Frames;
+use super::{champsim, drmemtrace};
 use crate::text::line;
 
 /// A reader of a recording's decompressed content.
@@ -43,6 +45,10 @@ pub struct BytesRead {
 pub(super) enum Content {
     /// A recording that `vfalls record` has written.
     Native,
+    /// A recording of one thread that DynamoRIO's drmemtrace has written.
+    Drmemtrace,
+    /// A recording for ChampSim.
+    ChampSim,
     /// A recording that valgrind's lackey has written.
     Lackey,
     /// A handwritten recording.
@@ -52,8 +58,8 @@ pub(super) enum Content {
 /// The first bytes of a native recording.
 pub(super) const MAGIC: [u8; 8] = *b"\x8fVFREFS\n";
 
-const A_RECORDING: &str = "a recording of \"vfalls record\" or \"valgrind --tool=lackey --trace-mem=yes\", or \
-                           text such as \"0 w 0x1000 8\", plain, gzip or zstd";
+pub(super) const A_RECORDING: &str = "a recording of \"vfalls record\", \"valgrind --tool=lackey --trace-mem=yes\", \
+                                      drmemtrace or ChampSim, or text such as \"0 w 0x1000 8\", plain, gzip, zstd or zip";
 
 /// The number of bytes from which the format of the content is determined. In text, the first non-blank byte decides.
 const HEAD: usize = 256;
@@ -74,16 +80,25 @@ impl Source {
         if !metadata.is_file() {
             return Self::from_reader(&name, file, None);
         }
-        let plain = file.try_clone().map_err(refused)?;
-        let source = Self::from_reader(&name, file, Some(metadata.len()))?;
-        let plain = matches!(source.format, Format::Plain).then_some(plain);
-        Ok(Self { file: plain, path: Some(path.to_owned()), ..source })
+        let whole = file.try_clone().map_err(refused)?;
+        let source = Self::new(&name, file, Some(whole), Some(metadata.len()))?;
+        Ok(Self { path: Some(path.to_owned()), ..source })
     }
 
     /// Reads from a stream. `total` is the stream's length in bytes, if known.
     pub(super) fn from_reader(
         name: &str,
         stream: impl Read + Send + 'static,
+        total: Option<u64>,
+    ) -> Result<Self, RecordingError> {
+        Self::new(name, stream, None, total)
+    }
+
+    /// Reads from a stream. `file` is the seekable file that the stream reads, if it reads one.
+    fn new(
+        name: &str,
+        stream: impl Read + Send + 'static,
+        file: Option<File>,
         total: Option<u64>,
     ) -> Result<Self, RecordingError> {
         let name = line(name);
@@ -99,6 +114,23 @@ impl Source {
         let whole = BufReader::with_capacity(1 << 16, io::Cursor::new(magic).chain(stream));
         let mut text: Box<dyn Read + Send> = match format {
             Format::Plain => Box::new(whole),
+            Format::Zip => {
+                let file = match &file {
+                    Some(file) => file.try_clone(),
+                    // The directory of an archive is at its end.
+                    None => kept(whole),
+                };
+                let members = file.and_then(|file| Members::new(file, read.clone()));
+                let found = |error: io::Error| match error.raw_os_error() {
+                    None => String::from(DAMAGED_ZIP),
+                    Some(_) => unreadable(&error),
+                };
+                Box::new(
+                    members.map_err(|error| {
+                        RecordingError::in_file(&name, found(error), A_RECORDING)
+                    })?,
+                )
+            }
             Format::Gzip => Box::new(MultiGzDecoder::new(whole)),
             Format::Zstd => Box::new(Frames::new(whole)),
             Format::Other(what) => return Err(RecordingError::in_file(&name, what, A_RECORDING)),
@@ -107,15 +139,22 @@ impl Source {
         let mut head = Vec::new();
         let failed = text.by_ref().take(HEAD as u64).read_to_end(&mut head).err();
         let text = io::Cursor::new(head.clone()).chain(Failed(failed)).chain(text);
-        Ok(Self { name, text: Box::new(text), format, head, path: None, file: None, read, total })
+        let file = file.filter(|_| matches!(format, Format::Plain));
+        Ok(Self { name, text: Box::new(text), format, head, path: None, file, read, total })
+    }
+
+    /// Returns the first bytes of the decompressed content, at most 256.
+    pub(super) fn head(&self) -> &[u8] {
+        &self.head
     }
 
     /// Determines the format of the recording from its first bytes.
     pub(super) fn content(&self) -> Content {
-        let first = self.head.iter().find(|byte| !byte.is_ascii_whitespace());
-        match first {
+        match self.head.trim_ascii_start() {
             _ if self.head.starts_with(&MAGIC) => Content::Native,
-            Some(b'#' | b'0'..=b'9') => Content::Text,
+            _ if drmemtrace::is_header(&self.head) => Content::Drmemtrace,
+            _ if champsim::is_plausible(&self.head) => Content::ChampSim,
+            [b'#' | b'0'..=b'9', ..] | [b'P' | b'p', b'0'..=b'9', ..] => Content::Text,
             _ => Content::Lackey,
         }
     }
@@ -162,12 +201,22 @@ impl Source {
         match (&self.format, error.raw_os_error()) {
             (Format::Gzip, None) => "gzip data that is damaged or cut off".into(),
             (Format::Zstd, None) => "zstd data that is damaged or cut off".into(),
+            (Format::Zip, None) => DAMAGED_ZIP.into(),
             _ => unreadable(error),
         }
     }
 }
 
-fn unreadable(error: &io::Error) -> String {
+const DAMAGED_ZIP: &str = "a zip archive that is damaged, cut off or not deflated";
+
+/// Copies a stream to a temporary file without a name.
+fn kept(mut stream: impl Read) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    io::copy(&mut stream, &mut file)?;
+    Ok(file)
+}
+
+pub(super) fn unreadable(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".into(),
         io::ErrorKind::PermissionDenied => "a file that may not be read".into(),
@@ -179,6 +228,7 @@ enum Format {
     Plain,
     Gzip,
     Zstd,
+    Zip,
     Other(&'static str),
 }
 
@@ -186,8 +236,13 @@ fn format_of(magic: &[u8]) -> Format {
     match magic {
         [0x1f, 0x8b, ..] => Format::Gzip,
         [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Format::Zstd,
-        [0xfd, b'7', b'z', b'X', b'Z', 0] => Format::Other("a file compressed with xz"),
+        [b'P', b'K', 3, 4, ..] => Format::Zip,
+        [0xfd, b'7', b'z', b'X', b'Z', 0] => Format::Other(
+            "a file compressed with xz (\"xz -dk FILE\" decompresses it, \"xz -dc FILE\" into a pipe)",
+        ),
         [b'B', b'Z', b'h', ..] => Format::Other("a file compressed with bzip2"),
+        [0x04, 0x22, 0x4d, 0x18, ..] => Format::Other("a file compressed with lz4"),
+        [0xff, 6, 0, 0, b's', b'N'] => Format::Other("a file compressed with snappy"),
         [0x7f, b'E', b'L', b'F', ..] => Format::Other("a program"),
         _ => Format::Plain,
     }
@@ -203,9 +258,9 @@ impl Read for Failed {
 }
 
 /// A reader that counts the bytes read from a stream.
-struct Counted<R> {
-    stream: R,
-    read: Arc<AtomicU64>,
+pub(super) struct Counted<R> {
+    pub(super) stream: R,
+    pub(super) read: Arc<AtomicU64>,
 }
 
 impl<R: Read> Read for Counted<R> {

@@ -19,7 +19,7 @@ pub(super) const MOST: u64 = 1 << 24;
 /// The maximum number of bytes in a line.
 const LONGEST: u64 = 1024;
 
-const A_STRAND: &str = "a strand, 0 to 255";
+const A_STRAND: &str = "a strand, 0 to 255 or P0 to P255";
 const AN_OPERATION: &str = "r, w, m, a or i (read, write, modify, modify atomically, instruction)";
 const AN_ADDRESS: &str = "an address of 1 to 16 hexadecimal digits";
 const A_SIZE: &str = "a size from 1 to 4096 bytes";
@@ -86,6 +86,7 @@ fn parse(line: &[u8]) -> Result<Option<Line>, &'static str> {
     let Some(strand) = words.next() else {
         return Ok(None);
     };
+    let strand = strand.strip_prefix(b"P").or(strand.strip_prefix(b"p")).unwrap_or(strand);
     let strand =
         number(strand, 10, 3).and_then(|strand| StrandId::new(strand as usize)).ok_or(A_STRAND)?;
     let (kind, second, usual) = match words.next() {

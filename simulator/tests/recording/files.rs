@@ -29,16 +29,23 @@ fn files_say_how_far_they_are_read() {
 
 #[test]
 fn files_that_are_no_recordings_are_refused() {
-    let a_recording = "a recording of \"vfalls record\" or \"valgrind --tool=lackey --trace-mem=yes\", or text such as \"0 w 0x1000 8\", plain, gzip or zstd";
+    let a_recording = "a recording of \"vfalls record\", \"valgrind --tool=lackey --trace-mem=yes\", drmemtrace or ChampSim, or text such as \"0 w 0x1000 8\", plain, gzip, zstd or zip";
     let refused = |path: &str, found: &str| {
         let error = Recording::open(path).expect_err(path).to_string();
         assert_eq!(error, format!("{path}: found {found}, expected {a_recording}"));
     };
     refused("/nonexistent/refs.txt", "no such file");
-    refused(env!("CARGO_TARGET_TMPDIR"), "a directory");
+    let no_threads = "a directory without files such as *.trace.zip, here or in its folder trace";
+    refused(env!("CARGO_TARGET_TMPDIR"), no_threads);
     for (name, bytes, found) in [
-        ("a.gz", &b"\xfd7zXZ\0\0\0"[..], "a file compressed with xz"),
+        (
+            "a.gz",
+            &b"\xfd7zXZ\0\0\0"[..],
+            "a file compressed with xz (\"xz -dk FILE\" decompresses it, \"xz -dc FILE\" into a pipe)",
+        ),
         ("b.gz", b"BZh91AY&SY", "a file compressed with bzip2"),
+        ("c.gz", b"\x04\x22\x4d\x18\x64\x40", "a file compressed with lz4"),
+        ("d.gz", b"\xff\x06\0\0sNaPpY", "a file compressed with snappy"),
         ("program", b"\x7fELF\x02\x01\x01\0", "a program"),
     ] {
         let path = file(name, bytes);

@@ -6,6 +6,7 @@ mod bundled;
 mod files;
 mod format;
 mod native;
+mod others;
 mod properties;
 mod text;
 

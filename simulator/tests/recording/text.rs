@@ -58,14 +58,33 @@ fn lines_take_place_one_after_the_other() {
 }
 
 #[test]
+fn a_strand_may_be_named_as_a_processor() {
+    let expected = threads(&mut open("0 r 0x1000\n17 w 0x1000 4\n").unwrap()).unwrap();
+    assert_eq!(expected.len(), 2);
+    for text in [
+        "P0 r 0x1000\nP17 w 0x1000 4\n",
+        "p0 r 0x1000\n17 w 0x1000 4\n",
+        "\n P0 r 1000\np17 w 1000 4",
+    ] {
+        let mut recording = open(text).unwrap();
+        let strands = [0, 1].map(|thread| recording.strand_of(thread).unwrap().index());
+        assert_eq!(strands, [0, 17]);
+        assert_eq!(threads(&mut recording).unwrap(), expected);
+    }
+}
+
+#[test]
 fn malformed_lines_are_named() {
-    let a_strand = "a strand, 0 to 255";
+    let a_strand = "a strand, 0 to 255 or P0 to P255";
     let an_operation = "r, w, m, a or i (read, write, modify, modify atomically, instruction)";
     let an_address = "an address of 1 to 16 hexadecimal digits";
     let a_size = "a size from 1 to 4096 bytes";
     for (line, expected) in [
         ("256 w 0", a_strand),
         ("x w 0", a_strand),
+        ("P w 0", a_strand),
+        ("PP1 w 0", a_strand),
+        ("P256 w 0", a_strand),
         ("-1 w 0", a_strand),
         ("I  04001090,3", a_strand),
         ("3", an_operation),
@@ -127,7 +146,7 @@ fn an_instruction_and_its_data_share_a_chunk() {
 
 proptest! {
     #[test]
-    fn no_lines_panic(lines in prop::collection::vec("[0-9]{0,3} [rwmaix] (0x)?[0-9a-fA-F]{0,17} ?[0-9]{0,4}#?\r?\n?", 0..60)) {
+    fn no_lines_panic(lines in prop::collection::vec("[Pp]?[0-9]{0,3} [rwmaix] (0x)?[0-9a-fA-F]{0,17} ?[0-9]{0,4}#?\r?\n?", 0..60)) {
         let text = format!("#\n{}", lines.concat());
         let count = text.lines().count() as u64;
         if let Err(error) = open(text) {

@@ -28,8 +28,11 @@ pub enum Form {
     Plain,
     Gzip,
     Zstd,
+    Zip,
     ByHand,
     Native,
+    Drmemtrace,
+    ChampSim,
 }
 
 impl Form {
@@ -39,13 +42,27 @@ impl Form {
         match bytes {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
+            [b'P', b'K', 3, 4, _, _, ..] => Self::Zip,
             [0x8f, b'V', b'F', b'R', b'E', b'F', b'S', b'\n', ..] => Self::Native,
+            [25, 0, _, _, 1..=255, 0, 0, 0, _, _, _, _, ..] => Self::Drmemtrace,
+            _ if is_champsim(head) => Self::ChampSim,
             _ => match head.trim_ascii_start() {
-                [b'#' | b'0'..=b'9', ..] => Self::ByHand,
+                [b'#' | b'0'..=b'9', ..] | [b'P' | b'p', b'0'..=b'9', ..] => Self::ByHand,
                 _ => Self::Plain,
             },
         }
     }
+}
+
+/// Returns `true` if all whole records of 64 bytes have flags of 0 or 1, an address that is not 0, and addresses of 48 bits.
+fn is_champsim(head: &[u8]) -> bool {
+    let is_address =
+        |word: &[u8]| matches!(word, [.., 0..=0x7f, 0, 0] | [.., 0x80..=0xff, 0xff, 0xff]);
+    head.len() >= 64
+        && head.chunks_exact(64).all(|record| {
+            let mut words = record[..8].chunks(8).chain(record[16..].chunks(8));
+            words.all(is_address) && record[..8] != [0; 8] && record[8] <= 1 && record[9] <= 1
+        })
 }
 
 /// Reading ends after this number of references, because even a small compressed file can hold a huge number of them.
@@ -56,14 +73,18 @@ const LONGEST: u64 = 1 << 20;
 
 pub fn check(bytes: &[u8]) -> Recording {
     let found = read(Cursor::new(bytes.to_vec()));
-    if let [0xfd, b'7', b'z', b'X', b'Z', 0, ..] | [b'B', b'Z', b'h', ..] = bytes {
+    if let [0xfd, b'7', b'z', b'X', b'Z', 0, ..]
+    | [b'B', b'Z', b'h', ..]
+    | [0x04, 0x22, 0x4d, 0x18, ..]
+    | [0xff, 6, 0, 0, b's', b'N', ..] = bytes
+    {
         assert!(found.is_err());
         return Recording::Unknown;
     }
     let form = Form::detect(bytes);
     let in_pieces = read(Bytewise(Cursor::new(bytes.to_vec())));
     match form {
-        Form::Gzip | Form::Zstd => {
+        Form::Gzip | Form::Zstd | Form::Zip => {
             // If an input is damaged and also has a wrong line, the split decides which of the two errors comes first.
             assert_eq!(found.as_ref().ok(), in_pieces.as_ref().ok());
         }
@@ -83,7 +104,7 @@ pub fn check(bytes: &[u8]) -> Recording {
         Form::Plain => same(&found, &plain(bytes), MOST),
         Form::ByHand => by_hand::check(bytes),
         Form::Native => native::check(bytes),
-        Form::Zstd => {}
+        Form::Zstd | Form::Zip | Form::Drmemtrace | Form::ChampSim => {}
         Form::Gzip => {
             let mut text = Vec::new();
             let mut decoder = MultiGzDecoder::new(bytes).take(LONGEST + 1);

@@ -90,7 +90,16 @@ fn md_round_trip() {
 #[test]
 fn recording_input() {
     let reached = replay("recording_input", recording_input::check);
-    for form in [Form::Plain, Form::Gzip, Form::Zstd, Form::ByHand, Form::Native] {
+    for form in [
+        Form::Plain,
+        Form::Gzip,
+        Form::Zstd,
+        Form::Zip,
+        Form::ByHand,
+        Form::Native,
+        Form::Drmemtrace,
+        Form::ChampSim,
+    ] {
         let count = |found: fn(&Recording) -> Option<Form>| {
             let inputs = reached.values().filter(|one| found(one) == Some(form));
             inputs.count()

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
@@ -32,10 +32,11 @@ const OLDER: &str = "vfalls.refs.old";
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct SourceArgs {
-    /// Replay these recordings; `-` is standard input. A recording is a file from vfalls record or valgrind's lackey, or a text with lines
-    /// such as 64 r 0x1000 8: strand, kind of reference, address and number of bytes. The kinds are r (read), w (write), m (modify), a
-    /// (modify atomically) and i (instruction). A file can be compressed with gzip or zstd, and can have at most 65536 threads [default:
-    /// ./vfalls.refs if it exists, otherwise a bundled recording]
+    /// Replay these recordings; `-` is standard input. A recording is a file from vfalls record or valgrind's lackey, a directory or file
+    /// from DynamoRIO's drmemtrace, a file for ChampSim, or a text with lines such as 64 r 0x1000 8 (or P64 r 0x1000): strand, kind of
+    /// reference, address and number of bytes. The kinds are r (read), w (write), m (modify), a (modify atomically) and i (instruction). A
+    /// file can be compressed with gzip or zstd, or be a zip archive. A recording can have at most 65536 threads [default: ./vfalls.refs
+    /// if it exists, otherwise a bundled recording]
     #[arg(value_name = "FILE")]
     recordings: Vec<PathBuf>,
 
@@ -82,12 +83,24 @@ impl SourceArgs {
 /// Returns the recordings in these files. Adds 100 bytes to the memory budget for each byte of a
 /// file beyond [`FREE`].
 fn files(paths: Vec<PathBuf>) -> ReplaySource {
-    allow(paths.iter().filter_map(|path| path.metadata().ok()));
+    allow(paths.iter().map(|path| size(path)));
     ReplaySource::Files(paths)
 }
 
-fn allow(files: impl Iterator<Item = Metadata>) {
-    files.for_each(|file| budget::allow(100 * file.len().min(LARGE).saturating_sub(FREE)));
+fn allow(sizes: impl Iterator<Item = u64>) {
+    sizes.for_each(|bytes| budget::allow(100 * bytes.min(LARGE).saturating_sub(FREE)));
+}
+
+/// Returns the size of a file, or of all files in a directory and in its folder `trace`. Returns 0 if the size is not known.
+fn size(path: &Path) -> u64 {
+    let files = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+    let sum = |path: &Path| {
+        files(path).filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
+    };
+    match path.is_dir() {
+        true => [path, &path.join("trace")].map(sum).iter().sum::<u64>(),
+        false => path.metadata().map_or(0, |file| file.len()),
+    }
 }
 
 /// The recordings to replay. A [`stream`](Self::stream) can be opened only once. Other recordings
@@ -140,9 +153,7 @@ impl ReplaySource {
             Ok((path, copy))
         });
         let copies: Vec<(PathBuf, Option<OutputFile>)> = copies.collect::<anyhow::Result<_>>()?;
-        let sizes =
-            copies.iter().filter_map(|(_, copy)| copy.as_ref()?.temporary().metadata().ok());
-        allow(sizes);
+        allow(copies.iter().filter_map(|(_, copy)| Some(size(copy.as_ref()?.temporary()))));
         Ok(Self::Copied(copies))
     }
 

@@ -10,6 +10,7 @@ mod conform;
 mod consoles;
 mod diff;
 mod events;
+mod formats;
 mod help;
 mod hostile;
 mod interrupts;

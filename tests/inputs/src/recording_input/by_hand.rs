@@ -108,6 +108,7 @@ fn reference(words: &[&str]) -> Option<(usize, Reference)> {
         [strand, kind, address, bytes] => (strand, kind, address, bytes),
         _ => return None,
     };
+    let strand = strand.strip_prefix(['P', 'p']).unwrap_or(strand);
     let strand = number(strand, 3, 10).filter(|strand| *strand < 256)?;
     let kind = match kind {
         "r" => Kind::Load,

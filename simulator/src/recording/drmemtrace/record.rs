@@ -1,0 +1,112 @@
+//! The records of drmemtrace: `trace_entry_t` of DynamoRIO's `clients/drcachesim/common/trace_entry.h`.
+
+use super::super::reference::{Flow, Kind};
+
+/// The number of bytes of a record of a 64-bit program: type, size and address, little endian.
+pub(in super::super) const SIZE: usize = 12;
+
+/// The versions of the format (`trace_version_t`) that this reader knows. Versions differ in what a recording has. The types of
+/// records keep their numbers.
+pub(super) const OLDEST: u64 = 2;
+pub(super) const NEWEST: u64 = 6;
+
+/// The maximum number of bytes of an instruction (`MAX_ENCODING_LENGTH`).
+const LONGEST: u16 = 17;
+
+/// The first record of a file (`TRACE_TYPE_HEADER`). Its address is the version.
+pub(super) const HEADER: u16 = 25;
+
+/// A record with something else than a reference (`TRACE_TYPE_MARKER`). Its size is the kind of marker.
+pub(super) const MARKER: u16 = 28;
+
+/// Kinds of markers (`trace_marker_type_t`): the time in microseconds, what the recording has, and a system call, which is the latest
+/// instruction.
+const TIMESTAMP: u16 = 2;
+pub(super) const FILETYPE: u16 = 9;
+const SYSCALL: u16 = 25;
+
+/// A record as it stands in the file.
+#[derive(Clone, Copy)]
+pub(super) struct Record {
+    pub(super) kind: u16,
+    pub(super) size: u16,
+    pub(super) address: [u8; 8],
+}
+
+/// What a record means for a replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// An access to data.
+    Data(Kind),
+    /// The fetch of an instruction.
+    Fetch(Flow),
+    /// The fetch of a conditional branch. The next instruction shows whether it is taken.
+    Branch,
+    /// The fetches of several instructions that follow the latest one in memory. The size is their number, and the address has the
+    /// number of bytes of each.
+    Bundle,
+    /// The time at which the next records begin.
+    Time,
+    /// The latest instruction calls the operating system.
+    SystemCall,
+    End,
+    /// Nothing: prefetches, flushes, encodings, instructions that are not fetched again, and what describes the recording.
+    Nothing,
+}
+
+impl Meaning {
+    pub(super) fn is_fetch(self) -> bool {
+        matches!(self, Self::Fetch(_) | Self::Branch | Self::Bundle)
+    }
+}
+
+impl Record {
+    pub(super) fn new(bytes: &[u8; SIZE]) -> Self {
+        let [k0, k1, s0, s1, address @ ..] = *bytes;
+        Self { kind: u16::from_le_bytes([k0, k1]), size: u16::from_le_bytes([s0, s1]), address }
+    }
+
+    pub(super) fn value(&self) -> u64 {
+        u64::from_le_bytes(self.address)
+    }
+
+    /// Returns the meaning of the record, or what is wrong with it and what is expected instead.
+    pub(super) fn meaning(&self) -> Result<Meaning, (String, &'static str)> {
+        let meaning = match self.kind {
+            0 => Meaning::Data(Kind::Load),
+            1 => Meaning::Data(Kind::Store),
+            10 => Meaning::Fetch(Flow::Next),
+            11 | 12 => Meaning::Fetch(Flow::Jump),
+            13 => Meaning::Branch,
+            14 | 15 => Meaning::Fetch(Flow::Call),
+            16 => Meaning::Fetch(Flow::Return),
+            17 => Meaning::Bundle,
+            26 => Meaning::End,
+            MARKER if self.size == TIMESTAMP => Meaning::Time,
+            MARKER if self.size == SYSCALL => Meaning::SystemCall,
+            31 => Meaning::Fetch(Flow::Trap),
+            48 => Meaning::Fetch(Flow::Taken),
+            49 => Meaning::Fetch(Flow::NotTaken),
+            2..=9 | 18..=30 | 32..=47 => Meaning::Nothing,
+            unknown => return Err((format!("type {unknown}"), "a type from 0 to 49")),
+        };
+        let wrong = |size: &u16| !(1..=LONGEST).contains(size);
+        let size = match meaning {
+            Meaning::Fetch(_) | Meaning::Branch => Some(self.size).filter(wrong),
+            Meaning::Bundle if !(1..=8).contains(&self.size) => {
+                return Err((format!("a bundle of {} instructions", self.size), "1 to 8"));
+            }
+            Meaning::Bundle => self.bundled().iter().copied().map(u16::from).find(wrong),
+            _ => None,
+        };
+        match size {
+            Some(size) => Err((format!("an instruction of {size} bytes"), "1 to 17 bytes")),
+            None => Ok(meaning),
+        }
+    }
+
+    /// Returns the sizes of the instructions of a [bundle](Meaning::Bundle).
+    pub(super) fn bundled(&self) -> &[u8] {
+        &self.address[..usize::from(self.size).min(8)]
+    }
+}

@@ -1,0 +1,5 @@
+//! Tests of recordings in the formats of other tools.
+
+mod champsim;
+mod drmemtrace;
+mod threads;
