@@ -21,6 +21,7 @@ use crate::memory::{AnyMemory, Config, MemoryError};
 use crate::recording::Recording;
 use crate::replay::placement::{Placement, PlacementError};
 use crate::replay::scheduler::MOST_PROGRAMS;
+use crate::run::Conditions;
 use crate::setters::setters;
 
 /// The setup of a replay: what the machine executes and what a guest measures.
@@ -262,6 +263,20 @@ impl Prepared {
     #[must_use]
     pub fn configuration(&self) -> Configuration {
         Configuration { machine: self.setup.machine, memory: self.setup.memory }
+    }
+
+    /// Returns the settings that the other fields of a result do not show.
+    pub(super) fn conditions(&self) -> Conditions {
+        let Setup { programs, perf_config, hub_cycles, .. } = &self.setup;
+        let name = |program: &Recording| match program.command() {
+            Some(command) => format!("{} ({command})", program.name()),
+            None => program.name().to_owned(),
+        };
+        Conditions {
+            recordings: programs.iter().map(name).collect(),
+            perf_config: perf_config.text().into(),
+            hub_cycles: *hub_cycles,
+        }
     }
 
     /// Returns which strand executes which thread.
