@@ -17,6 +17,8 @@ use crate::table::{self, Table, WIDTH, cut, wrap};
 /// Figures that the table has only if the user names them.
 const SELDOM: [&str; 5] = ["instructions", "local", "remote", "c2c", "hypercalls"];
 
+const JSON: &str = ".json";
+
 /// Named values of many runs. The names are in the order in which the runs bring them.
 struct Fields<V> {
     names: Vec<Cow<'static, str>>,
@@ -130,7 +132,7 @@ impl Shared {
     fn text(&self) -> String {
         match self {
             Self::Setting(value) => value.to_string(),
-            Self::Figure(value) => value.to_string(),
+            Self::Figure(value) => format!("{value:.2}"),
         }
     }
 }
@@ -254,32 +256,62 @@ impl Compared {
         self.order.iter().map(part).collect()
     }
 
-    /// Returns the table, with a header.
-    pub(crate) fn table(&self) -> Table {
-        self.cells(usize::MAX)
+    /// Returns the table with whole names and exact numbers.
+    pub(crate) fn exact(&self) -> Table {
+        self.table(|name| name, |column| format!(">{column} %"), usize::MAX, None)
     }
 
-    /// Returns the table, with settings cut after `most` characters.
-    fn cells(&self, most: usize) -> Table {
+    /// Returns the table with names without what is the same at their beginnings and ends, and with rounded numbers.
+    pub(crate) fn rounded(&self) -> Table {
+        let (begin, end) = self.around();
+        self.table(|name| &name[begin..name.len() - end], |_| ">%".to_owned(), 40, Some(2))
+    }
+
+    /// Returns the number of bytes at the beginnings of all names that are the same directory, and of those at their ends that are `.json`.
+    fn around(&self) -> (usize, usize) {
+        let [first, others @ ..] = &self.names[..] else {
+            return (0, 0);
+        };
+        let directory = |name: &str| name.rfind('/').map_or(0, |slash| slash + 1);
+        let mut begin = directory(first);
+        for name in others {
+            while !name.starts_with(&first[..begin]) {
+                begin = directory(&first[..begin - 1]);
+            }
+        }
+        let ends = |name: &String| name[begin..].len() > JSON.len() && name.ends_with(JSON);
+        (begin, if self.names.iter().all(ends) { JSON.len() } else { 0 })
+    }
+
+    /// Returns the table. `shown` is what is shown of a run's name, `change` the heading of a column's changes, `most` the number of
+    /// characters of a setting, and `digits` the number of digits after a ratio's point; `None` for all.
+    fn table(
+        &self,
+        shown: impl Fn(&str) -> &str,
+        change: impl Fn(&str) -> String,
+        most: usize,
+        digits: Option<usize>,
+    ) -> Table {
         let align = |(name, is_number): (&str, bool)| match is_number {
             true => format!(">{name}"),
             false => name.to_owned(),
         };
         let settings = self.columns().take(1 + self.settings.len()).map(align);
-        let figures = self.figures.iter().flat_map(|Column { name, .. }| match most {
-            usize::MAX => [format!(">{name}"), format!(">{name} %")],
-            _ => [format!(">{name}"), ">%".to_owned()],
-        });
+        let figures = self.figures.iter();
+        let figures = figures.flat_map(|Column { name, .. }| [format!(">{name}"), change(name)]);
         let mut table = table::with_columns(settings.chain(figures));
         for row in &self.order {
             let setting = |(_, values): &(_, Vec<Option<SettingValue>>)| {
                 values[*row].as_ref().map_or("-".to_owned(), |value| cut(&value.to_string(), most))
             };
             let figures = self.figures.iter().flat_map(|column| {
-                let value = column.values[*row].map_or("-".to_owned(), |value| value.to_string());
+                let value = column.values[*row].map_or("-".to_owned(), |value| match digits {
+                    Some(digits) => format!("{value:.digits$}"),
+                    None => value.to_string(),
+                });
                 [value, percent(column.changes[*row])]
             });
-            let first = [self.names[*row].clone()].into_iter();
+            let first = [shown(&self.names[*row]).to_owned()].into_iter();
             table.add_row(first.chain(self.settings.iter().map(setting)).chain(figures));
         }
         table
@@ -294,10 +326,8 @@ impl Compared {
                 format!("{number}; each % is the change against {}", self.base)
             }
         };
-        let same = self.same.iter().map(|(name, value)| match &*value.text() {
-            "" => format!("no {name}"),
-            value => format!("{name} {}", cut(value, WIDTH)),
-        });
+        let same = self.same.iter();
+        let same = same.map(|(name, value)| format!("{name} {}", cut(&value.text(), WIDTH)));
         let of = if self.names.len() == 1 { "its settings" } else { "the same in all runs" };
         [first, format!("{of}: {}", same.collect::<Vec<_>>().join("; "))]
     }
@@ -307,7 +337,7 @@ impl Compared {
         for line in self.about().iter().flat_map(|about| wrap(about, WIDTH)) {
             let _ = writeln!(text, "{line}");
         }
-        text + "\n" + &table::text(&self.cells(40))
+        text + "\n" + &table::text(&self.rounded())
     }
 }
 

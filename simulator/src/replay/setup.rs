@@ -205,8 +205,22 @@ impl Setup {
             placed,
             strands,
             measuring,
+            conditions: self.conditions(),
             setup: self,
         })
+    }
+
+    /// Returns the settings that the other fields of a result do not show.
+    fn conditions(&self) -> Conditions {
+        let name = |program: &Recording| match program.command() {
+            Some(command) => format!("{} ({command})", program.name()),
+            None => program.name().to_owned(),
+        };
+        Conditions {
+            recordings: self.programs.iter().map(name).collect(),
+            perf_config: self.perf_config.text().into(),
+            hub_cycles: self.hub_cycles,
+        }
     }
 
     /// Returns the guest that has all the given strands.
@@ -249,6 +263,7 @@ pub struct Prepared {
     pub(super) placed: Vec<StrandId>,
     pub(super) strands: Vec<StrandId>,
     pub(super) measuring: GuestId,
+    pub(super) conditions: Conditions,
     pub(super) memory: AnyMemory,
 }
 
@@ -263,20 +278,6 @@ impl Prepared {
     #[must_use]
     pub fn configuration(&self) -> Configuration {
         Configuration { machine: self.setup.machine, memory: self.setup.memory }
-    }
-
-    /// Returns the settings that the other fields of a result do not show.
-    pub(super) fn conditions(&self) -> Conditions {
-        let Setup { programs, perf_config, hub_cycles, .. } = &self.setup;
-        let name = |program: &Recording| match program.command() {
-            Some(command) => format!("{} ({command})", program.name()),
-            None => program.name().to_owned(),
-        };
-        Conditions {
-            recordings: programs.iter().map(name).collect(),
-            perf_config: perf_config.text().into(),
-            hub_cycles: *hub_cycles,
-        }
     }
 
     /// Returns which strand executes which thread.

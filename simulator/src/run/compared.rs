@@ -96,7 +96,7 @@ impl fmt::Display for FigureValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count(count) => count.fmt(f),
-            Self::Ratio(ratio) => write!(f, "{ratio:.4}"),
+            Self::Ratio(ratio) => ratio.fmt(f),
         }
     }
 }
@@ -141,7 +141,9 @@ impl Settings {
         self.text("machine.model", machine.model().name());
         self.number("machine.nodes", machine.nodes());
         let without = configuration.without();
-        self.add("machine.without", SettingValue::Text(without.join(",")), without.is_empty());
+        let is_usual = without.is_empty();
+        let without = if is_usual { "none".to_owned() } else { without.join(",") };
+        self.add("machine.without", SettingValue::Text(without), is_usual);
         let interleave = machine.interleave();
         let is_usual = interleave == platform::Interleave::default();
         self.add("machine.interleave", SettingValue::Number(interleave.bytes()), is_usual);

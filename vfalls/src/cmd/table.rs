@@ -87,12 +87,12 @@ pub(crate) fn run(args: TableArgs) -> anyhow::Result<()> {
     }
     let mut output = plain::stdout();
     match to_stdout {
-        true => write!(output, "{}", table::csv(&compared.table()))?,
+        true => write!(output, "{}", table::csv(&compared.exact()))?,
         false => write!(output, "{}", compared.text())?,
     }
     output.flush()?;
     if let Some(file) = csv {
-        complete(file, &table::csv(&compared.table()))?;
+        complete(file, &table::csv(&compared.exact()))?;
     }
     output::complete_json(json, &compared)?;
     html.map_or(Ok(()), |file| complete(file, &page::runs(&compared)))

@@ -23,7 +23,7 @@ input:focus-visible ~ .runs { outline: 2px solid var(--accent); }
 
 /// Returns the page as one HTML file.
 pub(crate) fn runs(compared: &Compared) -> String {
-    let table = compared.table();
+    let table = compared.rounded();
     let rows: Vec<Vec<String>> = table.row_iter().map(|row| cells(Some(row)).collect()).collect();
     let header: Vec<String> = cells(table.header()).collect();
     let columns = columns(compared, &header, &rows);
