@@ -87,6 +87,8 @@ const SORTS: &str = r#"<pre id="probe"></pre><script>
   }
   const [head, row] = ["thead tr", "tbody tr"].map(row => [...document.querySelector(row).cells].map(cell => cell.getBoundingClientRect()));
   found.aligned = head.every((cell, at) => cell.left == row[at].left && cell.right == row[at].right);
+  const shade = cell => getComputedStyle(cell).backgroundImage;
+  found.shaded = [...document.querySelectorAll("td.part")].every(cell => shade(cell).startsWith("linear-gradient"));
   found.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
   document.getElementById("probe").textContent = JSON.stringify(found);
 </script>"#;
@@ -120,6 +122,7 @@ fn a_browser_sorts_runs() {
             "reversed": ["c", "a", "b"],
             "as given": ["c", "b", "a"],
             "aligned": true,
+            "shaded": true,
             "overflow": 0,
         });
         assert_eq!(shown, expected, "{width}");

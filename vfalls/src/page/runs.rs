@@ -15,7 +15,7 @@ const TABLE: &str = "
 .runs { overflow: auto; max-height: 85vh; border: 1px solid var(--grid); }
 .runs table { display: block; width: max-content; } .runs thead, .runs tbody { display: flex; flex-direction: column; }
 .runs thead { position: sticky; top: 0; z-index: 1; } .runs tr { display: grid; grid-template-columns: var(--columns); }
-.runs label { cursor: pointer; text-decoration: underline dotted; }
+.runs th.w { text-align: left; } .runs label { cursor: pointer; text-decoration: underline dotted; }
 .runs td.part { background: linear-gradient(to right, var(--s2) var(--part), transparent 0); }
 #down:checked ~ .runs tbody { flex-direction: column-reverse; justify-content: flex-end; }
 input:focus-visible ~ .runs { outline: 2px solid var(--accent); }
@@ -30,15 +30,12 @@ pub(crate) fn runs(compared: &Compared) -> String {
     let mut style = TABLE.to_owned();
     for sort in columns.iter().filter_map(|column| column.sort.as_ref()) {
         let id = sort.id;
-        let _ = writeln!(style, "#s{id}:checked ~ .runs tbody tr {{ order: var(--s{id}); }}");
+        let _ = writeln!(style, "#s{id}:checked ~ .runs tbody tr {{ order: var(--place-{id}); }}");
         let _ =
             writeln!(style, "#s{id}:checked ~ .runs label[for=s{id}] {{ color: var(--accent); }}");
     }
     let widths: String = columns.iter().map(|column| format!("{}ch ", column.width)).collect();
-    let title = match rows.len() {
-        1 => "1 run".to_owned(),
-        number => format!("{number} runs"),
-    };
+    let title = "Runs side by side";
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -101,7 +98,7 @@ struct Sort {
 
 impl Column {
     fn heading(&self, name: &str) -> Markup {
-        html! { th role="columnheader" scope="col" {
+        html! { th.w[!self.is_number] role="columnheader" scope="col" {
             @match &self.sort {
                 Some(Sort { id, .. }) => label for={ "s" (id) } { (name) },
                 None => (name),
@@ -143,7 +140,7 @@ fn columns(compared: &Compared, header: &[String], rows: &[Vec<String>]) -> Vec<
 fn places(columns: &[Column], row: usize) -> String {
     let sorts = columns.iter().filter_map(|column| column.sort.as_ref());
     sorts.fold(String::new(), |mut style, Sort { id, places }| {
-        let _ = write!(style, "--s{id}:{};", places[row]);
+        let _ = write!(style, "--place-{id}:{};", places[row]);
         style
     })
 }
