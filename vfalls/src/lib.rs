@@ -3,6 +3,7 @@
 
 mod budget;
 pub mod cmd;
+mod compared;
 mod disassembly;
 pub mod exit;
 pub mod interrupt;

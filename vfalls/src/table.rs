@@ -1,7 +1,7 @@
 //! Tables and lines of text.
 
-use comfy_table::CellAlignment;
 use comfy_table::presets::NOTHING;
+use comfy_table::{Cell, CellAlignment, Row};
 
 pub use comfy_table::Table;
 
@@ -61,6 +61,23 @@ pub fn text(table: &Table) -> String {
     table.trim_fmt() + "\n"
 }
 
+/// Returns the texts of a row.
+pub(crate) fn cells(row: Option<&Row>) -> impl Iterator<Item = String> {
+    row.into_iter().flat_map(Row::cell_iter).map(Cell::content)
+}
+
+/// Returns a table as CSV according to RFC 4180, but with line feeds alone at the ends of lines.
+pub(crate) fn csv(table: &Table) -> String {
+    let field = |text: String| match text.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text,
+    };
+    let lines = table.header().into_iter().chain(table.row_iter());
+    lines.fold(String::new(), |csv, line| {
+        csv + &cells(Some(line)).map(field).collect::<Vec<_>>().join(",") + "\n"
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,5 +103,13 @@ mod tests {
         table.add_row(["a", "100", "  b  "]);
         table.add_row(["long name", "7"]);
         assert_eq!(text(&table), "name         n\na          100    b\nlong name    7\n");
+    }
+
+    #[test]
+    fn csv_is_quoted() {
+        let mut table = with_header("function|misses");
+        table.add_row(["f(int, char)".to_owned(), "3".to_owned()]);
+        table.add_row(["say \"a\"".to_owned(), "4".to_owned()]);
+        assert_eq!(csv(&table), "function,misses\n\"f(int, char)\",3\n\"say \"\"a\"\"\",4\n");
     }
 }

@@ -74,6 +74,61 @@ fn probe(place: &Place, page: &str, width: u32, dark: bool) -> (Value, String) {
     (serde_json::from_str(found).unwrap(), said)
 }
 
+/// A script for the end of a page of runs. It sorts the rows in several ways, and writes the first cells from top to bottom.
+const SORTS: &str = r#"<pre id="probe"></pre><script>
+  const top_down = () => [...document.querySelectorAll("tbody tr")]
+    .sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top)
+    .map(row => row.cells[0].textContent);
+  const click = text => [...document.querySelectorAll("label")].find(label => label.textContent == text).click();
+  const found = { given: top_down() };
+  for (const name of ["placement", "cycles", "reversed", "as given"]) {
+    click(name);
+    found[name] = top_down();
+  }
+  const [head, row] = ["thead tr", "tbody tr"].map(row => [...document.querySelector(row).cells].map(cell => cell.getBoundingClientRect()));
+  found.aligned = head.every((cell, at) => cell.left == row[at].left && cell.right == row[at].right);
+  const shade = cell => getComputedStyle(cell).backgroundImage;
+  found.shaded = [...document.querySelectorAll("td.part")].every(cell => shade(cell).startsWith("linear-gradient"));
+  found.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  document.getElementById("probe").textContent = JSON.stringify(found);
+</script>"#;
+
+#[test]
+#[ignore = "needs a browser"]
+fn a_browser_sorts_runs() {
+    let place = Place::below(env!("CARGO_TARGET_TMPDIR"), "runs-in-browser");
+    let report = include_str!("commands/report.json");
+    for (name, placement, cycles) in
+        [("a", "spread", "80"), ("b", "pack", "9"), ("c", "pack", "1000")]
+    {
+        let run = report.replace("\"spread\"", &format!("\"{placement}\""));
+        place.file(
+            &format!("{name}.json"),
+            run.replacen("\"cycles\": 1000000", &format!("\"cycles\": {cycles}"), 1),
+        );
+    }
+    let vfalls = Command::new(env!("CARGO_BIN_EXE_vfalls"));
+    let ended = place.run(vfalls, "table a.json b.json c.json --html page.html");
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let page = std::fs::read_to_string(place.at("page.html")).unwrap();
+    let file = place.file("probe.html", page.replace("</body>", &format!("{SORTS}</body>")));
+    for width in [400, 1600] {
+        let (shown, said) = probe(&place, &file, width, false);
+        assert!(!said.contains("CONSOLE"), "{said}");
+        let expected = serde_json::json!({
+            "given": ["a", "b", "c"],
+            "placement": ["b", "c", "a"],
+            "cycles": ["b", "a", "c"],
+            "reversed": ["c", "a", "b"],
+            "as given": ["c", "b", "a"],
+            "aligned": true,
+            "shaded": true,
+            "overflow": 0,
+        });
+        assert_eq!(shown, expected, "{width}");
+    }
+}
+
 fn numbers(value: &Value) -> Vec<u64> {
     value.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
 }

@@ -39,6 +39,11 @@ impl Configuration {
         without.into_iter().chain(settings).collect()
     }
 
+    /// Returns the names of the disabled memory channels.
+    pub(crate) fn without(&self) -> Vec<String> {
+        disabled(self.machine).map(|channel| channel.to_string()).collect()
+    }
+
     /// Describes how memory is divided among the nodes, such as `pages of 64K on each node in turn`; `None` if at most one node has memory.
     pub fn homes(&self) -> Option<String> {
         let homes = Homes::new(self.machine).filter(|homes| homes.nodes().len() > 1)?;
@@ -84,7 +89,7 @@ impl Serialize for Configuration {
         let machine = MachineTable {
             model: machine.model().name().to_owned(),
             nodes: machine.nodes(),
-            without: disabled(machine).map(|channel| channel.to_string()).collect(),
+            without: self.without(),
             interleave: machine.interleave().bytes(),
         };
         Tables { machine, memory }.serialize(serializer)

@@ -149,6 +149,7 @@ impl Prepared {
             machine: self.setup.machine.model().name().into(),
             nodes: self.setup.machine.nodes(),
             configuration: self.configuration(),
+            conditions: self.conditions.clone(),
             references: replay.references,
             cycles: truth.cycles(),
             placement: self.placement.to_string(),

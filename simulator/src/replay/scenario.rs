@@ -122,6 +122,7 @@ impl Prepared {
                 machine: machine.model().name().into(),
                 nodes: machine.nodes(),
                 configuration: self.configuration(),
+                conditions: self.conditions.clone(),
                 references: replay.references,
                 cycles: replay.truth().cycles(),
                 placement: self.placement.to_string(),

@@ -21,6 +21,7 @@ use crate::memory::{AnyMemory, Config, MemoryError};
 use crate::recording::Recording;
 use crate::replay::placement::{Placement, PlacementError};
 use crate::replay::scheduler::MOST_PROGRAMS;
+use crate::run::Conditions;
 use crate::setters::setters;
 
 /// The setup of a replay: what the machine executes and what a guest measures.
@@ -204,8 +205,22 @@ impl Setup {
             placed,
             strands,
             measuring,
+            conditions: self.conditions(),
             setup: self,
         })
+    }
+
+    /// Returns the settings that the other fields of a result do not show.
+    fn conditions(&self) -> Conditions {
+        let name = |program: &Recording| match program.command() {
+            Some(command) => format!("{} ({command})", program.name()),
+            None => program.name().to_owned(),
+        };
+        Conditions {
+            recordings: self.programs.iter().map(name).collect(),
+            perf_config: self.perf_config.text().into(),
+            hub_cycles: self.hub_cycles,
+        }
     }
 
     /// Returns the guest that has all the given strands.
@@ -248,6 +263,7 @@ pub struct Prepared {
     pub(super) placed: Vec<StrandId>,
     pub(super) strands: Vec<StrandId>,
     pub(super) measuring: GuestId,
+    pub(super) conditions: Conditions,
     pub(super) memory: AnyMemory,
 }
 

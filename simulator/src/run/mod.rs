@@ -1,5 +1,6 @@
 //! The result of a replay or an execution. Text, page, live view, comparison and JSON are all made from this one type.
 
+mod compared;
 mod executed;
 mod passes;
 mod played;
@@ -22,6 +23,7 @@ use crate::events::Trace;
 use crate::input::{self, InputError};
 use crate::text::line;
 
+pub use compared::{Conditions, Figure, FigureValue, Setting, SettingValue};
 pub use executed::{
     ByWhom, ClockChange, ClockRun, EventCounts, Executed, GuestRun, HypervisorRun, StrandRun,
 };

@@ -6,7 +6,7 @@ use guest_abi::StrandId;
 use perfctr_service::{Unit, UnitState};
 use serde::{Deserialize, Serialize};
 
-use super::{CounterResult, GuestCalls, Hypercalls, ThreadRun};
+use super::{Conditions, CounterResult, GuestCalls, Hypercalls, ThreadRun};
 use crate::events::Trace;
 use crate::json;
 use crate::machine::configuration::Configuration;
@@ -22,6 +22,8 @@ pub struct Played {
     pub machine: Cow<'static, str>,
     pub nodes: usize,
     pub configuration: Configuration,
+    #[serde(flatten)]
+    pub conditions: Conditions,
     pub references: u64,
     /// The time in cycles at which the last thread ended.
     pub cycles: u64,

@@ -17,7 +17,7 @@ use crate::machine::configuration::Configuration;
 use crate::memory::{Served, Usage};
 use crate::nearest::status_name;
 
-use super::{Spread, States, Waits};
+use super::{Conditions, Spread, States, Waits};
 
 /// The result of a replay without a scenario.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -28,6 +28,8 @@ pub struct Replayed {
     pub machine: Cow<'static, str>,
     pub nodes: usize,
     pub configuration: Configuration,
+    #[serde(flatten)]
+    pub conditions: Conditions,
     pub references: u64,
     /// The time in cycles at which the last thread ended.
     pub cycles: u64,

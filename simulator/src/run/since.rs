@@ -18,6 +18,7 @@ impl Replayed {
             machine: _,
             nodes: _,
             configuration: _,
+            conditions: _,
             references,
             cycles,
             time,

@@ -20,6 +20,7 @@ mod regs;
 mod report;
 mod source;
 mod stat;
+mod table;
 pub mod top;
 
 use anyhow::Context;
@@ -92,7 +93,7 @@ impl Cli {
 
 commands! {
     Record: record::RecordArgs, Stat: stat::StatArgs, Report: report::ReportArgs, Annotate: annotate::AnnotateArgs,
-    C2c: c2c::C2cArgs, Top: top::TopArgs, Diff: diff::DiffArgs, Boot: boot::BootArgs, Conform: conform::ConformArgs,
+    C2c: c2c::C2cArgs, Top: top::TopArgs, Diff: diff::DiffArgs, Table: table::TableArgs, Boot: boot::BootArgs, Conform: conform::ConformArgs,
     NewImage: new_image::NewImageArgs, Page: page::PageArgs, Call: call::CallArgs, Regs: regs::RegsArgs, Md: md::MdArgs,
     Events: events::EventsArgs, Clocks: clocks::ClocksArgs,
     Completions: completions::CompletionsArgs, Man: man::ManArgs,

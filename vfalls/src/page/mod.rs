@@ -7,6 +7,7 @@ mod executed;
 mod figure;
 pub(crate) mod names;
 mod profiled;
+mod runs;
 mod sections;
 mod standing_out;
 
@@ -16,6 +17,7 @@ use simulator::run::{Replayed, Run};
 
 use names::Names;
 pub use profiled::{SourceLine, SourceLines, profile};
+pub(crate) use runs::runs;
 use sections::{Section, sections, summary};
 
 /// The style sheet of pages and pictures.

@@ -27,6 +27,7 @@ fn every_command_needs_no_other_program() {
         "c2c --json c2c.json",
         "top --interval 1000000",
         "diff a.json b.json",
+        "table a.json b.json --html table.html",
         "boot --fast --strands 0,64 --json boot.json --html boot.html",
         "conform --quick --only versions,arbitration --json conform.json",
         "page a.json -o page.html",
@@ -53,7 +54,7 @@ fn every_command_needs_no_other_program() {
         assert!(good, "{line}: {}", ended.stderr);
         assert!(!ended.stderr.starts_with("error"), "{line}: {}", ended.stderr);
     }
-    for page in ["a.html", "report.html", "boot.html", "page.html"] {
+    for page in ["a.html", "report.html", "boot.html", "page.html", "table.html"] {
         let page = fs::read_to_string(place.path().join(page)).unwrap();
         assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
     }

@@ -33,5 +33,6 @@ mod stat_scenario;
 mod stat_states;
 mod stat_threads;
 mod streams;
+mod table;
 mod theory;
 mod top;

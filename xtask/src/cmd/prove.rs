@@ -1,5 +1,7 @@
 //! `prove`: the checks that take too long for `test`.
 
+mod sweep;
+
 use std::process::Command;
 
 use anyhow::{Context, ensure};
@@ -9,11 +11,12 @@ use crate::cmd::test::{cargo_passes, models};
 use crate::steps::{Chosen, CommandStep, Steps, step};
 use crate::tools;
 
-/// Check the concurrent code in far more states and orders than test does
+/// Check the concurrent code in far more states and orders than test does, and sweeps of many runs
 ///
 /// Runs the larger models in tests/proof, loom's models without a limit on preemptions (where that ends in minutes), a million random
 /// schedules and a million PCT schedules of shuttle, stores that fail after each number of cycles, units that fail in 100,000 random runs,
-/// a trap at each instruction of the hypervisor, and the tests with threads in Miri. PROOF.md says what the steps show. The first step that
+/// a trap at each instruction of the hypervisor, the tests with threads in Miri, and sweeps of 200 runs with GNU parallel and Slurm, of which a
+/// worker is killed. PROOF.md says what the steps show. The first step that
 /// fails ends the command, with exit status 1.
 #[derive(clap::Args, Debug)]
 #[command(
@@ -56,6 +59,16 @@ impl Steps for Prove {
             },
         ),
         step("miri", "tests with threads in Miri, with many seeds", |()| miri()),
+        step(
+            "parallel",
+            "the guide's sweep of 200 runs with GNU parallel, one of which is killed",
+            |()| sweep::parallel(),
+        ),
+        step(
+            "slurm",
+            "the guide's sweep of 200 runs with Slurm on four nodes, one of which is killed",
+            |()| sweep::slurm(),
+        ),
     ];
 }
 

@@ -20,7 +20,10 @@ fn prove(name: &str, arguments: &[&str]) -> (Ended, Vec<String>) {
 
 #[test]
 fn steps_are_listed() {
-    assert_eq!(listed(&["prove", "--list"]), ["states", "loom", "shuttle", "failures", "miri"]);
+    assert_eq!(
+        listed(&["prove", "--list"]),
+        ["states", "loom", "shuttle", "failures", "miri", "parallel", "slurm"]
+    );
     assert_eq!(
         xtask(&["prove", "--only", "miri", "--list"]).well(),
         "miri      tests with threads in Miri, with many seeds\n"

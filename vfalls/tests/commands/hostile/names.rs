@@ -137,6 +137,16 @@ const RUNS: &[(&str, &[&str])] = &[
         &["run.json run.json", "profile.json profile.json", "run.json profile.json", "NAME NAME"],
     ),
     (
+        "table",
+        &[
+            "run.json profile.json --html h.html --json j.json --csv t.csv --force",
+            "run.json NAME",
+            "run.json -e NAME",
+            "run.json --sort NAME",
+            "run.json --base NAME",
+        ],
+    ),
+    (
         "boot",
         &[
             "--fast --limit 2000000 --md md.toml --json j.json --html h.html --log --force",
@@ -196,7 +206,7 @@ fn a_hostile_name_is_escaped_by_every_command() {
             if ended.stdout.contains(part) || ended.stderr.contains(part) {
                 shown.insert(*name);
             }
-            for file in ["h.html", "s.svg", "f.txt", "g.txt"] {
+            for file in ["h.html", "s.svg", "f.txt", "g.txt", "t.csv"] {
                 if let Ok(text) = fs::read_to_string(place.at(file)) {
                     is_harmless(&text, &format!("{whence}: {file}"));
                     files.insert(file);
@@ -213,7 +223,7 @@ fn a_hostile_name_is_escaped_by_every_command() {
     }
     // Each command has read the name and shown it.
     assert_eq!(shown, commands);
-    assert_eq!(files.len(), 6, "{files:?}");
+    assert_eq!(files.len(), 7, "{files:?}");
     // `dump` and `build` leave the description unchanged.
     let dumped = place.run("md dump md.bin").well();
     place.file("dumped.toml", dumped);
