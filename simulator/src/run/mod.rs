@@ -2,6 +2,7 @@
 
 mod executed;
 mod played;
+mod region;
 mod replayed;
 mod since;
 mod spread;
@@ -25,6 +26,7 @@ pub use executed::{
     ByWhom, ClockChange, ClockRun, EventCounts, Executed, GuestRun, HypervisorRun, StrandRun,
 };
 pub use played::{Asked, Found, Measured, PhaseRun, Played, Settled, StepRun, UnitRun};
+pub use region::{Covered, RegionRun};
 pub use replayed::{CounterResult, GuestCalls, Hypercalls, Replayed, Stack, ThreadRun, Time};
 pub use spread::Spread;
 pub use timeline::{ThreadLine, TimeLine};
@@ -142,6 +144,17 @@ impl Run {
             Self::Execution(_) => &[],
             Self::Profile(run) => &run.notes,
             Self::Sharing(run) => &run.notes,
+        }
+    }
+
+    /// Returns the part of its programs that the run covers; `None` if it covers the whole programs.
+    #[must_use]
+    pub const fn region(&self) -> Option<&RegionRun> {
+        match self {
+            Self::Replay(run) => run.region.as_ref(),
+            Self::Profile(run) => run.region.as_ref(),
+            Self::Sharing(run) => run.region.as_ref(),
+            Self::Scenario(_) | Self::Execution(_) => None,
         }
     }
 

@@ -18,6 +18,7 @@ impl Replayed {
             machine: _,
             nodes: _,
             configuration: _,
+            region: _,
             references,
             cycles,
             time,
@@ -97,7 +98,7 @@ impl Hypercalls {
 }
 
 impl Usage {
-    fn subtract(&mut self, then: &Self) {
+    pub(crate) fn subtract(&mut self, then: &Self) {
         let Self { traffic, channels, hubs, links } = self;
         channels.subtract(&then.channels);
         hubs.subtract(&then.hubs);
