@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use crate::cmd::machine::ReplayMachineArgs;
+use crate::cmd::region::RegionArgs;
 use crate::cmd::source::SourceArgs;
 use crate::cmd::stat::{advance, progress_bar};
 use crate::output::{self, Force};
@@ -46,6 +47,9 @@ pub(crate) struct C2cArgs {
     symbols: Option<PathBuf>,
 
     #[command(flatten)]
+    region: RegionArgs,
+
+    #[command(flatten)]
     source: SourceArgs,
 
     /// Write everything to a file, as JSON
@@ -69,9 +73,16 @@ pub(crate) fn run(args: C2cArgs) -> anyhow::Result<()> {
     let program = source.open_one()?;
     let symbols =
         Symbols::of_recording(&program, source.is_bundled(), args.symbols.as_deref(), None)?;
-    let bar = progress_bar(std::slice::from_ref(&program))?;
+    let programs = std::slice::from_ref(&program);
+    let region =
+        args.region.region(&source, programs, &[symbols.as_ref()], machine, args.place.as_ref())?;
+    let bar = progress_bar(programs)?;
     drop(program);
-    let job = Job::new(machine).memory(memory).placement(args.place).most(args.most.into());
+    let job = Job::new(machine)
+        .memory(memory)
+        .placement(args.place)
+        .most(args.most.into())
+        .region(region);
     let mut found = job.run(|| source.open_first(), |_, progress| advance(&bar, progress))?;
     bar.finish_and_clear();
     name(&mut found, symbols.as_ref());

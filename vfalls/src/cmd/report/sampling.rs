@@ -14,6 +14,7 @@ use simulator::replay::placement::Placement;
 
 use crate::cmd::by_name;
 use crate::cmd::machine::ReplayMachineArgs;
+use crate::cmd::region::RegionArgs;
 use crate::cmd::source::{SourceArgs, line};
 use crate::cmd::stat::{advance, progress_bar};
 use crate::say::say;
@@ -66,6 +67,9 @@ pub(crate) struct SamplingArgs {
     /// The address at which the program was loaded, if its file can be loaded anywhere [default: valgrind's]
     #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "symbols")]
     load_address: Option<u64>,
+
+    #[command(flatten)]
+    region: RegionArgs,
 
     #[command(flatten)]
     source: SourceArgs,
@@ -171,6 +175,14 @@ impl SamplingArgs {
         );
         let bar = progress_bar(std::slice::from_ref(&program))?;
         let Configuration { machine, memory } = self.machine.configuration()?;
+        let programs = std::slice::from_ref(&program);
+        let region = self.region.region(
+            &source,
+            programs,
+            &[symbols.as_ref()],
+            machine,
+            self.place.as_ref(),
+        )?;
         let job = Job::new(machine, program, rate)
             .memory(memory)
             .placement(self.place.clone())
@@ -178,6 +190,7 @@ impl SamplingArgs {
             .processors(self.processors.unwrap_or(1))
             .counting(all)
             .waits(waits)
+            .region(region)
             .symbols(symbols.as_ref().map(|symbols| symbols as &dyn Functions));
         let events = match all {
             true => all_events(),

@@ -12,6 +12,7 @@ use simulator::replay::{Prepared, Setup, Stage};
 use simulator::run::{Replayed, Spread};
 
 use crate::cmd::source::ReplaySource;
+use crate::cmd::stat::ReplayArgs;
 use crate::table::{self, WIDTH, wrap};
 
 /// If a recording of several threads has at most this number of references, `stat` replays it a second time, to see whether the order of
@@ -78,6 +79,7 @@ impl<'a> Jobs<'a> {
     /// Returns the replays that the arguments require in addition to the prepared one.
     pub(super) fn new(
         args: &OrdersArgs,
+        replay: &ReplayArgs,
         source: &'a ReplaySource,
         earlier: &'a [ReplaySource],
         prepared: &Prepared,
@@ -111,12 +113,12 @@ impl<'a> Jobs<'a> {
             Job { number: late as usize, source, setup, purpose }
         };
         let mut jobs: Vec<_> = (1..=others).map(job).collect();
-        jobs.extend(earlier.iter().enumerate().map(|(number, source)| Job {
-            number,
-            source,
-            setup: setup.again(Vec::new(), 0),
-            purpose: Purpose::Repeat,
-        }));
+        for (number, source) in earlier.iter().enumerate() {
+            // The program may be at other addresses in each recording.
+            let region = replay.region_of(source, &source.open()?, setup.machine)?;
+            let setup = setup.again(Vec::new(), 0).region(region);
+            jobs.push(Job { number, source, setup, purpose: Purpose::Repeat });
+        }
         Ok(Self {
             left: Mutex::new(jobs.into_iter()),
             done: Mutex::default(),
