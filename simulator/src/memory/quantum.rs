@@ -28,14 +28,6 @@ impl Quantum<'_> {
         self.data_alone || reference.kind.is_fetch()
     }
 
-    /// Returns the number of instructions that begin in the quantum.
-    pub(crate) fn instructions(&self) -> u64 {
-        match self.data_alone {
-            true => self.references.len() as u64,
-            false => self.references.fetches(),
-        }
-    }
-
     /// Returns the quantum up to the end of its first instruction, even if that instruction began before the quantum.
     #[must_use]
     pub fn first_instruction(&self) -> Self {

@@ -132,11 +132,12 @@ impl Region {
         observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Entered, RegionError> {
         let mut entered = self.skip(scheduler, observe)?;
-        if entered.stopped || self.warm_up.is_none() {
-            return Ok(entered);
-        }
         let aside = devices(machine, 0);
         let mut work = memory.work(&aside);
+        if entered.stopped || self.warm_up.is_none() {
+            work.finish(scheduler.now())?;
+            return Ok(entered);
+        }
         self.stop_at(scheduler, Which::From)?;
         let mut quanta: u64 = 0;
         while let Some((_, quantum)) = scheduler.next(usize::MAX)? {

@@ -130,15 +130,17 @@ impl Scheduler {
         self.accounts.count_from(began);
     }
 
-    /// Skips some references of the strand whose turn it is. Each instruction takes one cycle. Returns `false` if the scheduler has
+    /// Skips some references of the strand whose turn it is. Each instruction takes one cycle, and so
+    /// does each datum of a recording without instructions. Returns `false` if the scheduler has
     /// stopped, or if all threads have ended.
     pub(crate) fn skip(&mut self) -> Result<bool, RecordingError> {
         let Some((_, quantum)) = self.next(SKIPPED)? else { return Ok(false) };
-        let instructions = quantum.instructions();
-        let ends = quantum.begins + instructions;
+        let instructions = quantum.references.fetches();
+        let cycles = if quantum.data_alone { quantum.references.len() as u64 } else { instructions };
+        let ends = quantum.begins + cycles;
         let executed = Executed {
             references: quantum.references.len(),
-            issued: if instructions == 0 { 0 } else { ends - 1 },
+            issued: if cycles == 0 { 0 } else { ends - 1 },
             ends,
             instructions,
         };
