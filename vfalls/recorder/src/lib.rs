@@ -5,7 +5,8 @@
 //! describes. The program executes as it does without the plug-in.
 //!
 //! The plug-in writes frames to the pipe `frames=PIPE`, and messages to the pipe `messages=PIPE`. With `limit=N`, it ends the
-//! program soon after N references. Each message is a line:
+//! program soon after N references. With `only=NAME`, which can be repeated, it records nothing but the functions with these symbols
+//! (`only`). Each message is a line:
 //!
 //! ```text
 //! frames BYTES REFERENCES INSTRUCTIONS THREAD  one or two frames follow in the other pipe
@@ -36,6 +37,7 @@ mod functions;
 mod lock_call;
 mod mappings;
 mod objects;
+mod only;
 mod order;
 mod output;
 mod process;

@@ -14,6 +14,7 @@ use crate::lock;
 use crate::lock_call::{BlockFacts, LockCalls, Shared};
 use crate::mappings::Mappings;
 use crate::objects::Objects;
+use crate::only::{Only, Whereabouts};
 use crate::order::Orders;
 use crate::output::Pipes;
 
@@ -26,6 +27,8 @@ pub(crate) struct Process {
     pub(crate) orders: Orders,
     pub(crate) output: Pipes,
     objects: Objects,
+    /// The function that is recorded alone; `None` if everything is recorded.
+    pub(crate) only: Option<Only>,
     /// Returns the kernel's number of the calling thread.
     tid: fn() -> u32,
     mappings: Mutex<Mappings>,
@@ -52,7 +55,12 @@ thread_local! {
 
 impl Process {
     /// Returns this process. Must be called before the emulator loads the program.
-    pub(crate) fn new(target: Target, output: Pipes, tid: fn() -> u32) -> Self {
+    pub(crate) fn new(
+        target: Target,
+        output: Pipes,
+        only: Option<Only>,
+        tid: fn() -> u32,
+    ) -> Self {
         Self {
             target,
             id: std::process::id(),
@@ -60,6 +68,7 @@ impl Process {
             orders: Orders::default(),
             output,
             objects: Objects::default(),
+            only,
             tid,
             mappings: Mutex::new(Mappings::before_the_program()),
             functions: Mutex::default(),
@@ -181,11 +190,12 @@ impl Process {
     }
 
     /// Writes the mappings of files that have appeared since the previous call.
-    fn look(&self) {
+    pub(crate) fn look(&self) {
         if self.maps.swap(false, Ordering::Relaxed) {
             let new = lock(&self.mappings).look();
             if !new.is_empty() {
                 lock(&self.functions).add(&new);
+                self.only.iter().for_each(|only| only.add(&new));
                 self.output.frame(&Frame::mappings(&new));
             }
         }
@@ -232,6 +242,8 @@ pub(crate) struct Thread {
     waits: Option<u64>,
     /// The time in nanoseconds for which the thread sleeps; `None` if the thread does not sleep.
     sleeps: Option<u64>,
+    /// Where the thread is, if a function is recorded alone.
+    pub(crate) at: Whereabouts,
     encoder: Encoder,
     frame: Frame,
     began: Instant,
@@ -249,6 +261,7 @@ impl Thread {
             tid,
             waits: None,
             sleeps: None,
+            at: Whereabouts::default(),
             encoder: Encoder::new(number),
             frame: Frame::default(),
             began: Instant::now(),
@@ -264,6 +277,25 @@ impl Thread {
         }
         self.instructions += u64::from(block.instructions());
         self.log.block(block.number());
+    }
+
+    /// Logs the start of a block if a thread executes the function that is recorded alone. `enters` is `true` if the function begins with
+    /// the block. Returns `true` if all blocks have to be translated again.
+    pub(crate) fn block_alone(
+        &mut self,
+        process: &Process,
+        block: BlockFacts,
+        enters: bool,
+    ) -> bool {
+        let Some(only) = &process.only else { return false };
+        let verdict = only.block(&mut self.at, block, enters);
+        if verdict.is_recorded {
+            self.block(process, block);
+        } else if verdict.pauses && self.locks.is_open() {
+            self.locks.pause(self.number, &mut self.log, process.shared());
+            self.examined_from = Log::FULL;
+        }
+        verdict.switches
     }
 
     /// Examines a block before its start is logged, because the block may belong to a lock function or the log may be full.

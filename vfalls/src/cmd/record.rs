@@ -37,6 +37,11 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 
+    /// Record only while a thread executes this function of the program or of its libraries, with all that it calls. Elsewhere, the program
+    /// is as fast as under the emulator alone. Each first entry costs a new translation of the code
+    #[arg(long, value_name = "FUNCTION")]
+    only: Option<String>,
+
     /// Look for the program's shared libraries in this directory [default for SPARC V9: /usr/sparc64-linux-gnu]
     #[arg(long, value_name = "DIR")]
     sysroot: Option<PathBuf>,
@@ -47,7 +52,11 @@ pub(crate) struct RecordArgs {
 }
 
 pub(crate) fn run(args: RecordArgs) -> anyhow::Result<()> {
-    let options = Options { limit: args.limit, sysroot: args.sysroot.as_deref() };
+    let options = Options {
+        limit: args.limit,
+        sysroot: args.sysroot.as_deref(),
+        only: args.only.as_deref(),
+    };
     recorder::check(&args.command, options)?;
     let output = match &args.output {
         Some(path) => args.force.create(path)?,

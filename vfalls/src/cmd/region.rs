@@ -11,7 +11,7 @@ use simulator::replay::region::{self, Moment, Point, Region};
 
 use crate::cmd::source::ReplaySource;
 use crate::cmd::stat::{advance, progress_bar};
-use crate::symbols::Symbols;
+use crate::symbols::{Symbols, is_named};
 
 /// What a point can be, for messages.
 const EXPECTED: &str = "a function such as work or work#3 (its third call), a marker such as marker:frame or marker:frame#3, or a number of \
@@ -146,7 +146,7 @@ impl PointArg {
         let mut names = Vec::new();
         for (program, symbols) in symbols() {
             for (address, one) in all(symbols) {
-                if one == name || one.rsplit("::").next() == Some(name) {
+                if is_named(one, name) {
                     addresses.push((program, address));
                 }
                 names.push(one);

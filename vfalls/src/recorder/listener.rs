@@ -13,6 +13,7 @@ use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressFinish, ProgressSty
 use nix::sys::signal::Signal;
 
 use super::Recorded;
+use super::alone::Alone;
 use super::became::Became;
 use crate::interrupt;
 use refs::{FILE_HEADER, FRAME_HEADER, Frame, Program, Stored, with_data};
@@ -43,6 +44,8 @@ pub(super) struct Listener {
     spinner: ProgressBar,
     /// The pipe from which frames are read; `None` once writing the recording has failed.
     frames: Option<PipeReader>,
+    /// The function that is recorded alone; `None` if everything is recorded.
+    alone: Option<Alone>,
     compressor: Compressor<'static>,
 }
 
@@ -64,6 +67,7 @@ impl Listener {
         target: &str,
         command: &[OsString],
         frames: PipeReader,
+        alone: Option<Alone>,
     ) -> anyhow::Result<Self> {
         let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}")?;
         let spinner = ProgressBar::new_spinner()
@@ -87,6 +91,7 @@ impl Listener {
             end: End::Cut,
             spinner,
             frames: Some(frames),
+            alone,
             compressor: Compressor::new(COMPRESSION)?,
         };
         listener.append(&FILE_HEADER)?;
@@ -223,6 +228,9 @@ impl Listener {
         if let End::CannotWrite(reason) = &self.end {
             bail!("{}: {reason}", cannot_write(&self.path));
         }
+        if let Some(alone) = self.alone.as_ref().filter(|_| self.references == 0) {
+            bail!("{}", alone.never_called(&self.name));
+        }
         ensure!(
             self.references > 0,
             "{} has made no reference under the emulator: it ended with {status}",
@@ -269,7 +277,7 @@ impl Listener {
     /// Returns notes on programs that are not recorded.
     fn notes(&self, became: Became) -> Vec<String> {
         let name = &self.name;
-        let mut notes = Vec::new();
+        let mut notes: Vec<_> = self.alone.iter().map(|alone| alone.note(name)).collect();
         if let Some(turns) = &self.turns {
             notes.push(match became.other_than(turns) {
                 None => format!(

@@ -1,5 +1,6 @@
 //! Records programs under QEMU's user-mode emulator with the plug-in of the crate `recorder`.
 
+mod alone;
 mod became;
 mod listener;
 mod program;
@@ -22,6 +23,7 @@ use tempfile::NamedTempFile;
 
 use crate::interrupt;
 use crate::numbers::counted_plainly;
+use alone::Alone;
 use became::Became;
 use listener::Listener;
 use program::Program;
@@ -33,6 +35,8 @@ pub struct Options<'a> {
     pub limit: Option<u64>,
     /// The directory of the program's shared libraries. The default is `/` or, for SPARC V9, Debian's directory.
     pub sysroot: Option<&'a Path>,
+    /// The only function that is recorded, with all that it calls; `None` to record everything.
+    pub only: Option<&'a str>,
 }
 
 /// What is known about a recording when it is complete.
@@ -66,7 +70,8 @@ impl fmt::Display for Recorded {
 /// libraries.
 pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
     plugin()?;
-    Program::find(command, options.sysroot).map(drop)
+    let program = Program::find(command, options.sysroot)?;
+    options.only.map(|function| Alone::find(&program.path, function)).transpose().map(drop)
 }
 
 /// Records the program of `command` into `file`, which must exist and be empty. The file can be
@@ -76,11 +81,11 @@ pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
 pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow::Result<Recorded> {
     let plugin = plugin()?;
     let program = Program::find(command, options.sysroot)?;
+    let alone = options.only.map(|function| Alone::find(&program.path, function)).transpose()?;
     let emulator = program.emulator.find()?;
     let library = write(plugin)?;
     interrupt::catch()?;
     let (frames, end_of_frames) = io::pipe()?;
-    let listener = Listener::new(file, program.target, command, frames)?;
     let (messages, end) = io::pipe()?;
     let mut plugin = escaped(library.path().as_os_str());
     // The recorder opens the pipes by name, because the program could see and close descriptors that it inherits.
@@ -91,6 +96,11 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
     if let Some(limit) = options.limit {
         plugin.push(format!(",limit={limit}"));
     }
+    for symbol in alone.iter().flat_map(|alone| &alone.symbols) {
+        plugin.push(",only=");
+        plugin.push(escaped(OsStr::new(symbol)));
+    }
+    let listener = Listener::new(file, program.target, command, frames, alone)?;
     let mut emulated = Command::new(&emulator);
     emulated.arg("-plugin").arg(plugin);
     if let Some(sysroot) = &program.sysroot {

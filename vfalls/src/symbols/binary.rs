@@ -279,7 +279,7 @@ fn markers(files: &[&object::File<'_>]) -> Vec<(u64, String)> {
 
 /// Demangles C++ and Rust names. C names stay as they are, although some names such as `f` also are
 /// mangled C++ types.
-fn demangled(name: &str) -> String {
+pub(crate) fn demangled(name: &str) -> String {
     match name.starts_with("_Z") || name.starts_with("_R") {
         true => line(&addr2line::demangle_auto(name.into(), None)),
         false => line(name),

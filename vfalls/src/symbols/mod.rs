@@ -19,6 +19,7 @@ use simulator::text::line;
 
 use crate::say::say;
 use binary::Binary;
+pub(crate) use binary::demangled;
 
 /// The address at which valgrind loads a program that can be loaded anywhere.
 const VALGRIND_LOADS_AT: u64 = 0x10_8000;
@@ -295,6 +296,11 @@ impl Symbols {
             }
         }
     }
+}
+
+/// Returns `true` if a function has this name, or if its C++ or Rust path ends with it.
+pub(crate) fn is_named(function: &str, name: &str) -> bool {
+    function == name || function.rsplit("::").next() == Some(name)
 }
 
 /// Returns the last part of a path. A line number at the end of the path stays.
