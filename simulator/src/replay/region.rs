@@ -240,10 +240,13 @@ impl Region {
             Moment::Instructions(_) => {
                 format!("it has {} instructions", scheduler.passed().instructions)
             }
-            Moment::Reached { .. } => match scheduler.seen(which as usize) {
-                0 => "it never reaches this point".to_owned(),
-                1 => "it reaches this point once".to_owned(),
-                seen => format!("it reaches this point {seen} times"),
+            Moment::Reached { number, .. } => match (scheduler.seen(which as usize), which) {
+                (0, _) => "it never reaches this point".to_owned(),
+                (_, Which::To) if number.is_none() => {
+                    "it reaches this point only earlier".to_owned()
+                }
+                (1, _) => "it reaches this point once".to_owned(),
+                (seen, _) => format!("it reaches this point {seen} times"),
             },
         };
         Err(RegionError::NotReached { point: point.name.clone(), has })

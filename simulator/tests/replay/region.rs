@@ -157,7 +157,8 @@ fn the_parts_of_a_program_add_up() {
             let name = (&whole.event, whole.perfreg, whole.strand);
             assert_eq!(first.measured + second.measured, whole.measured, "{name:?} {at}");
         }
-        for ((first, second), whole) in first.threads.iter().zip(&second.threads).zip(&whole.threads)
+        for ((first, second), whole) in
+            first.threads.iter().zip(&second.threads).zip(&whole.threads)
         {
             assert_eq!(first.instructions + second.instructions, whole.instructions);
             assert_eq!(first.cycles + second.cycles, whole.cycles);
@@ -213,16 +214,15 @@ fn details_are_those_of_the_region() {
 #[test]
 fn what_is_not_reached_is_an_error() {
     let missing = |number| error(frames(), region(frame(number), None, None));
-    assert_eq!(
-        missing(Some(6)),
-        "the program ends before frame#6: it reaches this point 5 times"
-    );
+    assert_eq!(missing(Some(6)), "the program ends before frame#6: it reaches this point 5 times");
     let nowhere = Moment::Reached { addresses: vec![(0, 0x50_0000)], number: None };
     let nowhere = Some(Point { name: "other".into(), at: nowhere });
     let never = "the program ends before other: it never reaches this point";
     assert_eq!(error(frames(), region(nowhere.clone(), None, None)), never);
     assert_eq!(error(frames(), region(None, nowhere.clone(), None)), never);
     assert_eq!(error(frames(), region(frame(Some(2)), None, nowhere)), never);
+    let earlier = error(frames(), region(after(500), frame(None), None));
+    assert_eq!(earlier, "the program ends before frame: it reaches this point only earlier");
     let long = error(frames(), region(after(506), None, None));
     assert_eq!(long, "the program ends before instruction 506: it has 505 instructions");
     let order = error(frames(), region(frame(Some(3)), frame(Some(2)), None));
@@ -246,8 +246,11 @@ fn instructions_before_a_point_are_counted() {
 fn a_profile_is_of_the_region() {
     let profile = |warm_up| {
         let rate = Rate { period: None, seed: None };
-        let job = Job::new(machine(), frames(), rate)
-            .region(region(frame(Some(3)), frame(Some(4)), warm_up));
+        let job = Job::new(machine(), frames(), rate).region(region(
+            frame(Some(3)),
+            frame(Some(4)),
+            warm_up,
+        ));
         job.run(SampledUnit::Sparc, "Instr_cnt,DC_miss,cycles", |_| ControlFlow::Continue(()))
             .unwrap()
     };
@@ -266,7 +269,10 @@ fn a_profile_is_of_the_region() {
     assert_eq!(counted, exact(&warm));
     assert_eq!(part(&warm.region.as_ref().unwrap().warmed), covered(2 * OF_FRAME, 2 + 2 * LINES));
     let json = serde_json::to_string(&Run::from(warm)).unwrap();
-    assert_eq!(Run::parse(json.as_bytes()).unwrap().region().unwrap().from.as_deref(), Some("frame#3"));
+    assert_eq!(
+        Run::parse(json.as_bytes()).unwrap().region().unwrap().from.as_deref(),
+        Some("frame#3")
+    );
 }
 
 #[test]

@@ -133,10 +133,7 @@ impl<F> Symbol<F> {
 }
 
 /// Returns the functions of a file whose symbols `named` knows; `None` if the file is malformed.
-pub(crate) fn symbols<F>(
-    elf: &Elf,
-    named: impl Fn(&str) -> Option<F>,
-) -> Option<Vec<Symbol<F>>> {
+pub(crate) fn symbols<F>(elf: &Elf, named: impl Fn(&str) -> Option<F>) -> Option<Vec<Symbol<F>>> {
     const SYMBOLS: u64 = 2;
     const DYNAMIC_SYMBOLS: u64 = 11;
     const FUNCTION: u8 = 2;

@@ -55,12 +55,7 @@ thread_local! {
 
 impl Process {
     /// Returns this process. Must be called before the emulator loads the program.
-    pub(crate) fn new(
-        target: Target,
-        output: Pipes,
-        only: Option<Only>,
-        tid: fn() -> u32,
-    ) -> Self {
+    pub(crate) fn new(target: Target, output: Pipes, only: Option<Only>, tid: fn() -> u32) -> Self {
         Self {
             target,
             id: std::process::id(),

@@ -97,7 +97,9 @@ fn instructions(text: &str) -> Option<u64> {
 impl PointArg {
     /// Returns the next occurrence of a function or marker.
     fn next(&self) -> anyhow::Result<Self> {
-        let named = |name: &str, number: Option<u64>, kind: fn(String, Option<u64>) -> PointKind| {
+        let named = |name: &str,
+                     number: Option<u64>,
+                     kind: fn(String, Option<u64>) -> PointKind| {
             let next = number.unwrap_or(1).saturating_add(1);
             let name_in_text = self.text.rsplit_once('#').map_or(&*self.text, |(name, _)| name);
             Self { text: format!("{name_in_text}#{next}"), kind: kind(name.to_owned(), Some(next)) }

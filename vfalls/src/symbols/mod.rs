@@ -244,7 +244,8 @@ impl Symbols {
                     let file = &self.files[*file];
                     let binary = file.binary(&self.separate)?;
                     let at = binary.loaded_at(part.start, part.offset, file.lowest)?;
-                    let named = all(binary).map(move |(address, name)| (address.wrapping_add(at), name));
+                    let named =
+                        all(binary).map(move |(address, name)| (address.wrapping_add(at), name));
                     Some(named.filter(|(address, _)| (part.start..part.end).contains(address)))
                 };
                 parts.iter().filter_map(in_part).flatten().collect()

@@ -150,10 +150,9 @@ impl<'a> Job<'a> {
         let off = Collector::Off;
         let board = Board::new(&devices, &clock, &off, Keep::First, &[config])?;
         let is_dealt = matches!(placement, Placement::Deal(_));
-        let started =
-            Started::new(self.program, self.symbols, &placed, is_dealt, |scheduler| {
-                self.region.enter_with(scheduler, &mut memory, machine, observe)
-            })?;
+        let started = Started::new(self.program, self.symbols, &placed, is_dealt, |scheduler| {
+            self.region.enter_with(scheduler, &mut memory, machine, observe)
+        })?;
         let work = memory.work(&devices);
         let mut sparc = Sparc::new(work, &devices, &board, selected, guests)?;
         let (rate, symbols, memory, waits) = (self.rate, self.symbols, self.memory, self.waits);

@@ -47,7 +47,12 @@ impl Stops {
     }
 
     /// Finds the watched instructions in the next chunk of a program's thread. Stores the index of each with the index of its point.
-    pub(super) fn find(&mut self, program: usize, chunk: &Chunk, found: &mut VecDeque<(usize, usize)>) {
+    pub(super) fn find(
+        &mut self,
+        program: usize,
+        chunk: &Chunk,
+        found: &mut VecDeque<(usize, usize)>,
+    ) {
         found.clear();
         if self.wanted.is_empty() {
             return;
@@ -136,7 +141,8 @@ impl Scheduler {
     pub(crate) fn skip(&mut self) -> Result<bool, RecordingError> {
         let Some((_, quantum)) = self.next(SKIPPED)? else { return Ok(false) };
         let instructions = quantum.references.fetches();
-        let cycles = if quantum.data_alone { quantum.references.len() as u64 } else { instructions };
+        let cycles =
+            if quantum.data_alone { quantum.references.len() as u64 } else { instructions };
         let ends = quantum.begins + cycles;
         let executed = Executed {
             references: quantum.references.len(),

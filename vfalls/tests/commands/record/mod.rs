@@ -41,21 +41,21 @@ fn record(place: &Place, line: &str) -> Ended {
     place.run(&format!("record --force -o refs {line}"))
 }
 
-struct Read {
-    notes: Vec<String>,
+pub(super) struct Read {
+    pub(super) notes: Vec<String>,
     recording: Recording,
-    threads: Vec<Thread>,
+    pub(super) threads: Vec<Thread>,
 }
 
 #[derive(Default)]
-struct Thread {
-    references: Vec<Reference>,
+pub(super) struct Thread {
+    pub(super) references: Vec<Reference>,
     /// The thread's orders. Each order comes with the index of the reference that follows it.
     order: Vec<(usize, Order)>,
 }
 
 impl Read {
-    fn new(file: &Path) -> Self {
+    pub(super) fn new(file: &Path) -> Self {
         let mut recording = Recording::open(file).unwrap();
         let mut chunk = Chunk::default();
         let mut threads = Vec::new();
@@ -82,7 +82,7 @@ impl Read {
 }
 
 /// Returns the number that a program printed after the word `word`.
-fn printed(ended: &Ended, word: &str) -> u64 {
+pub(super) fn printed(ended: &Ended, word: &str) -> u64 {
     let mut words = ended.stdout.split_whitespace().skip_while(|found| *found != word);
     let number = words.nth(1).unwrap_or_else(|| panic!("{word}: {}", ended.stdout));
     u64::from_str_radix(number.trim_start_matches("0x"), 16).unwrap()
