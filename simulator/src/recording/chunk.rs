@@ -20,6 +20,28 @@ pub struct Chunk {
     executions: Executions,
 }
 
+/// Says which shapes of a recording have a wanted fetch. See [`Chunk::find_fetches`].
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ShapeMemo {
+    code: Option<Arc<Code>>,
+    /// An answer for each shape of the code; `None` if it is not known yet.
+    has: Vec<Option<bool>>,
+}
+
+impl ShapeMemo {
+    /// Returns the answers for this code; `None` if the code can change, because it belongs to a single chunk.
+    fn of(&mut self, code: &Arc<Code>) -> Option<&mut Vec<Option<bool>>> {
+        if !self.code.as_ref().is_some_and(|known| Arc::ptr_eq(known, code)) {
+            if Arc::strong_count(code) == 1 {
+                return None;
+            }
+            self.code = Some(Arc::clone(code));
+            self.has = vec![None; code.shapes()];
+        }
+        Some(&mut self.has)
+    }
+}
+
 /// Executions of shapes, in the order of the program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Executions {
@@ -181,6 +203,39 @@ impl Chunk {
             .map(|fetch| fetch.address)
     }
 
+    /// Passes the index and the address of each fetch whose address is wanted to `each`, in the order of the program. `memo` says which
+    /// shapes have such a fetch; the same addresses must be wanted in all calls with it.
+    pub(crate) fn find_fetches(
+        &self,
+        memo: &mut ShapeMemo,
+        is_wanted: impl Fn(u64) -> bool,
+        mut each: impl FnMut(usize, u64),
+    ) {
+        let Executions { shapes, executed, .. } = &self.executions;
+        let mut known = memo.of(&self.code);
+        let mut index = 0;
+        for number in &shapes[..*executed] {
+            let shape = self.code.shape(*number);
+            let references = self.code.references(shape);
+            let has = || {
+                let mut fetches = references.iter().filter(|one| one.kind.is_fetch());
+                fetches.any(|fetch| is_wanted(fetch.address))
+            };
+            let has = match &mut known {
+                Some(known) => *known[*number as usize].get_or_insert_with(has),
+                None => has(),
+            };
+            if has {
+                for (at, fetch) in references.iter().enumerate() {
+                    if fetch.kind.is_fetch() && is_wanted(fetch.address) {
+                        each(index + at, fetch.address);
+                    }
+                }
+            }
+            index += references.len();
+        }
+    }
+
     /// Returns at most `most` references, beginning at a position.
     #[inline]
     pub(crate) fn from(&self, position: &Position, most: usize) -> References<'_> {
@@ -288,6 +343,20 @@ impl<'a> References<'a> {
             })
         };
         std::iter::from_fn(next_part).flatten()
+    }
+
+    /// Returns the number of fetches.
+    pub(crate) fn fetches(self) -> u64 {
+        let (mut rest, mut fetches) = (self, 0);
+        while !rest.is_empty() {
+            let shape = self.code.shape(rest.executions[0]);
+            fetches += match rest.first == 0 && shape.count as usize <= rest.length {
+                true => u64::from(shape.count - shape.data),
+                false => rest.first_part().filter(|one| one.kind.is_fetch()).count() as u64,
+            };
+            rest.skip_part();
+        }
+        fetches
     }
 
     /// Iterates over the references of the first execution. There must be at least one reference.

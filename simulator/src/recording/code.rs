@@ -179,6 +179,11 @@ impl Code {
         }
     }
 
+    /// Returns the number of shapes.
+    pub(super) fn shapes(&self) -> usize {
+        self.shapes.len()
+    }
+
     /// Returns the number of references in a shape; 0 if there is no such shape.
     #[inline]
     pub(super) fn count(&self, shape: u32) -> usize {

@@ -4,6 +4,7 @@ use perfctr_service::ConfigError;
 
 use crate::memory::Stray;
 use crate::recording::RecordingError;
+use crate::replay::region::RegionError;
 
 /// Why a replay ends before its programs end.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +36,8 @@ pub enum RunError {
     /// A change of rights is not complete after 10,000,000 cross-calls. Even the slowest hubs need far fewer.
     #[error("a change does not come to its end")]
     Endless,
+    #[error(transparent)]
+    Region(#[from] RegionError),
     #[error(transparent)]
     Stray(#[from] Stray),
 }

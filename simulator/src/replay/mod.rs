@@ -12,6 +12,7 @@ mod measure;
 pub mod placement;
 mod program;
 mod progress;
+pub mod region;
 mod run;
 pub mod scenario;
 pub mod scheduler;

@@ -4,9 +4,15 @@ use guest_abi::event::SparcEvent;
 
 use super::error::RunError;
 use super::progress::Progress;
-use super::setup::Prepared;
+use super::region::Entered;
+use super::region::Region;
+use super::setup::{Prepared, Setup};
 use super::threads::Threads;
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
 use crate::analysis::details::{Details, Watcher};
+use crate::counts::Counts;
 use crate::machine::board::Board;
 use crate::memory::{
     AnyMemory, Config, Executed, MemorySystem, Quantum, Truth, Usage, Variant, Work,
@@ -14,7 +20,7 @@ use crate::memory::{
 use crate::recording::Recording;
 use crate::replay::placement::Placement;
 use crate::replay::scheduler::Scheduler;
-use crate::run::{ProcessRun, ThreadRun, Waits};
+use crate::run::{ProcessRun, RegionRun, ThreadRun, Waits};
 
 /// The maximum number of references without a pause, on a machine whose DRAM channels are as fast as those of a T2 Plus.
 const PAUSE: u64 = 1 << 14;
@@ -52,6 +58,17 @@ pub(super) struct Replay {
     /// The state when the counters were last read: the number of replayed references, and the number of cycles that lines had spent in a
     /// queue.
     read: (u64, u64),
+    /// What the replay has passed before its region.
+    entered: Entered,
+    /// The counts at the region's start; `None` if the region starts with the programs.
+    before: Option<Box<Before>>,
+}
+
+/// The counts of a replay at the start of its region.
+struct Before {
+    truth: Truth,
+    usage: Usage,
+    threads: Vec<ThreadRun>,
 }
 
 /// Replays a quantum of a thread. Collects details about it.
@@ -108,10 +125,10 @@ impl Replay {
         };
         let missing = programs.iter().flat_map(|program| program.missing().to_vec()).collect();
         let mut memory = prepared.memory.clone();
-        let details = (prepared.setup.details).then(|| {
+        let details = (prepared.setup.details).then(|| Box::new(Watcher::new(&programs, dealt)));
+        if details.is_some() {
             memory.note_moves();
-            Box::new(Watcher::new(&programs, dealt))
-        });
+        }
         let number = |number| if dealt { 0 } else { number };
         let threads = placed.iter().enumerate();
         let mut scheduler = Scheduler::placed(programs, placed, dealt);
@@ -132,7 +149,52 @@ impl Replay {
             processes,
             missing,
             read: (0, 0),
+            entered: Entered::whole(),
+            before: None,
         }
+    }
+
+    /// Brings the replay to the start of its region. From then on, everything counts from 0.
+    pub(super) fn enter(
+        &mut self,
+        prepared: &Prepared,
+        observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<(), RunError> {
+        let Setup { region, machine, .. } = &prepared.setup;
+        if *region == Region::default() {
+            return Ok(());
+        }
+        self.entered = region.enter(&mut self.scheduler, &mut self.memory, *machine, observe)?;
+        if self.entered.before() == 0 {
+            return Ok(());
+        }
+        let truth = self.memory.truth();
+        let before = Before {
+            truth: truth.clone(),
+            usage: self.memory.usage(),
+            threads: self.threads.results(truth),
+        };
+        self.before = Some(Box::new(before));
+        self.note_read();
+        if let Some(details) = &mut self.details {
+            self.memory.note_moves();
+            details.begin(self.entered.began);
+        }
+        Ok(())
+    }
+
+    /// Returns `true` if the observer stopped the replay before its region.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.entered.stopped
+    }
+
+    /// Fails if the programs have ended before the region's end.
+    pub(super) fn ensure_ended(&self) -> Result<(), RunError> {
+        Ok(self.entered.ensure_ended(&self.scheduler)?)
+    }
+
+    pub(super) fn region(&self) -> Option<RegionRun> {
+        self.entered.run(&self.scheduler)
     }
 
     /// Replays at most `most` references. Replays fewer if the caller should report its progress or [read the
@@ -167,19 +229,22 @@ impl Replay {
     pub(super) fn is_long_unread(&self) -> bool {
         let (references, cycles) = self.read;
         self.references - references == LONGEST_UNREAD
-            || self.truth().most_queued() - cycles > MOST_UNREAD_CYCLES
+            || self.memory.truth().most_queued() - cycles > MOST_UNREAD_CYCLES
     }
 
     pub(super) fn note_read(&mut self) {
-        self.read = (self.references, self.truth().most_queued());
+        self.read = (self.references, self.memory.truth().most_queued());
     }
 
     pub(super) fn progress(&self) -> Progress {
-        self.scheduler.progress(self.references)
+        self.scheduler.progress(self.scheduler.passed().references)
     }
 
     pub(super) fn notes(&self) -> Vec<String> {
-        [self.scheduler.notes(), self.notes.clone()].concat()
+        let region = self.region().map(|region| region.note());
+        let mut notes = [self.scheduler.notes(), self.notes.clone()].concat();
+        notes.extend(region);
+        notes
     }
 
     /// Returns the collector of details; `None` if no details are collected.
@@ -196,11 +261,18 @@ impl Replay {
     }
 
     pub(super) fn usage(&self) -> Usage {
-        self.memory.usage()
+        let mut usage = self.memory.usage();
+        if let Some(before) = &self.before {
+            usage.subtract(&before.usage);
+        }
+        usage
     }
 
     pub(super) fn threads(&self) -> Vec<ThreadRun> {
-        let mut threads = self.threads.results(self.truth());
+        let mut threads = self.threads.results(self.memory.truth());
+        if let Some(before) = &self.before {
+            threads.subtract(&before.threads);
+        }
         for (thread, states) in threads.iter_mut().zip(self.scheduler.states()) {
             thread.states = states;
         }
@@ -229,8 +301,13 @@ impl Replay {
         self.scheduler.waits()
     }
 
-    pub(super) fn truth(&self) -> &Truth {
-        self.memory.truth()
+    /// Returns the record of what has happened in the region.
+    pub(super) fn truth(&self) -> Cow<'_, Truth> {
+        let truth = self.memory.truth();
+        match &self.before {
+            Some(before) => Cow::Owned(truth.since(&before.truth)),
+            None => Cow::Borrowed(truth),
+        }
     }
 }
 

@@ -36,6 +36,7 @@ pub enum Stage<'a> {
 #[derive(Clone, Copy)]
 pub struct Now<'a> {
     replay: &'a Replay,
+    truth: &'a Truth,
     so_far: &'a dyn Fn() -> Replayed,
 }
 
@@ -43,7 +44,7 @@ impl<'a> Now<'a> {
     /// Returns the record of all events so far.
     #[must_use]
     pub fn truth(self) -> &'a Truth {
-        self.replay.truth()
+        self.truth
     }
 
     /// Returns the result that the replay would have if it ended now.
@@ -78,6 +79,7 @@ impl Prepared {
         mut observe: impl FnMut(Stage<'_>) -> ControlFlow<()>,
     ) -> Result<Replayed, RunError> {
         let mut replay = Replay::new(&mut self);
+        replay.enter(&self, &mut |progress| observe(Stage::Progress(progress)))?;
         let interval = self.setup.interval.unwrap_or(u64::MAX);
         let (mut run, trace) = self.boot(|board| {
             let Setup { selection, perf_config, .. } = &self.setup;
@@ -88,7 +90,8 @@ impl Prepared {
                 others.map(|(guest, strand)| Bystander::new(board.strand(guest, strand)));
             let bystanders: Vec<_> = bystanders.collect::<Result<_, _>>()?;
             let mut ended = false;
-            let mut stopped = observe(Stage::Started(&guest.refused)).is_break();
+            let mut stopped =
+                observe(Stage::Started(&guest.refused)).is_break() || replay.is_stopped();
             if let Some(watcher) = replay.watcher() {
                 let guests = self.setup.guests.iter().map(|guest| guest.name.clone());
                 watcher.name(guests.collect(), guest.pairs.iter().flat_map(names).collect());
@@ -119,7 +122,9 @@ impl Prepared {
                 if sample {
                     bystanders.iter().for_each(Bystander::ask);
                     let so_far = || self.so_far(&replay, &guest.pairs, board);
-                    let (counters, now) = (&*guest.pairs, Now { replay: &replay, so_far: &so_far });
+                    let truth = &*replay.truth();
+                    let now = Now { replay: &replay, truth, so_far: &so_far };
+                    let counters = &*guest.pairs;
                     stopped = observe(Stage::Sample { references, counters, now }).is_break();
                     guest.pairs.iter_mut().for_each(Pair::shown);
                     sampled = references;
@@ -127,6 +132,9 @@ impl Prepared {
                 if point {
                     self.add_point(&mut replay, &guest.pairs, board);
                 }
+            }
+            if ended {
+                replay.ensure_ended()?;
             }
             let outcome = self.so_far(&replay, &guest.pairs, board);
             Ok(Replayed { stopped: stopped && !ended, ..outcome })
@@ -143,13 +151,14 @@ impl Prepared {
 
     /// Returns the result that the replay would have if it ended now.
     fn so_far(&self, replay: &Replay, pairs: &[Pair], board: &Board<'_>) -> Replayed {
-        let truth = replay.truth();
+        let truth = &*replay.truth();
         let counters = self.counters(pairs, truth);
         Replayed {
             machine: self.setup.machine.model().name().into(),
             nodes: self.setup.machine.nodes(),
             configuration: self.configuration(),
             conditions: self.conditions.clone(),
+            region: replay.region(),
             references: replay.references,
             cycles: truth.cycles(),
             placement: self.placement.to_string(),
@@ -178,7 +187,7 @@ impl Prepared {
         if self.setup.tracing.is_none() && calls.iter().sum::<u64>() > MOST_CALLS {
             board.keep_no_more();
         }
-        let truth = replay.truth();
+        let truth = &*replay.truth();
         let counters = self.counters(pairs, truth).into_iter();
         let point = Point {
             references: replay.references,

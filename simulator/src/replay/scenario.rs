@@ -241,7 +241,7 @@ impl<'a> Play<'a, '_> {
             let measurement = Measurement::start(self.board, guest, strands, selection, misses)?;
             observers.push((guest, measurement));
         }
-        Ok(Phase { from: replay.references, before: replay.truth().clone(), observers })
+        Ok(Phase { from: replay.references, before: replay.truth().into_owned(), observers })
     }
 
     fn steps(

@@ -7,6 +7,7 @@ use perfctr_service::{ConfigError, StrandSet, policy};
 use platform::Machine;
 
 use super::error::RunError;
+use super::region::Region;
 use super::selection::Selection;
 use crate::events::collect::{Collector, Keep, Rings};
 use crate::events::kinds::EventKinds;
@@ -53,6 +54,8 @@ pub struct Setup {
     /// A seed for delays. If it is not 0, each thread starts 0 to 255 cycles later, and this number determines the delay of each thread.
     /// Replays with different numbers show whether the result depends on small differences in the order of threads.
     pub late: u64,
+    /// The part of the programs that counts, and its warm-up. A [scenario](super::scenario) is played on the whole programs.
+    pub region: Region,
 }
 
 /// How to record the hypervisor's events.
@@ -128,6 +131,7 @@ impl Setup {
             tracing: None,
             details: false,
             late: 0,
+            region: Region::default(),
         }
     }
 
@@ -148,6 +152,7 @@ impl Setup {
             tracing: None,
             details: false,
             late,
+            region: self.region.clone(),
         }
     }
 
@@ -163,6 +168,7 @@ impl Setup {
         tracing: Option<Tracing>,
         details: bool,
         late: u64,
+        region: Region,
     }
 
     /// Checks the setup and prepares the replay.

@@ -4,6 +4,7 @@ mod compared;
 mod executed;
 mod passes;
 mod played;
+mod region;
 mod replayed;
 mod since;
 mod spread;
@@ -29,6 +30,7 @@ pub use executed::{
 };
 pub use passes::PassError;
 pub use played::{Asked, Found, Measured, PhaseRun, Played, Settled, StepRun, UnitRun};
+pub use region::{Covered, RegionRun};
 pub use replayed::{
     CounterResult, GuestCalls, Hypercalls, ProcessRun, Replayed, Stack, ThreadRun, Time,
 };
@@ -148,6 +150,17 @@ impl Run {
             Self::Execution(_) => &[],
             Self::Profile(run) => &run.notes,
             Self::Sharing(run) => &run.notes,
+        }
+    }
+
+    /// Returns the part of its programs that the run covers; `None` if it covers the whole programs.
+    #[must_use]
+    pub const fn region(&self) -> Option<&RegionRun> {
+        match self {
+            Self::Replay(run) => run.region.as_ref(),
+            Self::Profile(run) => run.region.as_ref(),
+            Self::Sharing(run) => run.region.as_ref(),
+            Self::Scenario(_) | Self::Execution(_) => None,
         }
     }
 

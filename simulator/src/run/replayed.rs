@@ -17,7 +17,7 @@ use crate::machine::configuration::Configuration;
 use crate::memory::{Served, Usage};
 use crate::nearest::status_name;
 
-use super::{Conditions, Spread, States, Waits};
+use super::{Conditions, RegionRun, Spread, States, Waits};
 
 /// The result of a replay without a scenario.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -30,6 +30,9 @@ pub struct Replayed {
     pub configuration: Configuration,
     #[serde(flatten)]
     pub conditions: Conditions,
+    /// The part of the programs that this result covers; `None` for the whole programs. All other fields are for this part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<RegionRun>,
     pub references: u64,
     /// The time in cycles at which the last thread ended.
     pub cycles: u64,

@@ -19,6 +19,7 @@ impl Replayed {
             nodes: _,
             configuration: _,
             conditions: _,
+            region: _,
             references,
             cycles,
             time,
@@ -102,7 +103,7 @@ impl Hypercalls {
 }
 
 impl Usage {
-    fn subtract(&mut self, then: &Self) {
+    pub(crate) fn subtract(&mut self, then: &Self) {
         let Self { traffic, channels, hubs, links } = self;
         channels.subtract(&then.channels);
         hubs.subtract(&then.hubs);

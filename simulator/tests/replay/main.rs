@@ -3,6 +3,7 @@
 mod ahead;
 mod clock;
 mod details;
+mod region;
 mod setup;
 mod stacks;
 mod theory;

@@ -102,11 +102,10 @@ impl Functions {
     /// Adds the lock functions in the files of these mappings.
     pub(crate) fn add(&mut self, mappings: &[Mapping]) {
         for mapping in mappings {
-            let symbols = Elf::open(&mapping.path).and_then(|elf| symbols(&elf));
+            let symbols = Elf::open(&mapping.path).and_then(|elf| symbols(&elf, Function::named));
             for symbol in symbols.unwrap_or_default() {
-                let within = symbol.offset.wrapping_sub(mapping.offset);
-                if within < mapping.end - mapping.start {
-                    self.found.insert(mapping.start + within, symbol.function);
+                if let Some(address) = symbol.address_in(mapping) {
+                    self.found.insert(address, symbol.function);
                 }
             }
         }
@@ -118,22 +117,30 @@ impl Functions {
     }
 }
 
-/// A lock function in the symbol table of an ELF file.
-struct Symbol {
+/// A function in the symbol table of an ELF file.
+pub(crate) struct Symbol<F> {
     /// The position of the function in the file.
     offset: u64,
-    function: Function,
+    function: F,
 }
 
-/// Returns the lock functions of a file; `None` if the file is malformed.
-fn symbols(elf: &Elf) -> Option<Vec<Symbol>> {
+impl<F> Symbol<F> {
+    /// Returns the address of the function in memory; `None` if it is not in this mapping of the file.
+    pub(crate) fn address_in(&self, mapping: &Mapping) -> Option<u64> {
+        let within = self.offset.wrapping_sub(mapping.offset);
+        (within < mapping.end - mapping.start).then(|| mapping.start + within)
+    }
+}
+
+/// Returns the functions of a file whose symbols `named` knows; `None` if the file is malformed.
+pub(crate) fn symbols<F>(elf: &Elf, named: impl Fn(&str) -> Option<F>) -> Option<Vec<Symbol<F>>> {
     const SYMBOLS: u64 = 2;
     const DYNAMIC_SYMBOLS: u64 = 11;
     const FUNCTION: u8 = 2;
     const SYMBOL_BYTES: usize = 24;
     let segments = elf.segments()?;
     let sections = elf.sections()?;
-    let mut found: Vec<Symbol> = Vec::new();
+    let mut found = Vec::new();
     for section in &sections {
         if section.kind != SYMBOLS && section.kind != DYNAMIC_SYMBOLS {
             continue;
@@ -147,7 +154,7 @@ fn symbols(elf: &Elf) -> Option<Vec<Symbol>> {
             }
             let name = names.get(elf.number(symbol, 0, 4)? as usize..)?;
             let name = name.split(|byte| *byte == 0).next().map(str::from_utf8);
-            let Some(function) = name.and_then(Result::ok).and_then(Function::named) else {
+            let Some(function) = name.and_then(Result::ok).and_then(&named) else {
                 continue;
             };
             // The address is 0 if another file defines the function.

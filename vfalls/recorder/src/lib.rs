@@ -7,6 +7,8 @@
 //! A process that the program forks is recorded, too. So is a program that replaces the program of a process, if the emulator can execute it:
 //! the plug-in then replaces the program with the emulator, which executes the new program. This counts as a further process.
 //!
+//! With `only=NAME`, which can be repeated, the plug-in records nothing but the functions with these symbols (`only`).
+//!
 //! The plug-in connects to the socket `socket=PATH` for each message. A message is a line that begins with the number of the process,
 //! which is `process=NUMBER` for a program that has replaced another one:
 //!
@@ -44,6 +46,7 @@ mod lock_call;
 mod mappings;
 mod new_program;
 mod objects;
+mod only;
 mod order;
 mod output;
 mod process;

@@ -98,6 +98,15 @@ impl LockCalls {
         }
     }
 
+    /// Ends the open calls and sections, and gives back all locks, because the recording of the thread pauses.
+    pub(crate) fn pause(&mut self, thread: u32, log: &mut Log, shared: Shared<'_>) {
+        self.close(thread, log, shared);
+        while let Some(last) = self.held.len().checked_sub(1) {
+            let place = log.placeholder();
+            self.release(last, thread, log, place, shared);
+        }
+    }
+
     /// Notes that a block begins. Must be called for the blocks that a thread executes inside a lock function and for the first block of
     /// such a function, before the block is logged. Returns the number of instructions of the previous block if it is left out, otherwise
     /// 0.

@@ -18,6 +18,7 @@ use crate::lock_call::{BlockFacts, LockCalls, Shared};
 use crate::mappings::Mappings;
 use crate::new_program::NewProgram;
 use crate::objects::Objects;
+use crate::only::{Only, Whereabouts};
 use crate::order::Orders;
 use crate::output::Output;
 use crate::program_memory::string_at;
@@ -29,6 +30,8 @@ pub(crate) struct Process {
     pub(crate) orders: Orders,
     pub(crate) output: Output,
     objects: Objects,
+    /// The function that is recorded alone; `None` if everything is recorded.
+    pub(crate) only: Option<Only>,
     /// Returns the kernel's number of the calling thread.
     tid: fn() -> u32,
     mappings: Mutex<Mappings>,
@@ -62,13 +65,19 @@ thread_local! {
 
 impl Process {
     /// Returns this process. Must be called before the emulator loads the program.
-    pub(crate) fn new(target: Target, output: Output, tid: fn() -> u32) -> Self {
+    pub(crate) fn new(
+        target: Target,
+        output: Output,
+        only: Option<Only>,
+        tid: fn() -> u32,
+    ) -> Self {
         Self {
             target,
             definitions: Mutex::new(Definitions::default()),
             orders: Orders::default(),
             output,
             objects: Objects::default(),
+            only,
             tid,
             mappings: Mutex::new(Mappings::before_the_program()),
             functions: Mutex::default(),
@@ -203,8 +212,9 @@ impl Process {
         Some(process)
     }
 
-    /// Notes that this process is the forked process `process`. Returns its only thread.
-    pub(crate) fn forked(&self, process: u32) -> Thread {
+    /// Notes that this process is the forked process `process`. Returns its only thread, which continues the thread `before` of the other
+    /// process.
+    pub(crate) fn forked(&self, process: u32, before: &mut Thread) -> Thread {
         self.orders.forget();
         self.objects.forget();
         lock(&self.mappings).forget();
@@ -212,7 +222,10 @@ impl Process {
         self.threads.store(0, Ordering::Relaxed);
         START.take();
         self.output.forked(process);
-        self.thread()
+        let mut thread = self.thread();
+        thread.at = std::mem::take(&mut before.at);
+        self.only.iter().for_each(|only| only.forked(&thread.at));
+        thread
     }
 
     /// Notes that a thread is about to replace the program of this process. Returns the new program and its number in the recording;
@@ -237,11 +250,12 @@ impl Process {
     }
 
     /// Writes the mappings of files that have appeared since the previous call.
-    fn look(&self) {
+    pub(crate) fn look(&self) {
         if self.maps.swap(false, Ordering::Relaxed) {
             let new = lock(&self.mappings).look();
             if !new.is_empty() {
                 lock(&self.functions).add(&new);
+                self.only.iter().for_each(|only| only.add(&new));
                 self.output.frame(&Frame::mappings(&new));
             }
         }
@@ -309,6 +323,8 @@ pub(crate) struct Thread {
     status: u64,
     /// The memory that the thread is mapping.
     shares: Option<Share>,
+    /// Where the thread is, if a function is recorded alone.
+    pub(crate) at: Whereabouts,
     encoder: Encoder,
     frame: Frame,
     began: Instant,
@@ -328,6 +344,7 @@ impl Thread {
             sleeps: None,
             status: 0,
             shares: None,
+            at: Whereabouts::default(),
             encoder: Encoder::new(number),
             frame: Frame::default(),
             began: Instant::now(),
@@ -343,6 +360,25 @@ impl Thread {
         }
         self.instructions += u64::from(block.instructions());
         self.log.block(block.number());
+    }
+
+    /// Logs the start of a block if a thread executes the function that is recorded alone. `enters` is `true` if the function begins with
+    /// the block. Returns `true` if all blocks have to be translated again.
+    pub(crate) fn block_alone(
+        &mut self,
+        process: &Process,
+        block: BlockFacts,
+        enters: bool,
+    ) -> bool {
+        let Some(only) = &process.only else { return false };
+        let verdict = only.block(&mut self.at, block, enters);
+        if verdict.is_recorded {
+            self.block(process, block);
+        } else if verdict.pauses && self.locks.is_open() {
+            self.locks.pause(self.number, &mut self.log, process.shared());
+            self.examined_from = Log::FULL;
+        }
+        verdict.switches
     }
 
     /// Examines a block before its start is logged, because the block may belong to a lock function or the log may be full.

@@ -2,6 +2,8 @@
 //! `qemu_plugin_install` and reads `qemu_plugin_version` here, and provides the functions of the block `extern "C"`.
 #![allow(unsafe_code, unreachable_pub, reason = "a C interface")]
 
+mod only;
+
 use std::cell::{RefCell, UnsafeCell};
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_uint, c_void};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -16,6 +18,7 @@ use crate::decode::Target;
 use crate::lock;
 use crate::lock_call::BlockFacts;
 use crate::new_program::{NewProgram, escaped};
+use crate::only::Only;
 use crate::output::Output;
 use crate::process::{MOST_THREADS, Process, Thread};
 
@@ -24,6 +27,7 @@ type Block = c_void;
 type Instruction = c_void;
 
 type Simple = extern "C" fn(id: u64, vcpu: c_uint);
+type Simple0 = extern "C" fn(id: u64);
 
 /// QEMU_PLUGIN_CB_NO_REGS: callbacks do not use the program's registers.
 const NO_REGISTERS: c_int = 0;
@@ -37,6 +41,9 @@ pub struct Info {
 }
 
 unsafe extern "C" {
+    /// Forgets all translated blocks and all callbacks of the plug-in while no thread executes. Then calls `call`. Does nothing if it has
+    /// been called, and has not done so yet.
+    fn qemu_plugin_reset(id: u64, call: Simple0);
     fn qemu_plugin_register_vcpu_init_cb(id: u64, call: Simple);
     fn qemu_plugin_register_vcpu_exit_cb(id: u64, call: Simple);
     fn qemu_plugin_register_vcpu_tb_trans_cb(id: u64, call: extern "C" fn(u64, *mut Block));
@@ -57,13 +64,13 @@ unsafe extern "C" {
     fn qemu_plugin_insn_size(instruction: *const Instruction) -> usize;
     fn qemu_plugin_register_vcpu_tb_exec_cb(
         block: *mut Block,
-        call: extern "C" fn(c_uint, *mut c_void),
+        call: Executes,
         flags: c_int,
         data: *mut c_void,
     );
     fn qemu_plugin_register_vcpu_mem_cb(
         instruction: *mut Instruction,
-        call: extern "C" fn(c_uint, u32, u64, *mut c_void),
+        call: Accesses,
         flags: c_int,
         accesses: c_int,
         data: *mut c_void,
@@ -82,6 +89,8 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
+type Executes = extern "C" fn(c_uint, *mut c_void);
+type Accesses = extern "C" fn(c_uint, u32, u64, *mut c_void);
 type Entry = extern "C" fn(u64, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
 
 /// A thread that forks the process holds this lock for writing. Other callbacks that change the recorder's state, and that QEMU calls while
@@ -107,11 +116,13 @@ macro_rules! while_no_thread_forks {
 }
 
 /// The arguments with which this plug-in was loaded. An emulator that executes another program of the process needs them.
+#[derive(Default)]
 struct Arguments {
     /// The path of the plug-in.
     library: OsString,
     socket: OsString,
     sysroot: OsString,
+    only: Vec<OsString>,
 }
 
 static ARGUMENTS: OnceLock<Arguments> = OnceLock::new();
@@ -124,6 +135,9 @@ impl Arguments {
         let mut parts = [&library[..], b",library=", &library, b",socket=", &socket].concat();
         if !sysroot.is_empty() {
             parts.extend_from_slice(&[&b",sysroot="[..], &sysroot].concat());
+        }
+        for name in &self.only {
+            parts.extend_from_slice(&[&b",only="[..], &escaped(name).into_vec()].concat());
         }
         parts.extend(format!(",process={process}").into_bytes());
         CString::new(parts).unwrap_or_default()
@@ -204,8 +218,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     let Some(target) = target.to_str().ok().and_then(Target::named) else {
         return 1;
     };
-    let mut given =
-        Arguments { library: OsString::new(), socket: OsString::new(), sysroot: OsString::new() };
+    let mut given = Arguments::default();
     let mut own = 0;
     for number in 0..count as usize {
         // SAFETY: `arguments` has `count` C strings.
@@ -218,6 +231,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
             b"library" => given.library = value.to_owned(),
             b"socket" => given.socket = value.to_owned(),
             b"sysroot" => given.sysroot = value.to_owned(),
+            b"only" => given.only.push(value.to_owned()),
             b"process" => match value.to_str().and_then(|value| value.parse().ok()) {
                 Some(process) => own = process,
                 None => return 1,
@@ -231,10 +245,18 @@ pub unsafe extern "C" fn qemu_plugin_install(
     output.say("begins", &std::process::id().to_string());
     // SAFETY: `gettid` has no conditions.
     let tid = || unsafe { gettid() }.cast_unsigned();
-    let process = Process::new(target, output, tid);
-    if PROCESS.set(process).is_err() || ARGUMENTS.set(given).is_err() {
+    let names: Vec<_> = given.only.iter().map(|name| name.to_string_lossy().into()).collect();
+    let only = (!names.is_empty()).then(|| Only::new(names));
+    let process = Process::new(target, output, only, tid);
+    if PROCESS.set(process).is_err() || ARGUMENTS.set(given).is_err() || only::ID.set(id).is_err() {
         return 1;
     }
+    register(id);
+    0
+}
+
+/// Registers the callbacks of the plug-in.
+fn register(id: u64) {
     // SAFETY: the callbacks have the signatures of QEMU's interface.
     unsafe {
         qemu_plugin_register_vcpu_init_cb(id, begin);
@@ -244,7 +266,6 @@ pub unsafe extern "C" fn qemu_plugin_install(
         qemu_plugin_register_vcpu_syscall_ret_cb(id, leave);
         qemu_plugin_register_atexit_cb(id, exit, ptr::null_mut());
     }
-    0
 }
 
 /// QEMU calls this function when a thread begins, on the host thread that starts it.
@@ -275,7 +296,9 @@ extern "C" fn end_thread(_: u64, vcpu: c_uint) {
     {
         let _lock = lock(&shared.in_call);
         // SAFETY: the lock is held, and the thread no longer executes.
-        unsafe { &mut *shared.thread.get() }.write(process, true);
+        let thread = unsafe { &mut *shared.thread.get() };
+        process.only.iter().for_each(|only| only.end(&mut thread.at));
+        thread.write(process, true);
     }
     FAST_THREADS[vcpu as usize].store(ptr::null_mut(), Ordering::Relaxed);
     let ended = threads()[vcpu as usize].take();
@@ -287,6 +310,19 @@ extern "C" fn translate(_: u64, block: *mut Block) {
     let Some(process) = PROCESS.get() else {
         return;
     };
+    // SAFETY: the block is QEMU's, and is valid during this call.
+    let address = unsafe { qemu_plugin_tb_vaddr(block) };
+    let (begins, accesses): (Executes, Accesses) = match &process.only {
+        None => (execute, access),
+        Some(only) => {
+            process.look();
+            match (only.begins_at(address), only.is_on()) {
+                (true, _) => (only::enter, only::access_alone),
+                (false, true) => (only::execute, only::access_alone),
+                (false, false) => return,
+            }
+        }
+    };
     // SAFETY: the block, its instructions and their bytes are QEMU's, and are valid during this call.
     unsafe {
         let instructions: Vec<_> = (0..qemu_plugin_tb_n_insns(block))
@@ -297,14 +333,14 @@ extern "C" fn translate(_: u64, block: *mut Block) {
                 std::slice::from_raw_parts(qemu_plugin_insn_data(one), qemu_plugin_insn_size(one))
             })
             .collect();
-        let facts = process.block(qemu_plugin_tb_vaddr(block), &bytes);
+        let facts = process.block(address, &bytes);
         let data = ptr::without_provenance_mut(facts.0 as usize);
-        qemu_plugin_register_vcpu_tb_exec_cb(block, execute, NO_REGISTERS, data);
+        qemu_plugin_register_vcpu_tb_exec_cb(block, begins, NO_REGISTERS, data);
         for (number, &instruction) in instructions.iter().enumerate() {
             let is_atomic = process.target.class(bytes[number]) == Class::Atomic;
             let atomic = if is_atomic { ATOMIC } else { 0 };
             let data = ptr::without_provenance_mut(atomic | number);
-            qemu_plugin_register_vcpu_mem_cb(instruction, access, NO_REGISTERS, ACCESSES, data);
+            qemu_plugin_register_vcpu_mem_cb(instruction, accesses, NO_REGISTERS, ACCESSES, data);
         }
     }
 }
@@ -398,7 +434,9 @@ fn end_fork(vcpu: c_uint, shared: &SharedThread, process: &Process, child: i64) 
         process.output.stop("cannot", "a forked process has no number");
     };
     if child == 0 {
-        let own = SharedThread::new(process.forked(number), true);
+        // SAFETY: this host thread is the only one of the process, and the thread is in a system call.
+        let before = unsafe { &mut *shared.thread.get() };
+        let own = SharedThread::new(process.forked(number, before), true);
         let mut threads = threads();
         for fast in &FAST_THREADS[..threads.len()] {
             fast.store(ptr::null_mut(), Ordering::Relaxed);

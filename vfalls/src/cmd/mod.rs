@@ -16,6 +16,7 @@ mod md;
 pub mod new_image;
 mod page;
 mod record;
+mod region;
 mod regs;
 mod report;
 mod source;

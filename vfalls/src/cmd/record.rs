@@ -1,12 +1,14 @@
 //! `record`: records the memory references of a program.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use indicatif::HumanBytes;
 
 use crate::cmd::source;
 use crate::output::{Force, OutputFile};
+use crate::plain;
 use crate::recorder::{self, Options, Recorded};
 use crate::say::say;
 
@@ -21,6 +23,7 @@ use crate::say::say;
     after_help = "Examples:\n  vfalls record -- sort --numeric-sort numbers.txt   # into vfalls.refs\n  \
                         vfalls record -o sort.refs -- sort --numeric-sort numbers.txt\n  \
                         vfalls record -- sh script.sh                       # a script, and the programs that it starts\n  \
+                        vfalls record --only compress -o compress.refs -- ./program   # one function alone\n  \
                         vfalls stat sort.refs\n\n\
                   A SPARC V9 program, linked statically or with the libraries of the cross compiler:\n  \
                         sparc64-linux-gnu-gcc -O2 -o sums sums.c -lpthread\n  \
@@ -38,17 +41,40 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 
+    /// Record only while a thread executes this function of the program or of its libraries, with all that it calls. Elsewhere, the program
+    /// is as fast as under the emulator alone
+    #[arg(long, value_name = "FUNCTION")]
+    only: Option<String>,
+
     /// Look for the program's shared libraries in this directory [default for SPARC V9: /usr/sparc64-linux-gnu]
     #[arg(long, value_name = "DIR")]
     sysroot: Option<PathBuf>,
 
+    /// Print the C header vfalls-marker.h, whose macro VFALLS_MARKER(frame) makes the point marker:frame of --from, --to, --phase and
+    /// --warm-up
+    #[arg(long, exclusive = true)]
+    marker_header: bool,
+
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(
+        required_unless_present = "marker_header",
+        trailing_var_arg = true,
+        value_name = "COMMAND"
+    )]
     command: Vec<OsString>,
 }
 
+/// The C header that defines markers.
+const MARKER_HEADER: &str = include_str!("vfalls-marker.h");
+
 pub(crate) fn run(args: RecordArgs) -> anyhow::Result<()> {
-    let options = Options { limit: args.limit, sysroot: args.sysroot.as_deref() };
+    if args.marker_header {
+        let mut output = plain::stdout();
+        write!(output, "{MARKER_HEADER}")?;
+        return Ok(output.flush()?);
+    }
+    let options =
+        Options { limit: args.limit, sysroot: args.sysroot.as_deref(), only: args.only.as_deref() };
     recorder::check(&args.command, options)?;
     let output = match &args.output {
         Some(path) => args.force.create(path)?,

@@ -17,6 +17,7 @@ use nix::unistd::Pid;
 use refs::Frame;
 use zstd::bulk::Compressor;
 
+use super::alone::Alone;
 use super::became::{Became, quoted};
 use super::mapping::Mappings;
 use super::part::{End, FilePart, Part, Store, words};
@@ -55,6 +56,8 @@ pub(super) struct Listener {
     /// The programs that are not recorded and that recorded processes have started, each with its number of starts.
     started: Vec<(String, u64)>,
     mappings: Mappings,
+    /// The function that is recorded alone; `None` if everything is recorded.
+    alone: Option<Alone>,
     spinner: ProgressBar,
     /// The reason why the recording cannot be written; `None` if it can.
     cannot_write: Option<String>,
@@ -69,6 +72,7 @@ impl Listener {
         command: &[OsString],
         limit: Option<u64>,
         running: Running,
+        alone: Option<Alone>,
     ) -> anyhow::Result<Self> {
         let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}")?;
         let spinner = ProgressBar::new_spinner()
@@ -97,6 +101,7 @@ impl Listener {
             running,
             started: Vec::new(),
             mappings: Mappings::new(emulator, target),
+            alone,
             spinner,
             cannot_write: None,
         })
@@ -312,6 +317,9 @@ impl Listener {
         if let Some(reason) = &self.cannot_write {
             bail!("{}: {reason}", cannot_write(&self.path));
         }
+        if let Some(alone) = self.alone.as_ref().filter(|_| self.references == 0) {
+            bail!("{}", alone.never_called(self.parts[0].name()));
+        }
         ensure!(
             self.parts[0].references > 0,
             "{} has made no reference under the emulator: it ended with {status}",
@@ -395,7 +403,8 @@ impl Listener {
     fn notes(&self, became: Became) -> Vec<String> {
         let last = &self.parts[self.last()];
         let name = last.name();
-        let mut notes = Vec::new();
+        let alone = self.alone.iter().map(|alone| alone.note(self.parts[0].name()));
+        let mut notes: Vec<_> = alone.collect();
         if let Some(turns) = &last.turns {
             notes.push(match became.other_than(turns) {
                 None => format!(

@@ -1,5 +1,6 @@
 //! Records programs under QEMU's user-mode emulator with the plug-in of the crate `recorder`.
 
+mod alone;
 mod became;
 mod listener;
 mod mapping;
@@ -27,6 +28,7 @@ use tempfile::{NamedTempFile, TempDir};
 use crate::interrupt;
 use crate::numbers::counted_plainly;
 use crate::say::say;
+use alone::Alone;
 use became::Became;
 use listener::{DONE, Listener, Running};
 use program::Program;
@@ -38,6 +40,8 @@ pub struct Options<'a> {
     pub limit: Option<u64>,
     /// The directory of the program's shared libraries. The default is `/` or, for SPARC V9, Debian's directory.
     pub sysroot: Option<&'a Path>,
+    /// The only function that is recorded, with all that it calls; `None` to record everything.
+    pub only: Option<&'a str>,
 }
 
 /// What is known about a recording when it is complete.
@@ -80,7 +84,8 @@ impl fmt::Display for Recorded {
 /// libraries.
 pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
     plugin()?;
-    Program::find(command, options.sysroot).map(drop)
+    let program = Program::find(command, options.sysroot)?;
+    options.only.map(|function| Alone::find(&program.path, function)).transpose().map(drop)
 }
 
 /// Records the program of `command` into `file`, which must exist and be empty. Also records the
@@ -91,18 +96,11 @@ pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
 pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow::Result<Recorded> {
     let plugin = plugin()?;
     let program = Program::find(command, options.sysroot)?;
+    let alone = options.only.map(|function| Alone::find(&program.path, function)).transpose()?;
     let emulator = program.emulator.find()?;
     let library = write(plugin)?;
     interrupt::catch()?;
     let running = Running::default();
-    let listener = Listener::new(
-        file,
-        program.target,
-        &emulator,
-        command,
-        options.limit,
-        Arc::clone(&running),
-    )?;
     let socket = Socket::new().context("the socket for the recorder cannot be made")?;
     let mut plugin = escaped(library.path().as_os_str());
     // The recorder names the plug-in to the emulator again when a process replaces its program.
@@ -114,6 +112,19 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
         plugin.push(",sysroot=");
         plugin.push(escaped(sysroot.as_os_str()));
     }
+    for symbol in alone.iter().flat_map(|alone| &alone.symbols) {
+        plugin.push(",only=");
+        plugin.push(escaped(OsStr::new(symbol)));
+    }
+    let listener = Listener::new(
+        file,
+        program.target,
+        &emulator,
+        command,
+        options.limit,
+        Arc::clone(&running),
+        alone,
+    )?;
     let mut emulated = Command::new(&emulator);
     emulated.arg("-plugin").arg(plugin);
     if let Some(sysroot) = &program.sysroot {

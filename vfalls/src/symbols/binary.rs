@@ -48,6 +48,8 @@ pub(super) struct Binary {
     /// The functions, sorted by address, without overlaps. `variables` is sorted in the same way.
     functions: Vec<Named>,
     variables: Vec<Named>,
+    /// The address and the name of each place of a marker.
+    markers: Vec<(u64, String)>,
     debugging: Option<Debugging>,
 }
 
@@ -123,8 +125,19 @@ impl Binary {
             },
             functions,
             variables: named(files, SymbolKind::Data),
+            markers: markers(files),
             debugging: None,
         })
+    }
+
+    /// Returns the first address and the name of each function.
+    pub(super) fn functions(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.functions.iter().map(|function| (function.start, &*function.name))
+    }
+
+    /// Returns the address and the name of each place of a marker.
+    pub(super) fn markers(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.markers.iter().map(|(address, name)| (*address, &**name))
     }
 
     /// Returns the names of the variables that overlap the range `addresses`.
@@ -252,9 +265,21 @@ fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
     named.map(|((start, _, _, name), end)| Named { start, end, name: demangled(name) }).collect()
 }
 
+/// Returns the address and the name of each place of a marker. A compiler can put a marker in several places. So the header
+/// `vfalls-marker.h` appends a dot and a number to the marker's name.
+fn markers(files: &[&object::File<'_>]) -> Vec<(u64, String)> {
+    let symbols = files.iter().flat_map(|elf| elf.symbols());
+    let marker = |symbol: object::Symbol<'_, '_>| {
+        let name = symbol.name().ok()?.strip_prefix("vfalls_marker_")?;
+        let (name, _) = name.rsplit_once('.')?;
+        symbol.is_definition().then(|| (symbol.address(), line(name)))
+    };
+    symbols.filter_map(marker).collect()
+}
+
 /// Demangles C++ and Rust names. C names stay as they are, although some names such as `f` also are
 /// mangled C++ types.
-fn demangled(name: &str) -> String {
+pub(crate) fn demangled(name: &str) -> String {
     match name.starts_with("_Z") || name.starts_with("_R") {
         true => line(&addr2line::demangle_auto(name.into(), None)),
         false => line(name),
@@ -280,6 +305,7 @@ mod tests {
             page: 0x1000,
             functions: Vec::new(),
             variables: Vec::new(),
+            markers: Vec::new(),
             debugging: None,
         }
     }

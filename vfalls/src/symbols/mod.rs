@@ -19,6 +19,7 @@ use simulator::text::line;
 
 use crate::say::say;
 use binary::Binary;
+pub(crate) use binary::demangled;
 
 /// The address at which valgrind loads a program that can be loaded anywhere.
 const VALGRIND_LOADS_AT: u64 = 0x10_8000;
@@ -232,6 +233,44 @@ impl Symbols {
         })
     }
 
+    /// Returns the first address and the name of each function.
+    pub(crate) fn functions(&self) -> Vec<(u64, &str)> {
+        self.located(Binary::functions)
+    }
+
+    /// Returns the address and the name of each place of a marker, which the header `vfalls-marker.h` defines.
+    pub(crate) fn markers(&self) -> Vec<(u64, &str)> {
+        self.located(Binary::markers)
+    }
+
+    /// Returns the addresses in the recording of what `all` finds in each file, with its names.
+    fn located<'a, I: Iterator<Item = (u64, &'a str)>>(
+        &'a self,
+        all: impl Fn(&'a Binary) -> I,
+    ) -> Vec<(u64, &'a str)> {
+        let mut found: Vec<_> = match &self.places {
+            Places::Everywhere(loaded_at) => {
+                let binary = self.files[0].binary(&self.separate);
+                let named = binary.into_iter().flat_map(all);
+                named.map(|(address, name)| (address.wrapping_add(*loaded_at), name)).collect()
+            }
+            Places::Mapped(parts) => {
+                let in_part = |(part, file): &'a (Mapping, usize)| {
+                    let file = &self.files[*file];
+                    let binary = file.binary(&self.separate)?;
+                    let at = binary.loaded_at(part.start, part.offset, file.lowest)?;
+                    let named =
+                        all(binary).map(move |(address, name)| (address.wrapping_add(at), name));
+                    Some(named.filter(|(address, _)| (part.start..part.end).contains(address)))
+                };
+                parts.iter().filter_map(in_part).flatten().collect()
+            }
+        };
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     /// Returns the code of the function that contains `address`.
     pub(crate) fn code(&self, address: u64) -> Option<Code> {
         let (binary, at) = self.file_at(address)?;
@@ -273,6 +312,11 @@ impl Symbols {
             }
         }
     }
+}
+
+/// Returns `true` if a function has this name, or if its C++ or Rust path ends with it.
+pub(crate) fn is_named(function: &str, name: &str) -> bool {
+    function == name || function.rsplit("::").next() == Some(name)
 }
 
 /// Returns the last part of a path. A line number at the end of the path stays.

@@ -20,6 +20,7 @@ mod new_image;
 mod page;
 mod program;
 mod record;
+mod region;
 mod regs;
 mod report;
 mod runs;

@@ -103,6 +103,8 @@ pub(crate) struct Watcher {
     heat: heat::Map,
     misses: code::Misses,
     moved: lines::Moved,
+    /// The time from which the details count.
+    began: u64,
     /// The address of the latest instruction of each thread.
     instructions: Vec<Option<u64>>,
 }
@@ -117,8 +119,14 @@ impl Watcher {
             heat: heat::Map::new(),
             misses: code::Misses::default(),
             moved: lines::Moved::new(dealt),
+            began: 0,
             instructions: Vec::new(),
         }
+    }
+
+    /// Counts the time of the details from `began`. Must be called before the first note.
+    pub(crate) fn begin(&mut self, began: u64) {
+        self.began = began;
     }
 
     /// Sets the names of the guests and counters that all [points](Self::add) have.
@@ -166,7 +174,8 @@ impl Watcher {
             let misses = waited.served.misses();
             if misses > 0 {
                 let counts = [misses, waited.served.c2c];
-                self.heat.note(program, reference.address, watched.now, counts);
+                let now = watched.now - self.began;
+                self.heat.note(program, reference.address, now, counts);
             }
         }
         self.moved.note(thread, strand, offset, reference, watched);

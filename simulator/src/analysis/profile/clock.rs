@@ -31,6 +31,8 @@ pub(crate) struct ThreadClocks {
     stacks: Stacks,
     taken: Taken,
     cycles: u64,
+    /// The time from which the clocks count.
+    since: u64,
 }
 
 struct ThreadClock {
@@ -51,16 +53,17 @@ struct ThreadClock {
 }
 
 impl ThreadClocks {
-    /// Returns the clocks of `threads` threads; `None` if cycles are not sampled.
+    /// Returns the clocks of `threads` threads, which count from the time `since`; `None` if cycles are not sampled.
     pub(super) fn new(
         selected: &[Selected<StrandEvent>],
         rate: Rate,
         threads: usize,
         waits: bool,
+        since: u64,
     ) -> Option<Self> {
         let event = selected.iter().position(|one| one.event == StrandEvent::Cycles)?;
         let period = u64::from(rate.period(&selected[event]).events());
-        let clock = |thread| ThreadClock::new(period, rate.seed, thread);
+        let clock = |thread| ThreadClock::new(period, rate.seed, thread, since);
         Some(Self {
             event,
             period,
@@ -69,6 +72,7 @@ impl ThreadClocks {
             stacks: Stacks::default(),
             taken: Taken::new(),
             cycles: 0,
+            since,
         })
     }
 
@@ -140,7 +144,7 @@ impl ThreadClocks {
             clock.pass(cycles, at, &mut self.taken);
             truth.add(self.event, at, cycles);
         }
-        let lives_since = clock.time.max(spent.not_begun);
+        let lives_since = clock.time.max(self.since + spent.not_begun);
         self.cycles += until.saturating_sub(lives_since);
         (clock.time, clock.spent) = (until, *spent);
     }
@@ -163,7 +167,7 @@ impl ThreadClocks {
 }
 
 impl ThreadClock {
-    fn new(period: u64, seed: Option<u64>, thread: u64) -> Self {
+    fn new(period: u64, seed: Option<u64>, thread: u64, since: u64) -> Self {
         // The first samples of the threads are spread over the period. Otherwise, threads with equal code would be sampled at the same
         // places, and threads that are shorter than the period would not be sampled at all.
         let turned = u64::from((thread as u32).wrapping_mul(0x9e37_79b9));
@@ -172,8 +176,8 @@ impl ThreadClock {
             period,
             due: period - ((turned * period) >> 32),
             at: None,
-            time: 0,
-            known: 0,
+            time: since,
+            known: since,
             began: u64::MAX,
             spent: States::default(),
         }

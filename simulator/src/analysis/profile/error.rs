@@ -4,6 +4,7 @@ use perfctr_service::ConfigError;
 use crate::memory::{MemoryError, Stray};
 use crate::recording::RecordingError;
 use crate::replay::placement::PlacementError;
+use crate::replay::region::RegionError;
 
 /// The reason why a list of events cannot be sampled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +51,10 @@ pub enum ProfileError {
     Negotiate(#[from] NegotiateError),
     #[error("found {0} processors, expected 1 to {most}", most = super::MOST_PROCESSORS)]
     Processors(usize),
+    #[error(transparent)]
+    Region(#[from] RegionError),
+    #[error("an R10000 has no warm-up: expected a region without one")]
+    WarmUp,
     #[error("the counters refuse to count: {0}")]
     Refused(String),
 }

@@ -25,8 +25,10 @@ use crate::machine::configuration::Configuration;
 use crate::memory::{AnyMemory, Config, MemorySystem, Variant};
 use crate::recording::Recording;
 use crate::replay::placement::Placement;
+use crate::replay::region::{Entered, Region, RegionError};
 use crate::replay::scheduler::Scheduler;
 use crate::replay::{Progress, stopped_after};
+use crate::run::RegionRun;
 use crate::setters::setters;
 
 /// A program to sample, and the settings for sampling it.
@@ -56,6 +58,8 @@ pub struct Job<'a> {
     pub waits: bool,
     /// The symbols of the program; `None` for a report by page.
     pub symbols: Option<&'a dyn Functions>,
+    /// The part of the program that is sampled, and its warm-up. An R10000 has no warm-up.
+    pub region: Region,
 }
 
 impl<'a> Job<'a> {
@@ -75,6 +79,7 @@ impl<'a> Job<'a> {
             counting: false,
             waits: false,
             symbols: None,
+            region: Region::default(),
         }
     }
 
@@ -86,6 +91,7 @@ impl<'a> Job<'a> {
         counting: bool,
         waits: bool,
         symbols: Option<&'a dyn Functions>,
+        region: Region,
     }
 
     /// Executes the program on processors that have counters of this unit. Samples the events of `list`, which are separated by commas.
@@ -144,17 +150,20 @@ impl<'a> Job<'a> {
         let clock = MachineClock::new(&devices);
         let off = Collector::Off;
         let board = Board::new(&devices, &clock, &off, Keep::First, &[config])?;
+        let is_dealt = matches!(placement, Placement::Deal(_));
+        let started = Started::new(self.programs, self.symbols, &placed, is_dealt, |scheduler| {
+            self.region.enter_with(scheduler, &mut memory, machine, observe)
+        })?;
         let work = memory.work(&devices);
         let mut sparc = Sparc::new(work, &devices, &board, selected, guests)?;
-        let is_dealt = matches!(placement, Placement::Deal(_));
         let (rate, symbols, memory, waits) = (self.rate, self.symbols, self.memory, self.waits);
-        let mut clocks = ThreadClocks::new(selected, rate, placed.len(), waits);
+        let began = started.entered.began;
+        let mut clocks = ThreadClocks::new(selected, rate, placed.len(), waits, began);
         if waits && clocks.is_none() {
             return Err(EventError::NoCycles.into());
         }
-        let placed_as = (&*placed, is_dealt);
         let mut execution =
-            self.execute(&mut sparc, placed_as, clocks.as_mut(), selected.len(), observe)?;
+            started.execute(&mut sparc, clocks.as_mut(), selected.len(), observe)?;
         let which = match strands.iter().count() {
             1 => format!("strand {}", placed[0]),
             many => format!("{many} strands"),
@@ -182,6 +191,9 @@ impl<'a> Job<'a> {
         if self.waits {
             return Err(EventError::NoCycles.into());
         }
+        if self.region.warm_up.is_some() {
+            return Err(ProfileError::WarmUp);
+        }
         let (processors, threads) = (self.processors, self.threads());
         if !(1..=MOST_PROCESSORS).contains(&processors) {
             return Err(ProfileError::Processors(processors));
@@ -193,8 +205,10 @@ impl<'a> Job<'a> {
         let mut cluster = Cluster::new(&events, self.modes, guests)?;
         let placed: Vec<_> = strands.into_iter().cycle().take(threads).collect();
         let (rate, symbols) = (self.rate, self.symbols);
-        let execution =
-            self.execute(&mut cluster, (&placed, false), None, selected.len(), observe)?;
+        let started = Started::new(self.programs, symbols, &placed, false, |scheduler| {
+            self.region.skip(scheduler, observe)
+        })?;
+        let execution = started.execute(&mut cluster, None, selected.len(), observe)?;
         let which = match processors {
             1 => String::from("an R10000 with 1 MB of secondary cache"),
             many => format!("{many} R10000s with 1 MB of secondary cache each, on one bus"),
@@ -210,33 +224,6 @@ impl<'a> Job<'a> {
         let sampled = SampledEvent::of_guests(guests, selected, rate);
         let report = execution.report(SampledUnit::R10000, processor, sampled, rate, symbols)?;
         Ok(ProfileReport { interrupts, ..report })
-    }
-
-    /// Executes the program on processors. `placed` contains the strand of each thread. If
-    /// `is_dealt` is `true`, `placed` contains the strands to which the references of the only
-    /// thread are [dealt](Placement::Deal). `clocks` sample cycles.
-    fn execute(
-        self,
-        processor: &mut impl Processor,
-        (placed, is_dealt): (&[StrandId], bool),
-        clocks: Option<&mut ThreadClocks>,
-        events: usize,
-        observe: &mut Observe<'_>,
-    ) -> Result<Execution, ProfileError> {
-        let (flow, threads, programs) = (self.has_flow(), self.threads(), self.programs);
-        let first = programs.first().ok_or(ProfileError::NoProgram)?;
-        let (name, target) = (first.name().to_owned(), first.target().map(str::to_owned));
-        // Dealt references are not executed in the order of their thread, so call stacks cannot be
-        // reconstructed.
-        let mut unwinder =
-            (flow && !is_dealt).then(|| Unwinder::new(threads, target.as_deref(), self.symbols));
-        let mut scheduler = Scheduler::placed(programs, placed, is_dealt);
-        let truth = run(processor, &mut scheduler, unwinder.as_mut(), clocks, events, observe)?;
-        let mut notes = scheduler.notes();
-        notes.extend(truth.stopped.then(|| stopped_after(truth.references)));
-        let has_calls = unwinder.is_some();
-        let stacks = unwinder.map(Unwinder::into_stacks);
-        Ok(Execution { program: name, threads, notes, truth, has_calls, stacks })
     }
 
     fn has_flow(&self) -> bool {
@@ -265,10 +252,70 @@ impl<'a> Job<'a> {
     }
 }
 
+/// A program whose execution has reached the region.
+struct Started<'a> {
+    program: String,
+    threads: usize,
+    scheduler: Scheduler,
+    unwinder: Option<Unwinder<'a>>,
+    entered: Entered,
+}
+
+impl<'a> Started<'a> {
+    /// Brings a program to its region with `enter`. `placed` contains the strand of each thread. If `is_dealt` is `true`, `placed` contains
+    /// the strands to which the references of the only thread are [dealt](Placement::Deal).
+    fn new(
+        programs: Vec<Recording>,
+        symbols: Option<&'a dyn Functions>,
+        placed: &[StrandId],
+        is_dealt: bool,
+        enter: impl FnOnce(&mut Scheduler) -> Result<Entered, RegionError>,
+    ) -> Result<Self, ProfileError> {
+        let first = programs.first().ok_or(ProfileError::NoProgram)?;
+        let (name, target) = (first.name().to_owned(), first.target().map(str::to_owned));
+        let threads = programs.iter().map(Recording::threads).sum();
+        let has_flow = programs.iter().all(Recording::has_flow);
+        // Dealt references are not executed in the order of their thread, so call stacks cannot be
+        // reconstructed.
+        let unwinder =
+            (has_flow && !is_dealt).then(|| Unwinder::new(threads, target.as_deref(), symbols));
+        let mut scheduler = Scheduler::placed(programs, placed, is_dealt);
+        let entered = enter(&mut scheduler)?;
+        Ok(Self { program: name, threads, scheduler, unwinder, entered })
+    }
+
+    /// Executes the region on processors. `clocks` sample cycles.
+    fn execute(
+        self,
+        processor: &mut impl Processor,
+        clocks: Option<&mut ThreadClocks>,
+        events: usize,
+        observe: &mut Observe<'_>,
+    ) -> Result<Execution, ProfileError> {
+        let Self { program, threads, mut scheduler, mut unwinder, entered } = self;
+        let mut truth = match entered.stopped {
+            true => Truth { stopped: true, ..Truth::default() },
+            false => run(processor, &mut scheduler, unwinder.as_mut(), clocks, events, observe)?,
+        };
+        truth.cycles -= entered.began.min(truth.cycles);
+        if !truth.stopped {
+            entered.ensure_ended(&scheduler)?;
+        }
+        let region = entered.run(&scheduler);
+        let mut notes = scheduler.notes();
+        notes.extend(region.as_ref().map(RegionRun::note));
+        notes.extend(truth.stopped.then(|| stopped_after(truth.references)));
+        let has_calls = unwinder.is_some();
+        let stacks = unwinder.map(Unwinder::into_stacks);
+        Ok(Execution { program, threads, notes, region, truth, has_calls, stacks })
+    }
+}
+
 struct Execution {
     program: String,
     threads: usize,
     notes: Vec<String>,
+    region: Option<RegionRun>,
     truth: Truth,
     /// Whether the stacks contain the calls of the program.
     has_calls: bool,
@@ -300,6 +347,7 @@ impl Execution {
             configuration: None,
             program: self.program,
             threads: self.threads,
+            region: self.region,
             instructions: truth.instructions,
             references: truth.references,
             cycles: truth.cycles,

@@ -12,6 +12,7 @@ use super::rows::{CodeRow, Rows, inclusive};
 use super::run::Exact;
 use super::stacks::Stacks;
 use crate::machine::configuration::Configuration;
+use crate::run::RegionRun;
 
 /// The count and the samples of one event. See [`EventProfile`].
 pub(super) struct SampledEvent {
@@ -178,6 +179,9 @@ pub struct ProfileReport {
     pub configuration: Option<Configuration>,
     pub program: String,
     pub threads: usize,
+    /// The part of the program that was profiled; `None` for the whole program. All counts are for this part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<RegionRun>,
     pub instructions: u64,
     /// The number of replayed references, including fetches.
     pub references: u64,

@@ -88,7 +88,7 @@ pub(super) fn run(
         truth.references += executed.references as u64;
         truth.instructions += executed.instructions;
         if truth.instructions.is_multiple_of(PROGRESS)
-            && observe(scheduler.progress(truth.references)).is_break()
+            && observe(scheduler.progress(scheduler.passed().references)).is_break()
         {
             truth.stopped = true;
             break;
@@ -96,7 +96,7 @@ pub(super) fn run(
     }
     if !truth.stopped {
         // The job is complete, so the answer of the observer does not matter.
-        let _ = observe(scheduler.progress(truth.references));
+        let _ = observe(scheduler.progress(scheduler.passed().references));
     }
     let now = scheduler.now();
     if let Some(clocks) = clocks {

@@ -121,11 +121,14 @@ impl<'a, V: Variant> Sparc<'a, V> {
             let mut unit =
                 OwnCounters::with_service(strand(), PerfCounters::negotiate_best(strand())?);
             guest.start(&mut unit, 0)?;
+            let happened = |(_, select): &(usize, SparcSelect)| {
+                memory.truth().strand(id, *select, PerfConfig::All)
+            };
             strands[id.index()] = Some(SampledStrand {
                 id,
                 unit,
                 guest,
-                before: vec![0; counted.len()],
+                before: counted.iter().map(happened).collect(),
                 time: 0,
                 next_tick: TICK,
                 at: Point::default(),

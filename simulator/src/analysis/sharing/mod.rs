@@ -27,7 +27,9 @@ use crate::memory::{
 use crate::recording::{Recording, RecordingError};
 use crate::replay::Progress;
 use crate::replay::placement::{Placement, PlacementError};
+use crate::replay::region::{Entered, Region, RegionError};
 use crate::replay::scheduler::Scheduler;
+use crate::run::RegionRun;
 use crate::setters::setters;
 use apart::Apart;
 pub use report::{Cost, Separated, SharedLine, Sharing, SharingReport};
@@ -50,6 +52,8 @@ pub struct Job {
     pub placement: Option<Placement>,
     /// The maximum number of lines to report.
     pub most: usize,
+    /// The part of the program that is examined, and its warm-up.
+    pub region: Region,
 }
 
 /// The reason why the sharing of lines cannot be examined.
@@ -65,6 +69,8 @@ pub enum SharingError {
     Memory(#[from] MemoryError),
     #[error(transparent)]
     Stray(#[from] Stray),
+    #[error(transparent)]
+    Region(#[from] RegionError),
     #[error("l2.line is {0}, expected 64: a 64-bit word has one bit for each byte of a line")]
     Lines(u64),
 }
@@ -90,20 +96,23 @@ struct Examined {
     /// Maps each line to its home node.
     homes: LineHomes,
     notes: Vec<String>,
+    region: Option<RegionRun>,
 }
 
 impl Job {
     /// Returns a job that examines a program on this machine. The job has T2 Plus processors, and
     /// reports at most 10 lines.
     #[must_use]
-    pub const fn new(machine: Machine) -> Self {
-        Self { machine, memory: Config::T2_PLUS, placement: None, most: 10 }
+    pub fn new(machine: Machine) -> Self {
+        let (memory, region) = (Config::T2_PLUS, Region::default());
+        Self { machine, memory, placement: None, most: 10, region }
     }
 
     setters! {
         memory: Config,
         placement: Option<Placement>,
         most: usize,
+        region: Region,
     }
 
     /// Replays the program up to three times, and reports the lines that move between nodes. Each replay calls `open` once to open the
@@ -182,6 +191,7 @@ impl Job {
             last.complete.then_some(Separated { lines, cost: last.cost })
         };
         let mut notes = first.notes;
+        notes.extend(first.region.as_ref().map(RegionRun::note));
         if stopped {
             notes.push(
                 "the search was stopped: costs, lines or their users are not complete".into(),
@@ -194,6 +204,7 @@ impl Job {
             configuration: Configuration { machine: self.machine, memory: self.memory },
             placement,
             threads,
+            region: first.region,
             cost: first.cost,
             lines_moved,
             lines,
@@ -222,23 +233,34 @@ impl Job {
         mut scheduler: Scheduler,
         mut each: impl FnMut(usize, &Quantum<'_>, &Executed),
     ) -> Result<Examined, SharingError> {
+        let entered = match self.region == Region::default() {
+            true => Entered::whole(),
+            false => self.region.enter_with(&mut scheduler, &mut memory, self.machine, observe)?,
+        };
         let devices = devices(self.machine, 0);
         memory.note_moves();
         let mut work = memory.work(&devices);
-        let (mut quanta, mut references) = (0_u64, 0);
+        let mut quanta: u64 = 0;
         let complete = loop {
+            if entered.stopped {
+                break false;
+            }
             let Some((thread, quantum)) = scheduler.next(usize::MAX)? else { break true };
             let executed = work.replay(&quantum);
             each(thread, &quantum, &executed);
             scheduler.executed(&executed);
             quanta += 1;
-            references += executed.references as u64;
-            if quanta.is_multiple_of(PROGRESS) && observe(scheduler.progress(references)).is_break()
+            if quanta.is_multiple_of(PROGRESS)
+                && observe(scheduler.progress(scheduler.passed().references)).is_break()
             {
                 break false;
             }
         };
         work.finish(scheduler.now())?;
+        if complete {
+            entered.ensure_ended(&scheduler)?;
+        }
+        let references = scheduler.passed().references;
         let stopped = !complete || observe(scheduler.progress(references)).is_break();
         let lines: Vec<_> = memory.moves().collect();
         let sum = |part: fn(&Moves) -> u64| lines.iter().map(|(_, moves)| part(moves)).sum();
@@ -246,11 +268,12 @@ impl Job {
             complete,
             stopped,
             cost: Cost {
-                cycles: scheduler.now(),
+                cycles: scheduler.now() - entered.began,
                 transfers: sum(|moves| moves.transfers),
                 invalidations: sum(|moves| moves.invalidations),
             },
             notes: scheduler.notes(),
+            region: entered.run(&scheduler),
             lines,
             homes: memory.line_homes(),
         })

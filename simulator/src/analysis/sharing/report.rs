@@ -10,6 +10,7 @@ use crate::json;
 use crate::machine::configuration::Configuration;
 use crate::memory::Moves;
 use crate::replay::placement::Placement;
+use crate::run::RegionRun;
 
 /// The lines of memory that move between nodes while a program executes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -24,6 +25,9 @@ pub struct SharingReport {
     /// The strand that executed each thread.
     pub placement: Placement,
     pub threads: usize,
+    /// The part of the program that was replayed; `None` for the whole program. The costs and the lines are for this part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<RegionRun>,
     /// The cost of the replay with the recorded addresses.
     pub cost: Cost,
     /// The number of lines that moved between nodes.

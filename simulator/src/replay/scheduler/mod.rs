@@ -16,6 +16,7 @@ mod shared;
 mod signals;
 mod sleepers;
 mod states;
+mod stops;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -39,6 +40,7 @@ use shared::SharedMemory;
 use signals::Signals;
 use sleepers::Sleepers;
 use states::Accounts;
+use stops::Stops;
 use turns::Turns;
 
 /// The distance in physical memory between the first [`SPACED`] programs: 8 GB.
@@ -111,8 +113,10 @@ struct ScheduledThread {
     /// The position of the next reference in the chunk. `order` is the index of the next signal or wait.
     next: Position,
     order: usize,
-    /// The number of the chunk's references before the next signal or wait. These references can be executed without a break.
+    /// The number of the chunk's references before the next signal, wait or watched instruction. These references can be executed without a break.
     ends: usize,
+    /// The indexes of the chunk's next instructions that the scheduler watches, each with the index of its point.
+    watched: VecDeque<(usize, usize)>,
     data_alone: bool,
     /// The address of the thread's last instruction before the chunk; `None` if there is none.
     before: Option<u64>,
@@ -154,6 +158,7 @@ pub struct Scheduler {
     time: u64,
     /// Maps the addresses of data in memory to other addresses; `None` if the data are where they were.
     moved: Option<Box<dyn Fn(u64) -> u64>>,
+    stops: Stops,
 }
 
 opaque!(Scheduler, "Scheduler");
@@ -233,6 +238,7 @@ impl Scheduler {
             next: Position::default(),
             order: 0,
             ends: 0,
+            watched: VecDeque::new(),
             data_alone: false,
             before: None,
             wait: None,
@@ -273,6 +279,7 @@ impl Scheduler {
             within: false,
             time: 0,
             moved: None,
+            stops: Stops::new(),
         }
     }
 
@@ -281,11 +288,17 @@ impl Scheduler {
         self.moved = Some(Box::new(moved));
     }
 
-    /// Returns the number of the next thread, and its quantum of at most `most` references; `None` when all threads have ended.
+    /// Returns the number of the next thread, and its quantum of at most `most` references; `None` when all threads have ended, or when the
+    /// scheduler has stopped at a watched point.
     ///
     /// # Errors
     /// A recording cannot be read.
     pub fn next(&mut self, most: usize) -> Result<Option<(usize, Quantum<'_>)>, RecordingError> {
+        let left = self.stops.stop_after.saturating_sub(self.stops.passed.instructions);
+        self.stops.stopped |= left == 0 && !self.within;
+        if self.stops.stopped {
+            return Ok(None);
+        }
         let (begins, until) = if self.within {
             let strand = self.threads[self.executing].strand;
             let ready = self.strands[strand.index()].ready;
@@ -312,7 +325,12 @@ impl Scheduler {
                 }
             }
         };
+        if self.stops.stopped {
+            return Ok(None);
+        }
         let thread = &self.threads[self.executing];
+        // Each instruction has at least one reference, so the quantum does not begin more instructions than are left.
+        let most = most.min(usize::try_from(left.max(1)).unwrap_or(usize::MAX));
         let length = most.min(thread.ends - thread.next.passed());
         self.quantum_ends = thread.next.passed() + length;
         let quantum = Quantum {
@@ -329,6 +347,8 @@ impl Scheduler {
 
     /// Records how much of the quantum was executed. Returns the cycles since the strand was ready.
     pub fn executed(&mut self, executed: &Executed) -> u64 {
+        self.stops.passed.references += executed.references as u64;
+        self.stops.passed.instructions += executed.instructions;
         let thread = &mut self.threads[self.executing];
         thread.next.advance(&thread.chunk, executed.references);
         // A quantum can end within an instruction only if the caller's `most` ended it.
@@ -450,7 +470,20 @@ impl Scheduler {
                 }
                 next if thread.next.passed() < thread.chunk.len() => {
                     let all = thread.chunk.len();
+                    let passed = thread.next.passed();
                     thread.ends = next.map_or(all, |(before, _)| all.min(*before));
+                    while let Some((at, point)) = thread.watched.front().copied() {
+                        if at > passed {
+                            thread.ends = thread.ends.min(at);
+                            break;
+                        }
+                        thread.watched.pop_front();
+                        self.stops.reach(point);
+                    }
+                    if self.stops.stopped {
+                        thread.ends = passed;
+                        return Ok(true);
+                    }
                     self.run(self.executing, strand);
                     return Ok(true);
                 }
@@ -471,6 +504,7 @@ impl Scheduler {
                     let first = thread.chunk.references().first();
                     thread.data_alone = first.is_some_and(|first| !first.kind.is_fetch());
                     self.shared.move_data(thread.program, &mut thread.chunk);
+                    self.stops.find(thread.program, &thread.chunk, &mut thread.watched);
                     if let Some(moved) = &self.moved {
                         let offset = offset_of(thread.program);
                         thread.chunk.move_data(|address| {

@@ -31,6 +31,8 @@ pub(super) struct Accounts {
     pub(super) left_out: u64,
     /// What threads do over time; `None` unless a time line is collected.
     columns: Option<Box<Columns>>,
+    /// The time from which states and waits count.
+    began: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +75,7 @@ impl Accounts {
             kept_orders: 0,
             left_out: 0,
             columns: None,
+            began: 0,
         }
     }
 
@@ -81,15 +84,35 @@ impl Accounts {
         self.columns = Some(Box::new(Columns::new(self.threads.len())));
     }
 
+    /// Counts states and waits from the time `began` on, and forgets what was counted before.
+    pub(super) fn count_from(&mut self, began: u64) {
+        self.began = began;
+        for account in &mut self.threads {
+            account.spent = States::default();
+            // A thread that starts later has not begun until then.
+            account.spent.not_begun = account.since.saturating_sub(began);
+            account.since = account.since.max(began);
+        }
+        self.pairs.clear();
+        for lock in self.locks.values_mut() {
+            *lock = LockCount::default();
+        }
+        (self.calls, self.kept_orders, self.left_out) = ([0; BLOCKING_CALLS.len()], 0, 0);
+        self.recorded.clear();
+        if self.columns.is_some() {
+            self.collect_time_line();
+        }
+    }
+
     /// Returns the time line up to the time `now`; empty if none is collected.
     pub(super) fn time_line(&self, now: u64) -> TimeLine {
         let Some(mut columns) = self.columns.clone() else {
             return TimeLine::default();
         };
         for (thread, account) in self.threads.iter().enumerate() {
-            columns.add(thread, account.state, account.since, now);
+            columns.add(thread, account.state, account.since - self.began, now - self.began);
         }
-        columns.line(now)
+        columns.line(now - self.began)
     }
 
     pub(super) fn state(&self, thread: usize) -> State {
@@ -113,7 +136,8 @@ impl Accounts {
     pub(super) fn enter(&mut self, thread: usize, state: State, at: u64) {
         let account = &mut self.threads[thread];
         if let Some(columns) = &mut self.columns {
-            columns.add(thread, account.state, account.since, at);
+            let [from, to] = [account.since, at].map(|time| time.saturating_sub(self.began));
+            columns.add(thread, account.state, from, to);
         }
         account.spent.add(account.state, at.saturating_sub(account.since));
         (account.state, account.since) = (state, at.max(account.since));
@@ -192,7 +216,8 @@ impl Accounts {
             (Reverse(wait.cycles), wait.thread, wait.ended_by, wait.state)
         });
         pairs.truncate(Waits::MOST);
-        let mut locks: Vec<_> = (self.locks.iter())
+        let used = self.locks.iter().filter(|(_, lock)| !lock.is_unused());
+        let mut locks: Vec<_> = used
             .map(|(&(program, address), lock)| LockRun {
                 program,
                 address,
@@ -227,6 +252,10 @@ impl Accounts {
 }
 
 impl LockCount {
+    fn is_unused(&self) -> bool {
+        self.taken.is_empty() && self.waits.times == 0
+    }
+
     fn sites(&self) -> Vec<LockSite> {
         let mut sites: Vec<LockSite> = Vec::new();
         for (&(address, _), &taken) in &self.taken {

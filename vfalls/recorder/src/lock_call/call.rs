@@ -10,10 +10,11 @@ use crate::functions::Function;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockFacts(pub(crate) u64);
 
-/// How a block that executes inside a lock function passes control on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a block passes control on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Leave {
+    #[default]
     Other = 0,
     Call = 1,
     Return = 2,
@@ -43,7 +44,7 @@ impl BlockFacts {
         (self.0 >> 32) as u32 & 0xffff
     }
 
-    fn leave(self) -> Leave {
+    pub(crate) fn leave(self) -> Leave {
         match self.0 >> 48 & 3 {
             1 => Leave::Call,
             2 => Leave::Return,

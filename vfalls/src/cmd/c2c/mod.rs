@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use crate::cmd::machine::ReplayMachineArgs;
+use crate::cmd::region::RegionArgs;
 use crate::cmd::source::{SourceArgs, counted};
 use crate::cmd::stat::{advance, progress_bar};
 use crate::output::{self, Force};
@@ -47,6 +48,9 @@ pub(crate) struct C2cArgs {
     symbols: Option<PathBuf>,
 
     #[command(flatten)]
+    region: RegionArgs,
+
+    #[command(flatten)]
     source: SourceArgs,
 
     /// Write everything to a file, as JSON
@@ -70,9 +74,15 @@ pub(crate) fn run(args: C2cArgs) -> anyhow::Result<()> {
     let programs = counted(source.open_one()?);
     let symbols =
         Symbols::of_recordings(&programs, source.is_bundled(), args.symbols.as_deref(), None)?;
+    let place = args.place.as_ref();
+    let region = args.region.region(&source, &programs, symbols.as_ref(), machine, place)?;
     let bar = progress_bar(&programs)?;
     drop(programs);
-    let job = Job::new(machine).memory(memory).placement(args.place).most(args.most.into());
+    let job = Job::new(machine)
+        .memory(memory)
+        .placement(args.place)
+        .most(args.most.into())
+        .region(region);
     let open = || source.open().map(counted);
     let mut found = job.run(open, |_, progress| advance(&bar, progress))?;
     bar.finish_and_clear();

@@ -10,7 +10,7 @@ use anyhow::ensure;
 use crate::disassembly::{sparc, x86};
 use crate::page::{SourceLine, SourceLines};
 use crate::say::say;
-use crate::symbols::{Code, Symbols};
+use crate::symbols::{Code, Symbols, is_named};
 use crate::table::{self, Table, cut};
 use simulator::analysis::profile::functions::Functions;
 use simulator::analysis::profile::report::{EventProfile, ProfileReport};
@@ -46,8 +46,7 @@ impl Annotator<'_> {
     /// none of them has samples or events.
     pub(crate) fn print(&self, output: &mut impl Write, name: &str) -> anyhow::Result<()> {
         let rows = || self.report.events().flat_map(|event| &event.rows);
-        let is_meant = |one: &str| one == name || one.rsplit("::").next() == Some(name);
-        let meant = rows().filter(|row| is_meant(&row.name));
+        let meant = rows().filter(|row| is_named(&row.name, name));
         let found: BTreeSet<u64> = meant.filter_map(|row| self.start(row.address)).collect();
         let all = rows().map(|row| &*row.name).filter(|name| !name.starts_with("page 0x"));
         let none = || unknown("function", name, all);

@@ -15,6 +15,7 @@ use simulator::replay::placement::Placement;
 
 use crate::cmd::by_name;
 use crate::cmd::machine::ReplayMachineArgs;
+use crate::cmd::region::RegionArgs;
 use crate::cmd::source::{SourceArgs, counted, line};
 use crate::cmd::stat::{advance, progress_bar};
 use crate::say::say;
@@ -67,6 +68,9 @@ pub(crate) struct SamplingArgs {
     /// The address at which the program was loaded, if its file can be loaded anywhere [default: valgrind's]
     #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "symbols")]
     load_address: Option<u64>,
+
+    #[command(flatten)]
+    region: RegionArgs,
 
     #[command(flatten)]
     source: SourceArgs,
@@ -173,6 +177,8 @@ impl SamplingArgs {
         );
         let bar = progress_bar(&programs)?;
         let Configuration { machine, memory } = self.machine.configuration()?;
+        let place = self.place.as_ref();
+        let region = self.region.region(&source, &programs, symbols.as_ref(), machine, place)?;
         let job = Job::new(machine, programs, rate)
             .memory(memory)
             .placement(self.place.clone())
@@ -180,6 +186,7 @@ impl SamplingArgs {
             .processors(self.processors.unwrap_or(1))
             .counting(all)
             .waits(waits)
+            .region(region)
             .symbols(symbols.as_ref().map(|symbols| symbols as &dyn Functions));
         let events = match all {
             true => all_events(),

@@ -29,6 +29,7 @@ use simulator::run::{Played, Replayed, Run};
 use crate::cmd::by_name;
 use crate::cmd::events_out::{Outputs, TracingArgs};
 use crate::cmd::machine::{ReplayMachineArgs, differences};
+use crate::cmd::region::RegionArgs;
 use crate::cmd::source::{self, SourceArgs};
 use crate::cmd::stat::orders::{Orders, OrdersArgs};
 use crate::cmd::stat::passes::Passes;
@@ -94,7 +95,7 @@ pub(crate) struct StatArgs {
     interval: Option<u64>,
 
     /// Changes of rights and hardware, from a TOML file of `[[step]]` tables; the file may also have `[[guest]]` tables
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["interval", "perf_config"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["interval", "perf_config", "from", "to", "phase", "warm_up"])]
     scenario: Option<PathBuf>,
 
     #[command(flatten)]
@@ -165,6 +166,9 @@ pub(crate) struct ReplayArgs {
     /// The guests, from a TOML file of `[[guest]]` tables: name, strands, grant, compatible
     #[arg(long, value_name = "FILE")]
     guests: Option<PathBuf>,
+
+    #[command(flatten)]
+    region: RegionArgs,
 }
 
 fn perf_config(text: &str) -> anyhow::Result<PerfConfig> {
@@ -184,7 +188,7 @@ pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
         say(format_args!("note: {event} is not modelled, and reads 0"));
     }
     let stdout = &mut plain::stdout();
-    let orders = Orders::new(&args.orders, &source, &earlier, &prepared)?;
+    let orders = Orders::new(&args.orders, &args.replay, &source, &earlier, &prepared)?;
     header(stdout, &prepared, &args.replay)?;
     let run = match scenario {
         None => {

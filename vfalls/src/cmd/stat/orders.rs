@@ -10,6 +10,7 @@ use simulator::replay::{Prepared, Setup, Stage};
 use simulator::run::{Replayed, Spread};
 
 use crate::cmd::source::ReplaySource;
+use crate::cmd::stat::ReplayArgs;
 use crate::cmd::stat::beside::{Beside, Job};
 use crate::table::{self, WIDTH, wrap};
 
@@ -77,6 +78,7 @@ impl<'a> Orders<'a> {
     /// Returns the replays that the arguments require in addition to the prepared one.
     pub(super) fn new(
         args: &OrdersArgs,
+        replay: &ReplayArgs,
         source: &'a ReplaySource,
         earlier: &'a [ReplaySource],
         prepared: &Prepared,
@@ -110,12 +112,12 @@ impl<'a> Orders<'a> {
             Order { number: late as usize, source, setup, purpose }
         };
         let mut jobs: Vec<_> = (1..=others).map(job).collect();
-        jobs.extend(earlier.iter().enumerate().map(|(number, source)| Order {
-            number,
-            source,
-            setup: setup.again(Vec::new(), 0),
-            purpose: Purpose::Repeat,
-        }));
+        for (number, source) in earlier.iter().enumerate() {
+            // The program may be at other addresses in each recording.
+            let region = replay.region_of(source, &source.open()?, setup.machine)?;
+            let setup = setup.again(Vec::new(), 0).region(region);
+            jobs.push(Order { number, source, setup, purpose: Purpose::Repeat });
+        }
         Ok(Self { jobs, unchecked })
     }
 

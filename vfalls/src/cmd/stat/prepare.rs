@@ -6,6 +6,7 @@ use simulator::machine::configuration::Configuration;
 use simulator::machine::guests::{self, NamedGuest};
 use simulator::operator::{Scenario, Unchecked};
 use simulator::recording::Recording;
+use simulator::replay::region::Region;
 use simulator::replay::{Prepared, Selection, SelectionError, Setup};
 
 use super::{ReplayArgs, StatArgs};
@@ -70,13 +71,26 @@ impl ReplayArgs {
         selection: Selection,
     ) -> anyhow::Result<Setup> {
         let programs = source::counted(source.open()?).into_iter().map(Recording::read_ahead);
-        Ok(Setup::new(machine, programs.collect::<Vec<_>>())
+        let programs: Vec<_> = programs.collect();
+        let region = self.region_of(source, &programs, machine)?;
+        Ok(Setup::new(machine, programs)
             .memory(memory)
             .guests(guests)
             .placement(self.place.clone())
             .selection(selection)
             .perf_config(self.perf_config)
-            .hub_cycles(self.hub_cycles))
+            .hub_cycles(self.hub_cycles)
+            .region(region))
+    }
+
+    /// Returns the region of these recordings.
+    pub(super) fn region_of(
+        &self,
+        source: &ReplaySource,
+        recordings: &[Recording],
+        machine: Machine,
+    ) -> anyhow::Result<Region> {
+        self.region.region_of(source, recordings, machine, self.place.as_ref())
     }
 }
 

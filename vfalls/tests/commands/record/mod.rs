@@ -43,22 +43,22 @@ fn record(place: &Place, line: &str) -> Ended {
 }
 
 /// A recorded process.
-struct Read {
-    notes: Vec<String>,
+pub(super) struct Read {
+    pub(super) notes: Vec<String>,
     recording: Recording,
-    threads: Vec<Thread>,
+    pub(super) threads: Vec<Thread>,
 }
 
 #[derive(Default)]
-struct Thread {
-    references: Vec<Reference>,
+pub(super) struct Thread {
+    pub(super) references: Vec<Reference>,
     /// The thread's orders. Each order comes with the index of the reference that follows it.
     order: Vec<(usize, Order)>,
 }
 
 impl Read {
     /// Reads the first process of a file.
-    fn new(file: &Path) -> Self {
+    pub(super) fn new(file: &Path) -> Self {
         Self::all(file).remove(0)
     }
 
@@ -93,7 +93,7 @@ impl Read {
 }
 
 /// Returns the number that a program printed after the word `word`.
-fn printed(ended: &Ended, word: &str) -> u64 {
+pub(super) fn printed(ended: &Ended, word: &str) -> u64 {
     let mut words = ended.stdout.split_whitespace().skip_while(|found| *found != word);
     let number = words.nth(1).unwrap_or_else(|| panic!("{word}: {}", ended.stdout));
     u64::from_str_radix(number.trim_start_matches("0x"), 16).unwrap()

@@ -1,0 +1,316 @@
+//! Regions: the part of a replay that counts.
+//!
+//! The references before a region are skipped: threads start, wait and take locks, but no cache sees their references, and an instruction
+//! takes one cycle. A warm-up is the last part before the region. Its references go through the memory system, and nothing counts them.
+
+use std::ops::ControlFlow;
+
+use guest_abi::StrandId;
+use platform::Machine;
+
+use super::placement::{Placement, PlacementError};
+use super::progress::Progress;
+use super::scheduler::Scheduler;
+use crate::machine::board::devices;
+use crate::memory::{AnyMemory, MemorySystem, Stray, Variant};
+use crate::recording::{Recording, RecordingError};
+use crate::run::{Covered, RegionRun};
+
+/// The number of quanta between two calls of the observer.
+const PROGRESS: u64 = 1 << 10;
+
+/// The part of a replay that counts, and the warm-up before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Region {
+    /// The region's start; `None` for the start of the programs.
+    pub from: Option<Point>,
+    /// The region's end; `None` for the end of the programs.
+    pub to: Option<Point>,
+    /// The start of the warm-up, which ends at the region's start. `None` for no warm-up.
+    pub warm_up: Option<Point>,
+}
+
+/// A point of a replay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// The name of the point in messages and results.
+    pub name: String,
+    /// The moment at which the replay reaches the point.
+    pub at: Moment,
+}
+
+/// The moment at which a replay reaches a point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// All threads together have executed this number of instructions.
+    Instructions(u64),
+    /// A thread is about to execute one of some instructions.
+    Reached {
+        /// The addresses of the instructions, each after the number of its program.
+        addresses: Vec<(usize, u64)>,
+        /// How often threads have reached the instructions, this time included. `None` stands for the first time or, for the end of a
+        /// region, for the first time in the region.
+        number: Option<u64>,
+    },
+}
+
+impl Moment {
+    /// Returns the addresses that a scheduler has to watch.
+    pub(super) fn addresses(&self) -> &[(usize, u64)] {
+        match self {
+            Self::Instructions(_) => &[],
+            Self::Reached { addresses, .. } => addresses,
+        }
+    }
+}
+
+/// Why a region cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum RegionError {
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    #[error(transparent)]
+    Stray(#[from] Stray),
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
+    #[error("the program ends before {point}: {has}")]
+    NotReached { point: String, has: String },
+    #[error("{early} comes before {late}, expected it later")]
+    Order { early: String, late: String },
+}
+
+/// The points of a region, in the order in which a scheduler watches them.
+#[derive(Clone, Copy)]
+enum Which {
+    WarmUp,
+    From,
+    To,
+}
+
+/// A region whose start a replay has reached.
+pub(crate) struct Entered {
+    region: Region,
+    skipped: Covered,
+    warmed: Covered,
+    /// The time of the region's start, in cycles.
+    pub(crate) began: u64,
+    /// Whether the observer stopped the replay before the region.
+    pub(crate) stopped: bool,
+}
+
+impl Region {
+    fn point(&self, which: Which) -> Option<&Point> {
+        match which {
+            Which::WarmUp => self.warm_up.as_ref(),
+            Which::From => self.from.as_ref(),
+            Which::To => self.to.as_ref(),
+        }
+    }
+
+    /// Brings a replay that has not begun to the region's start.
+    pub(crate) fn enter(
+        &self,
+        scheduler: &mut Scheduler,
+        memory: &mut AnyMemory,
+        machine: Machine,
+        observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Entered, RegionError> {
+        match memory {
+            AnyMemory::T2Plus(memory) => self.enter_with(scheduler, memory, machine, observe),
+            AnyMemory::Other(memory) => self.enter_with(scheduler, memory, machine, observe),
+        }
+    }
+
+    /// Brings a replay that has not begun to the region's start. The counters of devices that nothing else uses count the warm-up.
+    pub(crate) fn enter_with<V: Variant>(
+        &self,
+        scheduler: &mut Scheduler,
+        memory: &mut MemorySystem<V>,
+        machine: Machine,
+        observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Entered, RegionError> {
+        let mut entered = self.skip(scheduler, observe)?;
+        let aside = devices(machine, 0);
+        let mut work = memory.work(&aside);
+        if entered.stopped || self.warm_up.is_none() {
+            work.finish(scheduler.now())?;
+            return Ok(entered);
+        }
+        self.stop_at(scheduler, Which::From)?;
+        let mut quanta: u64 = 0;
+        while let Some((_, quantum)) = scheduler.next(usize::MAX)? {
+            let executed = work.replay(&quantum);
+            scheduler.executed(&executed);
+            quanta += 1;
+            if quanta.is_multiple_of(PROGRESS)
+                && observe(scheduler.progress(scheduler.passed().references)).is_break()
+            {
+                entered.stopped = true;
+                break;
+            }
+        }
+        work.finish(scheduler.now())?;
+        entered.warmed = scheduler.passed().since(&entered.skipped);
+        self.begin(scheduler, entered)
+    }
+
+    /// Brings a replay that has not begun to the start of the warm-up or, without a warm-up, of the region.
+    pub(crate) fn skip(
+        &self,
+        scheduler: &mut Scheduler,
+        observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Entered, RegionError> {
+        let points = [Which::WarmUp, Which::From, Which::To].map(|which| self.point(which));
+        scheduler.watch(points.map(|point| point.map_or(&[][..], |point| point.at.addresses())));
+        let next = if self.warm_up.is_some() { Which::WarmUp } else { Which::From };
+        self.stop_at(scheduler, next)?;
+        let mut stopped = false;
+        let mut quanta: u64 = 0;
+        while self.point(next).is_some() && !stopped && scheduler.skip()? {
+            quanta += 1;
+            stopped = quanta.is_multiple_of(PROGRESS)
+                && observe(scheduler.progress(scheduler.passed().references)).is_break();
+        }
+        let entered = Entered {
+            region: self.clone(),
+            skipped: scheduler.passed(),
+            warmed: Covered::default(),
+            began: 0,
+            stopped,
+        };
+        match (stopped, next) {
+            (false, Which::WarmUp) => self.ensure_reached(scheduler, next).map(|()| entered),
+            (_, _) => self.begin(scheduler, entered),
+        }
+    }
+
+    /// Begins the region: from now on, the scheduler counts.
+    fn begin(
+        &self,
+        scheduler: &mut Scheduler,
+        mut entered: Entered,
+    ) -> Result<Entered, RegionError> {
+        if !entered.stopped {
+            self.ensure_reached(scheduler, Which::From)?;
+            self.stop_at(scheduler, Which::To)?;
+        }
+        entered.began = scheduler.now();
+        scheduler.count_from(entered.began);
+        Ok(entered)
+    }
+
+    /// Lets the scheduler stop at a point; nowhere if the region does not have the point.
+    fn stop_at(&self, scheduler: &mut Scheduler, which: Which) -> Result<(), RegionError> {
+        let Some(point) = self.point(which) else {
+            scheduler.stop_nowhere();
+            return Ok(());
+        };
+        let is_ahead = match &point.at {
+            Moment::Instructions(number) => scheduler.stop_after(*number),
+            Moment::Reached { number, .. } => {
+                let first = match which {
+                    Which::To => scheduler.seen(which as usize) + 1,
+                    Which::WarmUp | Which::From => 1,
+                };
+                scheduler.stop_when_seen(which as usize, number.unwrap_or(first))
+            }
+        };
+        let before = match which {
+            Which::WarmUp => None,
+            Which::From => self.point(Which::WarmUp),
+            Which::To => self.point(Which::From),
+        };
+        match (is_ahead, before) {
+            (true, _) => Ok(()),
+            (false, None) => self.ensure_reached(scheduler, which),
+            (false, Some(before)) => {
+                Err(RegionError::Order { early: point.name.clone(), late: before.name.clone() })
+            }
+        }
+    }
+
+    /// Fails unless the scheduler has stopped at a point of the region. Succeeds if the region does not have the point.
+    fn ensure_reached(&self, scheduler: &Scheduler, which: Which) -> Result<(), RegionError> {
+        let Some(point) = self.point(which).filter(|_| !scheduler.has_stopped()) else {
+            return Ok(());
+        };
+        let has = match &point.at {
+            Moment::Instructions(_) => {
+                format!("it has {} instructions", scheduler.passed().instructions)
+            }
+            Moment::Reached { number, .. } => match (scheduler.seen(which as usize), which) {
+                (0, _) => "it never reaches this point".to_owned(),
+                (_, Which::To) if number.is_none() => {
+                    "it reaches this point only earlier".to_owned()
+                }
+                (1, _) => "it reaches this point once".to_owned(),
+                (seen, _) => format!("it reaches this point {seen} times"),
+            },
+        };
+        Err(RegionError::NotReached { point: point.name.clone(), has })
+    }
+}
+
+impl Entered {
+    /// Returns what a replay without a region has entered.
+    pub(crate) fn whole() -> Self {
+        Self {
+            region: Region::default(),
+            skipped: Covered::default(),
+            warmed: Covered::default(),
+            began: 0,
+            stopped: false,
+        }
+    }
+
+    /// Fails unless the replay has ended at the region's end.
+    pub(crate) fn ensure_ended(&self, scheduler: &Scheduler) -> Result<(), RegionError> {
+        self.region.ensure_reached(scheduler, Which::To)
+    }
+
+    /// Returns the number of references that were skipped or warmed the caches.
+    pub(crate) fn before(&self) -> u64 {
+        self.skipped.references + self.warmed.references
+    }
+
+    /// Returns what the replay has covered so far; `None` if the whole programs count.
+    pub(crate) fn run(&self, scheduler: &Scheduler) -> Option<RegionRun> {
+        let Region { from, to, warm_up } = &self.region;
+        if self.region == Region::default() {
+            return None;
+        }
+        let name = |point: &Option<Point>| point.as_ref().map(|point| point.name.clone());
+        Some(RegionRun {
+            from: name(from),
+            to: name(to),
+            warm_up: name(warm_up),
+            skipped: self.skipped,
+            warmed: self.warmed,
+            counted: scheduler.passed().since(&self.skipped).since(&self.warmed),
+        })
+    }
+}
+
+/// Returns the number of instructions that the threads of these recordings execute before they reach a point. All references before the
+/// point are skipped. The threads are on the strands of a machine, as `placement` says.
+///
+/// # Errors
+/// The threads cannot be placed, a recording cannot be read, or the programs end before the point.
+pub fn instructions_before(
+    point: &Point,
+    programs: Vec<Recording>,
+    machine: Machine,
+    placement: Option<&Placement>,
+    mut observe: impl FnMut(Progress) -> ControlFlow<()>,
+) -> Result<u64, RegionError> {
+    let named = Placement::named(&programs);
+    let placement = placement.cloned().unwrap_or_else(|| Placement::default_for(&named));
+    let all = (0..machine.strands()).filter_map(StrandId::new).collect();
+    let strands = placement.strands(machine, all, &named)?;
+    let is_dealt = matches!(placement, Placement::Deal(_));
+    let mut scheduler = Scheduler::placed(programs, &strands, is_dealt);
+    let region = Region { from: Some(point.clone()), ..Region::default() };
+    Ok(region.skip(&mut scheduler, &mut observe)?.skipped.instructions)
+}

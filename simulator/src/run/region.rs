@@ -1,0 +1,68 @@
+//! What part of its programs a replay covers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::counts::{Counts, counts};
+
+/// The region of a replay, and what the replay did before the region.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RegionRun {
+    /// The point at which the region begins; `None` for the start of the programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The point at which the region ends; `None` for the end of the programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The point at which the warm-up begins; `None` for no warm-up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<String>,
+    /// What was skipped before the warm-up and the region.
+    pub skipped: Covered,
+    /// What went through the caches before the region.
+    pub warmed: Covered,
+    /// The region itself.
+    pub counted: Covered,
+}
+
+/// A part of the programs of a replay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Covered {
+    pub references: u64,
+    pub instructions: u64,
+}
+
+counts! {
+    Covered { references, instructions }
+}
+
+impl Covered {
+    /// Returns this part without its first part `earlier`.
+    pub(crate) fn since(mut self, earlier: &Self) -> Self {
+        self.subtract(earlier);
+        self
+    }
+}
+
+impl RegionRun {
+    /// Returns a note on what the result covers: a sentence without a full stop.
+    #[must_use]
+    pub fn note(&self) -> String {
+        let Self { from, to, warm_up, skipped, warmed, counted } = self;
+        let from = from.as_deref().unwrap_or("the start");
+        let to = to.as_deref().unwrap_or("the end");
+        let part = |part: &Covered| {
+            format!("{} references ({} instructions)", part.references, part.instructions)
+        };
+        let mut note = format!("the result covers {from} to {to}: {}", part(counted));
+        if let Some(warm_up) = warm_up {
+            note += &format!("; the warm-up from {warm_up} has {}", part(warmed));
+        }
+        if skipped.references > 0 {
+            note += &format!("; skipped before: {}", part(skipped));
+        }
+        note
+    }
+}

@@ -1,0 +1,206 @@
+//! Recording of a function alone: from a thread's call of the function to its return, with everything that it calls.
+//!
+//! While a thread executes the function, all threads are recorded. Otherwise QEMU translates blocks without callbacks, except the first
+//! blocks of the function, so the program is as fast as without the plug-in. When the first thread enters the function, and some time
+//! after the last one has left it, all blocks are translated again.
+//!
+//! Simplifications: a thread that leaves the function without a return (by `longjmp` or an exception) is inside until a function that
+//! called it returns. The return of a signal handler that interrupts the function counts as a return of the function.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use refs::Mapping;
+
+use crate::elf::Elf;
+use crate::functions::symbols;
+use crate::lock;
+use crate::lock_call::{BlockFacts, Leave};
+
+/// The number of blocks that a thread executes with callbacks, but without being recorded, before all blocks are translated again. The
+/// translation takes longer than these blocks. So a function that is called often does not cause many translations.
+const PATIENCE: u32 = 1 << 16;
+
+/// The function that is recorded alone.
+#[derive(Debug)]
+pub(crate) struct Only {
+    /// The names of the function's symbols.
+    names: Vec<String>,
+    /// The addresses of the function's first instruction.
+    entries: Mutex<HashSet<u64>>,
+    /// The number of threads that execute the function.
+    inside: AtomicU32,
+    /// Whether all blocks are translated with callbacks.
+    is_on: AtomicBool,
+}
+
+/// Where a thread is.
+#[derive(Debug, Default)]
+pub(crate) struct Whereabouts {
+    /// The number of calls inside the function that have not returned; `None` while the thread does not execute the function.
+    depth: Option<u64>,
+    /// How the latest recorded block leaves its function.
+    leaves: Leave,
+    /// Whether the current block is recorded.
+    pub(crate) is_recorded: bool,
+    /// The number of blocks since the latest recorded one.
+    unrecorded: u32,
+}
+
+/// What to do about a block that begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) is_recorded: bool,
+    /// Whether this is the first block that is not recorded.
+    pub(crate) pauses: bool,
+    /// Whether all blocks have to be translated again.
+    pub(crate) switches: bool,
+}
+
+impl Only {
+    /// Returns the function whose symbols have these names.
+    pub(crate) fn new(names: Vec<String>) -> Self {
+        Self {
+            names,
+            entries: Mutex::default(),
+            inside: AtomicU32::new(0),
+            is_on: AtomicBool::new(false),
+        }
+    }
+
+    /// Looks for the function in the files of these mappings.
+    pub(crate) fn add(&self, mappings: &[Mapping]) {
+        for mapping in mappings {
+            let is_meant = |name: &str| self.names.iter().any(|one| one == name).then_some(());
+            let symbols = Elf::open(&mapping.path).and_then(|elf| symbols(&elf, is_meant));
+            for symbol in symbols.unwrap_or_default() {
+                lock(&self.entries).extend(symbol.address_in(mapping));
+            }
+        }
+    }
+
+    /// Returns `true` if the function begins at this address.
+    pub(crate) fn begins_at(&self, address: u64) -> bool {
+        lock(&self.entries).contains(&address)
+    }
+
+    /// Returns `true` if all blocks are translated with callbacks.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    /// Decides whether blocks are translated with callbacks from now on. Must be called while no thread executes a block.
+    pub(crate) fn switch(&self) {
+        let is_on = self.inside.load(Ordering::Relaxed) > 0;
+        self.is_on.store(is_on, Ordering::Relaxed);
+    }
+
+    /// Notes that a thread begins a block with callbacks. `enters` is `true` if the function begins with the block.
+    pub(crate) fn block(&self, at: &mut Whereabouts, block: BlockFacts, enters: bool) -> Verdict {
+        at.depth = match (at.depth, at.leaves) {
+            (Some(depth), Leave::Call) => Some(depth + 1),
+            (Some(0), Leave::Return) => {
+                self.inside.fetch_sub(1, Ordering::Relaxed);
+                None
+            }
+            (Some(depth), Leave::Return) => Some(depth - 1),
+            (depth, _) => depth,
+        };
+        if enters && at.depth.is_none() {
+            at.depth = Some(0);
+            self.inside.fetch_add(1, Ordering::Relaxed);
+        }
+        at.leaves = block.leave();
+        let is_recorded = self.inside.load(Ordering::Relaxed) > 0;
+        let pauses = at.is_recorded && !is_recorded;
+        at.is_recorded = is_recorded;
+        at.unrecorded = if is_recorded { 0 } else { at.unrecorded.saturating_add(1) };
+        let switches = match is_recorded {
+            true => !self.is_on(),
+            false => self.is_on() && at.unrecorded >= PATIENCE,
+        };
+        Verdict { is_recorded, pauses, switches }
+    }
+
+    /// Notes that the process is a copy of another one. Its only thread is `at`.
+    pub(crate) fn forked(&self, at: &Whereabouts) {
+        self.inside.store(at.depth.is_some().into(), Ordering::Relaxed);
+    }
+
+    /// Notes that a thread has ended.
+    pub(crate) fn end(&self, at: &mut Whereabouts) {
+        if at.depth.take().is_some() {
+            self.inside.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(leave: Leave) -> BlockFacts {
+        BlockFacts::new(1, 1, leave, None)
+    }
+
+    /// Executes blocks, and returns which are recorded. A block that enters the function is marked.
+    fn recorded(only: &Only, at: &mut Whereabouts, blocks: &[(Leave, bool)]) -> Vec<bool> {
+        let one = |(leave, enters): &(Leave, bool)| only.block(at, block(*leave), *enters);
+        blocks.iter().map(one).map(|verdict| verdict.is_recorded).collect()
+    }
+
+    #[test]
+    fn a_function_is_recorded_from_its_call_to_its_return() {
+        use Leave::{Call, Other, Return};
+        let (only, mut at) = (Only::new(Vec::new()), Whereabouts::default());
+        let blocks = [
+            (Call, false),
+            // The function calls another function, and itself.
+            (Call, true),
+            (Return, false),
+            (Call, false),
+            (Return, true),
+            (Other, false),
+            (Return, false),
+            // The caller goes on, and calls the function again.
+            (Call, false),
+            (Return, true),
+            (Other, false),
+        ];
+        let expected = [false, true, true, true, true, true, true, false, true, false];
+        assert_eq!(recorded(&only, &mut at, &blocks), expected);
+    }
+
+    #[test]
+    fn all_threads_are_recorded_while_one_is_inside() {
+        let only = Only::new(Vec::new());
+        let [mut first, mut second] = [(); 2].map(|()| Whereabouts::default());
+        let other = [(Leave::Other, false)];
+        assert_eq!(recorded(&only, &mut second, &other), [false]);
+        assert_eq!(recorded(&only, &mut first, &[(Leave::Return, true)]), [true]);
+        assert_eq!(recorded(&only, &mut second, &other), [true]);
+        assert_eq!(recorded(&only, &mut first, &other), [false]);
+        let verdict = only.block(&mut second, block(Leave::Other), false);
+        assert_eq!((verdict.is_recorded, verdict.pauses), (false, true));
+        // A thread that ends inside is no longer inside.
+        assert_eq!(recorded(&only, &mut first, &[(Leave::Other, true)]), [true]);
+        only.end(&mut first);
+        assert_eq!(recorded(&only, &mut second, &other), [false]);
+    }
+
+    #[test]
+    fn blocks_are_translated_again_at_the_entry_and_some_time_after_the_return() {
+        let (only, mut at) = (Only::new(Vec::new()), Whereabouts::default());
+        assert!(only.block(&mut at, block(Leave::Return), true).switches);
+        only.switch();
+        assert!(only.is_on());
+        for number in 1..PATIENCE {
+            let verdict = only.block(&mut at, block(Leave::Other), false);
+            assert_eq!((verdict.is_recorded, verdict.switches), (false, false), "{number}");
+        }
+        assert!(only.block(&mut at, block(Leave::Other), false).switches);
+        only.switch();
+        assert!(!only.is_on());
+    }
+}

@@ -1,0 +1,56 @@
+//! The callbacks that record a function alone.
+
+use std::ffi::{c_uint, c_void};
+use std::sync::OnceLock;
+
+use super::{Simple0, access, executing, qemu_plugin_reset, register};
+use crate::lock_call::BlockFacts;
+
+/// QEMU's number of this plug-in.
+pub(super) static ID: OnceLock<u64> = OnceLock::new();
+
+/// The first block of the function begins to execute.
+pub(super) extern "C" fn enter(vcpu: c_uint, block: *mut c_void) {
+    begin(vcpu, block, true);
+}
+
+/// Another block begins to execute.
+pub(super) extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
+    begin(vcpu, block, false);
+}
+
+/// A block begins to execute. `block` is not a pointer: its bits are the block's [`BlockFacts`].
+fn begin(vcpu: c_uint, block: *mut c_void, enters: bool) {
+    // SAFETY: QEMU calls this function on the thread's host thread.
+    let Some((thread, process)) = (unsafe { executing(vcpu) }) else {
+        return;
+    };
+    if thread.block_alone(process, BlockFacts(block.addr() as u64), enters)
+        && let Some(id) = ID.get()
+    {
+        // SAFETY: the number is this plug-in's. QEMU stops all threads before it translates blocks again.
+        unsafe { qemu_plugin_reset(*id, again as Simple0) };
+    }
+}
+
+/// An instruction has accessed data. The access is recorded if its block is.
+pub(super) extern "C" fn access_alone(
+    vcpu: c_uint,
+    info: u32,
+    address: u64,
+    instruction: *mut c_void,
+) {
+    // SAFETY: QEMU calls this function on the thread's host thread.
+    let is_recorded = unsafe { executing(vcpu) }.is_some_and(|(thread, _)| thread.at.is_recorded);
+    if is_recorded {
+        access(vcpu, info, address, instruction);
+    }
+}
+
+/// QEMU calls this function while no thread executes. It has forgotten all blocks and callbacks.
+extern "C" fn again(id: u64) {
+    if let Some(only) = super::PROCESS.get().and_then(|process| process.only.as_ref()) {
+        only.switch();
+    }
+    register(id);
+}
