@@ -211,7 +211,9 @@ pub(crate) fn counted(recordings: Vec<Recording>) -> Vec<Recording> {
 
 /// Returns a line with the names of these recordings. Counts processes that other recorded processes started.
 pub(crate) fn line(recordings: &[Recording]) -> String {
-    let first = recordings.iter().filter(|recording| recording.process().number == 0);
+    let is_first =
+        |one: &&Recording| one.process().number == 0 || std::ptr::eq(*one, &recordings[0]);
+    let first = recordings.iter().filter(is_first);
     let names: Vec<_> = first
         .map(|recording| match recording.command() {
             Some(command) => format!("{} ({})", recording.name(), cut(command, WIDTH)),

@@ -321,7 +321,7 @@ impl Listener {
             bail!("{}", alone.never_called(self.parts[0].name()));
         }
         ensure!(
-            self.parts[0].references > 0,
+            self.references > 0,
             "{} has made no reference under the emulator: it ended with {status}",
             self.parts[0].name()
         );

@@ -113,7 +113,7 @@ impl FrameHeader {
 }
 
 impl NativeReader {
-    /// Reads a file up to its last complete frame. Returns a reader for the recording of each process.
+    /// Reads a file up to its last complete frame. Returns a reader for the recording of each process that has a reference.
     pub(in super::super) fn all(source: Source) -> Result<Vec<Self>, RecordingError> {
         let name = source.name.clone();
         let file = Arc::new(Mutex::new(source.into_file()?));
@@ -128,9 +128,24 @@ impl NativeReader {
                     return Err(RecordingError::in_file(&name, many, "fewer"));
                 }
                 Some(next) => begins = next,
-                None => return Ok(readers),
+                None => break,
             }
         }
+        let mut notes = (Vec::new(), Vec::new());
+        readers.retain_mut(|reader| {
+            let is_kept = !reader.threads.is_empty();
+            if !is_kept {
+                notes.0.append(&mut reader.about.notes);
+                notes.1.append(&mut reader.about.missing);
+            }
+            is_kept
+        });
+        let first = readers
+            .first_mut()
+            .ok_or_else(|| RecordingError::in_file(&name, "no memory reference", "at least one"))?;
+        first.about.notes.splice(..0, notes.0);
+        first.about.missing.splice(..0, notes.1);
+        Ok(readers)
     }
 
     /// Reads a recording that begins at a position of the file, up to its last complete frame. Also returns the position of the next
@@ -161,10 +176,6 @@ impl NativeReader {
         let next = reader.scan(&mut templates)?;
         let (code, templates) = templates.complete();
         (reader.code, reader.templates) = (Arc::new(code), templates);
-        if reader.threads.is_empty() {
-            let nothing = "no memory reference";
-            return Err(RecordingError::in_file(&reader.name, nothing, "at least one"));
-        }
         Ok((reader, next))
     }
 
