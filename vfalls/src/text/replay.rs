@@ -6,7 +6,7 @@ use crate::table::{self, WIDTH, wrap};
 use simulator::replay::{Listed, Pair, Place};
 use simulator::run::{GuestCalls, Hypercalls};
 
-/// Prints samples. A header precedes the first sample.
+/// Prints samples one by one. A header precedes the first sample.
 #[derive(Default)]
 pub(crate) struct Samples {
     /// The widths of the columns for instances and events; `None` before the first sample.
@@ -30,7 +30,7 @@ impl Samples {
         [instance.max().unwrap_or(0).max(8), event.max().unwrap_or(0).max(6)]
     }
 
-    /// Prints a line for each unit and each strand.
+    /// Prints a sample: a line for each unit and each strand.
     pub(crate) fn print(
         &mut self,
         output: &mut impl Write,

@@ -11,15 +11,15 @@ use crate::numbers::counted_plainly;
 use crate::table;
 use crate::text::layouts::time;
 
-/// The number of lines on a screen. If there are too many threads, the last row adds up the threads
-/// that do not fit. All wrong counters are listed, even if the summary is then longer than a screen.
+/// The number of lines on a screen. If not all threads fit, the last row adds up the others. All wrong counters are listed, even if they do
+/// not fit on the screen.
 const LINES: usize = 24;
 
 /// The number of lines outside the tables: three header lines, two empty lines, and the comparison with the truth.
 const OTHERS: usize = 6;
 
-/// Returns a table with a row for each event: the number of its counters, the sum of their measured
-/// counts, and the sum of the true counts.
+/// Returns a table of totals. Each event has a row with the number of its counters, the sum of
+/// their measured counts, and the sum of the true counts.
 pub(crate) fn totals(counters: &[CounterResult]) -> String {
     let mut table = table::with_header("event|>counters|>measured|>truth");
     for sum in Total::by_event(counters) {
@@ -30,8 +30,8 @@ pub(crate) fn totals(counters: &[CounterResult]) -> String {
     table::text(&table)
 }
 
-/// Prints the tables of events and threads, and the comparison with the truth. With a header of
-/// three lines, the output fills a screen.
+/// Prints the tables of events and threads, and the comparison with the truth. Together with a
+/// header of three lines, the output fills a screen.
 pub(crate) fn print(output: &mut impl Write, run: &Replayed) -> io::Result<()> {
     let sums = Total::by_event(&run.counters);
     write!(output, "{}\n{}", units(&sums, run), threads(run, sums.len()))?;
@@ -51,8 +51,8 @@ pub(crate) fn shown(run: &Replayed, events: usize) -> (Vec<&ThreadRun>, Vec<&Thr
     (busiest, others)
 }
 
-/// Returns a table with a row for each event: the sum over all units, its rate, and the sum of each
-/// node or hub.
+/// Returns a table of events. Each event has a row with the sum over all units, its rate, and the
+/// sum of each node or hub.
 fn units(sums: &[Total], run: &Replayed) -> String {
     let places = match sums.iter().any(Total::is_by_hub) {
         true => 4,
@@ -74,7 +74,7 @@ fn units(sums: &[Total], run: &Replayed) -> String {
     table::text(&table)
 }
 
-/// Returns a table of threads. `events` is the number of rows in the table of events, which limits the number of rows in this table.
+/// Returns a table of threads that fits on the screen below a table with `events` events.
 fn threads(run: &Replayed, events: usize) -> String {
     let (shown, others) = shown(run, events);
     let mut table = table::with_header(
@@ -105,7 +105,7 @@ fn cells(thread: String, strand: String, results: &ThreadRun) -> Vec<String> {
     cells
 }
 
-/// Returns a number as text. A number of more than seven digits is shortened to its first digits and a suffix.
+/// Formats a number. If it has more than seven digits, shortens it to its first digits and a suffix.
 pub(crate) fn short(number: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
         (1_000_000_000_000_000, "P"),
