@@ -20,7 +20,7 @@ pub(crate) fn negotiated<H: Hypercall>(
     }
 }
 
-/// Returns the counters in the version that the guest has negotiated. Fails with EBADTRAP if the guest has not negotiated.
+/// Returns the counters in the version that the guest has negotiated. Fails with EBADTRAP without negotiation.
 pub(crate) fn joined<H: Hypercall>(route: H) -> Result<PerfCounters<H>, HvError> {
     PerfCounters::join(route)?.ok_or(HvError::BadTrap)
 }
@@ -64,13 +64,13 @@ impl From<Snapshot> for vfperf_snapshot {
     }
 }
 
-/// Reads performance register `id`. The hypervisor refuses an `id` that no register has.
+/// Reads the performance register `id`. The hypervisor refuses an `id` that no register has.
 pub(crate) fn read(route: impl Hypercall, id: u64) -> Result<u64, HvError> {
     let [value, ..] = route.call(Trap::Fast, VFALLS_GET_PERFREG, [id, 0, 0, 0, 0])?;
     Ok(value)
 }
 
-/// Writes performance register `id`. The hypervisor refuses an `id` that no register has.
+/// Writes the performance register `id`. The hypervisor refuses an `id` that no register has.
 pub(crate) fn write(route: impl Hypercall, id: u64, value: u64) -> Result<(), HvError> {
     route.call(Trap::Fast, VFALLS_SET_PERFREG, [id, value, 0, 0, 0]).map(|_| ())
 }

@@ -21,7 +21,7 @@ pub struct RingEvent<'a> {
     pub payload: &'a [u32],
 }
 
-/// What [`Reader::next`] has found in the ring.
+/// What [`Reader::next`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<'a> {
     /// The next event in the ring.

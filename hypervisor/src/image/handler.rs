@@ -91,7 +91,7 @@ impl<B: Placed> TrapHandler for Handler<B> {
         let handler =
             guest.and_then(|(guest, _)| Self::new(hypervisor, Caller { guest, strand }).ok());
         let Some(handler) = handler else {
-            // A strand without a guest only serves the operator.
+            // A strand without a guest only performs the operator's steps.
             loop {
                 take_interrupts(hypervisor, strand);
                 interrupt::halt();
