@@ -8,7 +8,7 @@
 /// 2 ns more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// Converts ticks: rounded up, and at least 2^63, so that all 64 bits are significant.
+    /// What ticks are multiplied by, rounded up. It is at least 2^63, so that all 64 bits are significant.
     multiplier: u64,
     shift: u32,
 }

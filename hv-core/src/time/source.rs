@@ -32,7 +32,7 @@ pub enum Trust {
     /// strands.
     Full,
     /// The source was wrong and has been right again for a while. But it has a counter for each strand, and these counters may differ by now.
-    /// The watchdog compares the source with other sources. It is chosen only if no source has full trust, because it may be wrong on another strand.
+    /// The watchdog compares the source with other sources. It is chosen only if no source has full trust.
     Witness,
     /// The source was wrong or could not be read, and is retired.
     None,

@@ -1,4 +1,4 @@
-//! Orders: what threads do that makes other threads wait.
+//! Orders: actions of threads that make other threads wait.
 
 use super::bytes::{Rest, put_signed, put_varint};
 
@@ -13,12 +13,12 @@ use super::bytes::{Rest, put_signed, put_varint};
 /// [section](Cause::Section) keeps the two sections in their recorded order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// A thread sends the signal with this number, because it wakes another thread or ends. All earlier references of the thread come
-    /// before the references that follow a wait for this signal.
+    /// A thread sends signal number `.0`, because it wakes another thread or ends. All earlier references of the thread come before the
+    /// references that follow a wait for this signal.
     Signal(u64),
-    /// A thread starts another thread. This order also sends the signal with this number.
+    /// A thread starts another thread, and sends the signal with this number.
     Start(u64),
-    /// A thread waits: its further references come after the signal with this number.
+    /// A thread waits for the signal with this number. Its further references come after the signal.
     Wait(Cause, u64),
     /// A thread takes a lock.
     Acquire(Acquire),
@@ -49,7 +49,7 @@ pub enum Order {
     LeftOut(u64),
 }
 
-/// A lock that a thread takes.
+/// How a thread takes a lock, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Acquire {
     /// The address of the lock.
@@ -120,7 +120,8 @@ impl Cause {
     const ALL: [Self; 5] = [Self::Wake, Self::Start, Self::Thread, Self::Condition, Self::Section];
 }
 
-/// The kinds of orders in a file. Bits 3:0 of an order's first varint are the kind, and bits 63:4 are a number. Kinds 1 to 5 are waits.
+/// The kinds of orders in a file: bits 3:0 of an order's first varint. Bits 63:4 are a number, whose meaning depends on the kind. Kinds 1 to
+/// 5 are waits.
 const SIGNAL: u8 = 0;
 const WAIT: u8 = 1;
 const ACQUIRE: u8 = 6;

@@ -5,7 +5,7 @@ use crate::memory::{MemoryError, Stray};
 use crate::recording::RecordingError;
 use crate::replay::placement::PlacementError;
 
-/// The reason why a list of events cannot be sampled.
+/// Why a list of events cannot be sampled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]

@@ -6,9 +6,9 @@ use crate::setters::opaque;
 /// The binary logarithm of the size of a page of code.
 const PAGE_SHIFT: u32 = 12;
 
-/// The symbols of a recorded program. They are looked up by address.
+/// The symbols of a recorded program, by address.
 pub trait Functions {
-    /// Returns the start and the name of the function that holds the address; `None` if the function is unknown.
+    /// Returns the start and the name of the function that contains the address; `None` if no function is known there.
     fn function(&self, address: u64) -> Option<(u64, &str)>;
 
     /// Returns the file that the program had mapped at the address; `None` if the file is unknown.
@@ -54,8 +54,8 @@ pub fn waits_at(address: u64) -> Option<State> {
     State::ALL.into_iter().find(|state| wait_address(*state) == Some(address))
 }
 
-/// The function that contains an address. If no function is known there, the page that contains the address. All waits in one [`State`]
-/// appear as one function, which the waiting functions call.
+/// The function that contains an address or, if no function is known there, the page. All waits in one [`State`] appear as one function,
+/// which the waiting functions call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CodePlace<'a> {
     /// The first address of the function or page.

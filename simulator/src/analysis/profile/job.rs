@@ -211,9 +211,9 @@ impl<'a> Job<'a> {
         Ok(ProfileReport { interrupts, ..report })
     }
 
-    /// Executes the program on processors. `placed` contains the strand of each thread. If
-    /// `is_dealt` is `true`, `placed` contains the strands to which the references of the only
-    /// thread are [dealt](Placement::Deal). `clocks` sample cycles.
+    /// Executes the program on processors. `placed` holds the strand of each thread or, if
+    /// `is_dealt` is `true`, the strands to which the references of the only thread are
+    /// [dealt](Placement::Deal). `clocks` sample cycles.
     fn execute(
         self,
         processor: &mut impl Processor,
