@@ -13,8 +13,8 @@ use super::bytes::{Rest, put_signed, put_varint};
 /// [section](Cause::Section) keeps the two sections in their recorded order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// A thread sends signal number `.0`, because it wakes another thread or ends. All earlier references of the thread come before the
-    /// references that follow a wait for this signal.
+    /// A thread sends the signal that has this number, because it wakes another thread or ends. All earlier references of the thread come
+    /// before the references that follow a wait for this signal.
     Signal(u64),
     /// A thread starts another thread, and sends the signal with this number.
     Start(u64),
