@@ -1,9 +1,9 @@
-//! The memory and the device registers that a strand accesses.
+//! Defines how a strand reaches memory and device registers.
 
 use super::instruction::Instruction;
 use super::trap::{Level, Trap};
 
-/// The location of a strand's access to memory.
+/// Where a strand accesses memory, and at which level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
     /// The address, a multiple of the size of the access.
@@ -14,7 +14,7 @@ pub struct At {
     pub level: Level,
 }
 
-/// A strand's register whose value the environment keeps.
+/// A register of a strand whose value the environment keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
     /// %pcr selects the events that the strand's two counters count.

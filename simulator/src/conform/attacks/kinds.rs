@@ -25,8 +25,8 @@ pub struct Kind {
     pub name: &'static str,
     /// The number of attacks of this kind.
     pub count: usize,
-    /// The short check tries only attacks that are this far apart. The distance has no divisor in common with the lengths of the lists, so
-    /// each entry of each list is still tried.
+    /// The distance between the attacks that the short check tries. It has no divisor in common with the lengths of the lists, so each entry
+    /// of each list is still tried.
     pub stride: usize,
     /// Whether the guest has rights. With rights, it can reach devices.
     pub has_rights: bool,

@@ -58,7 +58,7 @@ pub(crate) struct Core {
     references: VecDeque<Reference>,
     /// The number of references already removed from `references`.
     passed: u64,
-    /// The time from which on the memory system can serve the next miss.
+    /// The time at which the memory system will have served all misses.
     idle_at: u64,
     /// The time at which instructions are decoded again; `None` while a mispredicted branch has not issued.
     decodes_at: Option<u64>,

@@ -60,8 +60,7 @@ impl ActiveInstruction {
         self.fetch.kind != Kind::FetchOther
     }
 
-    /// Returns whether the instruction issues to a functional unit. Jumps and traps complete
-    /// without.
+    /// Returns whether the instruction issues to a functional unit. Jumps and traps do not issue.
     pub(super) fn issues(&self) -> bool {
         self.uses_memory() || self.is_conditional() || self.fetch.flow == Flow::Next
     }
