@@ -61,7 +61,7 @@ impl Calling {
         Some(Self { call, returns })
     }
 
-    /// Returns the call without results, for a call that does not return.
+    /// Returns the call as it was at the trap, without results. For a call that does not return.
     pub(super) const fn unreturned(&self) -> Call {
         self.call
     }

@@ -12,8 +12,8 @@ pub(super) struct Console {
 const DATA: u64 = 0;
 const LINE_STATUS: u64 = 5;
 
-/// Bits of the line status register: `RECEIVED` means that a received byte can be read; the others
-/// mean that all bytes have been sent.
+/// Bits of the line status register: `RECEIVED` means that a received byte can be read, and
+/// `TRANSMITTED` that all bytes have been sent.
 const RECEIVED: u64 = 1;
 const TRANSMITTED: u64 = 0x60;
 

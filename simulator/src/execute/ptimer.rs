@@ -9,7 +9,7 @@ use platform::ptimer::{Input, Register};
 use super::shared::Order;
 use crate::machine::clocks::{Change, Skew};
 
-/// The device with its crystal. The device's times are in nanoseconds as the crystal counts them.
+/// The device with its crystal. The engine's time is the number of nanoseconds that the crystal has counted.
 #[derive(Clone, Debug)]
 pub(super) struct Ptimer {
     engine: PtimerEngine,

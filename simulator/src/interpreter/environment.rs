@@ -48,13 +48,13 @@ pub trait Environment {
         Ok(old)
     }
 
-    /// Reads a register for software at this level.
+    /// Reads a register whose value the environment keeps, for software at this level.
     fn read(&mut self, register: Counting, level: Level) -> Result<u64, Trap>;
 
-    /// Writes a register for software at this level.
+    /// Writes a register whose value the environment keeps, for software at this level.
     fn write(&mut self, register: Counting, value: u64, level: Level) -> Result<(), Trap>;
 
-    /// Executes a `membar`. The mask has cmask in bits 6:4 and mmask in bits 3:0. Fails if an earlier store of the strand failed.
+    /// Executes a `membar`, whose mask has cmask in bits 6:4 and mmask in bits 3:0. Fails if an earlier store of the strand failed.
     fn membar(&mut self, _mask: u8) -> Result<(), Trap> {
         Ok(())
     }
