@@ -40,7 +40,7 @@ fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str>
         .collect()
 }
 
-/// Returns the name of a hypercall's status, such as `EOK`, or its number if it has no name.
+/// Returns the name of a hypercall's status, such as `EOK`.
 pub fn status_name(status: u64) -> String {
     match HvError::check(status) {
         Ok(()) => "EOK".to_owned(),

@@ -365,7 +365,7 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
                     _ => {}
                 });
             }),
-            // The interrupt may announce a command. The caller looks for a command afterwards, so there is nothing to do here.
+            // The interrupt may announce a command. The caller looks for commands afterwards, so there is nothing to do here.
             _ => {}
         }
     }

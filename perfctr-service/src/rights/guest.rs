@@ -19,10 +19,10 @@ use crate::rights::refusals::RefusalWord;
 use crate::rights::versions::{Vfalls, VfallsVersion, has_hubs};
 use crate::units::{Unit, UnitSet};
 
-/// The maximum number of tries to change a guest's word while other strands change the word, too.
+/// How often to try to change a guest's word while other strands change the word, too.
 const TRIES: usize = 64;
 
-/// The maximum number of tries to open the fast path after a negotiation. It is 1 in models, so that model checkers also see the failure.
+/// How often to try to open the fast path after a negotiation. In models only once, so that model checkers also see the failure.
 const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES };
 
 /// The rights that one guest is granted and holds.
