@@ -18,11 +18,11 @@ use super::{
     with_strand,
 };
 
-/// Enough calls for a measurement, but few enough that interrupts are rare.
+/// A number of calls that is enough for a measurement, but so small that interrupts are rare.
 const CALLS: u32 = 20_000;
 const ROUNDS: usize = 301;
 
-/// Enough calls that starting two threads takes only a small part of the time.
+/// So many calls that starting two threads takes only a small part of the time.
 const CALLS_AT_ONCE: u32 = 400_000;
 const ROUNDS_AT_ONCE: usize = 15;
 
