@@ -1,4 +1,4 @@
-//! Rights pass from guest to guest while strands of both guests make calls, guests are reset, and strands die.
+//! Tests rights that pass from guest to guest while strands of both guests make calls, guests are reset, and strands die.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

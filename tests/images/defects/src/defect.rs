@@ -33,7 +33,7 @@ pub enum Defect {
     Right,
     /// A counter of a channel keeps its value when rights move.
     Scrub,
-    /// While a strand asks for a hub, only strand 0 and this strand can be served.
+    /// While a strand asks for a hub, all other strands except strand 0 are refused.
     Arbitration,
     /// If a guest without the HT right sets HT, the call succeeds and does not set HT.
     Ht,

@@ -1,4 +1,4 @@
-//! Loads, stores and atomic instructions.
+//! Chooses loads, stores and atomic instructions.
 
 use simulator::interpreter::Level;
 
