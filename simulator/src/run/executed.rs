@@ -17,7 +17,7 @@ use crate::memory::{Served, Usage};
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Executed {
-    /// The family of the machine, such as Batoka.
+    /// The family of the machine, such as `batoka`.
     pub machine: Cow<'static, str>,
     pub nodes: usize,
     pub time: Time,

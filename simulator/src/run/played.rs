@@ -18,7 +18,7 @@ use crate::machine::configuration::Configuration;
 pub struct Played {
     /// The name of the scenario's file.
     pub scenario: String,
-    /// The family of the machine, such as Batoka.
+    /// The family of the machine, such as `batoka`.
     pub machine: Cow<'static, str>,
     pub nodes: usize,
     pub configuration: Configuration,

@@ -24,7 +24,7 @@ use super::{Spread, States, Waits};
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Replayed {
-    /// The family of the machine, such as Batoka.
+    /// The family of the machine, such as `batoka`.
     pub machine: Cow<'static, str>,
     pub nodes: usize,
     pub configuration: Configuration,

@@ -96,7 +96,7 @@ fn check_log(board: &Board, guest_of: impl Fn(usize) -> usize) {
 fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies: usize) {
     explore(schedules, move || {
         let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(1);
-        // An access takes time, and a strand may die at an access.
+        // An access takes time, and a strand may die during it.
         board.before_accesses(|_| {
             steps::step();
             pause();

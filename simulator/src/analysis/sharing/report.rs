@@ -17,7 +17,7 @@ use crate::replay::placement::Placement;
 #[allow(missing_docs, reason = "the names say it")]
 pub struct SharingReport {
     pub program: String,
-    /// The family of the machine, such as Batoka.
+    /// The family of the machine, such as `batoka`.
     pub machine: Cow<'static, str>,
     pub nodes: usize,
     pub configuration: Configuration,
