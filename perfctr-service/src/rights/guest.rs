@@ -300,7 +300,7 @@ impl GuestRights {
         held || self.words.refusals.compare_exchange(old, new, order, order).is_ok()
     }
 
-    /// Returns a word with the version, and with the fast path of a guest with these rights while all units are in service.
+    /// Returns a word with the version, and with the fast path that these rights open while all units are in service.
     #[inline(always)]
     fn opened(&self, version: VfallsVersion, rights: usize) -> AccessWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
@@ -351,8 +351,8 @@ impl GuestRights {
     /// Turns the tracing of the guest's calls on or off. The caller calls [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
         let closed = if traced { &self.words.access } else { &self.recorded };
-        // Clear the word before the setting changes, because a guest may give up its version meanwhile. Clear it again afterwards, because
-        // a strand may have loaded the old setting.
+        // Clear the word before the setting changes, because a guest may release its version meanwhile. Clear it again afterwards, because a
+        // strand may have loaded the old setting.
         let clear = || {
             clear(closed, AccessWord::FAST);
             self.close_refusals();
@@ -362,7 +362,7 @@ impl GuestRights {
         clear();
     }
 
-    /// Clears `bits`. The caller has already changed the state from which the bits are derived.
+    /// Clears `bits`. Before this, the caller has changed the state from which they are derived.
     pub(super) fn withdraw(&self, bits: AccessWord) {
         clear(&self.words.access, bits);
         // Clear this word even if calls are not traced. The strand that turns the tracer off stores the setting before it clears this word,
