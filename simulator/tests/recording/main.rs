@@ -1,4 +1,4 @@
-//! Tests of reading recordings: in each format, in blocks, from files, and ahead.
+//! Tests reading of recordings: in each format, in blocks, from files, and ahead of use.
 
 mod ahead;
 mod blocks;
@@ -55,7 +55,8 @@ pub(crate) fn open(content: impl Into<Vec<u8>>) -> Result<Recording, RecordingEr
     Recording::from_reader("refs", Cursor::new(content.into()), None)
 }
 
-/// The references of a thread, and its orders. Each order has the number of references before it.
+/// The references of a thread, and its orders. Each order has the number of references that precede
+/// it.
 pub(crate) type Thread = (Vec<Reference>, Vec<(usize, Order)>);
 
 /// Reads all threads to their ends.
