@@ -20,7 +20,7 @@ pub(crate) fn negotiated<H: Hypercall>(
     }
 }
 
-/// Returns the counters in the version that the guest has negotiated. Fails with EBADTRAP without negotiation.
+/// Returns the counters in the version that the guest has negotiated. Fails with EBADTRAP if the guest has not negotiated.
 pub(crate) fn joined<H: Hypercall>(route: H) -> Result<PerfCounters<H>, HvError> {
     PerfCounters::join(route)?.ok_or(HvError::BadTrap)
 }

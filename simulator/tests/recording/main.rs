@@ -55,8 +55,7 @@ pub(crate) fn open(content: impl Into<Vec<u8>>) -> Result<Recording, RecordingEr
     Recording::from_reader("refs", Cursor::new(content.into()), None)
 }
 
-/// The references of a thread, and its orders. Each order has the number of references that precede
-/// it.
+/// The references of a thread, and its orders. Each order has the number of references before it.
 pub(crate) type Thread = (Vec<Reference>, Vec<(usize, Order)>);
 
 /// Reads all threads to their ends.
