@@ -70,7 +70,7 @@ const INSTALLERS: [(&str, &str); 6] = [
 ];
 
 impl Host {
-    /// Returns the properties of this computer.
+    /// Finds out the search path of this computer, and whether this process is root.
     pub fn here() -> Self {
         Self {
             path: env::var_os("PATH").unwrap_or_default(),

@@ -99,7 +99,7 @@ impl Shape {
         Self(bits.to_be_bytes())
     }
 
-    /// The reverse of [`from_bits`](Self::from_bits).
+    /// Returns the number that encodes this shape. [`from_bits`](Self::from_bits) decodes it.
     #[must_use]
     pub const fn into_bits(self) -> u64 {
         u64::from_be_bytes(self.0)

@@ -35,7 +35,7 @@ impl Fill {
         (self.0 >> 16) as u64
     }
 
-    /// Adds an event of `words` words.
+    /// Returns the fill after one more event, which has `words` words.
     #[inline(always)]
     const fn with_event(self, words: usize) -> Self {
         Self(self.0.wrapping_add(1 << 16).wrapping_add(words as u32))

@@ -24,7 +24,7 @@ pub enum Order {
     Acquire(Acquire),
     /// A thread releases a lock.
     Release {
-        /// The address of the lock.
+        /// The address of the lock in the recorded program.
         lock: u64,
         /// The number of the signal that this release sends. A thread that must continue only after this release waits for the signal.
         signal: u64,
@@ -35,7 +35,7 @@ pub enum Order {
     Post(Semaphore),
     /// A thread arrives at a barrier, and waits until `threads` threads have arrived.
     Arrive {
-        /// The address of the barrier.
+        /// The address of the barrier in the recorded program.
         barrier: u64,
         /// The number of threads in a round of the barrier, at least 1.
         threads: u32,
@@ -52,7 +52,7 @@ pub enum Order {
 /// How a thread takes a lock, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Acquire {
-    /// The address of the lock.
+    /// The address of the lock in the recorded program.
     pub lock: u64,
     /// Whether the thread shares the lock with other threads that also take it shared, such as the readers of a read-write lock.
     pub shared: bool,
@@ -63,7 +63,7 @@ pub struct Acquire {
 /// A semaphore of the recorded program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Semaphore {
-    /// The address of the semaphore.
+    /// The address of the semaphore in the recorded program.
     pub address: u64,
     /// The value of the semaphore before the recording's first action on it.
     pub first: u32,
@@ -143,7 +143,7 @@ pub struct OrderCode {
 }
 
 impl OrderCode {
-    /// Appends an order.
+    /// Appends an order in the form that files have.
     pub(crate) fn put(&mut self, order: Order, bytes: &mut Vec<u8>) {
         let mut first = |kind: u8, number: u64| put_varint(bytes, number << 4 | u64::from(kind));
         match order {

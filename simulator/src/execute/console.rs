@@ -37,7 +37,7 @@ impl Console {
         std::mem::take(&mut self.sent)
     }
 
-    /// Sends bytes to the software.
+    /// Appends bytes to the input that the software has not read yet.
     pub(super) fn put(&mut self, bytes: &[u8]) {
         self.received.extend(bytes);
     }

@@ -167,7 +167,7 @@ fn taken_hub(call: &Call) -> Option<u8> {
     }
 }
 
-/// The comparison of one strand.
+/// Compares the events in one strand's ring with the events that are expected.
 struct OfStrand<'a> {
     strand: StrandId,
     kinds: &'a EventKinds,

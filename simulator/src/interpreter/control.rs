@@ -14,7 +14,7 @@ const MAX_PGL: usize = 2;
 /// The trap type in %tt after power on.
 const POWER_ON_RESET: u16 = 1;
 
-/// Bits of %pstate.
+/// Masks for bits of %pstate.
 pub(super) mod pstate {
     /// Interrupts are enabled.
     pub(in super::super) const IE: u16 = 1 << 1;

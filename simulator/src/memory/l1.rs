@@ -9,7 +9,7 @@ pub trait Sets: Clone + Debug {
     /// The tags of one set.
     type Set: AsMut<[u32]> + ?std::marker::Sized;
 
-    /// Returns the sets of an empty cache.
+    /// Creates the sets of a cache of this shape. All sets are empty.
     fn new(shape: &CacheShape) -> Self;
 
     /// Returns the set that a line belongs to, and the line's tag in that set.

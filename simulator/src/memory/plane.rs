@@ -79,7 +79,7 @@ impl Plane {
     }
 }
 
-/// Returns the index of the list for a line.
+/// Returns the index of the list that holds a line. A hash spreads neighbouring lines over the lists.
 fn list(line: L2Line) -> usize {
     (line.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % LISTS
 }

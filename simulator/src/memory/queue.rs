@@ -30,7 +30,7 @@ struct Before {
 }
 
 impl Before {
-    /// Returns the span that `later` spans follow.
+    /// Returns the span that is followed by `later` spans. With 0, returns the latest span.
     #[inline]
     fn at(&mut self, later: usize) -> &mut Span {
         &mut self.spans[self.latest.wrapping_sub(later) % SPANS]

@@ -32,7 +32,7 @@ pub trait Operated {
     /// Takes the hypervisor's answer to the latest request; `None` if there is no answer yet.
     fn answer(&mut self) -> Option<Answer>;
 
-    /// Stops a strand forever.
+    /// Stops a strand forever: it executes no further instruction.
     fn stop(&mut self, strand: StrandId);
 
     /// Changes a clock.
@@ -110,7 +110,7 @@ impl Operator {
         &self.scenario
     }
 
-    /// Returns the steps that have ended.
+    /// Returns the results of the steps that have ended.
     #[must_use]
     pub fn made(&self) -> &[StepRun] {
         &self.made

@@ -148,7 +148,7 @@ pub struct UnitRun {
 }
 
 impl UnitRun {
-    /// Records the state of a unit.
+    /// Converts the hypervisor's state of a unit to the form that a run keeps.
     #[must_use]
     pub fn new(unit: Unit, state: UnitState) -> Self {
         let UnitState { in_service, clean, faults, stuck } = state;

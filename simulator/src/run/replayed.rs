@@ -36,7 +36,7 @@ pub struct Replayed {
     /// Which strand executed which thread.
     pub placement: String,
     pub threads: Vec<ThreadRun>,
-    /// What threads waited for.
+    /// How long threads waited, and what for.
     #[serde(default)]
     pub waits: Waits,
     /// The lengths of this replay and of replays whose threads start at slightly different times. `None` until the caller that runs these
@@ -162,7 +162,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Returns the sum of all cycles.
+    /// Returns the sum of all parts: the cycles of the whole stack.
     #[must_use]
     pub fn sum(self) -> u64 {
         let Self { busy, l2, local, remote, c2c, arriving, stores, atomics, pipeline } = self;

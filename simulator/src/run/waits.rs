@@ -23,7 +23,7 @@ pub enum State {
     Condition,
     /// It waits at a barrier.
     Barrier,
-    /// It waits for a semaphore.
+    /// It waits until a semaphore is above 0.
     Semaphore,
     /// It waits until a thread has ended.
     Thread,
@@ -128,7 +128,7 @@ impl States {
         }
     }
 
-    /// Adds `cycles` to the count of a state.
+    /// Adds `cycles` to the cycles that were spent in `state`.
     pub(crate) fn add(&mut self, state: State, cycles: u64) {
         let count = match state {
             State::Running => &mut self.running,
@@ -146,7 +146,7 @@ impl States {
         *count += cycles;
     }
 
-    /// Returns the sum of all cycles.
+    /// Returns the number of cycles in all states, which is the length of the run.
     #[must_use]
     pub fn sum(&self) -> u64 {
         State::ALL.iter().map(|state| self.of(*state)).sum()

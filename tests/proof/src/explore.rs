@@ -19,7 +19,7 @@ pub trait Packed<const WORDS: usize>: Model {
     /// property holds either in all of them or in none.
     fn pack(&self, state: &Self::State) -> [u64; WORDS];
 
-    /// Returns a state with these words.
+    /// The reverse of [`pack`](Self::pack): returns a state with these words.
     fn unpack(&self, words: [u64; WORDS]) -> Self::State;
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct Samples {
     widths: Option<[usize; 2]>,
 }
 
-/// The width of the columns for counts.
+/// The width of the columns for counts, in characters.
 const COUNT: usize = 10;
 
 fn instance(place: Place) -> String {

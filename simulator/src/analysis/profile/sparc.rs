@@ -27,7 +27,7 @@ pub(crate) fn guest(machine: Machine) -> GuestConfig {
     GuestConfig::new((0..machine.strands()).filter_map(StrandId::new).collect(), Grant::ALL)
 }
 
-/// The driver of a strand's counters.
+/// The sampling driver, which uses the counters of its own simulated strand.
 pub(crate) type Counters<'a> = OwnCounters<SimulatedStrand<'a>, SimulatedStrand<'a>>;
 
 /// A strand, and the guest that samples on it. The strand's time advances only while it executes

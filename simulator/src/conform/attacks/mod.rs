@@ -22,7 +22,7 @@ use attacker::Attacker;
 pub use attacker::{Failure, Tally};
 pub use kinds::{ADDRESSES, ALL, JUMPS, Kind, STACKS};
 
-/// The number of instructions in a turn.
+/// The number of instructions in a turn. After each turn, the check looks at what has happened.
 const TURN: u64 = 2000;
 
 /// The maximum number of turns for one call of the neighbour.

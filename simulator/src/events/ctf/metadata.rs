@@ -268,7 +268,7 @@ fn kinds<'a>(
     Ok((EventKinds(kinds), types))
 }
 
-/// Returns the kind that a block declares, and its type.
+/// Returns the kind of events that an event block declares, and the type of their payload.
 fn kind(block: &Block) -> Result<(EventKind, Type), String> {
     let text = block.text("name")?;
     let name = text.strip_prefix("hv:").filter(|name| is_name(name));

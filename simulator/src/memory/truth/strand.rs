@@ -21,7 +21,7 @@ pub(in crate::memory) enum ServedBy {
     CacheToCache,
 }
 
-/// Why a strand waits.
+/// What a strand waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::memory) enum Wait {
     /// A request to the L2 cache, with the unit that serves it.

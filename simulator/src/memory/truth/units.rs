@@ -135,7 +135,7 @@ impl UnitRecords {
         }
     }
 
-    /// Returns the record of a channel at which a line arrives.
+    /// Returns the record of the channel to which a line belongs. If the line arrives at another channel, `at`, records it as astray.
     fn channel(&mut self, line: L2Line, at: (Node, Mcu)) -> &mut ChannelRecord {
         let (node, mcu) = self.owners.of(line).channel;
         if (node, mcu) != at {

@@ -22,7 +22,7 @@ pub(super) fn figures(run: &Replayed, details: &Details) -> Vec<Figure> {
     figures.into_iter().flatten().collect()
 }
 
-/// Returns the colour class of a status.
+/// Returns the CSS class that gives a status its colour.
 pub(in crate::page) fn colour(status: &str) -> &'static str {
     match status {
         "EOK" => "c6",

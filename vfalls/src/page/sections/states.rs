@@ -32,7 +32,7 @@ pub(super) fn figures(run: &Replayed, names: &Names) -> Vec<Figure> {
     figures
 }
 
-/// Returns the colour class for a state.
+/// Returns the CSS class that gives a state its colour.
 const fn class(state: State) -> &'static str {
     match state {
         State::Running => "c6",

@@ -2,7 +2,7 @@ use super::happened::Happened;
 use crate::analysis::profile::stacks::{Point, StackId};
 use crate::recording::{Class, Flow, Kind, Reference};
 
-/// The stage of an instruction in the pipeline.
+/// How far an instruction has come in the pipeline, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The instruction is waiting to be decoded.
