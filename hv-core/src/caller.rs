@@ -4,16 +4,16 @@ use core::fmt;
 
 use guest_abi::StrandId;
 
-/// The number of a guest. The maximum number of guests is the number of strands.
+/// The number of a guest, which is below [`COUNT`](Self::COUNT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GuestId(u8);
 
 impl GuestId {
-    /// The number of possible guest numbers, which are 0 to 255. In a build for a model checker, only 0 and 1 are possible, to keep models
+    /// How many guest numbers are possible: 256, from 0 to 255. Only 2 in a build for a model checker, to keep models
     /// small.
     pub const COUNT: usize = if cfg!(any(loom, shuttle)) { 2 } else { StrandId::COUNT };
 
-    /// Returns the guest with this number; `None` for numbers from [`COUNT`](Self::COUNT) on.
+    /// Returns guest number `number`; `None` from [`COUNT`](Self::COUNT) on.
     pub const fn new(number: usize) -> Option<Self> {
         if number < Self::COUNT { Some(Self(number as u8)) } else { None }
     }

@@ -38,7 +38,7 @@ pub trait Embedder {
     /// The numbers of the functions that [`core`](Self::core) serves. With `None`, the default, `core` gets every call.
     const CORE: Option<&'static [u64]> = None;
 
-    /// Serves a FAST call of a function that no service has.
+    /// Serves a FAST call of a function that no service serves.
     fn fast(
         &self,
         caller: Caller,
@@ -49,7 +49,7 @@ pub trait Embedder {
         Err(HvError::BadTrap.into())
     }
 
-    /// Serves a CORE call whose function is not one of the four in the specification.
+    /// Serves a CORE call of a function other than the four in the specification.
     fn core(
         &self,
         caller: Caller,

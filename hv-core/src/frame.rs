@@ -19,7 +19,7 @@ pub enum Reply {
     All([u64; 5]),
 }
 
-/// The reason why a call is refused. An [`HvError`] converts to this type.
+/// Why a call is refused. Handlers return an [`HvError`], which converts to this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallError {
     /// The status that the guest gets in %o0.
@@ -30,8 +30,8 @@ pub struct CallError {
 }
 
 impl CallError {
-    /// Returns the status that the guest gets. The result is never `None`, because every refused call has a status. Other error types also
-    /// return an `Option`, because some of their errors have no status.
+    /// Returns the status that the guest gets. It is never `None`: the type is an `Option` only because other error types have errors without
+    /// a status.
     pub const fn status(&self) -> Option<HvError> {
         Some(self.status)
     }
@@ -73,7 +73,7 @@ impl<'a> Frame<'a> {
         Frame(self.0)
     }
 
-    /// Writes the status and the values into the guest's registers. No other function writes them.
+    /// Writes the status and the values into the guest's registers. This is the only function that writes them.
     #[inline(always)]
     pub fn answer(&mut self, result: Result<Reply, CallError>) {
         let Self(registers) = self;

@@ -33,7 +33,7 @@ struct GuestVersions<S: Services> {
     services: S::Versions,
 }
 
-/// The type parameter for groups SUN4V and CORE, which have only version 1.0.
+/// The type parameter of [`Negotiated`] for groups SUN4V and CORE, which have only version 1.0.
 enum Base {}
 
 impl<S: Services> GuestVersions<S> {
@@ -63,7 +63,7 @@ impl<S: Services> GuestVersions<S> {
     #[inline(always)]
     fn ask(&self, group: ApiGroup, wanted: Version) -> Result<Asked<'_>, HvError> {
         match group {
-            // A guest cannot give up group SUN4V, which has no minor versions.
+            // A guest cannot release group SUN4V, and the group has only one version.
             ApiGroup::SUN4V if wanted.major != 1 => Err(HvError::NotSupported),
             ApiGroup::SUN4V => Asked::new(self.sun4v.word(), BASE, wanted),
             ApiGroup::CORE if !S::CORE => Asked::new(self.core.word(), BASE, wanted),
@@ -166,15 +166,15 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         })
     }
 
-    /// Records a [`Heartbeat`] of strand `on`, which executes this function.
+    /// Records a [`Heartbeat`] of strand `on`, which must execute this function.
     pub fn heartbeat(&self, on: StrandId) {
         if let Some(time) = self.trace.time(on) {
             self.trace.record(on, time, Heartbeat { strand: on.number().into() });
         }
     }
 
-    /// Forgets what the guest has negotiated, and calls [`Service::guest_reset`](crate::Service::guest_reset) of every service.
-    /// `on` is the strand that executes this function. During the call, no strand may execute code of the guest.
+    /// Forgets what the guest has negotiated, and calls [`Service::guest_reset`](crate::Service::guest_reset) of every service. `on` is the
+    /// strand that executes this function. The caller ensures that no strand executes code of the guest meanwhile.
     pub fn reset_guest(&self, guest: GuestId, on: StrandId) {
         let versions = &self.versions[guest.index()];
         versions.sun4v.word().set(0);
@@ -398,7 +398,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         ControlFlow::Continue(())
     }
 
-    /// Serves a software trap from 0x81 to 0xfe: calls the [embedder](Embedder::software_trap).
+    /// Serves a software trap from 0x81 to 0xfe through the [embedder](Embedder::software_trap).
     pub fn software_trap(&self, number: u8, registers: &mut Registers) {
         let embedder = &self.hypervisor.embedder;
         let result = embedder.software_trap(self.caller, number, registers);

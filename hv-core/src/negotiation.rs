@@ -30,7 +30,7 @@ impl<G> NegotiatedVersion<G> {
     /// The value for "not negotiated".
     pub const NONE: Self = Self::new(0);
 
-    /// Returns the version at this position, counted from 1. A position outside the list stands for version 0.0.
+    /// Returns the version at position `number` of the list, counted from 1. Version 0.0 if the position is outside the list.
     #[inline(always)]
     pub const fn new(number: u8) -> Self {
         Self(number, PhantomData)
@@ -81,7 +81,7 @@ impl<G> fmt::Debug for NegotiatedVersion<G> {
     }
 }
 
-/// Returns the version at a position of a list, counted from 1; 0.0 for a position outside the list.
+/// Returns the version at position `number` of a list, counted from 1; 0.0 for a position outside the list.
 #[inline(always)]
 pub(crate) fn version(versions: &[Version], number: u8) -> Version {
     match usize::from(number).checked_sub(1) {
@@ -171,7 +171,7 @@ impl<G> fmt::Debug for Negotiated<G> {
     }
 }
 
-/// The atomic word of a negotiated version, no matter what the group is.
+/// The atomic word of a negotiated version, whatever group it belongs to.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Word(AtomicU32);

@@ -60,7 +60,7 @@ pub trait Service {
     fn guest_reset(&self, guest: GuestId, on: StrandId);
 }
 
-/// A reference to a service is a service.
+/// Several owners can share a service, because a reference to it is a service too.
 impl<S: Service> Service for &S {
     type Group = S::Group;
     type Context<'a>

@@ -119,7 +119,7 @@ const CALLER: Caller = match (GuestId::new(0), StrandId::new(3)) {
     _ => panic!("guest 0 and strand 3 exist"),
 };
 
-/// Performs a call through trap 0x80. The arguments count up from 10. Returns %o0 to %o2, and asserts that %o3 to %o5 are preserved.
+/// Performs a call through trap 0x80. The arguments are 10, 11 and so on. Returns %o0 to %o2, and asserts that %o3 to %o5 are preserved.
 fn fast<S: Services, E: Embedder>(strand: &Strand<'_, S, E>, function: u64) -> [u64; 3] {
     let mut registers = Registers::call(function, [10, 11, 12, 13, 14]);
     strand.fast_trap(&mut registers);
@@ -154,14 +154,14 @@ fn services_and_the_image_serve_side_by_side() {
     assert_eq!(fast(&strand, 0x401), [7, 11, 12]);
     assert_eq!(core(&strand, 9, [10, 11, 12]), [0, 11, 12]);
     assert_eq!(core(&strand, 10, [10, 11, 12]), [7, 11, 12]);
-    // The guest negotiates the second service only.
+    // The guest negotiates only the second service.
     assert_eq!(core(&strand, 0, [0x301, 1, 5]), [0, 1, 5]);
     assert_eq!(fast(&strand, 0x301), [0, 1210, 12]);
     assert_eq!(fast(&strand, 0x300), [7, 11, 12]);
     assert_eq!(core(&strand, 3, [0x301, 11, 12]), [0, 1, 1]);
     assert_eq!(core(&strand, 3, [0x300, 11, 12]), [0, 0, 0]);
     assert_eq!(core(&strand, 3, [0x302, 11, 12]), [6, 11, 12]);
-    // The guest negotiates another version. Then it requests a version that does not exist, and nothing changes.
+    // The guest negotiates another version. Then it requests a version that does not exist, which changes nothing.
     assert_eq!(core(&strand, 0, [0x301, 1, 0]), [0, 0, 0]);
     assert_eq!(core(&strand, 0, [0x301, 2, 0]), [13, 2, 0]);
     assert_eq!(fast(&strand, 0x301), [0, 210, 12]);

@@ -1,4 +1,4 @@
-//! Tells the linker where the image is loaded, and how.
+//! Tells the linker the address of the image and how to link it.
 
 use platform::memory_map::HYPERVISOR;
 

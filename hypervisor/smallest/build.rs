@@ -1,4 +1,4 @@
-//! Tells the linker where the hypervisor and its guests are loaded.
+//! Tells the linker the addresses of the hypervisor and of its guests.
 
 use platform::memory_map::HYPERVISOR;
 

@@ -48,7 +48,7 @@ const DATA: usize = 9;
 /// The result for an unknown step, or for a step with an unknown argument.
 const UNKNOWN: u64 = 1;
 
-/// A [`UnitState`] as [`Step::Look`] writes it.
+/// How [`Step::Look`] writes a [`UnitState`] as one word.
 #[bitfield(u64)]
 struct UnitWord {
     in_service: bool,
@@ -91,7 +91,7 @@ pub struct Seen {
     pub held: Grants,
 }
 
-/// The reason why a step failed.
+/// Why a step failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// There is no such step, strand, guest or unit.
@@ -128,7 +128,7 @@ pub fn ask(words: &mut [u64; WORDS], step: &Step) {
     words[STATE] = ASKED;
 }
 
-/// Returns the step in the words; `None` if the step or its argument is unknown.
+/// Decodes the step in the words; `None` if the step or its argument is unknown.
 fn asked(words: &[u64; WORDS]) -> Option<Step> {
     let argument = usize::try_from(words[ARGUMENT]).ok()?;
     match words[STEP] {
@@ -181,7 +181,7 @@ pub fn serve<E: Environment>(
     words[STATE] = DONE;
 }
 
-/// Returns the words for an error: the result in word 8, and two details from word 9 on.
+/// Encodes an error: the result in word 8, and two details from word 9 on.
 fn numbers(error: ChangeError) -> [u64; 3] {
     match error {
         ChangeError::Config(ConfigError::TwoGlobals(a, b)) => [2, a as u64, b as u64],

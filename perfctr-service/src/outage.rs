@@ -1,4 +1,4 @@
-//! What took a unit out of service, in words for the operator.
+//! Describes what took a unit out of service, in words for the operator.
 
 use core::fmt;
 
@@ -20,7 +20,7 @@ pub struct Outage {
     pub cause: Cause,
 }
 
-/// The reason why a unit is out of service.
+/// Why a unit is out of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// A read for a guest failed. The address is `None` for an L2 control, which has several addresses.
@@ -122,7 +122,7 @@ impl fmt::Display for Sentence<'_> {
     }
 }
 
-/// The sentence about a right that guests lose or get.
+/// The sentence about a right that moves from or to guests.
 pub(crate) struct Moved<'a> {
     pub(crate) right: Right,
     pub(crate) from: Option<NamedGuest<'a>>,

@@ -62,7 +62,7 @@ impl Class {
     }
 }
 
-/// The reason why a call was refused. The variants are in the order of the checks.
+/// Why a call was refused. The variants are in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
     /// EBADTRAP: the guest has not negotiated API group 0x205.
@@ -95,7 +95,7 @@ impl Refusal {
 pub enum Outcome {
     /// EOK: the service has served the call.
     Ok,
-    /// Any status except EOK, with the reason for the refusal.
+    /// Any other status, with the reason for the refusal.
     Refused(Refusal),
 }
 
@@ -110,7 +110,7 @@ impl Outcome {
         Self::Refused(Refusal::WouldBlock),
     ];
 
-    /// Returns the status's name in the specification.
+    /// Returns the name that the specification gives the status.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ok => "EOK",

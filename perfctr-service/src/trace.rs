@@ -142,7 +142,7 @@ hv_core::events! {
         }
         /// A change of rights, or a reset, waits for strands.
         18 ChangePending "change_pending" {
-            /// The number of strands that the change waits for.
+            /// How many strands the change waits for.
             awaited: u16 = Number,
             strand: u16 = Number,
         }
@@ -153,7 +153,7 @@ hv_core::events! {
     }
 }
 
-/// The reason why a unit goes out of service, with the numbers of [`UnitOut`].
+/// Why a unit goes out of service, with the numbers of [`UnitOut`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// An access to the unit failed.
@@ -166,7 +166,7 @@ pub enum Why {
     Uncleared,
 }
 
-/// The reason why a call does not get its hub at once, with the numbers of [`HubConflict`].
+/// Why a call does not get its hub at once, with the numbers of [`HubConflict`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conflict {
     InFlight,

@@ -102,9 +102,9 @@ pub struct UnitState {
     /// `true` if the unit holds no values of a guest that has lost it. A unit that cannot be scrubbed is out of service until a
     /// scrub succeeds.
     pub clean: bool,
-    /// The number of accesses that faulted.
+    /// How many accesses to the unit have faulted.
     pub faults: u32,
-    /// The number of times that the unit went out of service because it stayed [busy](crate::BUSY_LIMIT_TICKS).
+    /// How often the unit went out of service because it stayed [busy](crate::BUSY_LIMIT_TICKS).
     pub stuck: u32,
 }
 
@@ -154,11 +154,11 @@ pub(crate) struct Units {
     out: UnitSet,
     /// The units that may hold values of a guest that has lost the unit.
     unclean: UnitSet,
-    /// The number of scrubbed registers of each unit, in the order of [`Unit::registers`]. If the unit was busy, its scrub continues with
-    /// the next register. Relaxed is enough: only the owner of the change lock uses this field, so the lock orders the accesses.
+    /// How many registers of each unit are scrubbed, in the order of [`Unit::registers`]. If the unit was busy, its scrub continues with the
+    /// next register. Relaxed is enough: only the owner of the change lock uses this field, so the lock orders the accesses.
     scrubbed: [AtomicU8; Unit::COUNT],
-    /// The number of faults of each unit. Only the operator reads this field and `stuck`. Accesses are relaxed, because a count says
-    /// nothing about other memory.
+    /// How many faults each unit has had. Only the operator reads this field and `stuck`. Accesses are relaxed, because a count says nothing
+    /// about other memory.
     faults: [AtomicU32; Unit::COUNT],
     stuck: [AtomicU32; Unit::COUNT],
 }

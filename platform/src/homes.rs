@@ -26,7 +26,7 @@ use crate::memory_map::PAGE;
 /// The size of a memory address in bits. A physical address has one bit more: bit 39 selects input and output.
 pub const ADDRESS_BITS: u32 = 39;
 
-/// The number of consecutive bytes that are on one node.
+/// How many consecutive bytes are on one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Interleave {
     /// 512 bytes: every page is on all nodes.
@@ -53,7 +53,7 @@ impl Interleave {
         1 << self.shift()
     }
 
-    /// Returns the interleave with this number of bytes; `None` if no interleave has this number.
+    /// Returns the interleave by this number of bytes; `None` if there is none.
     pub fn from_bytes(bytes: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|interleave| interleave.bytes() == bytes)
     }

@@ -28,7 +28,7 @@ macro_rules! models {
         }
 
         impl Model {
-            /// All families, in the order of their definition.
+            /// All families. Descriptions and command lines name them.
             pub const ALL: &'static [Self] = &[$(Self::$model),*];
 
             const fn facts(self) -> &'static Facts {

@@ -176,7 +176,7 @@ pub mod mailbox {
         /// The number of records in the page. A new record replaces the oldest.
         pub const SLOTS: usize = 18;
 
-        /// The failure that a record reports.
+        /// What a record reports.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Reason {
             /// An access to the unit failed.

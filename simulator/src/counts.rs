@@ -1,7 +1,6 @@
 //! Adds and subtracts records, count by count.
 
-/// A record of counts. [`counts!`] implements this trait for a struct, and does not compile if a field of the struct is
-/// missing.
+/// A record of counts. [`counts!`] implements this trait, and does not compile unless all fields of the struct are named.
 pub(crate) trait Counts {
     /// Calls `with` for each count, with the corresponding count of `other`.
     fn combine(&mut self, other: &Self, with: impl Fn(&mut u64, u64) + Copy);

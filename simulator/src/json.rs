@@ -5,7 +5,7 @@ use hv_core::GuestId;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A type with a form in JSON: an address, a type with numbers such as a strand, or a list or an `Option` of these.
+/// A type that JSON shows in a special form: an address, a numbered thing such as a strand, or a list or an `Option` of these.
 pub(crate) trait Form: Sized {
     type Json: Serialize + DeserializeOwned;
 

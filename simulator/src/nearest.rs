@@ -1,4 +1,4 @@
-//! Suggests names that are similar to an unknown name. Also returns the names of statuses.
+//! Suggests names that are similar to an unknown name. Also names statuses.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use guest_abi::HvError;
 /// The maximum number of names that are suggested.
 const SUGGESTIONS: usize = 3;
 
-/// Returns the message that there is no `what` with the name `text`. The message suggests the nearest of the `names`.
+/// Returns the message that there is no `what` named `text`. Suggests the nearest of the `names`.
 pub fn unknown<'a>(what: &str, text: &str, names: impl Iterator<Item = &'a str>) -> String {
     let mut message = format!("there is no {what} '{}'", text.escape_debug());
     let near: Vec<String> =
@@ -21,12 +21,12 @@ pub fn unknown<'a>(what: &str, text: &str, names: impl Iterator<Item = &'a str>)
     message
 }
 
-/// Returns the names that are nearest to `text`, the nearest first.
+/// Returns the names that are nearest to `text`, with the nearest first.
 fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let text = text.to_lowercase();
     let mut scored: Vec<(f64, &str)> =
         names.map(|name| (strsim::jaro_winkler(&text, &name.to_lowercase()), name)).collect();
-    // The sort is stable: equally near names keep the order of the table.
+    // The sort is stable, so equally near names keep the order of the table.
     scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     scored.dedup_by_key(|(_, name)| *name);
     let Some(&(best, _)) = scored.first() else {

@@ -1,6 +1,6 @@
-//! Macros that define methods to set fields, and that implement `Debug`.
+//! Defines macros for methods that set fields, and for `Debug`.
 
-/// Defines a method for each field. The method sets the field and returns `self`.
+/// Defines a method for each field, which sets the field and returns `self`.
 macro_rules! setters {
     ($($field:ident: $type:ty),* $(,)?) => {$(
         #[doc = concat!("Sets [`", stringify!($field), "`](Self#structfield.", stringify!($field), ").")]

@@ -1,6 +1,6 @@
 //! Makes text from inputs safe to show. A name in a recording, an ELF file, a description or a
 //! result may be malicious. Control characters can move a terminal's cursor or set its title, and
-//! characters that change the direction of writing can show words in another order.
+//! characters that change the direction of writing can reorder the words that a reader sees.
 
 use std::borrow::Cow;
 
@@ -13,8 +13,8 @@ pub fn is_plain(character: char) -> bool {
         )
 }
 
-/// Returns a name as one line. Escapes such as `\n` and `\u{202e}` replace characters that are not
-/// [plain](is_plain).
+/// Escapes a name so that it is one line. Escapes such as `\n` and `\u{202e}` replace characters
+/// that are not [plain](is_plain).
 pub fn line(text: &str) -> String {
     escaped(text, is_plain, |character| character.escape_default().to_string()).into_owned()
 }

@@ -117,7 +117,7 @@ impl Board {
         self.machine
     }
 
-    /// Runs `hook` before each access to a device, on the thread that performs the access.
+    /// Makes each access to a device run `hook` first, on the thread that performs the access.
     pub fn before_accesses(&self, hook: impl Fn(StrandId) + Send + Sync + 'static) {
         assert!(self.accessed.set(Box::new(hook)).is_ok());
     }
@@ -174,7 +174,7 @@ impl Board {
         self.state().cells.get(&cell).copied().unwrap_or(0)
     }
 
-    /// Puts a value into a cell without an access, as hardware does when it counts.
+    /// Stores a value in a cell without an access, as hardware does when it counts.
     pub fn put(&self, cell: Cell, value: u64) {
         self.state().cells.insert(cell, value);
     }

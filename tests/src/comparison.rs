@@ -1,5 +1,5 @@
-//! The reference model and the machine under test take the same steps side by side. After every
-//! call, everything that a guest or the hardware can see must be equal.
+//! Lets the reference model and the machine under test take the same steps. After every call,
+//! everything that a guest or the hardware can see must be equal.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -226,7 +226,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Puts a value into a cell of the model and of the machine. Stands in for hardware that changes a register.
+    /// Stores a value in a cell of the model and of the machine, as hardware does when it changes a register.
     pub fn put(&mut self, cell: Cell, value: u64) {
         self.world.devices.insert(cell, value);
         self.machine.board().put(cell, value);

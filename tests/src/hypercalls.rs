@@ -10,7 +10,7 @@ use crate::comparison::{Comparison, board};
 use crate::oracle::negotiation::Versions;
 use crate::oracle::{Answer, Cell, Fault, Grant, Guest, HubCondition, Machine, Trap, Unit, World};
 
-/// Counts of what happened in a sequence.
+/// What happened in a sequence, as counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     /// The number of calls that returned each status.
@@ -25,12 +25,12 @@ pub struct Reached {
 /// Takes the steps on the model and on the machine under test. Returns the counts.
 pub fn check(bytes: &[u8]) -> Reached {
     let mut reached = Reached::default();
-    // `None` only means that the input has ended.
+    // `None` only means that the input has ended, so ignore it.
     let _ = sequence(&mut Input(bytes), &mut reached);
     reached
 }
 
-/// The bytes of the input that no choice has used yet.
+/// The rest of the input: the bytes that no choice has used yet.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {
@@ -96,7 +96,7 @@ fn world(input: &mut Input<'_>) -> Option<World> {
         for _ in 0..=input.below(6)? {
             strands.push(free.swap_remove(input.below(free.len())?));
         }
-        // The literal names all fields, so that a new field needs a decision here.
+        // The literal names all fields, so that whoever adds a field has to decide here.
         let (granted, versions) = (grant, Versions::default());
         guests.push(Guest { strands, grant, granted, compat, versions });
     }
@@ -214,7 +214,7 @@ fn step(
         232..=235 => comparison.mend(),
         236..=241 => break_something(input, comparison, reached)?,
         242..=247 => busy_hub(input, comparison, strands, reached)?,
-        // A strand writes its own PIC or PCR directly.
+        // A strand writes its own PIC or PCR without a call.
         248..=251 => {
             let (strand, value) = (input.one_of(strands)?, input.value()?);
             comparison.put_pic(strand, value);

@@ -12,7 +12,7 @@ use perfctr_service::{ChangeError, Grants, GuestConfig, PerfCounterService, Unit
 use crate::board::Board;
 use crate::oracle::{self, Trap};
 
-/// A console that records what the guests send. Each item has the number of its guest.
+/// A console that records what the guests send, each item with the number of its guest.
 #[derive(Debug, Default)]
 pub struct Console(Mutex<Vec<(usize, oracle::Console)>>);
 
@@ -219,13 +219,13 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         assert_eq!(self.awaited(), None);
     }
 
-    /// Returns the strands for which a pending transfer waits, or `None` if no transfer is pending.
+    /// Returns the strands for which a pending transfer waits; `None` if no transfer is pending.
     pub fn awaited(&self) -> Option<BTreeSet<u16>> {
         let strands = self.service().pending()?;
         Some(strands.iter().map(|one| one.number().into()).collect())
     }
 
-    /// Returns the console output since the previous call of this function. Each item has the number of its guest.
+    /// Takes the console output since the previous call, each item with the number of its guest.
     pub fn take_console(&self) -> Vec<(usize, oracle::Console)> {
         std::mem::take(&mut self.hypervisor.embedder().0.lock().unwrap())
     }

@@ -1,5 +1,4 @@
-//! A unit stays busy. Calls for the unit return EWOULDBLOCK until the limit, by the calling strand's clock.
-//! Then the unit is out of service.
+//! Tests units that stay busy. By the calling strand's clock, calls return EWOULDBLOCK until the limit; then the unit goes out of service.
 
 use std::thread;
 
@@ -48,7 +47,7 @@ fn a_chip_that_is_busy_for_ever() {
     let machine = machine();
     let board = machine.board();
     board.set_hub(1, HubCondition::Busy);
-    // The waiting time begins with the first refusal.
+    // The strand has waited since its first refusal.
     waits_for_limit(machine, 0, 5000, 0);
     let state = machine.unit(UNIT);
     assert!(!state.in_service && state.clean);
@@ -64,7 +63,7 @@ fn a_chip_that_is_busy_for_ever() {
     assert!(board.take_log().is_empty());
     assert_eq!(machine.get(64, 54), (0, 0), "other hubs work on");
 
-    // When the hub returns to service while it is still busy, the waiting time starts again from zero.
+    // If the hub returns to service while it is still busy, the waiting time starts again from zero.
     assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
     waits_for_limit(machine, 0, 5000 + LIMIT, 0);
     assert_eq!(machine.unit(UNIT).stuck, 2);
@@ -167,7 +166,7 @@ fn an_l2_lock_that_is_never_released() {
     assert_eq!(machine.get(64, 1).0, 0);
 }
 
-/// If a hub is busy when it is scrubbed, the scrubbing strand tries again later. If the hub stays busy, it goes out of service.
+/// If a hub is busy, the strand that scrubs it tries again later. If the hub stays busy, it goes out of service.
 #[test]
 fn a_busy_hub_is_scrubbed_later_or_not_at_all() {
     let after = [Grant::NONE, Grant::GLOBAL];

@@ -1,4 +1,4 @@
-//! Working units stay in service. The strands that find them busy may do anything, and their clocks may show any time.
+//! Tests that units that work stay in service, no matter what the strands that find them busy do, and what their clocks show.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -112,7 +112,7 @@ fn a_clock_that_steps_back() {
     }
 }
 
-/// Once an hour, a strand finds L2 control held by another strand. Then this happens twice in a row, for 2/3 of the limit each.
+/// Once an hour, a strand finds that another strand holds L2 control. Then it finds this twice in a row, for 2/3 of the limit each.
 #[test]
 fn l2_control_that_is_given_back() {
     let machine = machine();

@@ -1,4 +1,4 @@
-//! The clock of a machine with three sources: %stick, %tick and a PTIMER. Each source fails in a different way.
+//! Tests the clock of a machine with three sources, %stick, %tick and a PTIMER, which fail in different ways.
 
 use std::cell::RefCell;
 
@@ -188,7 +188,7 @@ fn a_stick_that_goes_wrong_is_replaced_by_the_timer() {
         let found = watchdog.check(&keeper, strand(5));
         let (source, chosen) = (0, 2);
         let Some(fault) = fault else {
-            // Of two clocks, either may be wrong.
+            // With two clocks, either may be wrong.
             assert!(matches!(found, Finding::Undecided { .. }), "{found:?}");
             continue;
         };
@@ -251,7 +251,7 @@ fn the_time_of_day_follows_a_clock_of_whole_seconds() {
         // Between two readings, the drift is 1 ms. The reading takes no time.
         assert!(shown.abs_diff(truth) <= SECOND + 1_100_000, "{number}");
     }
-    // The clock still drifts, because the time of day does not discipline it.
+    // The clock itself still drifts, because the time of day does not discipline it.
     let passed = hardware.ticks.now() - SECOND / 3;
     let expected = passed + passed / 1_000_000 * 90;
     assert!(clock.ticks().abs_diff(expected) < 10_000);

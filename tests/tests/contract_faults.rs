@@ -1,4 +1,4 @@
-//! Writes of PERF_CONFIG while L2 banks fault, compared with the reference model.
+//! Compares writes of PERF_CONFIG while L2 banks fault with the reference model.
 
 use conform::parts::BANKS;
 use hv_core::sync::steps;

@@ -1,4 +1,4 @@
-//! Long random sequences of calls, resets, faults and transfers, compared with the reference model.
+//! Compares long random sequences of calls, resets, faults and transfers with the reference model.
 //! The seeds are constant, so each run is the same.
 
 use tests::hypercalls::{self, Reached};
@@ -7,7 +7,7 @@ use tests::random::Random;
 const WORLDS: u64 = 250;
 const STEPS: usize = 1500;
 
-/// Returns the machine, guests and steps as an input for [`hypercalls`].
+/// Generates the machine, guests and steps as an input for [`hypercalls`].
 fn input(random: &mut Random) -> Vec<u8> {
     let mut bytes = random.next_u64().to_le_bytes().to_vec();
     // Few channels are disabled.
@@ -43,7 +43,7 @@ fn step(random: &mut Random, bytes: &mut Vec<u8>) {
             let (major, minor) = (random.one_of(&[0, 1, 1, 1, 1, 1, 1, 1, 2]), low % 3);
             bytes.extend([128, strand, group, 0, major, 0, minor, low >> 6]);
         }
-        // One strand acknowledges, or all strands do.
+        // One strand acknowledges, or all of them do.
         84..90 => bytes.extend([210, strand]),
         90..92 => bytes.push(222),
         // A hub is busy for some calls.

@@ -1,6 +1,6 @@
-//! The contract sweep, compared with the reference model call by call. It covers every register, machine,
-//! number of nodes, grant, version and node of the caller, with free and busy hubs. It also covers function
-//! numbers, negotiation, and units that fault. The guest in QEMU makes the same calls.
+//! Compares the contract sweep with the reference model, call by call. The sweep covers every register, machine, number of nodes, grant,
+//! version and node of the caller, with free and busy hubs. It also covers function numbers, negotiation, and units that fault. The guest in
+//! QEMU makes the same calls.
 
 use conform::parts;
 use tests::swept::compare;

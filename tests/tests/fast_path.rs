@@ -1,4 +1,4 @@
-//! The calls that the fast path serves. All other calls take the slow path, with the same results.
+//! Tests which calls the fast path serves. All other calls must take the slow path, with the same results.
 
 use guest_abi::status::EOK;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
@@ -146,7 +146,7 @@ fn the_slow_path_serves_the_same() {
     }
 }
 
-/// When the reason for closing the fast path has gone, the fast path serves calls again.
+/// When the reason for which the fast path was closed has gone, the fast path serves calls again.
 #[test]
 fn the_fast_path_opens_again() {
     let board = Board::new(Machine::Batoka, 1, &[]);

@@ -1,4 +1,4 @@
-//! A configuration grants, revokes and transfers rights by the rules of LDoms.
+//! Tests that a configuration grants, revokes and transfers rights by the rules of LDoms.
 
 use perfctr_service::{
     ConfigError, Grant, Grants, GuestConfig, Right, RightError, StrandRight, policy,

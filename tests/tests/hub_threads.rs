@@ -1,5 +1,5 @@
-//! Threads of the operating system use one hub heavily through the whole service. Each thread is a different strand. The board fails the
-//! test if two accesses are in flight at the same time.
+//! Tests heavy use of one hub through the whole service, by threads of the operating system. Each thread is a different strand. The board
+//! fails the test if two accesses are in flight at the same time.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -106,7 +106,7 @@ fn sixteen_threads() {
     hammer(16, tests::rounds(1_000));
 }
 
-/// Each hub is arbitrated separately: four threads on four hubs are never refused.
+/// Each hub is arbitrated separately, so four threads on four hubs are never refused.
 #[test]
 fn each_hub_for_itself() {
     let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(50);

@@ -1,4 +1,5 @@
-//! Threads set PERF_CONFIG of one node. To other strands, a write is a single step. Only the two bits of PERF_CONFIG ever change.
+//! Tests threads that set PERF_CONFIG of one node. To other strands, a write must be a single step, and only the two bits of PERF_CONFIG may
+//! change.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -74,7 +75,7 @@ fn a_set_is_one_step() {
                 let (mut sets, mut gets) = (0, 0);
                 for round in 0..ROUNDS {
                     let config = (round + u64::from(strand)) % 4;
-                    // A strand waits for the lock for a bounded number of tries. After these tries, the call returns EWOULDBLOCK.
+                    // A strand tries a limited number of times to take the lock. After that, the call returns EWOULDBLOCK.
                     match machine.set(strand, 1, config) {
                         0 => sets += 1,
                         status => assert_eq!(status, 9),

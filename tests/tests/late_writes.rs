@@ -1,5 +1,5 @@
-//! A fast path in assembly writes to a device. The device has the written value only after the strand has waited for the write. Until then,
-//! no other strand accesses the device.
+//! Tests writes of a fast path in assembly. The device has the written value only after the strand has waited for the write, and until then
+//! no other strand may access the device.
 
 use std::sync::{Mutex, OnceLock};
 
@@ -165,7 +165,7 @@ fn a_strand_acknowledges_when_its_writes_have_arrived() {
         service.cross_called(strand(number));
     }
     assert_eq!(*awaited.lock().unwrap(), [(strand(0), true), (strand(1), true)]);
-    // The writes on their way could arrive at any time.
+    // The writes that are on their way could arrive at any time.
     posted.arrive(strand(0));
     assert_eq!(get(system, 2, DRAM), (EOK, 0));
 }

@@ -1,4 +1,5 @@
-//! Every list of machines has every family. If a list lacks a family, the test names both.
+//! Tests that every list of machines has every family. If a list lacks a family, the failure names
+//! both.
 
 #![cfg(not(any(loom, shuttle)))]
 

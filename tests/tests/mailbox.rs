@@ -1,4 +1,4 @@
-//! The operator takes steps through a mailbox. The tests check the words of the mailbox.
+//! Tests the operator's steps through a mailbox, word by word.
 
 use std::cell::RefCell;
 
@@ -61,7 +61,7 @@ fn every_step_and_what_it_answers() {
     let mailbox =
         Mailbox { words: RefCell::new([0; WORDS]), machine: &machine, rest: RefCell::default() };
 
-    // No step is waiting.
+    // No step waits for the hypervisor.
     assert_eq!(mailbox::answer(&mailbox.words.borrow()), None);
     mailbox::serve(&mut mailbox.words.borrow_mut(), machine.service(), machine::strand(0), |_| {
         panic!("nothing was asked");

@@ -1,4 +1,4 @@
-//! Strands of a guest negotiate while other strands of the guest make calls.
+//! Tests strands that negotiate while other strands of the same guest make calls.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;

@@ -1,4 +1,4 @@
-//! The operator returns a unit to service. Meanwhile, strands access another unit, which must stay out of service.
+//! Tests that a unit stays out of service while the operator returns another unit to service and strands try to access the first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -1,4 +1,5 @@
-//! Strands die between two calls, or in a call while they hold a hub, a lock or the next turn.
+//! Tests strands that die between two calls, or in a call while they hold a hub, a lock or the next
+//! turn.
 
 use std::sync::mpsc;
 use std::thread;
@@ -99,7 +100,7 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
         assert_eq!(machine.set(0, 1, 3), 9, "the lock is taken");
         assert_eq!(machine.get(0, 1), (0, 1), "a get takes no lock");
         let unit = Unit::L2(Node::Node0);
-        // The call may still end, so the unit is busy.
+        // The call may still end, so the unit counts as busy.
         let not_clean = ChangeError::NotClean(unit, AccessError::Busy);
         assert_eq!(machine.return_to_service(1, unit), Err(not_clean));
         machine.strand_died(65, 3);
@@ -160,7 +161,7 @@ fn a_transfer_does_not_wait_for_dead_strands() {
     assert!(machine.acknowledge(1) && machine.acknowledge(65) && machine.acknowledge(1));
     assert_eq!(machine.awaited(), None);
 
-    // If the strand comes back, its first action is to clear its registers.
+    // If the strand comes back, it clears its registers before it does anything else.
     assert_eq!(machine.board().pcrs()[&3], 0x11);
     assert!(machine.acknowledge(3));
     assert_eq!(machine.board().pcrs()[&3], 0);

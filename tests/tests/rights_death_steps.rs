@@ -1,6 +1,6 @@
-//! A strand dies at each step of a transfer and of a reset: before each operation on an atomic, each access to a device
-//! and each cross-call, and after each write of %pcr. The promises of `perfctr_service::transfer` hold: no guest reads
-//! the values of another. After the death is reported and the interrupted step is repeated, the change completes.
+//! Tests strands that die at each step of a transfer and of a reset: before each operation on an atomic, each access to a device and each
+//! cross-call, and after each write of %pcr. As `perfctr_service::transfer` promises, no guest reads the values of another. After the death
+//! is reported and the interrupted step is repeated, the change completes.
 
 use guest_abi::{Node, PerfReg};
 use hv_core::sync::steps;

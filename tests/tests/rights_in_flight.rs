@@ -1,4 +1,4 @@
-//! Calls and acknowledgements of earlier transfers are in flight while rights pass to another guest.
+//! Tests rights that pass to another guest while calls and acknowledgements of earlier transfers are in flight.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,4 @@
-//! Strands stop or die between two steps of a transfer, while other strands continue.
+//! Tests strands that stop or die between two steps of a transfer, while other strands continue.
 
 use std::collections::BTreeMap;
 use std::hint;
@@ -37,12 +37,13 @@ type Talk = (mpsc::Sender<()>, mpsc::Receiver<()>);
 /// Stops strands, and stores the numbers of the events that they record.
 #[derive(Default)]
 struct Stops {
-    /// The key says where a strand stops, and also which strand, if the caller knows the strand.
+    /// The channels of strands that are to stop, by where they stop and, if the caller knows it, by
+    /// strand.
     wanted: Mutex<BTreeMap<(At, Option<u16>), Talk>>,
     recorded: Mutex<Vec<At>>,
 }
 
-/// The test's ends of the channels to a strand that stops.
+/// The test's ends of the channels to a strand that is to stop.
 struct Stopped {
     reached: mpsc::Receiver<()>,
     go_on: mpsc::Sender<()>,

@@ -1,5 +1,5 @@
-//! Threads use the registers of `global` and `strand` while the operator transfers both rights from guest to
-//! guest. Every written value carries the mark of its guest. No guest ever reads the mark of another guest.
+//! Tests threads that use the registers of `global` and `strand` while the operator transfers both rights from guest to guest. Every written
+//! value carries the mark of its guest. No guest ever reads the mark of another guest.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -17,7 +17,7 @@ const ROUNDS: usize = tests::rounds(150) as usize;
 /// The operator's strand. No guest has it, because it cannot make a guest's calls while it performs the operator's changes.
 const OPERATOR: u16 = 63;
 
-/// When dropped, ends the threads of the guests, even if the operator's part of the test fails.
+/// Dropping this ends the threads of the guests, even if the operator's part of the test fails.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {

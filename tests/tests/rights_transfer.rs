@@ -1,4 +1,4 @@
-//! Transfers of rights from guest to guest, one step at a time.
+//! Tests transfers of rights from guest to guest, one step at a time.
 
 use std::collections::BTreeSet;
 
@@ -214,7 +214,7 @@ fn a_newer_transfer_replaces_a_pending_one() {
     assert_eq!(machine.get(2, 2), (0, 0));
     assert_eq!(machine.get(1, 18).0, 10);
 
-    // The right returns to the guest that had it. Even so, the guest's registers are scrubbed.
+    // The right returns to the guest that had it before, but the registers are scrubbed even so.
     assert_eq!(machine.set(2, 18, 0x1234), 0);
     assert_eq!(machine.reconfigure(&to_second), Ok(()));
     assert_eq!(machine.reconfigure(&to_third), Ok(()));

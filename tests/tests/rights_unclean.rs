@@ -1,4 +1,4 @@
-//! Units stay busy or fail while they are scrubbed for their next holder.
+//! Tests units that stay busy or fail while they are scrubbed for their next holder.
 
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! The names of guests, rights and units in messages, logs and reports.
+//! Tests the names of guests, rights and units in messages, logs and reports.
 
 use std::fmt::Display;
 

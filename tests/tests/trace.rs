@@ -1,4 +1,4 @@
-//! The events that the service records. Recording does not change the result of a call.
+//! Tests the events that the service records. Recording must not change the result of a call.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -301,7 +301,8 @@ fn transfers_of_rights() {
 }
 
 /// Makes the same calls with a tracer that is sometimes on, and with a tracer that is off. Results,
-/// statistics and devices are the same. Every call made while the tracer is on has an event.
+/// statistics and devices must be the same, and every call made while the tracer is on must have an
+/// event.
 #[test]
 fn recording_changes_nothing() {
     let [traced, off] = [(); 2].map(|()| Traced::new(false));

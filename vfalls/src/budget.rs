@@ -13,7 +13,7 @@ use crate::say::say;
 
 const MB: u64 = 1_000_000;
 
-/// The memory budget in bytes of a command for which the user sets no limit.
+/// The memory budget of a command in bytes, if the user sets no limit.
 static DEFAULT: AtomicU64 = AtomicU64::new(1000 * MB);
 
 /// The pause between two checks of the memory. In this time, a program can fill about 50 MB.
@@ -24,9 +24,9 @@ pub(crate) fn allow(bytes: u64) {
     DEFAULT.fetch_add(bytes, Ordering::Relaxed);
 }
 
-/// Starts to watch the memory of this process. If the process takes more than `budget` MB, the
-/// watch ends it with a one-line error and the exit status of bad input. Systems other than Linux
-/// have no limit, because this tool cannot tell how much memory a process takes there.
+/// Watches the memory of this process from now on. If it exceeds `budget` MB, the watch ends the
+/// process with a one-line error and the exit status of bad input. On systems other than Linux
+/// there is no limit, because this tool cannot tell how much memory a process takes.
 pub(crate) fn keep(budget: Option<u64>) -> anyhow::Result<()> {
     if memory().is_none() {
         return Ok(());
@@ -50,8 +50,8 @@ pub(crate) fn keep(budget: Option<u64>) -> anyhow::Result<()> {
     thread.map(drop).context("no thread for the budget of memory")
 }
 
-/// Returns the memory that this process takes, including swapped-out memory, in bytes. Returns
-/// `None` on systems without the file /proc/self/status.
+/// Returns the memory that this process takes, including swapped-out memory, in bytes; `None` on
+/// systems without the file /proc/self/status.
 fn memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let field = |name| {

@@ -12,8 +12,8 @@ use crate::say::say;
 /// The exit status of bad input, and of every failure except [`Mismatch`] and [`Interrupted`].
 pub(crate) const CANNOT: u8 = 2;
 
-/// Parses the arguments, and calls `run` with them. Returns the exit status: 0 for success, 1 for a [`Mismatch`], 130 after an interrupt,
-/// and 2 for any other error. A program must call this function first, because the function also sets up the handling of interrupts.
+/// Parses the arguments, and calls `run` with them. Returns the exit status: 0 for success, 1 for a [`Mismatch`], 130 after an interrupt, and
+/// 2 for any other error. A program must call this function before anything else, because it also sets up the handling of interrupts.
 pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>) -> ExitCode {
     if let Err(error) = interrupt::end_at_once(output::remove_incomplete) {
         return failure(&error.into());
@@ -25,8 +25,8 @@ pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>
     }
 }
 
-/// Prints an error on one line. If standard output was a closed pipe, the error is printed only if
-/// an unfinished output file was lost because of it.
+/// Prints an error on one line. If the error is that standard output was a closed pipe, prints it
+/// only if an output file was lost because of it.
 fn failure(error: &anyhow::Error) -> ExitCode {
     let gone = |cause: &&(dyn std::error::Error + 'static)| {
         let json = || cause.downcast_ref().and_then(serde_json::Error::io_error_kind);

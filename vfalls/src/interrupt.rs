@@ -1,4 +1,4 @@
-//! Handles Ctrl-C, SIGTERM, SIGHUP and SIGQUIT. Commands that work long poll a flag, so that they
+//! Handles Ctrl-C, SIGTERM, SIGHUP and SIGQUIT. Long-running commands poll a flag, so that they
 //! leave no half-written files.
 
 use std::io;
@@ -70,8 +70,8 @@ pub(crate) fn end(last: impl Fn() -> i32) {
     });
 }
 
-/// Sets a function that this program calls before it ends the process early. Only the first call of
-/// `before_end` has an effect.
+/// Registers a function that this program calls before it ends the process early. Only the first
+/// call of `before_end` has an effect.
 pub fn before_end(call: fn()) {
     let _ = BEFORE_END.set(call);
 }
@@ -83,19 +83,18 @@ pub fn catch() -> anyhow::Result<()> {
     clean_up()
 }
 
-/// Makes interrupts end the process again, as after [`clean_up`]. If an interrupt came before,
+/// Makes interrupts end the process again, as after [`clean_up`]. If there was an interrupt before,
 /// [`happened`] still returns `true`.
 pub fn release() {
     CAUGHT.store(false, Ordering::SeqCst);
 }
 
-/// Returns `true` if an interrupt has come since [`catch`].
+/// Returns `true` if there has been an interrupt since [`catch`].
 pub fn happened() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }
 
-/// The error of a command whose work was stopped by an interrupt. The process ends with
-/// [`EXIT_STATUS`].
+/// The error of a command that an interrupt has stopped. The process ends with [`EXIT_STATUS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted, nothing was written")]
 pub struct Interrupted;

@@ -2,7 +2,7 @@
 
 use simulator::run::Time;
 
-/// Parses a number of 64 bits, decimal or 0x hexadecimal.
+/// Parses a 64-bit number, in decimal, or in hexadecimal after 0x.
 pub(crate) fn parse(text: &str) -> Option<u64> {
     let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let (digits, radix) = hexadecimal.map_or((text, 10), |digits| (digits, 16));
@@ -10,7 +10,7 @@ pub(crate) fn parse(text: &str) -> Option<u64> {
     (!digits.starts_with('+')).then(|| u64::from_str_radix(digits, radix).ok()).flatten()
 }
 
-/// Returns a number with commas as thousands separators: `12,345`.
+/// Formats a number with commas as thousands separators: `12,345`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -23,12 +23,13 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// Returns a number with its noun. Commas separate thousands: `1 thread`, `12,345 threads`.
+/// Formats a number and its noun, with commas as thousands separators: `1 thread`, `12,345
+/// threads`.
 pub(crate) fn counted(number: u64, what: &str) -> String {
     format!("{} {}", count(number), plural(number, what))
 }
 
-/// Returns a number with its noun, without separators: `1 thread`, `12345 threads`.
+/// Formats a number and its noun, without separators: `1 thread`, `12345 threads`.
 pub(crate) fn counted_plainly(number: u64, what: &str) -> String {
     format!("{number} {}", plural(number, what))
 }
@@ -42,8 +43,8 @@ fn plural(number: u64, what: &str) -> String {
     }
 }
 
-/// Returns a number with three significant digits and an SI prefix, for example `1.23 M`, `45.6 k`
-/// or `7`.
+/// Formats a number with three significant digits and an SI prefix, such as `1.23 M`, `45.6 k` or
+/// `7`.
 pub(crate) fn short(number: f64) -> String {
     let mut number = number;
     let mut prefix = "";
@@ -62,8 +63,8 @@ pub(crate) fn short(number: f64) -> String {
     format!("{number:.places$}{prefix}")
 }
 
-/// Returns a part of a whole in percent: without decimals, for example `62%`, or with one decimal
-/// below 10%, for example `6.2%`. If the whole is 0, returns `0%`.
+/// Formats `part` in percent of `whole`: without decimals, such as `62%`, or with one decimal below
+/// 10%, such as `6.2%`. If `whole` is 0, returns `0%`.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
     if part <= 0.0 || whole <= 0.0 {
         return "0%".to_owned();
@@ -91,7 +92,7 @@ pub(crate) fn ticks(end: f64, most: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Returns a round number for the top of a scale: the smallest round number that is at least
+/// Returns the top of a scale for numbers up to `value`: the smallest round number that is at least
 /// `value`.
 pub(crate) fn top(value: f64) -> f64 {
     let decade = 10_f64.powf(value.max(1e-300).log10().floor());
@@ -108,8 +109,7 @@ pub(crate) struct TimeUnit {
 }
 
 impl TimeUnit {
-    /// Returns the unit for the times of a run: the largest of seconds, milliseconds and microseconds that is not longer than the
-    /// run.
+    /// Returns the unit for the times of a run: seconds, milliseconds or microseconds. It is the largest one that is not longer than the run.
     pub(crate) fn suiting(time: &Time) -> Self {
         let seconds = time.seconds_of(time.cycles);
         let (name, parts) = match seconds {

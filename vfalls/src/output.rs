@@ -1,6 +1,6 @@
 //! Output files and directories that appear complete or not at all. They replace existing files
-//! only with `--force`. If another program creates a file of the same name meanwhile, that
-//! program's file stays.
+//! only with `--force`. If another program creates a file of the same name in the meantime, that
+//! file stays.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -23,7 +23,7 @@ static INCOMPLETE: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap:
 
 static ABANDONED: AtomicBool = AtomicBool::new(false);
 
-/// Returns `true` if an output was dropped before it was complete.
+/// Returns `true` if this program has dropped an output before it was complete.
 pub(crate) fn is_abandoned() -> bool {
     ABANDONED.load(Ordering::Relaxed)
 }
@@ -48,16 +48,15 @@ fn remove(paths: &[PathBuf]) {
     }
 }
 
-/// An output that is written under a hidden temporary name, in the same directory as its final
-/// name. If the output is dropped before it is complete, it is removed.
+/// An output under a hidden temporary name, in the directory of its final name. If this value is
+/// dropped before the output is complete, the output is removed.
 struct Incomplete {
     temporary: PathBuf,
     path: PathBuf,
 }
 
 impl Incomplete {
-    /// Starts the output `path`. `make` creates the output under the temporary name that it
-    /// receives.
+    /// Starts the output `path`. `make` receives the temporary name, and creates the output there.
     fn make<T>(path: PathBuf, make: impl Fn(&Path) -> io::Result<T>) -> anyhow::Result<(Self, T)> {
         let shown = path.display();
         let name = path.file_name();
@@ -108,7 +107,7 @@ pub struct Force {
 }
 
 impl Force {
-    /// Starts to write the file `path`.
+    /// Creates the file `path` under a temporary name.
     pub fn create(self, path: &Path) -> anyhow::Result<OutputFile> {
         if path.is_file() {
             self.check(path)?;
@@ -116,13 +115,12 @@ impl Force {
         OutputFile::create(path, self.force)
     }
 
-    /// Starts to write a file if the user names one. Returns `None` if the user names no file.
+    /// Creates a file if the user names one; otherwise returns `None`.
     pub fn create_if_wanted(self, path: Option<&PathBuf>) -> anyhow::Result<Option<OutputFile>> {
         path.map(|path| self.create(path)).transpose()
     }
 
-    /// Returns an error if `--force` is not set. `path` is the existing file that the error
-    /// mentions.
+    /// Fails unless `--force` is set. `path` is the existing file that the error names.
     pub fn check(self, path: &Path) -> anyhow::Result<()> {
         ensure!(self.force, "{}: is there; --force replaces it", path.display());
         Ok(())
@@ -139,8 +137,8 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
-    /// Starts to write the file `path`. Fails if `path` exists, unless it is an ordinary file and
-    /// `replaces` is `true`.
+    /// Creates the file `path` under a temporary name. Fails if `path` exists, unless it is an
+    /// ordinary file and `replaces` is `true`.
     pub fn create(path: impl AsRef<Path>, replaces: bool) -> anyhow::Result<Self> {
         let mut path = path.as_ref().to_owned();
         let shown = path.display();
@@ -153,7 +151,7 @@ impl OutputFile {
         Ok(Self { file, incomplete, replaces })
     }
 
-    /// Returns the path at which the file is until it is complete.
+    /// Returns the path of the file until it is complete.
     pub fn temporary(&self) -> &Path {
         &self.incomplete.temporary
     }
@@ -205,9 +203,8 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Renames a file or directory. Works on file systems that have no way to rename without replacing.
-/// First claims the new name by creating an empty directory or file, and removes it if the renaming
-/// fails.
+/// Renames a file or directory on file systems that cannot refuse to replace a file. First claims
+/// the new name by creating an empty directory or file; removes it if the renaming fails.
 fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
     match from.is_dir() {
         true => fs::create_dir(to)?,
@@ -226,8 +223,8 @@ pub(crate) struct OutputDirectory {
 }
 
 impl OutputDirectory {
-    /// Starts to write the directory `path`. If a directory with files exists there, `check`
-    /// decides whether these files may be replaced.
+    /// Creates the directory `path` under a temporary name. If a directory with files exists at
+    /// `path`, `check` decides whether these files may be replaced.
     pub(crate) fn create(
         path: impl AsRef<Path>,
         check: impl FnOnce(&Path) -> anyhow::Result<()>,
@@ -250,8 +247,7 @@ impl OutputDirectory {
         Ok(Self { incomplete, replaces })
     }
 
-    /// Writes a file in the directory. `name` may contain one subdirectory before the name of the
-    /// file.
+    /// Writes a file in the directory. `name` is a file name, or one subdirectory and a file name.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
         let Incomplete { temporary, path } = &self.incomplete;
         let file = temporary.join(name);
@@ -312,14 +308,13 @@ fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the name of a file that is in `directory` but not in `files`; `None` if there is no such
-/// file.
+/// Returns the name of a file in `directory` that `files` does not list; `None` if there is none.
 fn new_file(directory: &Path, files: &[OsString]) -> Option<OsString> {
     let mut names = names(directory).ok()?.into_iter();
     names.find(|name| !files.contains(name))
 }
 
-/// Returns `value` as JSON. Every character appears as itself or as an [escape
+/// Formats `value` as JSON. Every character appears as itself or as an [escape
 /// sequence](text::json).
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<String> {
     let json = serde_json::to_string_pretty(value)?;

@@ -7,8 +7,8 @@ use std::str;
 
 use simulator::text;
 
-/// Returns standard output for lines of text. The text is written when the buffer is full, when the
-/// buffer is [flushed](Write::flush), and when the buffer is dropped.
+/// Returns standard output for text, buffered. The text is written when the buffer is full, when it
+/// is [flushed](Write::flush), and when it is dropped.
 pub fn stdout() -> BufWriter<Plain<Stdout>> {
     BufWriter::new(Plain::new(io::stdout()))
 }
@@ -24,7 +24,7 @@ pub(crate) fn raw_stderr() -> io::Stderr {
     io::stderr()
 }
 
-/// Returns `true` if standard output is a terminal.
+/// Returns `true` if standard output is a terminal, so that a person reads it.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
@@ -32,8 +32,8 @@ pub(crate) fn is_terminal() -> bool {
 /// Writes UTF-8 text with control characters escaped, [line by line](text::lines).
 pub struct Plain<W> {
     output: W,
-    /// The first bytes of a character that the latest write did not complete. The next write
-    /// contains its other bytes.
+    /// The first bytes of a character that the latest write left incomplete. The next write
+    /// contains the rest.
     begun: Vec<u8>,
 }
 

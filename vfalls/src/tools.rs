@@ -44,7 +44,7 @@ impl Tool {
     }
 }
 
-/// Returns the path of a program, which is given by name or path. Searches as a shell does.
+/// Searches for a program by name or path, as a shell does. Returns its path.
 pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
     Host::here().find(program.as_ref())
 }
@@ -58,7 +58,7 @@ pub struct Host {
     pub root: bool,
 }
 
-/// Package managers. Each has the name of its program, and its command for installing. Messages
+/// Package managers: the name of the program, and the command that installs a package. Messages
 /// suggest the first manager that is in PATH.
 const INSTALLERS: [(&str, &str); 6] = [
     ("apt-get", "apt-get install --no-install-recommends"),
@@ -70,7 +70,7 @@ const INSTALLERS: [(&str, &str); 6] = [
 ];
 
 impl Host {
-    /// Returns the properties of this computer.
+    /// Finds out the search path of this computer, and whether this process is root.
     pub fn here() -> Self {
         Self {
             path: env::var_os("PATH").unwrap_or_default(),
@@ -79,7 +79,7 @@ impl Host {
         }
     }
 
-    /// Returns the path of a program. Searches as a shell does.
+    /// Searches for a program as a shell does. Returns its path.
     pub fn find(&self, program: &OsStr) -> Option<PathBuf> {
         if program.as_encoded_bytes().contains(&b'/') {
             return is_program(Path::new(program)).then(|| program.into());
@@ -87,7 +87,7 @@ impl Host {
         self.search(program, is_program)
     }
 
-    /// Returns the path of a tool. Returns `None` if it is not installed.
+    /// Returns the path of a tool; `None` if it is not installed.
     pub fn locate(&self, tool: &Tool) -> Option<PathBuf> {
         if tool.name.contains('/') {
             return self.search(tool.name.as_ref().as_ref(), Path::exists);
@@ -107,7 +107,7 @@ impl Host {
         Missing(missing.collect())
     }
 
-    /// Returns a sentence to print, with the command that installs the missing tools.
+    /// Returns a sentence for the user, with the command that installs the missing tools.
     pub fn advice(&self, missing: &Missing<'_>) -> String {
         let sudo = if self.root { "" } else { "sudo " };
         let packages = missing.packages().join(" ");
@@ -119,7 +119,7 @@ impl Host {
     }
 }
 
-/// Tools that are not installed.
+/// The tools that a command needs and this computer lacks.
 #[derive(Debug)]
 pub struct Missing<'a>(Vec<&'a Tool>);
 
@@ -129,7 +129,7 @@ impl Missing<'_> {
         self.0.is_empty()
     }
 
-    /// Returns the packages that contain the tools, each package once.
+    /// Returns the packages that contain the tools, without duplicates.
     pub fn packages(&self) -> Vec<&str> {
         let mut packages: Vec<&str> = Vec::new();
         for tool in &self.0 {
@@ -140,7 +140,7 @@ impl Missing<'_> {
         packages
     }
 
-    /// Returns a sentence that names the tools.
+    /// Returns a sentence that says which tools are not installed.
     pub fn not_installed(&self) -> String {
         let names: Vec<&str> = self.0.iter().map(|tool| &*tool.name).collect();
         let are = if names.len() == 1 { "is" } else { "are" };

@@ -198,7 +198,7 @@ fn page_of(json: &[u8]) -> String {
     Page::new(&Run::parse(json).unwrap()).unwrap().html()
 }
 
-/// Asserts that the charts show the report's numbers.
+/// Asserts that the charts show the numbers of the report.
 fn compare(report: &Value, figures: &Value) {
     let rows = |id: &str| -> Vec<Vec<String>> {
         serde_json::from_value(figures[id]["rows"].clone()).unwrap()

@@ -1,5 +1,5 @@
-//! Tests the example guests, and the hypervisor that `vfalls new-image` writes. Each project is
-//! copied into an empty directory. The commands of its README then build and boot it there.
+//! Tests the example guests, and the hypervisor that `vfalls new-image` writes. Copies each project
+//! into an empty directory, where the commands of its README build and boot it.
 
 use std::fs;
 use std::path::Path;

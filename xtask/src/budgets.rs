@@ -88,7 +88,7 @@ pub const X86: [Budget; 19] = [
 #[derive(Clone, Copy, Debug)]
 pub struct Budgets {
     pub name: &'static str,
-    /// The name of the project whose counts are [`Budget::others`].
+    /// The name of the project whose counts are in [`Budget::others`].
     pub others: &'static str,
     /// The budgets, in the order of the table.
     pub all: &'static [Budget],
@@ -104,7 +104,7 @@ impl Budgets {
         self.all.iter().find(|budget| budget.name == name)
     }
 
-    /// Returns an error message if the count `name` is above its budget; otherwise `None`.
+    /// Returns an error message if `count` is above the budget named `name`; otherwise `None`.
     pub fn wrong(&self, name: &str, count: u64) -> Option<String> {
         let reach = self.budget(name)?.reach;
         let wrong =
@@ -112,13 +112,13 @@ impl Budgets {
         (count > reach).then(wrong)
     }
 
-    /// Fails with a message about the first count that is above its budget.
+    /// Fails if a count is above its budget. The error names the first such count.
     pub fn keep(&self, counted: &BTreeMap<String, u64>) -> anyhow::Result<()> {
         let mut wrong = (counted.iter()).filter_map(|(name, count)| self.wrong(name, *count));
         wrong.next().map_or(Ok(()), |wrong| bail!(wrong))
     }
 
-    /// Returns a table of counts and their budgets. Counts without a budget come last.
+    /// Returns a table of counts and their budgets. Counts without a budget are at the end.
     pub fn table(&self, counted: &BTreeMap<impl AsRef<str> + Ord, u64>) -> String {
         let header =
             format!("instructions, {}|>counted|>{}|>to reach|>to aim for", self.name, self.others);

@@ -27,7 +27,7 @@ fn program() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"))
 }
 
-/// Returns a cargo command in the root of the workspace.
+/// Returns a cargo command that runs in the root of the workspace.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(program());
     command.current_dir(root());
@@ -43,7 +43,7 @@ pub(crate) fn passes(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a command and returns its standard output. Error messages call it `name`.
+/// Runs a command and returns its standard output. `name` is what error messages call the command.
 pub(crate) fn output(command: &mut Command, name: &str) -> anyhow::Result<Vec<u8>> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let output =
@@ -63,7 +63,7 @@ pub(crate) fn become_package(
     name: &str,
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
 ) -> anyhow::Result<()> {
-    // The command runs in the current directory, because arguments may have paths relative to it.
+    // Does not change the current directory, because arguments may have paths relative to it.
     let mut command = Command::new(program());
     command
         .arg("run")

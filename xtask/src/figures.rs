@@ -13,7 +13,8 @@ use anyhow::Context;
 use crate::budgets::{Budgets, OF_SPARC, OF_X86};
 use crate::cargo::root;
 
-/// The counts to compare figures with. A key is the name of an instruction set, which may be empty, and the name of the count.
+/// The counts with which figures are compared. A key consists of the name of an instruction set, which may be empty, and the name of the
+/// count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counted(BTreeMap<(&'static str, String), u64>);
 
@@ -36,7 +37,7 @@ impl Counted {
 /// The path of the README file whose figures are compared.
 const FILE: &str = "perfctr-service/README.md";
 
-/// The rows of the README's table of calls. Each entry is the first cell of a row, and the name of the row's count.
+/// The rows of the README's table of calls: the first cell of the row, and the name of its count.
 const ROWS: [(&str, &str); 22] = [
     ("get of a DRAM register", "get_dram"),
     ("set of a DRAM register", "set_dram"),
@@ -80,7 +81,7 @@ const SENTENCES: [(&str, &[Name]); 4] = [
     ("`VFALLS_SET_PERFREG` (0x107) and their {} registers", &[("", "registers")]),
 ];
 
-/// Compares all figures. Returns a line for each difference.
+/// Compares all figures with the counts. Returns a line for each difference.
 pub(crate) fn differ(counted: &Counted) -> anyhow::Result<Vec<String>> {
     let text = fs::read_to_string(root().join(FILE)).context(FILE)?;
     let mut wrong = rows(&text, counted);
@@ -123,7 +124,7 @@ fn rows(text: &str, counted: &Counted) -> Vec<String> {
     wrong
 }
 
-/// Returns the differences in a sentence.
+/// Compares the figures in a sentence with `counts`. Returns the differences.
 fn sentence_of(text: &str, sentence: &str, counts: &[Name], counted: &Counted) -> Vec<String> {
     let Some((number, found)) = numbers(text, sentence) else {
         return vec![format!("{FILE}: there is no sentence: {sentence}")];
@@ -139,7 +140,7 @@ fn sentence_of(text: &str, sentence: &str, counts: &[Name], counted: &Counted) -
     wrong.collect()
 }
 
-/// Finds a sentence in `text`. Returns the number of the line in which the sentence begins, and the numbers in place of each `{}`.
+/// Finds a sentence in `text`. Returns the line number of its first word, and the numbers in place of each `{}`.
 fn numbers(text: &str, sentence: &str) -> Option<(usize, Vec<u64>)> {
     let words: Vec<&str> = sentence.split_whitespace().collect();
     let lines = (1..).zip(text.lines());

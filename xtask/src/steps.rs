@@ -17,7 +17,7 @@ use vfalls::exit::Mismatch;
 pub(crate) struct CommandStep<T: 'static> {
     /// The step's name on the command line.
     pub(crate) name: &'static str,
-    /// The text that is printed before the step runs.
+    /// The text that is printed when the step starts.
     pub(crate) about: &'static str,
     /// The steps whose results this step uses.
     pub(crate) needs: &'static [&'static str],
@@ -35,11 +35,11 @@ pub(crate) const fn step<T>(
 
 /// A command that consists of steps.
 pub(crate) trait Steps: Send + Sync + 'static {
-    /// The data that the steps share, and that each step may change.
+    /// Data that the steps share. Every step can change it.
     type Shared: Default + 'static;
     /// The steps, in the order in which they run. If all steps run, the first step runs alone.
     const STEPS: &'static [CommandStep<Self::Shared>];
-    /// The names of steps that run beside the others, in another process, if all steps run. One step seldom has work for two cores.
+    /// The names of steps that a second process runs beside the others, if all steps run. A single step seldom keeps two cores busy.
     const BESIDE: &'static [&'static str] = &[];
 }
 
@@ -152,7 +152,7 @@ impl Others {
     }
 }
 
-/// Prints a line. An error is ignored: the steps run even if nobody reads what they print.
+/// Prints a line. Ignores errors, because the steps run even if nobody reads what they print.
 pub(crate) fn say(line: std::fmt::Arguments<'_>) {
     let _ = writeln!(io::stdout(), "{line}");
 }

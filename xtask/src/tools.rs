@@ -36,7 +36,7 @@ pub const DEBIAN_RUST: [Tool; 3] = [
     Tool::new("/usr/bin/cargo", "cargo-web"),
     Tool::new("/usr/lib/rustlib/src/rust/library/Cargo.lock", "rust-web-src"),
 ];
-/// The browser in which tests show pages.
+/// The browser in which tests open pages.
 pub const CHROMIUM: Tool = Tool::new("chromium", "chromium");
 /// The terminal in which tests run `vfalls top`.
 pub const TMUX: Tool = Tool::new("tmux", "tmux");

@@ -64,13 +64,13 @@ impl From<Snapshot> for vfperf_snapshot {
     }
 }
 
-/// Reads performance register `id`. The hypervisor refuses an `id` that no register has.
+/// Reads the performance register `id`. The hypervisor refuses an `id` that no register has.
 pub(crate) fn read(route: impl Hypercall, id: u64) -> Result<u64, HvError> {
     let [value, ..] = route.call(Trap::Fast, VFALLS_GET_PERFREG, [id, 0, 0, 0, 0])?;
     Ok(value)
 }
 
-/// Writes performance register `id`. The hypervisor refuses an `id` that no register has.
+/// Writes the performance register `id`. The hypervisor refuses an `id` that no register has.
 pub(crate) fn write(route: impl Hypercall, id: u64, value: u64) -> Result<(), HvError> {
     route.call(Trap::Fast, VFALLS_SET_PERFREG, [id, value, 0, 0, 0]).map(|_| ())
 }

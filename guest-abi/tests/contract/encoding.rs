@@ -1,4 +1,4 @@
-//! For every event, counter and previous PCR value, the new PCR equals busstat's `(pcr & clear) | event << shift`.
+//! Checks that for every event, counter and previous PCR value, the new PCR equals busstat's `(pcr & clear) | event << shift`.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! The events of each kind of PMU have the names that busstat and cpustat show.
+//! Checks that the events of each kind of PMU have the names that busstat and cpustat show.
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use proptest::prelude::*;

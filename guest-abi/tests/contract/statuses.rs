@@ -1,4 +1,4 @@
-//! Every status has the number that the contract assigns to it.
+//! Checks that every status has the number that the contract assigns to it.
 
 use guest_abi::HvError;
 use proptest::prelude::*;

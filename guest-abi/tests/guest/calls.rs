@@ -1,4 +1,4 @@
-//! The trap, registers and results of every call.
+//! Checks the trap, the registers and the results of every call.
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent};
 use guest_abi::guest::Core;

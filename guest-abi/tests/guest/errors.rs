@@ -1,4 +1,4 @@
-//! Every error says in words what happened, has the status of the call that failed, and passes through `?`.
+//! Checks that every error says in words what happened, has the status of the call that failed, and passes through `?`.
 
 use guest_abi::event::{DramEvent, SparcEvent};
 use guest_abi::guest::{Bounds, NegotiateError, OtherPmu, RetryError, SnapshotError, Tries};

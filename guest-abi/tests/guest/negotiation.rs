@@ -1,4 +1,4 @@
-//! Negotiating a version, and the counters that a guest has in this version.
+//! Tests how a guest negotiates a version, and which counters it then has.
 
 use guest_abi::guest::NegotiateError;
 use guest_abi::{HvError, PerfCounters, Version};

@@ -1,4 +1,4 @@
-//! The probe performs the same calls as the probe of illumos, in the same order.
+//! Checks that the probe makes the same calls as illumos's probe, in the same order.
 
 use guest_abi::guest::{Bounds, PmuSet, Presence, RetryError, SnapshotError};
 use guest_abi::{HvError, PerfReg, Pmu};
@@ -77,8 +77,8 @@ fn a_group_that_is_not_negotiated_is_an_error() {
     }
 }
 
-/// While hub 1 is out of service, only its registers return ENOACCESS. When hub 1 is back in
-/// service, its PMUs become usable.
+/// While hub 1 is out of service, its registers return ENOACCESS, and all others work. When hub 1
+/// is back in service, its PMUs become usable.
 #[test]
 fn enoaccess_is_for_one_register() {
     let of_hub_1 = |pcr: u64| (36..54).contains(&pcr);

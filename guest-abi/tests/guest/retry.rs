@@ -1,4 +1,4 @@
-//! A guest repeats a call that returns EWOULDBLOCK.
+//! Checks that a guest repeats a call that returns EWOULDBLOCK.
 
 use guest_abi::guest::{RetryError, Tries};
 use guest_abi::{HvError, PerfReg};

@@ -1,4 +1,4 @@
-//! A strand writes its own counters directly, and calls the service for HT.
+//! Checks that a strand writes its own counters directly, and calls the service for HT.
 
 use std::cell::{Cell, RefCell};
 
@@ -12,7 +12,7 @@ const HT: u64 = 1 << 3;
 const UT: u64 = 1 << 2;
 const ST: u64 = 1 << 1;
 const PRIV: u64 = 1;
-/// HOLDOV1 and HOLDOV0. If they are 1 in a write of the PCR, the write keeps an overflow that happened after the PCR was read.
+/// If these bits are 1 in a write of the PCR, an overflow that happened after the PCR was read is not lost. The bits are HOLDOV1 and HOLDOV0.
 const HOLD: u64 = 3 << 62;
 
 #[derive(Debug, PartialEq)]
@@ -106,7 +106,7 @@ fn ht_goes_through_register_0() {
 
     let stopped = act(HT | UT | PRIV, &[set(0, HOLD | PRIV)], |driver| driver.stop());
     assert_eq!(stopped, (Ok(()), vec![Pcr(HOLD | HT | PRIV)]));
-    // HT is set, so it is cleared first.
+    // HT is set in the PCR, so the driver clears it first.
     let started = act(HT | PRIV, &[set(0, HOLD | PRIV), set(0, HT | ST)], start(HT | ST));
     assert_eq!(started, (Ok(()), vec![Pcr(HOLD | HT | PRIV), Pic(3)]));
 }

@@ -118,8 +118,8 @@ fn the_flag_makes_longer_intervals_safe() {
     assert!(!Rate::ONE_A_TICK.is_within(count.right_up_to(), 49_u64.wrapping_sub(50)));
 }
 
-/// Lets a counter of `WIDTH` bits count several times, and reads the counter each time. For each item in `more`, the counter
-/// counts the number of events in the item's upper `WIDTH` bits.
+/// Lets a counter of `WIDTH` bits count several times, and reads the counter each time. The upper `WIDTH` bits of each item in `more` are the
+/// number of events to count.
 fn safe_increments<const WIDTH: u32>(start: u32, more: &[u32]) {
     let start = u64::from(start >> (32 - WIDTH));
     let mut truth = start;
@@ -167,8 +167,8 @@ proptest! {
         }
     }
 
-    /// Events come as fast as the rate allows. If an interval is accepted, its count is right; if it is refused, the
-    /// count could have been wrong.
+    /// Events come as fast as the rate allows. If an interval is accepted, its count is right. If an interval is refused, its count could be
+    /// wrong.
     #[test]
     fn no_accepted_interval_is_wrong(
         (events, shift) in (1u32..=u32::MAX, 0u32..31),

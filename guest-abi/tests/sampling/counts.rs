@@ -7,7 +7,7 @@ use crate::fake::{BOTH, Wrapping, at, counted, every, started};
 
 type Two = Profiler<Wrapping, 1, 1000>;
 
-/// Counts more than 5 * 2^31 events.
+/// Counts more than 5 * 2^31 events with a counter that overflows at `AT`.
 fn extended<const AT: u32>() {
     let (mut profiler, mut unit) = started::<AT, 1>(&[counted(3), every(4, 1 << 30)]);
     let mut handled = 0;

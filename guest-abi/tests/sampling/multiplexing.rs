@@ -1,4 +1,4 @@
-//! Events take turns when there are more events than counters.
+//! Checks that events take turns when there are more events than counters.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::sampling::{CounterSet, CounterUnit, Estimate};
@@ -79,7 +79,7 @@ fn turns_may_be_of_different_length() {
     assert!(estimate.error.unwrap() <= 1, "a steady rate");
 }
 
-/// An event that counts 11 in 20 of 30 ticks has the estimate 16.5, rounded to 17.
+/// An event that counts 11 in 20 of 30 ticks has the estimate 16.5, which is rounded to 17.
 #[test]
 fn no_estimate_without_a_turn_and_no_error_with_one() {
     let (mut profiler, mut unit) = started::<0, 3>(&[counted(10), counted(11), counted(12)]);

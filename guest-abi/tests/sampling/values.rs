@@ -1,4 +1,4 @@
-//! Event sets, periods, assignments, and the bits of the PCR that sampling writes.
+//! Tests event sets, periods, assignments, and the bits of the PCR that sampling writes.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::event::SparcEvent;

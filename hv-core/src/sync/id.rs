@@ -7,12 +7,12 @@ use guest_abi::StrandId;
 use super::{AtomicU32, Ordering, const_unless_loom};
 use crate::GuestId;
 
-/// An identifier that [`AtomicId`] can hold: a number below `u32::MAX`.
+/// An identifier that [`AtomicId`] can hold. Its number is below `u32::MAX`.
 pub trait Id: Copy {
     #[allow(missing_docs)]
     fn index(self) -> usize;
 
-    /// Returns the identifier with this number; `None` if no identifier has it.
+    /// Returns identifier number `index`; `None` if no identifier has this number.
     fn from_index(index: usize) -> Option<Self>;
 }
 

@@ -42,7 +42,7 @@ pub fn explore(preemptions: usize, least: u64, model: impl Fn() + Send + Sync + 
     assert!(orders >= least, "{orders} orders");
 }
 
-/// The code of one strand of a model. It gets the shared data.
+/// The code of one strand of a model. Its argument is the data that the strands share.
 pub type Part<T> = fn(&T);
 
 /// Runs the strands concurrently, and waits for all. Panics if a strand panics.

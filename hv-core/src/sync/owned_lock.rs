@@ -19,7 +19,7 @@ pub struct OwnedLock {
 
 assert_impl_all!(OwnedLock: Send, Sync);
 
-/// Shows that a strand owns the lock. Dropping the guard frees the lock.
+/// Proves that a strand owns the lock. Dropping the guard frees the lock.
 #[derive(Debug)]
 #[must_use]
 pub struct OwnedGuard<'a> {

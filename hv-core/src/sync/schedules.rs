@@ -31,7 +31,7 @@ const SEED: u64 = 1;
 /// The number of priority changes in a PCT schedule, plus 1.
 const DEPTH: usize = 5;
 
-/// A schedule with more steps than this fails, because some strand makes no progress.
+/// A schedule with more steps than this fails, because it makes no progress.
 const STEPS: usize = 2_000_000;
 
 /// The size of a strand's stack in bytes. A model builds the service on the stack.

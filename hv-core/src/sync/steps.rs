@@ -39,7 +39,7 @@ use std::thread_local;
 
 use super::{Ordering, atomic};
 
-/// The number of a step, counted from the next step, and what happens before the step.
+/// The number of a step, where 0 is the next step, and what happens before the step.
 type Plan = (usize, Box<dyn FnOnce()>);
 
 thread_local! {

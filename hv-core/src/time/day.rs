@@ -18,7 +18,7 @@ pub struct DayReading {
 /// What a [`TimeOfDay`] does after a reading of its reference. Amounts are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Followed {
-    /// The time of day is within the bounds of the reading. It continues at the rate of the clock.
+    /// The time of day agrees with the reading. It continues at the rate of the clock.
     Agrees,
     /// The time of day is behind by this amount. It runs faster, by [`TimeOfDay::SLEW`], until it has caught up.
     Faster(u64),
@@ -26,7 +26,7 @@ pub enum Followed {
     Slower(u64),
     /// The time of day was behind by more than [`TimeOfDay::STEP`]. It has jumped forward by this amount.
     Stepped(u64),
-    /// The time of day is ahead by more than [`TimeOfDay::STEP`]. It stands still for this amount of time.
+    /// The time of day is ahead by more than [`TimeOfDay::STEP`]. It stands still for this amount of time, and then continues.
     Stands(u64),
     /// The reading has no effect: it is older than an earlier one, or its `after` is before its `before`.
     Ignored,
@@ -93,8 +93,8 @@ impl TimeOfDay {
         self.last
     }
 
-    /// Follows the reference. Call this method regularly, at most once per millisecond. Between calls, the time of day drifts as
-    /// the clock does.
+    /// Corrects the time of day by a reading. Call this at most once per millisecond. Between calls, the time of day drifts with the
+    /// clock.
     pub fn follow(&mut self, reading: DayReading) -> Followed {
         let DayReading { before, day, after, .. } = reading;
         let Some(taken) = after.checked_sub(before).filter(|_| after >= self.clock) else {

@@ -9,8 +9,8 @@ use super::frequency::Frequency;
 pub struct Limits {
     /// The largest difference between the rates of two sources that still agree, in parts per million.
     pub tolerance: u32,
-    /// The maximum duration of the reads of a check, in nanoseconds. If the reads take longer, the check cannot show that the
-    /// sources agree.
+    /// The maximum duration of the reads of a check, in nanoseconds. If they take longer, the check cannot show that the sources
+    /// agree.
     pub bracket: u64,
     /// The maximum number of times that one check reads all sources, until the reads take at most `bracket`; 0 means 1.
     pub tries: u32,
@@ -61,7 +61,7 @@ pub enum Skipped {
     /// The reads took longer than [`Limits::bracket`], so the check is inaccurate. Within its accuracy, the sources agree. A
     /// source is slow to read, or the strand was interrupted.
     Slow,
-    /// The bad source cannot be retired now: it is the last source, or another strand is changing the chosen source.
+    /// The bad source cannot be retired now, because it is the last one or because another strand is changing the chosen source.
     CannotDemote,
 }
 
@@ -77,11 +77,11 @@ pub enum Finding {
     Skipped(Skipped),
     /// Only one source is trusted, so there is no other source to check it.
     NoReference,
-    /// Since an earlier check, the source `ahead` has shown more time than the source `behind`. Nothing decides which of the two is wrong.
-    /// The time is in doubt.
+    /// Since an earlier check, the source `ahead` has shown more time than the source `behind`. The watchdog cannot decide which of the two
+    /// is wrong, so the time is in doubt.
     Undecided { ahead: usize, behind: usize },
-    /// The source was bad, so the watchdog has retired it. From now on, `chosen` gives the time. Check again: another source may
-    /// be bad.
+    /// The source was bad, so the watchdog has retired it. From now on, `chosen` gives the time. Check again, because another source may be
+    /// bad, too.
     Demoted { source: usize, fault: Fault, chosen: usize },
     /// The retired source has been right for [`Limits::probation`]. The watchdog trusts it again.
     Restored { source: usize },

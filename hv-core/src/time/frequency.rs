@@ -50,7 +50,7 @@ impl fmt::Display for Frequency {
 /// frequency.
 #[derive(Clone, Copy, Debug)]
 pub struct FrequencyMeter {
-    /// The step of the clock and the step of the reference: by how many ticks each of them advances at once.
+    /// The steps of the clock and of the reference: by how many ticks each advances at once.
     steps: [u64; 2],
     reference_hz: u64,
     readings: Option<Readings>,
@@ -59,7 +59,7 @@ pub struct FrequencyMeter {
 #[derive(Clone, Copy, Debug)]
 struct Readings {
     from: Reading,
-    /// The next value of `from`. It is the first reading that is at least a window after `from`.
+    /// The value that follows `from`: the first reading that is at least a window after `from`.
     next: Option<Reading>,
     last: Reading,
 }

@@ -39,7 +39,7 @@ pub(super) struct Evidence<const N: usize> {
     pub(super) trusted: [bool; N],
     /// `relations[i][j]` is the relation of source i to source j.
     pub(super) relations: [[Relation; N]; N],
-    /// For each source, a fault that is certain, whichever sources are right; `None` without such a fault.
+    /// For each source, the fault that its own counts prove, no matter which sources are right; `None` if they prove no fault.
     pub(super) proven: [Option<Fault>; N],
     /// Whether each source can gain time.
     pub(super) can_gain: [bool; N],
@@ -71,7 +71,7 @@ impl<const N: usize> Evidence<N> {
             return Decision::Wrong(source, fault);
         }
         let groups = self.groups();
-        // The number of a group is the number of its first member.
+        // Each group is identified by its first member.
         let names = || trusted().filter(|source| groups[*source] == *source);
         let size = |name| trusted().filter(|source| groups[*source] == name).count();
         let most = names().map(size).max().unwrap_or(0);

@@ -33,12 +33,12 @@ impl core::error::Error for NoUsableClock {}
 #[derive(Debug)]
 pub struct Timekeeper<S, const N: usize> {
     sources: [Option<Tracked<S>>; N],
-    /// Epoch n is in slot n modulo [`EPOCHS`].
+    /// The latest epochs. Epoch n is in slot n modulo [`EPOCHS`].
     epochs: [Epoch; EPOCHS],
     epoch: AtomicU32,
     /// Held by the strand that changes the source.
     changing: OwnedLock,
-    /// The latest time that a [`StrandClock`] has shown.
+    /// The latest time that any [`StrandClock`] has shown.
     shown: AtomicU64,
 }
 
@@ -184,8 +184,8 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         is_retired
     }
 
-    /// Call this method when the strand `dead` has died. If that strand was changing the source, other strands can change it from
-    /// now on. The source that was to be replaced stays chosen.
+    /// Call this method when the strand `dead` has died. If it was changing the source, the change is dropped, and other strands can change
+    /// the source.
     pub fn abandon(&self, dead: StrandId) {
         if self.changing.abandon(dead)
             && let Some(chosen) = self.tracked(self.chosen())
@@ -253,7 +253,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         self.tracked(source).map_or(0, Tracked::step)
     }
 
-    /// Returns the time at which a source had the count `ticks`; `None` if the source is not the chosen one.
+    /// Returns the time at which a source had the count `ticks`; `None` if this source is not chosen.
     pub(super) fn time_at(&self, source: usize, ticks: u64) -> Option<u64> {
         self.in_epoch(|epoch, tracked| {
             (epoch.source() == source).then(|| Self::time_of(epoch, tracked, ticks))

@@ -14,7 +14,7 @@ use super::wrap::Wrap;
 pub struct Environment {
     /// The number of strands that read the clock.
     pub strands: usize,
-    /// `true` if idle strands may stop some of their counters.
+    /// `true` if idle strands may stop some of the counters of the machine.
     pub idles: bool,
     /// `true` if power management changes the rate of the processors' clocks.
     pub rate_changes: bool,
@@ -27,7 +27,7 @@ pub struct Environment {
 /// The operator's setting for a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Operator {
-    /// The source is used if it is safe.
+    /// The source is used only if it is safe. This is the default.
     #[default]
     Default,
     /// The source is not used, even if it is safe.
@@ -122,7 +122,7 @@ impl Verdict {
     }
 }
 
-/// Returns the first reason why the source is not safe on the machine.
+/// Returns why the source is not safe on the machine: the first reason that applies.
 fn check_hazards(source: &Description, environment: &Environment) -> Result<(), Reason> {
     let hazards = source.hazards;
     if hazards.tears {

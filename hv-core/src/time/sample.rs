@@ -34,7 +34,7 @@ impl Span {
         Self { least: self.least.saturating_sub(by), most: self.most.saturating_add(by) }
     }
 
-    /// Returns the relation of the source that measured `measured` to the source that measured these bounds.
+    /// Returns how a source that measured `measured` relates to the source that measured these bounds.
     fn relation(self, measured: u64) -> Relation {
         if measured > self.most {
             Relation::Ahead

@@ -8,7 +8,7 @@
 /// 2 ns more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// The multiplier is rounded up. It is at least 2^63, so that all 64 bits are significant.
+    /// What ticks are multiplied by, rounded up. It is at least 2^63, so that all 64 bits are significant.
     multiplier: u64,
     shift: u32,
 }
@@ -40,7 +40,7 @@ impl Scale {
         None
     }
 
-    /// Converts a number of ticks to nanoseconds, 2^64 - 1 at most.
+    /// Converts ticks to nanoseconds. The result saturates at 2^64 - 1.
     #[inline]
     pub const fn nanoseconds(self, ticks: u64) -> u64 {
         let nanoseconds = (ticks as u128 * self.multiplier as u128) >> self.shift;

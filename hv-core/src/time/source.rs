@@ -28,11 +28,11 @@ impl<S> Candidate<S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Trust {
-    /// The source may be chosen. The source was never wrong. Or it was wrong and has been right again for a while, and it is one
-    /// counter for all strands.
+    /// The source may be chosen. Either it was never wrong, or it has been right again for a while and is one counter for all
+    /// strands.
     Full,
-    /// The source was wrong and has been right again for a while. But it has a counter for each strand, and these counters may
-    /// differ by now. The watchdog compares the source with other sources. It is chosen only if no source has full trust.
+    /// The source was wrong and has been right again for a while. But it has a counter for each strand, and these counters may differ by now.
+    /// The watchdog compares the source with other sources. It is chosen only if no source has full trust.
     Witness,
     /// The source was wrong or could not be read, and is retired.
     None,
@@ -52,7 +52,7 @@ pub(super) struct Tracked<S> {
 }
 
 impl<S: ClockSource> Tracked<S> {
-    /// Returns `None` if the source is not usable, or if this strand cannot read it.
+    /// Returns the source with full trust; `None` if it is not usable, or if this strand cannot read it.
     pub(super) fn new(
         candidate: Candidate<S>,
         environment: &Environment,
@@ -130,7 +130,7 @@ impl<S: ClockSource> Tracked<S> {
         self.wrong_at.fetch_max(time, Ordering::Relaxed);
     }
 
-    /// Returns how long the source has been right at `time`, in nanoseconds.
+    /// Returns for how long the source has been right at time `time`, in nanoseconds.
     pub(super) fn right_for(&self, time: u64) -> u64 {
         // `wrong_at` may be later than `time`: the timekeeper's time may have been ahead when the source was found wrong.
         time - self.wrong_at.fetch_min(time, Ordering::Relaxed).min(time)

@@ -1,4 +1,4 @@
-//! How many bits of the clock a header can omit.
+//! Computes how many bits of the clock a header can omit.
 
 /// The properties of a machine and its hypervisor that determine how many bits of the clock a header needs.
 ///
@@ -23,7 +23,7 @@ pub struct Conditions {
     pub probe_ns: u64,
     /// The rate of the timer interrupt, in Hz; 0 if there is none.
     pub timer_hz: u64,
-    /// The longest time for which interrupts are disabled, in ns.
+    /// The longest time for which interrupts stay disabled, in ns.
     pub longest_off_ns: u64,
 }
 

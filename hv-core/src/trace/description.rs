@@ -21,7 +21,7 @@ use super::event::{Class, Field, Shown};
 /// The name of the ELF section that holds the description.
 pub const SECTION: &str = ".vfalls_events";
 
-/// Returns the length of the description of `classes` in bytes.
+/// Returns how many bytes the description of `classes` has.
 #[must_use]
 pub const fn length(classes: &[Class]) -> usize {
     let mut nothing = Writer { bytes: [], at: 0 };
@@ -29,7 +29,7 @@ pub const fn length(classes: &[Class]) -> usize {
     nothing.at
 }
 
-/// Returns the description of `classes`. `N` must be its [`length`].
+/// Encodes the description of `classes`. `N` must be its [`length`].
 #[must_use]
 pub const fn bytes<const N: usize>(classes: &[Class]) -> [u8; N] {
     let mut writer = Writer { bytes: [0; N], at: 0 };

@@ -34,7 +34,7 @@ pub struct Field {
     pub shown: Shown,
 }
 
-/// How a viewer shows a field.
+/// The form in which a viewer shows the value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// As a decimal number.
@@ -61,7 +61,7 @@ pub const STATUSES: Shown = {
     ])
 };
 
-/// The description of a kind of event.
+/// The description of a kind of event, with the constants of its [`TraceEvent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // As in `TraceEvent`.
 pub struct Class {
@@ -71,7 +71,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// Returns the description of event kind `E`, from the constants of its [`TraceEvent`].
+    /// Returns the description of event kind `E`.
     pub const fn for_event<E: TraceEvent>() -> Self {
         Self { id: E::ID, name: E::NAME, fields: E::FIELDS }
     }

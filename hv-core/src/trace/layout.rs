@@ -20,16 +20,16 @@ pub enum Stamp {
     Full(u64),
 }
 
-/// A decoded header.
+/// A header that [`Layout::read`] has decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The number of the kind of event.
+    /// The number of the event's kind.
     pub id: u16,
     /// The length of the header in words.
     pub words: usize,
     /// The length of the payload in words; `None` if the header does not hold it.
     pub payload: Option<usize>,
-    /// The time: all its bits, or only the lower ones.
+    /// The time of the event: all its bits, or only the lower ones.
     pub stamp: Stamp,
 }
 
@@ -60,7 +60,7 @@ pub trait Layout {
     /// Each event begins at a multiple of this number of words.
     const ALIGNMENT: usize = 1;
 
-    /// The numbers that determine how a header is stored.
+    /// The numbers that determine how a header is stored, and so identify the layout.
     const SHAPE: Shape = Shape([
         Self::TYPE_BITS as u8,
         Self::ID_BITS as u8,
@@ -99,7 +99,7 @@ impl Shape {
         Self(bits.to_be_bytes())
     }
 
-    /// The reverse of [`from_bits`](Self::from_bits).
+    /// Returns the number that encodes this shape. [`from_bits`](Self::from_bits) decodes it.
     #[must_use]
     pub const fn into_bits(self) -> u64 {
         u64::from_be_bytes(self.0)

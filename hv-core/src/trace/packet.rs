@@ -1,4 +1,4 @@
-//! A packet is the part of a ring that the writer overwrites as a whole.
+//! The packets of a ring. A packet is the part that the writer overwrites as a whole.
 
 use crate::sync::plain::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -6,7 +6,7 @@ use crate::sync::plain::{AtomicU32, AtomicU64, Ordering, fence};
 /// number of the first packet is 1.
 const NONE: u64 = 0;
 
-/// The data with which a packet begins.
+/// What the writer stores at the beginning of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Start {
     /// The time from which the times in the packet are counted, in units of `1 << DROPPED` ticks.
@@ -17,7 +17,7 @@ pub(super) struct Start {
     pub(super) discarded: u64,
 }
 
-/// The number of words and events that are written in a packet.
+/// How many words and events the writer has written in a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fill(u32);
 
@@ -35,7 +35,7 @@ impl Fill {
         (self.0 >> 16) as u64
     }
 
-    /// Adds an event of `words` words.
+    /// Returns the fill after one more event, which has `words` words.
     #[inline(always)]
     const fn with_event(self, words: usize) -> Self {
         Self(self.0.wrapping_add(1 << 16).wrapping_add(words as u32))

@@ -21,7 +21,7 @@ pub struct RingEvent<'a> {
     pub payload: &'a [u32],
 }
 
-/// What [`Reader::next`] has found in the ring.
+/// What [`Reader::next`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<'a> {
     /// The next event in the ring.
@@ -194,7 +194,7 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
 
     /// Copies the words that are new in the packet, or moves to another packet.
     fn look(&mut self, ring: &impl Source) -> Look {
-        // Loaded before the packet: if there is a newer packet already, the copy of this packet is complete.
+        // Load this before the packet. If it names a newer packet, the copy of this packet is complete.
         let newest = ring.newest();
         match ring.read(self.number, self.copied, self.copy.as_mut()) {
             Some((start, fill)) if fill.words() > self.copied => {

@@ -8,7 +8,7 @@ use super::packet::{Fill, Packet, Start};
 use super::reader::Source;
 use crate::sync::plain::{AtomicU64, Ordering};
 
-/// What happens to events when the ring is full.
+/// What the writer does when the ring is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// The writer overwrites the oldest packet, whether it has been read or not. The ring holds the latest events.
@@ -72,7 +72,7 @@ impl<L, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
         }
     }
 
-    /// Returns the memory of the packet with this number. The memory may hold a later packet by now.
+    /// Returns the memory for packet number `number`. By now, a later packet may be stored there.
     #[inline(always)]
     pub(super) fn packet(&self, number: u64) -> &Packet<WORDS> {
         &self.packets[number as usize % PACKETS]

@@ -36,8 +36,8 @@ pub trait Trace {
     /// Returns the time in ticks on this strand; `None` if tracing is off.
     fn time(&self, strand: StrandId) -> Option<u64>;
 
-    /// Runs `call`. Returns the time before the call, the result of the call, and the time after the call, for an event. Times are
-    /// in ticks. By default, both times are the same if tracing is switched on or off during the call.
+    /// Runs `call`, and measures it for an event. Returns the time before the call, its result, and the time after it. Times are in ticks. By
+    /// default, both times are the same if tracing is switched on or off during the call.
     #[inline(always)]
     fn timed<R>(&self, strand: StrandId, call: impl FnOnce() -> R) -> (u64, R, u64) {
         let started = self.time(strand);

@@ -1,4 +1,4 @@
-//! Changes of the time source, and sources with arbitrary faults.
+//! Tests changes of the time source, and sources with arbitrary faults.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -93,10 +93,10 @@ fn sources_change_any_number_of_times() {
     }
 }
 
-/// The action that another strand takes during the next read of a counter.
+/// What another strand does during the next read of a counter.
 type Other = Rc<Cell<Option<Box<dyn FnOnce()>>>>;
 
-/// A counter. If the cell holds an action, another strand takes this action during the next read.
+/// A counter. If the cell holds an action, another strand performs it during the next read.
 struct Interrupted(&'static Counter<'static>, Other);
 
 impl ClockSource for Interrupted {

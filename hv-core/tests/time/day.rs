@@ -1,6 +1,6 @@
-//! The time of day. windows_high_resolution_timer.txt says: "Time of day doesn't usually need to be
-//! high resolution, and timers for profiling don't need to be free of long term drift"; "splitting
-//! into high resolution timestamp and time of day functions is better".
+//! Tests the time of day. windows_high_resolution_timer.txt says: "Time of day doesn't usually need
+//! to be high resolution, and timers for profiling don't need to be free of long term drift";
+//! "splitting into high resolution timestamp and time of day functions is better".
 
 use guest_abi::clock::Clock;
 use hv_core::time::{DayReading, Followed, TimeOfDay};

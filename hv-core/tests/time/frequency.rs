@@ -1,4 +1,4 @@
-//! Measured frequencies. windows_high_resolution_timer.txt says: "read it every second from a
+//! Tests measured frequencies. windows_high_resolution_timer.txt says: "read it every second from a
 //! thread (bonus: accurate frequency measurement)".
 
 use guest_abi::clock::{ClockSource, Description};
@@ -28,7 +28,7 @@ fn the_bounds_include_every_uncertainty() {
     for (readings, expected) in [
         (&[][..], None),
         (&[start], None),
-        // The reference has advanced by only one of its steps, so almost no time may have passed.
+        // The reference has advanced by only one step, so almost no time may have passed.
         (&[start, (1, 5, 1)], None),
         // The counter advances by 9,999 to 10,001 ticks in 9,999,999 to 10,000,001 us.
         (&[start, (10 * M, 10_000, 10 * M)], exact),

@@ -49,9 +49,9 @@ pub(crate) struct Reading {
 /// The judge's decision about a clock for one period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Judgement {
-    /// The clock agrees with every world that the judge has kept.
+    /// The clock agrees with every world that the judge still considers.
     Right,
-    /// The clock has a proven fault, or agrees with no world that the judge has kept.
+    /// The clock has a proven fault, or agrees with no world that the judge still considers.
     Wrong,
     /// The readings do not show whether the clock is right or wrong.
     Undecidable,

@@ -90,7 +90,7 @@ fn polls_catch_the_wraps_of_a_counter_that_nobody_reads() {
         keeper.poll(strand(0));
     }
     assert!(clock.ticks().abs_diff(world.now()) < 300);
-    // Nobody polls for 5 s, so the time is wrong.
+    // Nobody polls for 5 s, so a wrap goes unnoticed and the time is wrong.
     world.pass(5 * SECOND);
     assert!(clock.ticks() + SECOND < world.now());
 }

@@ -1,4 +1,4 @@
-//! The clocks of a PC, as windows_high_resolution_timer.txt describes them.
+//! Tests the clocks of a PC, as windows_high_resolution_timer.txt describes them.
 
 use guest_abi::clock::Description;
 use hv_core::time::{

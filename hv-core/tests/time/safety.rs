@@ -1,4 +1,4 @@
-//! Tests of the verdict whether a clock source is safe, and of the choice among several sources.
+//! Tests whether a clock source is safe, and which of several sources is chosen.
 
 use guest_abi::clock::{Description, Hazards, Scope, Width};
 use hv_core::time::{Environment, Operator, Reason, Verdict, choose, longest_poll, pc};

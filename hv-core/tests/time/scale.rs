@@ -1,4 +1,4 @@
-//! Conversion of ticks to nanoseconds.
+//! Tests the conversion of ticks to nanoseconds.
 
 use hv_core::time::Scale;
 use proptest::prelude::*;
@@ -81,7 +81,7 @@ fn powers_of_two_and_whole_seconds() {
     }
 }
 
-/// Returns a strategy for frequencies of every order of magnitude.
+/// Generates frequencies of every order of magnitude.
 fn hertz() -> impl Strategy<Value = u64> {
     (1..=10_000_000_000_u64, 0..34_u32).prop_map(|(hz, bits)| (hz >> bits).max(1))
 }

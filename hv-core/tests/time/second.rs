@@ -72,9 +72,9 @@ fn settled<const N: usize>(
     panic!("it does not settle");
 }
 
-/// Three clocks go wrong, one after the other. After a fault, the timekeeper may be wrong for a period plus 10 ms. After that, its time
-/// must be within 1 ms of the true time, or in doubt. The time stays in doubt after the first finding that nothing decides between two
-/// sources, or that only one source is left.
+/// Three clocks go wrong, one after the other. After a fault, the timekeeper may be wrong for a period plus 10 ms. After that, its time must
+/// be within 1 ms of the true time, or in doubt. From the first finding that two sources differ undecidably, or that only one source is left,
+/// the time stays in doubt.
 fn three_faults(faults: &[(usize, Wrong, u64)]) {
     let world = World::default();
     let counters: [Counter<'_>; 3] = std::array::from_fn(|number| {

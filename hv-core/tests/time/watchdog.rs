@@ -1,4 +1,4 @@
-//! The findings of the watchdog, and their effects.
+//! Tests the findings of the watchdog, and their effects.
 
 use std::cell::RefCell;
 
@@ -45,12 +45,12 @@ impl<const N: usize> Watched<N> {
         watched
     }
 
-    /// Checks the timekeeper on the strand with this number.
+    /// Checks the timekeeper on strand number `on`.
     pub(crate) fn check(&self, on: usize) -> Finding {
         self.watchdog.borrow_mut().check(&self.keeper, strand(on))
     }
 
-    /// Lets the time pass, and then checks the timekeeper.
+    /// Lets `nanoseconds` pass, and then checks the timekeeper.
     pub(crate) fn check_after(&self, nanoseconds: u64) -> Finding {
         self.world.pass(nanoseconds);
         self.check(0)

@@ -11,7 +11,7 @@ fn width(bits: u8) -> Width {
     Width::new(bits).unwrap()
 }
 
-/// Returns the value that a counter of this width shows at `count`. Some bits above the width are set too.
+/// Returns what a counter of this width shows at `count`. Also sets some bits above the width.
 fn shown(bits: u8, count: u64) -> u64 {
     match bits {
         64 => count,
@@ -75,7 +75,8 @@ proptest! {
             let Some(sum) = count.checked_add(step % (quarter + 1)) else { break };
             count = sum;
             prop_assert_eq!(wrap.extend(shown(bits, count)), count);
-            // This value comes late: the strand was delayed after it had read the counter.
+            // This value arrives late, because the strand was delayed after it had read the
+            // counter.
             let late = late % quarter;
             if late <= count {
                 prop_assert_eq!(wrap.extend(shown(bits, count - late)), count - late);

@@ -1,4 +1,4 @@
-//! The number of clock bits that headers can omit. Line numbers refer to the seed document, compact_trace_events.txt.
+//! Tests how many clock bits headers can omit. Line numbers refer to the seed document, compact_trace_events.txt.
 
 use hv_core::trace::Conditions;
 

@@ -1,4 +1,4 @@
-//! The payloads and descriptions of events.
+//! Tests the payloads and descriptions of events.
 
 use hv_core::trace::{
     Class, Field, GuestReset, HypervisorEvent, STATUSES, SetVersion, Shown, TraceEvent, events,

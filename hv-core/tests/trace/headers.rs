@@ -1,4 +1,4 @@
-//! The headers of each layout, bit by bit. Line numbers refer to the seed document, compact_trace_events.txt.
+//! Tests the headers of each layout, bit by bit. Line numbers refer to the seed document, compact_trace_events.txt.
 
 use std::any::type_name;
 use std::sync::atomic::AtomicU32;
@@ -15,7 +15,7 @@ const TIME: u64 = 0x1234_5678_9abc_def0;
 const LARGE: &[u32] = &[0x7abc_0010, 0x1234_5678, 0x9abc_def0];
 
 fn written(words: usize, write: impl Fn(&[AtomicU32])) -> Vec<u32> {
-    // The cells start with a value other than 0, so that the test notices a bit that is not written.
+    // The cells start with a value other than 0, so that the test notices bits that are not written.
     let cells: Vec<_> = (0..words).map(|_| AtomicU32::new(0xa5a5_a5a5)).collect();
     write(&cells);
     cells.into_iter().map(AtomicU32::into_inner).collect()

@@ -1,4 +1,4 @@
-//! The hypervisor records negotiations, calls that no service claims, and resets.
+//! Tests that the hypervisor records negotiations, calls that no service claims, and resets.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;

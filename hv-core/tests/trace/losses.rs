@@ -12,13 +12,13 @@ fn small(number: u32) -> Got {
     Got::Event(number.into(), TestEvent::Small(Small { number }))
 }
 
-/// Returns a loss of `lost` events, followed by the events whose numbers are in `numbers`.
+/// Returns a loss of `lost` events, followed by the events with these numbers.
 fn lost_before(lost: u64, numbers: Range<u32>) -> Vec<Got> {
     let events = numbers.map(small);
     [Got::Lost(lost)].into_iter().chain(events).collect()
 }
 
-/// Returns the events whose numbers are in `numbers`, followed by a loss of `lost` events.
+/// Returns the events with these numbers, followed by a loss of `lost` events.
 fn lost_behind(numbers: Range<u32>, lost: u64) -> Vec<Got> {
     numbers.map(small).chain([Got::Lost(lost)]).collect()
 }

@@ -1,4 +1,4 @@
-//! Compact events: headers, times, losses, and readers that run while the writer writes.
+//! Tests compact events: headers, times, losses, and readers that run while the writer writes.
 
 /// Calls a function for each layout. The first argument is the resolution of the layout's times in ticks.
 macro_rules! for_each_layout {
@@ -47,7 +47,7 @@ events! {
     }
 }
 
-/// An entry that a reader has returned, with a decoded payload.
+/// An entry that a reader has returned. The payload is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Got {
     Event(u64, TestEvent),

@@ -1,4 +1,4 @@
-//! Rings in another machine's memory, written out byte by byte.
+//! Tests rings in another machine's memory, which the tests write out byte by byte.
 
 use hv_core::trace::remote::{Directory, MAGIC, Memory, RemoteReader};
 use hv_core::trace::{Clock27, Layout, Shape};
@@ -118,7 +118,7 @@ fn a_directory_says_where_rings_are() {
     }
 }
 
-/// A reader comes to an end, no matter what the memory contains.
+/// Whatever the memory contains, a reader comes to an end.
 #[test]
 fn any_memory_is_read() {
     let seed = bytes();

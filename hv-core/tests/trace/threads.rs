@@ -1,4 +1,4 @@
-//! A reader that runs while the writer writes, and a tracer that threads share.
+//! Tests a reader that runs while the writer writes, and a tracer that threads share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -10,7 +10,7 @@ use hv_core::trace::{
 
 use crate::{Got, Large, Small, TestEvent};
 
-/// Returns the value for the event with this number. A value that mixes words of two events is not the value of any event.
+/// Returns the payload of event number `number`. A payload that mixes words of two events does not belong to any event.
 fn value(number: u32) -> u64 {
     u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -37,7 +37,7 @@ fn read_while_writing<L: Layout>(mode: Mode, resolution: u64) {
             for number in 0..EVENTS {
                 let value = value(number);
                 ring.record(time(number), Large { number, value });
-                // On a machine with one processor, this lets the reader run.
+                // This lets the reader run on a machine with one processor.
                 if number % 5000 == 0 {
                     thread::yield_now();
                 }

@@ -1,4 +1,4 @@
-//! A reader returns all 64 bits of each time, however far apart the events are.
+//! Tests that a reader returns all 64 bits of each time, however far apart the events are.
 
 use std::any::type_name;
 
@@ -95,7 +95,7 @@ fn clock19_rounds_down_to_512_ticks() {
     assert_eq!(drain(&mut Reader::new(&ring)), rounded);
 }
 
-/// Returns gaps of all magnitudes, and gaps near the wraps of the layouts' clocks.
+/// Generates gaps of all magnitudes, and gaps near the wraps of the layouts' clocks.
 fn gaps() -> impl Strategy<Value = Vec<u64>> {
     let any = (0..64u32, any::<u64>()).prop_map(|(bits, gap)| gap >> bits);
     let bits = prop_oneof![Just(27u32), Just(28), Just(32), 0..40u32];

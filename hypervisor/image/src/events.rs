@@ -5,7 +5,7 @@ use hv_core::trace::{Clock27, HypervisorEvent, Mode, Ring, Tracer, all_short};
 use hypervisor::Stick;
 use perfctr_service::trace::ServiceEvent;
 
-/// The number of packets of a ring. A full ring holds the events of about 800 register reads, or of about 20 with small rings.
+/// How many packets a ring has. A full ring holds the events of about 800 register reads, or of about 20 with small rings.
 const PACKETS: usize = if cfg!(feature = "small-rings") { 2 } else { 4 };
 const WORDS: usize = if cfg!(feature = "small-rings") { 55 } else { 1015 };
 

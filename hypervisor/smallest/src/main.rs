@@ -114,7 +114,7 @@ impl TrapHandler for Handler {
         let _ = address.and_then(|address| service.faulted_late(strand, address));
     }
 
-    /// Writes to the guest's console how the guest has ended. The strand then waits forever.
+    /// Prints to the guest's console how the guest has ended. The strand then waits forever.
     fn ended(handler: Option<&'static Self>, end: End) -> Entry {
         let guest = handler.map_or(0, |own| own.0.caller().guest.number());
         Uart::of_guest(guest).ended(end)

@@ -10,7 +10,7 @@ use super::guests::Guests;
 use super::layout::Layout;
 use super::record::Reporting;
 
-/// The services of the hypervisor. If two had the same function, the first would serve it.
+/// The services of the hypervisor. If two of them had the same function, the first one would serve it.
 pub type Services<B> = (
     PerfCounterService<Reporting<<B as Board>::Environment>>,
     CoreGroup<Guests<B>>,

@@ -1,4 +1,4 @@
-//! What an image plugs into the hypervisor.
+//! The interface through which an image adapts the hypervisor to its hardware.
 
 use guest_abi::{HvError, Registers, StrandId};
 use hv_core::{CallError, Caller, GuestId, Reply};

@@ -59,11 +59,11 @@ const LIMITS: Limits =
 /// A strand has missed a check if its latest check is more than this number of periods ago.
 const MISSED: u64 = 2;
 
-/// If more than this number of consecutive checks on a strand are inconclusive, the operator is told that the time is in doubt.
+/// The maximum number of consecutive inconclusive checks on a strand. After more, the operator is told that the time is in doubt.
 const SKIPPED: u32 = 10;
 
-/// What the operator was told last: the values of `Clocks::told`. They mean, in this order: there is no doubt (also the first value);
-/// nothing checks the only trusted clock; the time is in doubt.
+/// What the operator was told last: the values of `Clocks::told`. In this order: no doubt, which is also the initial value; nothing checks
+/// the only trusted clock; the time is in doubt.
 const CHECKED: u8 = 0;
 const ALONE: u8 = 1;
 const IN_DOUBT: u8 = 2;
@@ -163,7 +163,7 @@ fn by_stick(layout: &Layout) -> Result<u64, HvError> {
     Ok(scale.nanoseconds(clock::ticks()))
 }
 
-/// Makes the strand check its clocks after the current trap, which may come from the timer that [`check`] sets.
+/// Makes the strand check its clocks after the current trap, which is possibly from the timer that [`check`] sets.
 pub(super) fn timer(strand: StrandId) {
     if ready().is_some() {
         interrupt::send(strand, VECTOR);
@@ -233,8 +233,8 @@ impl Clocks {
         let _ = set();
     }
 
-    /// Interrupts all strands except `strand` that belong to a guest and have missed a check. Every strand does this after its own check,
-    /// because any strand may have died.
+    /// Interrupts all other strands of guests that have missed a check. Every strand does this after its own check, because any strand may
+    /// have died.
     fn wake_late(&self, strand: StrandId, now: u64) {
         for other in self.layout.guests.iter().flat_map(|guest| guest.config.strands.iter()) {
             let (checked, _) = &self.checks[other.index()];

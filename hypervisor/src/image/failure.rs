@@ -22,7 +22,7 @@ use super::mailbox;
 use super::record::Record;
 use crate::logger::trap_name;
 
-/// For each strand: `true` while the strand handles a failure of the hypervisor.
+/// Whether each strand is handling a failure of the hypervisor.
 static FAILING: [AtomicBool; StrandId::COUNT] = [const { AtomicBool::new(false) }; StrandId::COUNT];
 
 /// What made the hypervisor fail.
@@ -103,7 +103,7 @@ impl<B: Board> Handler<B> {
         // The strand may not have completed the operator's step, so send the interrupt again.
         interrupt::send(strand, OPERATOR);
         self.guest_ended(state::FAILED, escape::TRAPPED);
-        // The message comes last, so that a failure while it is written leaves nothing undone.
+        // Write the message last, so that a failure while it is written leaves nothing undone.
         let named = self.named();
         log::say(
             Level::Error,

@@ -80,14 +80,14 @@ impl<B> Guests<B> {
         then.compare_exchange(0, ENDS, SeqCst, SeqCst).is_ok()
     }
 
-    /// Returns `true` if the guest runs and is not ending.
+    /// Returns `true` if the guest runs and is not about to end.
     pub(super) fn goes_on(&self, guest: GuestId) -> bool {
         let Life { runs, then, .. } = &LIVES[guest.index()];
         runs.load(SeqCst) && then.load(SeqCst) == 0
     }
 
-    /// Makes the guest restart when its strands have left it, even if the guest is ending or has ended.
-    /// Returns `false` if the guest's strands are already leaving.
+    /// Makes the guest restart once all its strands have left it, even if it is ending or has ended. Returns `false` if the strands are
+    /// already leaving.
     pub(super) fn restart(&self, guest: GuestId) -> bool {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }

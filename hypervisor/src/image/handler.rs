@@ -91,7 +91,7 @@ impl<B: Placed> TrapHandler for Handler<B> {
         let handler =
             guest.and_then(|(guest, _)| Self::new(hypervisor, Caller { guest, strand }).ok());
         let Some(handler) = handler else {
-            // A strand without a guest only serves the operator.
+            // A strand without a guest only performs the operator's steps.
             loop {
                 take_interrupts(hypervisor, strand);
                 interrupt::halt();
@@ -365,7 +365,7 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
                     _ => {}
                 });
             }),
-            // The interrupt may announce a command. The caller looks for a command afterwards, so there is nothing to do here.
+            // The interrupt may announce a command. The caller looks for commands afterwards, so there is nothing to do here.
             _ => {}
         }
     }

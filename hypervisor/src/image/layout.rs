@@ -88,7 +88,7 @@ impl Layout {
         Some(layout)
     }
 
-    /// Returns the guest with this number; `None` if the layout has no such guest.
+    /// Returns guest number `guest`; `None` if the layout has no such guest.
     pub fn guest(&self, guest: GuestId) -> Option<&GuestLayout> {
         self.guests.get(guest.index())
     }

@@ -62,7 +62,7 @@ pub(super) fn begin<B: Board>() {
     log::set_max_level(LevelFilter::Info);
 }
 
-/// Makes the names and strands of the guests known to the logger.
+/// Tells the logger the names and strands of the guests.
 pub(super) fn know(layout: &'static Layout) {
     LAYOUT.store(ptr::from_ref(layout).cast_mut(), Release);
 }

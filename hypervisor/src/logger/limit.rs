@@ -5,7 +5,7 @@ use core::sync::atomic::{
     Ordering::{Relaxed, SeqCst},
 };
 
-/// The number of messages that a source may send one right after another.
+/// How many messages a source may send one right after another.
 pub const BURST: u64 = 16;
 
 /// The number of attempts to count a message while other strands count messages. After these attempts, the message is left out.
@@ -25,7 +25,7 @@ impl Limit {
         Self { rested: AtomicU64::new(0), left_out: AtomicU32::new(0) }
     }
 
-    /// Returns `true`, and counts a message, if the source may send the message at the time `now`.
+    /// Returns whether the source may send a message at the time `now`. If so, counts the message.
     pub(super) fn admit(&self, now: u64, interval: u64) -> bool {
         (0..TRIES).any(|_| {
             let rested = self.rested.load(Relaxed);

@@ -30,8 +30,8 @@ pub use trap::trap_name;
 /// The maximum number of lines that wait while another strand uses the console.
 pub const KEPT: usize = 4;
 
-/// The maximum number of attempts to take the console for one message. In each attempt that succeeds, the strand also writes the lines that
-/// other strands have kept.
+/// How often a strand tries to take the console for one message. Each time that it succeeds, it also writes the lines that other strands have
+/// kept.
 const ROUNDS: usize = 4;
 
 /// A device that accepts bytes.
@@ -40,7 +40,7 @@ pub trait Output {
     fn put(&mut self, byte: u8) -> bool;
 }
 
-/// A message for the log, with its source, its level and its time.
+/// A message for the log: who causes it, its level, and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     /// The guest that causes the message; `None` for the hypervisor and the operator.
@@ -72,7 +72,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// A line that waits, and the source that sent it.
+/// A line that waits for the console, and the source that sent it.
 #[derive(Clone, Debug)]
 struct Waiting {
     line: Line,
@@ -120,7 +120,7 @@ impl<C: Output> Logger<C> {
     pub fn write(&self, on: StrandId, message: Message<'_>) -> u64 {
         let Message { source, level, text, time } = message;
         let mut line = Line::default();
-        // An error means that the line is full.
+        // This fails only if the line is full.
         let _ = write!(line, "[{time}] {}: {text}", word(level));
         self.put(on, &Waiting { line, source })
     }

@@ -22,7 +22,7 @@ impl<T> Owned<T> {
         Self { owner: OwnedLock::new(), value: Mutex::new(value) }
     }
 
-    /// Calls `act` with the value, on the strand `on`. Returns `None` without the call if another strand is using the value.
+    /// Calls `act` with the value, on the strand `on`. If another strand is using the value, returns `None` without calling `act`.
     pub(super) fn with<R>(&self, on: StrandId, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         let _owner = self.owner.lock(on, 1)?;
         self.value.try_lock().map(|mut value| act(&mut value))

@@ -16,7 +16,7 @@ use guest_abi::kernel::{
     CPU_YIELD, MACH_DESC, MACH_EXIT, TOD_GET, TOD_SET,
 };
 
-/// The number of times that cpu_stop tests whether the other strand has stopped. Afterwards cpu_stop returns EWOULDBLOCK.
+/// How often cpu_stop tests whether the other strand has stopped, before it returns EWOULDBLOCK.
 pub const STOP_TRIES: usize = 100_000;
 /// The maximum number of bytes that one cons_write sends.
 const MOST_WRITTEN: u64 = 256;
@@ -110,7 +110,7 @@ impl<I: Image> Service for CoreGroup<I> {
         GroupContext { group: self, caller }
     }
 
-    /// Must be called after the guest has ended and all its strands have stopped.
+    /// Call it only after the guest has ended and all its strands have stopped.
     fn guest_reset(&self, guest: GuestId, _: StrandId) {
         self.ended_word(guest).store(0, Ordering::SeqCst);
     }

@@ -10,7 +10,7 @@ pub enum CpuState {
     Stopped = 1,
     /// The strand executes the guest.
     Running = 2,
-    /// The strand has failed: it executes nothing, and cannot be started.
+    /// The strand has failed. It executes nothing, and cannot be started.
     Error = 3,
 }
 
@@ -25,7 +25,7 @@ pub struct Start {
     pub argument: u64,
 }
 
-/// What a strand does next when it is interrupted: see [`Cpus::take`].
+/// What an interrupted strand has to do: see [`Cpus::take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandCommand {
     /// Enters the guest.

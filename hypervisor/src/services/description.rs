@@ -25,7 +25,7 @@
 use guest_abi::{HvError, Node, StrandId};
 use platform::Homes;
 
-/// The properties of the platform that guests see.
+/// What guests see of the platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Platform {
     /// The name of the platform, such as `SUNW,T5440`.
@@ -160,8 +160,8 @@ const CPUS: u64 = MBLOCK + 6;
 const LIST: u64 = 3;
 /// The number of elements of a CPU's node, without the arcs to latency groups.
 const CPU: u64 = 10;
-/// The number of elements of the node `latency-groups`, and of each `group`, without the `fwd` arcs and the arcs to CPUs. These elements
-/// are the start of the node, the arc to its parent, and its end.
+/// The number of elements of the node `latency-groups`, and of each `group`, without the `fwd` arcs and the arcs to CPUs. They are the start
+/// of the node, the arc to its parent, and its end.
 const GROUP: u64 = 3;
 /// The number of elements of a `memory-latency-group`.
 const MEMORY_LATENCY: u64 = 6;

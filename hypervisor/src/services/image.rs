@@ -1,11 +1,11 @@
-//! What the services need from the hypervisor image.
+//! Defines what the services need from the hypervisor image.
 
 use guest_abi::{HvError, StrandId};
 use hv_core::{Caller, Embedder, GuestId};
 
 use super::description::{Memory, Platform};
 
-/// One item of input from a guest's console.
+/// What a guest reads from its console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsoleInput {
     /// A byte that the terminal has sent.
@@ -22,7 +22,7 @@ pub trait Image: Embedder {
     /// changes.
     fn strand(&self, guest: GuestId, cpu: u64) -> Option<StrandId>;
 
-    /// Returns the number of the calling virtual CPU.
+    /// Returns the number of the virtual CPU that calls.
     fn cpu(&self, caller: Caller) -> u64;
 
     /// Returns the address and the size of the guest's memory.

@@ -1,4 +1,4 @@
-//! CPUs start and stop, and guests end.
+//! Tests how CPUs start and stop, and how guests end.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;

@@ -1,4 +1,4 @@
-//! A hypervisor with three groups, on a fake image: data instead of a machine.
+//! A hypervisor with three groups, on a fake image, which keeps data instead of using a machine.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -135,7 +135,7 @@ fn strands<'a>(md: Md<'a>, guest: Node<'a>) -> Result<StrandSet, GuestError<'a>>
         .collect()
 }
 
-/// Returns the strand that a `cpu` node describes, on a machine with `count` strands.
+/// Returns the strand that a `cpu` node describes. The machine has `count` strands.
 fn strand(cpu: Node<'_>, count: usize) -> Result<StrandId, GuestError<'_>> {
     let pid = cpu.needed_number("pid")?;
     usize::try_from(pid)

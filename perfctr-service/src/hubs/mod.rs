@@ -1,4 +1,4 @@
-//! The arbiter of a hub: the gate, and the progress of accesses.
+//! The arbiter of a hub, which consists of the gate and the progress of accesses.
 
 mod atomic_turns;
 mod gate;

@@ -56,7 +56,7 @@ pub enum HubEvent {
     Renewed,
 }
 
-/// The answer to the strand that asks. For an event in which no strand asks, it is [`Refused`](Self::Refused).
+/// The answer to the strand that asks; always [`Refused`](Self::Refused) for an event in which no strand asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The strand's access is in flight.

@@ -19,7 +19,7 @@ pub const BUSY_LIMIT_TICKS: u64 = 1 << 30;
 /// The longest time between two looks that counts as waiting, in ticks of %stick: about 30 ms, three ticks of a kernel's clock.
 pub const BUSY_PAUSE_TICKS: u64 = BUSY_LIMIT_TICKS / 32;
 
-/// The counts of a unit. They may wrap, because only differences matter.
+/// What happens at a unit, as counts. They may wrap, because only differences matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counts {
     /// The number of accesses that have ended.
@@ -30,7 +30,7 @@ pub struct Counts {
     pub entered: u32,
 }
 
-/// The reason why a strand that asked for a unit did not get it.
+/// Why a strand that asked for a unit did not get it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// Another access is in flight, or the chip is busy.
@@ -46,9 +46,9 @@ pub enum Found {
 pub struct Watch {
     /// The unit's counts at the strand's last look.
     pub counts: Counts,
-    /// The time of the last look that found the unit busy.
+    /// When the strand last found the unit busy.
     pub last: u64,
-    /// The ticks that the strand has waited; `None` if the strand has not found the unit busy since the watch restarted.
+    /// For how many ticks the strand has waited; `None` if it has not found the unit busy since the watch restarted.
     pub waited: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Tests of the judgement of units, with written and random cases.
+//! Tests the judgement of units, with written and random cases.
 
 use std::collections::BTreeSet;
 use std::vec::Vec;

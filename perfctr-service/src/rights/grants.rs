@@ -6,7 +6,7 @@ use hv_core::GuestId;
 
 use crate::rights::policy::{ConfigError, Grant, OneGlobal, Right};
 
-/// The reason why an edit of a configuration fails. Guests are numbered as in the configuration.
+/// Why an edit of a configuration fails. Guests are numbered as in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RightError {

@@ -19,10 +19,10 @@ use crate::rights::refusals::RefusalWord;
 use crate::rights::versions::{Vfalls, VfallsVersion, has_hubs};
 use crate::units::{Unit, UnitSet};
 
-/// The maximum number of tries to change a guest's word while other strands change the word, too.
+/// How often to try to change a guest's word while other strands change the word, too.
 const TRIES: usize = 64;
 
-/// The maximum number of tries to open the fast path after a negotiation. It is 1 in models, so that model checkers also see the failure.
+/// How often to try to open the fast path after a negotiation. In models only once, so that model checkers also see the failure.
 const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES };
 
 /// The rights that one guest is granted and holds.
@@ -300,7 +300,7 @@ impl GuestRights {
         held || self.words.refusals.compare_exchange(old, new, order, order).is_ok()
     }
 
-    /// Returns a word with the version, and with the fast path of a guest with these rights while all units are in service.
+    /// Returns a word with the version, and with the fast path that these rights open while all units are in service.
     #[inline(always)]
     fn opened(&self, version: VfallsVersion, rights: usize) -> AccessWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
@@ -351,8 +351,8 @@ impl GuestRights {
     /// Turns the tracing of the guest's calls on or off. The caller calls [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
         let closed = if traced { &self.words.access } else { &self.recorded };
-        // Clear the word before the setting changes, because a guest may give up its version meanwhile. Clear it again afterwards, because
-        // a strand may have loaded the old setting.
+        // Clear the word before the setting changes, because a guest may release its version meanwhile. Clear it again afterwards, because a
+        // strand may have loaded the old setting.
         let clear = || {
             clear(closed, AccessWord::FAST);
             self.close_refusals();
@@ -362,7 +362,7 @@ impl GuestRights {
         clear();
     }
 
-    /// Clears `bits`. The caller has already changed the state from which the bits are derived.
+    /// Clears `bits`. Before this, the caller has changed the state from which they are derived.
     pub(super) fn withdraw(&self, bits: AccessWord) {
         clear(&self.words.access, bits);
         // Clear this word even if calls are not traced. The strand that turns the tracer off stores the setting before it clears this word,

@@ -179,7 +179,7 @@ impl fmt::Display for Grant {
     }
 }
 
-/// The error for a string that names no grant or right.
+/// The error for a text that names no grant or right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownGrant;
 
@@ -349,13 +349,13 @@ impl GuestConfig {
     }
 }
 
-/// The reason why a configuration is rejected. Guests are numbered in the given order.
+/// Why a configuration is rejected. Guests are numbered in the given order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// There are more guests than strands.
     TooManyGuests,
-    /// Both of these guests have `global`.
+    /// These two guests both have `global`.
     TwoGlobals(usize, usize),
     /// These two guests have the same strand.
     SharedStrand(usize, usize),

@@ -42,7 +42,7 @@ pub struct Asked {
     __: u32,
 }
 
-/// An event that changes [`Asked`].
+/// What happens to a strand and changes its [`Asked`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandEvent {
     /// The strand is asked to scrub what the event names, and to acknowledge.
@@ -123,7 +123,7 @@ pub enum Global {
     Revoked(GuestId),
 }
 
-/// An event that changes [`Global`].
+/// What happens to `global` and changes the [`Global`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GlobalEvent {
     /// A guest is granted `global`.
@@ -182,7 +182,7 @@ impl Global {
     }
 }
 
-/// The grant of a guest, and the part of the grant that the guest holds.
+/// What a guest is granted, and the part of the grant that it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Holding {
     /// The operator's grant.
@@ -193,7 +193,7 @@ pub struct Holding {
     pub starting: bool,
 }
 
-/// An event that changes [`Holding`].
+/// What happens to a guest and changes its [`Holding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuestEvent {
     /// The operator revokes all rights outside of this grant. Needs the lock.
@@ -206,7 +206,7 @@ pub enum GuestEvent {
     Complete(Circumstances),
 }
 
-/// The facts that decide whether a guest can hold all rights that it is granted.
+/// What decides whether a guest can hold all rights that it is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Circumstances {
     /// The guest that the other fields describe.

@@ -7,7 +7,7 @@ use hv_core::sync::{Ordering, OwnedGuard};
 use crate::rights::Rights;
 use crate::rights::protocol::Global;
 
-/// The maximum number of rounds that a strand performs before it stops. Strands that leave marks later perform the remaining rounds.
+/// How many rounds a strand performs at most. Strands that leave marks later perform the remaining rounds.
 const ROUNDS: usize = 8;
 
 impl Rights {
@@ -22,8 +22,8 @@ impl Rights {
         Some(guard)
     }
 
-    /// Returns the number of times that the lock has been taken; `None` while the lock has an owner. If two calls return the same number,
-    /// no step except a reset has begun in between.
+    /// Returns how often the lock has been taken; `None` while the lock has an owner. If two calls return the same number, no step except a
+    /// reset has begun in between.
     pub(super) fn at_rest(&self) -> Option<u32> {
         let taken = self.taken.load(Ordering::SeqCst);
         self.lock.owner().is_none().then_some(taken)

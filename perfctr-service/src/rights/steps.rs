@@ -11,7 +11,7 @@ use crate::rights::{Rights, STRANDS};
 use crate::units::{Unit, UnitSet, Units};
 use crate::{Grant, Grants, StrandSet};
 
-/// The maximum number of tries of a step that other strands disturb, such as an acknowledgement.
+/// How often a step is tried that other strands disturb, such as an acknowledgement.
 pub(crate) const TRIES: usize = 4;
 
 /// The [`Ledger`] of the strand that owns the lock.

@@ -12,7 +12,7 @@ use crate::{
     Cause, ConfigError, Environment, Grant, Grants, Outage, PerfCounterService, StrandSet, Unit,
 };
 
-/// The reason why a step of the operator failed. The step has changed no right, and taken no unit into or out of service.
+/// Why a step of the operator failed. The step has changed no right, and taken no unit into or out of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeError {

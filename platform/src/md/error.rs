@@ -99,7 +99,7 @@ messages! {
             name = name.escape_default();
         /// The valid identifiers are 0 to `count` - 1.
         Id(id: u64, count: usize) = "id {id}, expected 0 to {last}", last = count.saturating_sub(1);
-        /// Another node of the same kind has this `id`.
+        /// Another node of the same kind has the same `id`.
         DuplicateId(id: u64) = "id {id} is there twice";
         /// There is a gap in the numbers of the processors, which start at 0.
         MissingId(id: usize) = "id {id} is missing";

@@ -123,7 +123,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns the result of `pick` for the value of the property with this name. If `pick` returns `None`, the error is `problem`.
+    /// Calls `pick` with the value of the property named `name`. If `pick` returns `None`, the error is `problem`.
     fn picked<T>(
         self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Finds the register at a physical address.
+//! Finds the register that is at a physical address.
 
 use guest_abi::{Hub, HubRole, HubUnit, Mcu, McuRole, Node};
 

@@ -68,7 +68,7 @@ impl Devices {
         self.now.load(Ordering::Acquire)
     }
 
-    /// Advances the time by `cycles`, which may end an access to a hub. Does not count the cycles: [`HubChip::pass`] does.
+    /// Advances the time by `cycles`, which may end an access to a hub. Only [`HubChip::pass`] counts the cycles.
     pub fn advance(&self, cycles: u64) {
         self.now.fetch_add(cycles, Ordering::AcqRel);
     }

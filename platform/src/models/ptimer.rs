@@ -26,7 +26,7 @@ pub struct PtimerEngine {
     clock_source: u32,
     alarm: u64,
     count: u64,
-    /// The time in nanoseconds when the counter showed `count`.
+    /// When the counter showed `count`, in nanoseconds.
     at: u64,
     /// The fraction of the next count that had passed at the time `at`, multiplied by [`Rate::per`].
     begun: u128,

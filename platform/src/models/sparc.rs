@@ -44,7 +44,7 @@ impl<S: DerefMut<Target = StrandUnit>> SparcUnit<S> {
         }
     }
 
-    /// Returns the model of the strand's counters, to read its state.
+    /// Returns the model of the strand's counters, so that the caller can read its state.
     pub fn strand(&self) -> &StrandUnit {
         &self.strand
     }
@@ -54,7 +54,7 @@ impl<S: DerefMut<Target = StrandUnit>> SparcUnit<S> {
         &mut self.strand
     }
 
-    /// Switches to `mode`. Counts each event for the number of clocks beside it. Then lets one clock pass.
+    /// Switches to `mode`, counts each event in as many clocks as stand beside it, and then lets one clock pass.
     pub fn step(&mut self, mode: SparcMode, events: &[(SparcSelect, u32)]) {
         self.strand.set_mode(mode);
         for (event, n) in events {

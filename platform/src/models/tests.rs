@@ -1,4 +1,4 @@
-//! Tests of all devices together, by address.
+//! Tests all devices together, by address.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{array, thread, vec::Vec};

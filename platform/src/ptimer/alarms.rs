@@ -29,7 +29,7 @@ struct Alarm<T> {
     token: T,
 }
 
-/// The state of the earliest deadline.
+/// Whether the timer will interrupt for the earliest deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "no interrupt comes for a deadline that has passed"]
 pub enum When {
@@ -39,7 +39,7 @@ pub enum When {
     Now,
 }
 
-/// Why [`Alarms::schedule`] failed.
+/// Why a deadline was not scheduled, or not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScheduleError<T> {
     /// The list has `N` deadlines already. Holds the rejected token.

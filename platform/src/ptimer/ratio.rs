@@ -23,7 +23,7 @@ enum Source {
     External,
 }
 
-/// The reason why no setting exists for a rate.
+/// Why no setting exists for a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RatioError {

@@ -30,7 +30,7 @@ pub struct Kept {
 pub(super) struct Bounds {
     pub(super) real: u64,
     pub(super) bytes: u64,
-    /// The mask of the address bits within a page of the TLB.
+    /// The mask for the address bits within a page of the TLB.
     pub(super) page: u64,
     /// The TLB's entry of the first page. The entry of each later page differs only in the physical address.
     pub(super) entry: u64,

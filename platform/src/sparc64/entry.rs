@@ -1,4 +1,4 @@
-//! From the veneers to safe Rust, and back.
+//! Connects the veneers with safe Rust.
 #![allow(unsafe_code)]
 
 use core::mem::MaybeUninit;

@@ -1,4 +1,4 @@
-//! Traps that are not hypercalls. The strand recovers from some of these traps. The others end the strand.
+//! Handles traps that are not hypercalls. The strand recovers from some of these traps. The others end the strand.
 #![allow(unsafe_code)]
 
 use core::ops::ControlFlow;

@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 
-/// The maximum number of reports kept for the image. The store buffer has eight entries.
+/// The maximum number of reports that are kept for the image. The store buffer has eight entries.
 pub const REPORTS: usize = 8;
 
 /// The maximum number of nested handlers of store_error. The processor has six trap levels.

@@ -13,7 +13,7 @@ const LINE_STATUS: u64 = 5;
 const RECEIVED: u8 = 1;
 const READY: u8 = 0x20;
 
-/// The maximum number of times that the hypervisor asks the UART whether it accepts a byte.
+/// How often the hypervisor asks the UART whether it accepts a byte, before it gives up.
 const TRIES: usize = 100_000;
 
 /// A console of the machine, for hyperprivileged code.

@@ -81,27 +81,27 @@ pub const CAS: [(u32, u64); 2] = [(0x3c, 4), (0x3e, 8)];
 /// LDTW and STTW. They access two words, in an even and an odd register.
 pub const TWINS: [u32; 2] = [0x03, 0x07];
 
-/// Returns an instruction that computes a value. The second operand is a register or a [`number`].
+/// Encodes an instruction that computes a value. The second operand is a register or a [`number`].
 pub const fn computes(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
     2 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
 }
 
-/// Returns a memory access. The second operand is a [`number`], or a register with an ASI in the bits above.
+/// Encodes a memory access. The second operand is a [`number`], or a register with an ASI in the bits above.
 pub const fn accesses(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
     3 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
 }
 
-/// Returns an access to an alternate space. The address is the sum of two registers.
+/// Encodes an access to an alternate space. The address is the sum of two registers.
 pub const fn accesses_space(op3: u32, rd: u32, rs1: u32, rs2: u32, space: u32) -> u32 {
     accesses(op3, rd, rs1, rs2 | space << 5)
 }
 
-/// Returns a constant second operand: the low 13 bits of `value`. The processor extends the highest of these bits as the sign.
+/// Encodes a constant second operand: the low 13 bits of `value`. The processor extends the highest of these bits as the sign.
 pub const fn number(value: u32) -> u32 {
     1 << 13 | value & 0x1fff
 }
 
-/// Shortens the number in a second operand to at most `bits` bits. A register stays as it is.
+/// Cuts the number in a second operand to at most `bits` bits. A register stays as it is.
 pub const fn shortened(second: u32, bits: u32) -> u32 {
     match second >> 13 {
         0 => second,
@@ -109,32 +109,32 @@ pub const fn shortened(second: u32, bits: u32) -> u32 {
     }
 }
 
-/// Returns `sethi`. It sets bits 31:10 of a register and clears the other bits.
+/// Encodes `sethi`, which sets bits 31:10 of a register and clears the other bits.
 pub const fn sethi(rd: u32, value: u32) -> u32 {
     rd << 25 | 4 << 22 | value >> 10
 }
 
-/// Returns two instructions that set a register to a value of 32 bits.
+/// Encodes two instructions that set a register to a 32-bit value.
 pub const fn set(rd: u32, value: u32) -> [u32; 2] {
     [sethi(rd, value), computes(0x02, rd, rd, number(value & 0x3ff))]
 }
 
-/// Returns `mov`: sets a register to a [`number`].
+/// Encodes `mov`, which sets a register to a [`number`].
 pub const fn mov(rd: u32, value: u32) -> u32 {
     computes(0x02, rd, 0, number(value))
 }
 
-/// Returns `rd %pc`: sets a register to the instruction's own address.
+/// Encodes `rd %pc`, which sets a register to the instruction's own address.
 pub const fn read_pc(rd: u32) -> u32 {
     computes(RD, rd, 5, 0)
 }
 
-/// Returns `wrpr`: sets a privileged register to a [`number`].
+/// Encodes `wrpr`, which sets a privileged register to a [`number`].
 pub const fn wrpr(register: u32, value: u32) -> u32 {
     computes(WRPR, register, 0, number(value))
 }
 
-/// Returns `ta`: traps with a [`number`], always.
+/// Encodes `ta`, which always traps, with a [`number`].
 pub const fn trap(value: u32) -> u32 {
     computes(0x3a, 8, 0, number(value))
 }

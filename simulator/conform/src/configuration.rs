@@ -50,12 +50,12 @@ impl fmt::Display for Configuration {
     }
 }
 
-/// Returns a guest on strands with these numbers. Its compatibility switch is off.
+/// Returns a guest on the strands with these numbers. Its compatibility switch is off.
 pub(crate) fn guest(strands: impl IntoIterator<Item = usize>, grant: Grant) -> GuestConfig {
     GuestConfig::new(strands.into_iter().filter_map(StrandId::new).collect(), grant)
 }
 
-/// Returns the disabled channels of the machine's nodes.
+/// Returns the channels of the machine's nodes that are disabled.
 fn absent_channels(machine: Machine) -> impl Iterator<Item = (Node, Mcu)> {
     let nodes = Node::ALL.iter().copied();
     let channels = nodes.flat_map(|node| Mcu::ALL.iter().map(move |mcu| (node, *mcu)));

@@ -22,7 +22,7 @@ pub enum Counters {
     SetPic(u64),
     /// Sets the number of events, 0 to 15, by which the overflow trap comes early.
     Early(u8),
-    /// Makes an event happen several times in this mode. The overflow trap is taken after the call.
+    /// Makes an event happen this number of times in a mode. The overflow trap is taken after the call.
     Happens(SparcMode, SparcEvent, u32),
 }
 

@@ -34,7 +34,7 @@ use perfctr_service::Unit;
 pub use configuration::Configuration;
 use digest::{Event, Watched};
 
-/// A machine with guests. The machine has just been switched on.
+/// A machine with guests, just switched on, on which the sweep makes its calls.
 pub trait System {
     /// Makes a call from a strand of a guest with %o0 to %o5 in `registers`. Returns %o0 to %o5 after the call.
     fn call(&mut self, strand: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6];
@@ -55,9 +55,9 @@ pub enum Change {
     Reset(usize),
     /// Makes a hub answer "busy" to every access (`true`), or serve every access (`false`).
     Busy(Hub, bool),
-    /// Makes all devices of a unit fault.
+    /// Makes all devices of a unit fault when they are accessed.
     Break(Unit),
-    /// Makes the L2 control registers of a node fault, in this bank (0 to 7) and all higher banks.
+    /// Makes the L2 control registers of a node fault, from this bank (0 to 7) upward.
     BreakBanks(Node, usize),
     /// Repairs all hardware and frees every hub. Units that are out of service stay out of service.
     Repair,
@@ -65,7 +65,7 @@ pub enum Change {
     Return(Unit),
     /// Repairs all hardware and returns every unit to service.
     Mend,
-    /// Puts a value into a register, as the hardware does.
+    /// Stores a value in a register, as the hardware does.
     Put(Cell, u64),
 }
 
@@ -84,7 +84,7 @@ impl Cell {
         let banks = Node::ALL
             .iter()
             .flat_map(|node| (0..platform::address::L2_BANKS).map(|bank| Self::L2(*node, bank)));
-        // Register 0 is a register of a strand, not of a device. Register 1 is all L2 banks of a node.
+        // Leaves out registers 0 and 1: register 0 is a strand's register, and register 1 is all L2 banks of a node.
         banks.chain(PerfReg::ALL.into_iter().skip(2).map(Self::Register))
     }
 }
@@ -92,18 +92,18 @@ impl Cell {
 /// A part of the sweep: machines, and the calls on each machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// The name of the part in messages.
+    /// What messages call the part.
     pub name: &'static str,
     /// All configuration numbers are below this limit.
     pub limit: usize,
-    /// Returns the configuration with a number, or `None` if it does not exist.
+    /// Returns configuration number `n`, or `None` if there is no such configuration.
     pub configuration: fn(usize) -> Option<Configuration>,
     /// Makes the calls on the configuration with this number.
     pub run: fn(usize, &Configuration, &mut dyn System),
 }
 
 impl Part {
-    /// Returns all configurations with their numbers.
+    /// Returns all configurations, each with its number.
     pub fn configurations(&self) -> impl Iterator<Item = (usize, Configuration)> {
         let configuration = self.configuration;
         (0..self.limit).filter_map(move |number| Some((number, configuration(number)?)))

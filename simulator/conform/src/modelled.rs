@@ -18,10 +18,10 @@ pub trait Hardware {
     /// Makes a unit fault or work again.
     fn set_faulty(&self, unit: FaultyUnit, faulty: bool);
 
-    /// Puts a value into a register, which must neither fault nor be busy.
+    /// Stores a value in a register, which must neither fault nor be busy.
     fn put(&self, cell: Cell, value: u64);
 
-    /// Returns the contents of a register, or `None` if it faults or is busy.
+    /// Returns the contents of a register; `None` if it faults or is busy.
     fn holds(&self, cell: Cell) -> Option<u64>;
 
     fn pcr_of(&self, strand: StrandId) -> u64;
@@ -30,10 +30,10 @@ pub trait Hardware {
     fn take_cross_call(&self, strand: StrandId) -> bool;
 }
 
-/// The length, in cycles, of a hub access that outlasts the sweep.
+/// The length, in cycles, of a hub access that does not end during the sweep.
 const LONG: u64 = 1 << 40;
 
-/// The number of rounds in which strands take cross-calls. A transfer needs fewer.
+/// How many times all strands take their cross-calls after a change. A transfer needs fewer.
 const ROUNDS: usize = 4;
 
 /// The services of a hypervisor. The first is the performance counter service.
@@ -136,7 +136,7 @@ impl Hardware for &Devices {
 
     #[inline(always)]
     fn put(&self, cell: Cell, value: u64) {
-        // The sweep does not put values into registers that fault or are busy, so this cannot fail.
+        // This cannot fail, because the sweep does not store values in registers that fault or are busy.
         let _ = match cell {
             Cell::L2(node, bank) => self.l2(node).write(bank, value),
             Cell::Register(register) => match register.kind() {
@@ -237,7 +237,7 @@ impl<S: Swept, E: Embedder, T: Trace> System for Modelled<'_, S, E, T> {
     }
 }
 
-/// Returns the caller on a strand, or `None` if the strand belongs to no guest.
+/// Returns the caller on a strand; `None` if the strand belongs to no guest.
 pub fn caller(configuration: &Configuration, strand: StrandId) -> Option<Caller> {
     let guest = GuestId::new(configuration.guest_of(strand)?)?;
     Some(Caller { guest, strand })
@@ -255,7 +255,7 @@ fn faulty(unit: Unit) -> FaultyUnit {
     }
 }
 
-/// Switches on a machine, and lets `work` use it.
+/// Switches on a machine of this configuration, and lets `work` use it.
 pub fn with<T>(
     configuration: &Configuration,
     work: impl FnOnce(&mut dyn System) -> T,

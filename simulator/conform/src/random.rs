@@ -1,6 +1,6 @@
-//! Random numbers that are the same in every run (SplitMix64).
+//! Generates random numbers that are the same in every run (SplitMix64).
 
-/// A sequence of random numbers. The seed determines the sequence.
+/// A sequence of random numbers. This is its state, which starts as the seed.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 

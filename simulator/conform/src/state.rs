@@ -25,8 +25,7 @@ pub fn digest(
     Unit::ALL.iter().copied().fold(state, |state, unit| fold(state, u64::from(is_out(unit))))
 }
 
-/// Returns `digest` with the statistics of a guest added. `count` returns how many of the guest's calls had this operation, class and
-/// outcome.
+/// Adds the statistics of a guest to `digest`. `count` returns how many of the guest's calls had this operation, class and outcome.
 pub fn counts(digest: u64, count: impl Fn(Operation, Class, Outcome) -> u64) -> u64 {
     let mut digest = digest;
     for operation in [Operation::Get, Operation::Set] {

@@ -17,11 +17,11 @@ pub(crate) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
     put_varint(bytes, (value << 1 ^ value >> 63).cast_unsigned());
 }
 
-/// The number of bytes of a literal, by its length code.
+/// The number of bytes of a literal, indexed by its length code.
 const LITERAL_BYTES: [usize; 4] = [0, 1, 3, 6];
 const LITERAL_MASKS: [u64; 4] = [0, (1 << 8) - 1, (1 << 24) - 1, (1 << 48) - 1];
 
-/// Appends the low 48 bits of a signed number in 1, 3 or 6 bytes, the fewest that hold the number. Returns the code of the length.
+/// Appends the low 48 bits of a signed number as a literal: 1, 3 or 6 bytes, as few as hold the number. Returns the code of the length.
 #[inline(always)]
 pub(crate) fn put_literal(bytes: &mut Vec<u8>, value: u64) -> u8 {
     let small = |bits: u32| value.wrapping_add(1 << (bits - 1)) & ((1 << 48) - 1) < 1 << bits;
@@ -46,7 +46,7 @@ pub fn literal(bytes: &[u8], code: u8) -> Option<(u64, &[u8])> {
     Some((((word & mask) ^ sign).wrapping_sub(sign), &bytes[count..]))
 }
 
-/// Returns the address with the given low 48 bits. Its bits 63:48 are copies of bit 47.
+/// Returns the address whose low 48 bits are `bits`. Bits 63:48 are copies of bit 47.
 #[inline(always)]
 pub fn sign_extended(bits: u64) -> u64 {
     ((bits << 16).cast_signed() >> 16).cast_unsigned()
@@ -81,7 +81,7 @@ impl<'a> Rest<'a> {
         Some(bytes)
     }
 
-    /// Takes a varint; `None` if it is cut off or has more than 64 bits.
+    /// Takes a varint; `None` if it is incomplete or has more than 64 bits.
     #[inline(always)]
     pub fn varint(&mut self) -> Option<u64> {
         let mut value = 0;
@@ -95,14 +95,14 @@ impl<'a> Rest<'a> {
         None
     }
 
-    /// Takes a signed varint.
+    /// Takes a signed varint; `None` under the same conditions as for [`varint`](Self::varint).
     #[inline(always)]
     pub fn signed(&mut self) -> Option<i64> {
         let value = self.varint()?;
         Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }
 
-    /// Takes a string with its length; `None` if the string is cut off or not UTF-8.
+    /// Takes a string and its length; `None` if the string is incomplete or not UTF-8.
     pub fn text(&mut self) -> Option<&'a str> {
         let length = self.varint()?;
         str::from_utf8(self.bytes(length)?).ok()

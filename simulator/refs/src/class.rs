@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Class {
-    /// Any instruction that has no other class.
+    /// Any instruction that does not belong to another class.
     #[default]
     Other = 0,
     /// An integer multiplication.

@@ -43,7 +43,7 @@ pub enum Exit {
     Call { instruction: u16 },
     /// A return, which passes control back to the caller.
     Return { instruction: u16 },
-    /// A trap, which passes control to the operating system.
+    /// A trap into the operating system.
     Trap { instruction: u16 },
 }
 
@@ -59,7 +59,7 @@ impl fmt::Display for TooMuchCode {
 
 impl Error for TooMuchCode {}
 
-/// What an encoder needs to know about a block.
+/// The properties of a block that an encoder needs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KnownBlock {
     pub(crate) address: u64,
@@ -86,7 +86,7 @@ pub struct Definitions {
     slots: Slots,
     /// The number of references in all blocks and shapes, plus one for each block and shape.
     defined: u64,
-    /// Definitions that have not been moved into a frame.
+    /// The definitions that no frame contains yet.
     new: New,
 }
 
@@ -202,7 +202,7 @@ impl Definitions {
         block.is_some_and(|block| block.atomics.contains(&instruction))
     }
 
-    /// Returns the address of a block's first instruction; 0 for block 0 and for a number that no block has.
+    /// Returns the address of a block's first instruction; 0 for block 0, and for a number without a block.
     pub fn address(&self, block: u32) -> u64 {
         self.blocks.get(block as usize).map_or(0, |block| block.address)
     }

@@ -43,7 +43,7 @@ struct Known {
     /// The index in `Encoder::places` of the shape's first access.
     first: u32,
     count: u32,
-    /// The index of the next shape of the block.
+    /// The index of the next shape in the block's list.
     next: u32,
 }
 
@@ -54,7 +54,7 @@ struct Execution {
     addresses: Vec<u64>,
 }
 
-/// The parts of a frame under construction.
+/// The parts of a frame that is being encoded.
 #[derive(Debug, Default)]
 struct Written {
     executions: u64,
@@ -62,7 +62,7 @@ struct Written {
     /// The number of expected executions since the latest event.
     run: u64,
     control: Vec<u8>,
-    /// The code bytes of the next event. The bits for the run in the first byte are still 0; they are set when the event is written.
+    /// The code bytes of the next event. The bits of the first byte that hold the run stay 0 until the event is written.
     codes: Vec<u8>,
     literals: Vec<u8>,
     orders: Vec<u8>,
@@ -262,7 +262,7 @@ impl Written {
         self.order_code.put(order, &mut self.orders);
     }
 
-    /// Moves all parts into the content of a frame. Returns `false` if there is no execution and no order.
+    /// Moves all parts into the content of a frame. Returns `false` if there is nothing to move: no execution and no order.
     fn take(&mut self, content: &mut Vec<u8>) -> bool {
         content.clear();
         let any = self.executions > 0 || !self.orders.is_empty();

@@ -21,7 +21,7 @@ pub enum FrameKind {
     Definitions = 3,
     /// A part of the references of one thread.
     References = 4,
-    /// A note for readers of results.
+    /// A note from the recorder for whoever reads the results.
     Note = 5,
     /// The end of the recording, with the exit status of the program if it exited by itself.
     End = 6,
@@ -47,7 +47,7 @@ pub enum Stored {
 pub struct Frame {
     /// The part of the recording that the content holds.
     pub kind: FrameKind,
-    /// The number of the thread in a frame of references; otherwise 0.
+    /// In a frame of references, the number of the thread; otherwise 0.
     pub thread: u32,
     /// The number of references in the frame. In the frame that ends a file, the number of references in all frames.
     pub references: u64,
@@ -87,7 +87,7 @@ impl Frame {
         Self::with_content(FrameKind::Mappings, content)
     }
 
-    /// Returns a frame with a note for readers of results.
+    /// Returns a frame with a note for whoever reads the results.
     pub fn note(text: &str) -> Self {
         Self::with_content(FrameKind::Note, text.as_bytes().to_vec())
     }
@@ -112,8 +112,8 @@ impl Frame {
         Self::with_content(FrameKind::Process, content)
     }
 
-    /// Returns the frame that ends the recording of a process. `references` is the number of all references; `status` is the program's exit status, or
-    /// `None` if it did not exit by itself.
+    /// Returns the frame that ends the recording of a process. `references` is the total number of references. `status` is the program's
+    /// exit status; `None` if the program did not exit by itself.
     pub fn end(references: u64, status: Option<u8>) -> Self {
         let content = status.into_iter().collect();
         Self { references, ..Self::with_content(FrameKind::End, content) }
@@ -130,7 +130,7 @@ impl Frame {
     }
 }
 
-/// Returns this header with the storage, the length and the checksum of the stored `data`.
+/// Returns this header, completed for the stored `data`: how it is stored, its length, and its checksum.
 pub fn with_data(
     mut header: [u8; FRAME_HEADER],
     stored: Stored,
@@ -193,9 +193,9 @@ pub struct Mapping {
     pub start: u64,
     /// The address after the mapping's last byte.
     pub end: u64,
-    /// The position in the file of the mapping's first byte.
+    /// The offset in the file of the mapping's first byte.
     pub offset: u64,
-    /// The path of the file at the time of the recording.
+    /// The path that the file had during the recording.
     pub path: String,
     /// The build id of the file; empty if the file has no build id.
     pub build_id: Vec<u8>,

@@ -42,11 +42,11 @@ impl Default for Log {
 pub struct Placeholder(u64);
 
 impl Log {
-    /// The number of words (1 MiB) at which a log should be [encoded](super::Encoder::encode) before the next block. A full log still
-    /// accepts words, but uses more memory.
+    /// The number of words (1 MiB) from which on a log should be [encoded](super::Encoder::encode) before the next block. A longer log still
+    /// accepts words, but takes more memory.
     pub const FULL: usize = 1 << 17;
 
-    /// Logs the start of a block. `block` is the number that [`Definitions::block`](super::Definitions::block) returned.
+    /// Logs that a block starts. [`Definitions::block`](super::Definitions::block) has returned its number.
     #[inline(always)]
     pub fn block(&mut self, block: u32) {
         self.words.push(BLOCK << TAG_SHIFT | u64::from(block));
@@ -125,7 +125,7 @@ impl Log {
 /// An access to data in a [`Log`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggedAccess {
-    /// The access without its address.
+    /// The instruction, the size and the kind of the access.
     pub place: BlockAccess,
     /// The address of the first byte.
     pub address: u64,
@@ -151,11 +151,12 @@ impl Word {
     }
 }
 
-/// An access without its address. Bits 2:0 are the binary logarithm of the size, and bit 3 marks a store. Bits 13:4 are the number of
-/// the instruction in its block. Bit 14 marks an atomic load and store of one location (never set in a log).
+/// The instruction, the size and the kind of an access, without its address. Bits 2:0 are the binary logarithm of the size, and bit 3 marks a
+/// store. Bits 13:4 are the number of the instruction in its block. Bit 14 marks an atomic load and store of one location (never set in a
+/// log).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockAccess(
-    /// The encoded access.
+    /// The bits described above.
     pub u16,
 );
 
@@ -174,7 +175,7 @@ impl BlockAccess {
         self.0 >> 4 & 0x3ff
     }
 
-    /// Returns the size in bytes.
+    /// Returns the number of accessed bytes.
     pub fn size(self) -> u16 {
         1 << (self.0 & 7)
     }

@@ -1,4 +1,4 @@
-//! Orders: what threads do that makes other threads wait.
+//! Orders: actions of threads that make other threads wait.
 
 use super::bytes::{Rest, put_signed, put_varint};
 
@@ -13,18 +13,18 @@ use super::bytes::{Rest, put_signed, put_varint};
 /// [section](Cause::Section) keeps the two sections in their recorded order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// A thread sends the signal with this number, because it wakes another thread or ends. All earlier references of the thread come
+    /// A thread sends the signal that has this number, because it wakes another thread or ends. All earlier references of the thread come
     /// before the references that follow a wait for this signal.
     Signal(u64),
-    /// A thread starts another thread. This order also sends the signal with this number.
+    /// A thread starts another thread, and sends the signal with this number.
     Start(u64),
-    /// A thread waits: its further references come after the signal with this number.
+    /// A thread waits for the signal with this number. Its further references come after the signal.
     Wait(Cause, u64),
     /// A thread takes a lock.
     Acquire(Acquire),
     /// A thread releases a lock.
     Release {
-        /// The address of the lock.
+        /// The address of the lock in the recorded program.
         lock: u64,
         /// The number of the signal that this release sends. A thread that must continue only after this release waits for the signal.
         signal: u64,
@@ -35,7 +35,7 @@ pub enum Order {
     Post(Semaphore),
     /// A thread arrives at a barrier, and waits until `threads` threads have arrived.
     Arrive {
-        /// The address of the barrier.
+        /// The address of the barrier in the recorded program.
         barrier: u64,
         /// The number of threads in a round of the barrier, at least 1.
         threads: u32,
@@ -49,10 +49,10 @@ pub enum Order {
     LeftOut(u64),
 }
 
-/// A lock that a thread takes.
+/// How a thread takes a lock, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Acquire {
-    /// The address of the lock.
+    /// The address of the lock in the recorded program.
     pub lock: u64,
     /// Whether the thread shares the lock with other threads that also take it shared, such as the readers of a read-write lock.
     pub shared: bool,
@@ -63,7 +63,7 @@ pub struct Acquire {
 /// A semaphore of the recorded program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Semaphore {
-    /// The address of the semaphore.
+    /// The address of the semaphore in the recorded program.
     pub address: u64,
     /// The value of the semaphore before the recording's first action on it.
     pub first: u32,
@@ -142,7 +142,8 @@ impl Cause {
     const ALL: [Self; 5] = [Self::Wake, Self::Start, Self::Thread, Self::Condition, Self::Section];
 }
 
-/// The kinds of orders in a file. Bits 3:0 of an order's first varint are the kind, and bits 63:4 are a number. Kinds 1 to 5 are waits.
+/// The kinds of orders in a file: bits 3:0 of an order's first varint. Bits 63:4 are a number, whose meaning depends on the kind. Kinds 1 to
+/// 5 are waits.
 const SIGNAL: u8 = 0;
 const WAIT: u8 = 1;
 const ACQUIRE: u8 = 6;
@@ -164,7 +165,7 @@ pub struct OrderCode {
 }
 
 impl OrderCode {
-    /// Appends an order.
+    /// Appends an order in the form that files have.
     pub(crate) fn put(&mut self, order: Order, bytes: &mut Vec<u8>) {
         let mut first = |kind: u8, number: u64| put_varint(bytes, number << 4 | u64::from(kind));
         match order {

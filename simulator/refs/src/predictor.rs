@@ -1,4 +1,5 @@
-//! Predicts the next execution of a thread. The encoder writes only what was predicted wrongly; the reader predicts the rest.
+//! Predicts the next execution of a thread. The encoder writes only what differs from the prediction, and the reader makes the same
+//! predictions.
 
 use std::hint::select_unpredictable;
 
@@ -19,7 +20,7 @@ pub struct Predictor {
     moved: Box<[u64; REGIONS]>,
 }
 
-/// The recent addresses of one access to data in a block.
+/// The recent addresses at one slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct SlotHistory {
     last: u64,
@@ -86,7 +87,7 @@ impl Predictor {
         self.next[self.context()]
     }
 
-    /// Records that the expected shape occurs, and returns it.
+    /// Records that the expected shape occurs. Returns the shape.
     #[inline(always)]
     pub fn expected_shape(&mut self) -> u32 {
         let shape = self.shape();
@@ -94,14 +95,14 @@ impl Predictor {
         shape
     }
 
-    /// Records that an unexpected shape occurs, and returns it.
+    /// Records that an unexpected shape occurs. Returns the shape.
     #[inline(always)]
     pub fn unexpected_shape(&mut self, shape: u32) -> u32 {
         self.next[self.context()] = shape;
         self.expected_shape()
     }
 
-    /// Records that a slot has its expected address, and returns the address.
+    /// Records that the expected address of a slot occurs. Returns the address.
     #[inline(always)]
     pub fn expected_address(&mut self, slot: usize) -> u64 {
         let slot = &mut self.slots[slot % SLOTS];

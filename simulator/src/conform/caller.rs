@@ -23,7 +23,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Lets the strand make the call next, with random values in all registers that a call must keep.
+    /// Makes this call the strand's next one, with random values in all registers that a call must keep.
     pub fn put(&self, strand: &mut Strand, random: &mut Random) {
         scramble(strand, random);
         for (number, value) in (8..).zip(self.registers) {
@@ -34,7 +34,7 @@ impl Request {
     }
 }
 
-/// Continues a strand at an address.
+/// Lets a strand continue at an address.
 pub fn go_on_at(strand: &mut Strand, address: u64) {
     (strand.pc, strand.npc) = (address, address + 4);
 }
@@ -131,7 +131,7 @@ pub fn privileged(strand: &mut Strand, number: u8) -> u64 {
     strand.control_register(ControlRegister::Privileged(number), &mut Nothing).unwrap_or_default()
 }
 
-/// A bus that refuses all accesses. Only the strand's registers are used.
+/// A bus that refuses all accesses, because only the strand's registers are used.
 struct Nothing;
 
 impl Environment for Nothing {

@@ -1,4 +1,4 @@
-//! Strands of guests that make calls at the same time. Records the registers before and after each call.
+//! Strands of guests that make calls at the same time. Records the registers before and after each of the calls.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::execute::{Execution, Limits, Stop};
 use crate::interpreter::{Level, Strand};
 use crate::setters::opaque;
 
-/// The maximum number of instructions until one more strand has booted.
+/// The maximum number of instructions until the next strand has booted.
 const BOOT: u64 = 10_000_000;
 
 /// A finished call.
@@ -29,7 +29,7 @@ pub struct Made {
     pub turns: Range<usize>,
     /// The indices of the accesses by all strands to devices during the call.
     pub accesses: Range<usize>,
-    /// The time at which the call returned, in cycles.
+    /// When the call returned, in cycles of the machine.
     pub returned: u64,
 }
 
@@ -37,8 +37,8 @@ pub struct Made {
 pub struct Callers {
     /// The finished calls, in the order of their returns.
     pub made: Vec<Made>,
-    /// The calls in progress. Each has the strand before the call, the request, and the numbers of
-    /// turns and of accesses before the call.
+    /// The calls in progress: the strand before the call, the request, and the numbers of turns and
+    /// of accesses before the call.
     calling: BTreeMap<StrandId, (Strand, Request, [usize; 2])>,
     turns: usize,
     random: Random,
@@ -110,7 +110,7 @@ impl Callers {
         Ok(())
     }
 
-    /// Lets an idle strand ask for a call again.
+    /// Makes an idle strand ask for a call again.
     pub fn wake(execution: &mut Execution, id: StrandId) {
         let strand = execution.strand_mut(id);
         if strand.pc == IDLE && strand.level() < Level::Hyperprivileged {
@@ -118,7 +118,7 @@ impl Callers {
         }
     }
 
-    /// Returns `true` if the strand's call has not returned.
+    /// Returns `true` while a call of the strand is in progress.
     #[must_use]
     pub fn is_calling(&self, strand: StrandId) -> bool {
         self.calling.contains_key(&strand)

@@ -1,4 +1,4 @@
-//! Strands that ask for one unit at the same time.
+//! Checks strands that ask for one unit at the same time.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,10 +24,10 @@ const EWOULDBLOCK: u64 = 9;
 const GET: u64 = 0x106;
 const SET: u64 = 0x107;
 
-/// The number of cycles that a store takes while other strands make calls. No call takes as long.
+/// How many cycles a store takes while other strands make calls. This is longer than any call.
 const LONG: u64 = 100_000;
 
-/// While all strands ask for one hub, the machine executes this number of instructions for each strand.
+/// How many instructions the machine executes for each strand while all strands ask for one hub.
 const FIGHT: u64 = 60_000;
 
 pub(super) const fn fast(function: u64, o0: u64, o1: u64) -> Request {
@@ -106,8 +106,7 @@ impl Beside {
         found
     }
 
-    /// Executes a strand's call up to its first store to the unit. This store takes [`LONG`]. Returns `false` if the call makes no such
-    /// store.
+    /// Executes a strand's call up to its first store to the unit, which takes [`LONG`]. Returns `false` if the call makes no such store.
     fn begins(&mut self, strand: StrandId, set: Request, store: fn(&Observed) -> bool) -> bool {
         let execution = &mut self.machine.execution;
         let latency = StoreLatency::Fixed(LONG);
@@ -132,7 +131,7 @@ impl Beside {
         }
     }
 
-    /// Lets all strands ask for one hub without a pause. While a strand waits, the other strands together may perform at most as many
+    /// Makes all strands ask for one hub without a pause. While a strand waits, the other strands together may perform at most as many
     /// accesses as there are strands.
     pub(super) fn fair(&mut self) {
         let Some(guest) = self.world.guests.iter().find(|guest| guest.grant.global) else { return };

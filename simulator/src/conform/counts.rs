@@ -1,4 +1,4 @@
-//! How many instructions the calls take.
+//! Counts the instructions that calls take.
 
 use conform::Configuration;
 use guest_abi::StrandId;
@@ -35,7 +35,7 @@ pub struct CallCount {
     pub image: Option<u64>,
     /// The number of instructions in the project's own image.
     pub ours: Option<u64>,
-    /// The number of instructions in Sun's code for the UltraSPARC T2; `None` if Sun's code does not have the call.
+    /// The number of instructions in Sun's code for the UltraSPARC T2; `None` if this code lacks the call.
     pub sun: Option<u64>,
 }
 
@@ -47,7 +47,7 @@ const fn core(function: u64, o0: u64, o1: u64) -> Request {
     Request { trap: 0xff, registers: [o0, o1, 0, 0, 0, function] }
 }
 
-/// The calls in order. Each has its name (empty if the call only prepares the next one), and the number of instructions in Sun's code.
+/// The calls in order, with their names and the numbers of instructions in Sun's code. A call without a name only prepares the next one.
 /// Register 3 belongs to the caller's node, register 7 to another node, and register 62 to a hub.
 const CALLS: [(&str, Request, Option<u64>); 22] = [
     ("", Request { trap: 0xff, registers: [PERF, 1, 1, 0, 0, 0] }, None),

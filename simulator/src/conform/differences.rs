@@ -1,4 +1,4 @@
-//! What differs from the contract.
+//! Collects what differs from the contract.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -68,7 +68,7 @@ pub struct Difference {
     pub found: String,
     /// How often the difference was seen.
     pub count: u64,
-    /// The first case of the difference, in words.
+    /// The first case of the difference, described in words.
     pub example: String,
 }
 
@@ -90,7 +90,7 @@ pub struct Row {
     pub found: String,
     /// How often these differences were seen.
     pub count: u64,
-    /// The first case of one of these differences, in words.
+    /// The first case of one of these differences, described in words.
     pub example: String,
 }
 
@@ -135,7 +135,7 @@ impl Differences {
         all.collect()
     }
 
-    /// Returns one row for all differences with the same call, the same demand and the same finding.
+    /// Merges all differences with the same call, the same demand and the same finding into one row each.
     pub(super) fn rows(&self) -> Vec<Row> {
         type Same<'a> = (&'static str, &'a str, &'a str);
         type Seen<'a> = (&'a Key, &'a (u64, String));
@@ -158,7 +158,7 @@ impl Differences {
     }
 }
 
-/// Returns the subjects in order, with consecutive numbers as ranges. If there are many ranges, returns only the first ones, and dots.
+/// Formats the subjects in order, with consecutive numbers as ranges. If there are many ranges, lists only the first ones, and dots.
 fn ranges(subjects: BTreeSet<Subject>) -> String {
     const MOST: usize = 6;
     let mut ranges: Vec<(Subject, Subject)> = Vec::new();

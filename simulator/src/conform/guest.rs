@@ -1,4 +1,4 @@
-//! The guest that makes the calls. It has only a few instructions, and needs only a hypervisor's traps.
+//! The guest that makes the calls. It has few instructions, and needs nothing of a hypervisor but its traps.
 //!
 //! The machine stops a strand of the guest at [`ANSWERED`], changes its registers, and lets it continue at [`REQUEST`]. So a check can
 //! choose the value of every register before a call, and sees the value after the call. If an image has `cpu_start`, the guest starts its
@@ -11,13 +11,13 @@ use platform::memory_map::REAL;
 
 /// The address at which a strand makes a call. The strand's register %l0 holds the number of the trap.
 pub const REQUEST: u64 = REAL + 0x1000;
-/// The address at which a strand continues after a call. A strand that has no call to make stays there.
+/// The address at which a strand continues after a call. If it has no call to make, it stays there.
 pub const ANSWERED: u64 = REQUEST + 4;
-/// The address at which a strand waits if it must not make a call.
+/// The address at which a strand waits while it must not make a call.
 pub const IDLE: u64 = REQUEST + 8;
 /// The address at which a strand repeats a call forever. The strand's registers %l1 and %l2 hold the first argument and the function.
 pub const REPEAT: u64 = REAL + 0x1100;
-/// The offset of the word with the number of the guest's CPUs.
+/// The offset of the word that holds the number of the guest's CPUs.
 pub const CPUS: u64 = 0x48;
 /// The offset of the trap table.
 const TABLE: u64 = 0x8000;
@@ -41,7 +41,7 @@ const BA: u32 = 0x1068_0000;
 const BA_ANNULLED: u32 = 0x3068_0000;
 const BGEU: u32 = 0x1a60_0000;
 
-/// Returns a branch between two addresses.
+/// Encodes a branch from one address to another.
 const fn branch(code: u32, from: u64, to: u64) -> u32 {
     code | (to.wrapping_sub(from) >> 2) as u32 & 0x7_ffff
 }
@@ -66,7 +66,7 @@ pub fn program(cpus: usize) -> Vec<u8> {
     repeat.extend([branch(BA, REPEAT + 4 * repeat.len() as u64, REPEAT), NOP]);
     put(&mut memory, at(REPEAT), &repeat);
     for number in 0..1024 {
-        // `done` skips the instruction that trapped. After a fetch that failed (trap 8), the strand waits for the next call.
+        // `done` skips the instruction that trapped. After a fetch that failed (trap 8), the strand waits for its next call.
         let offset = TABLE + 32 * number;
         memory.resize(offset as usize + 32, 0);
         let word = match number & 0x1ff {

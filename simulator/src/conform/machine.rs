@@ -25,25 +25,24 @@ use crate::recording::Kind;
 /// The size of a guest's memory in bytes. This is the default of `vfalls boot`, so an image may expect this size.
 const OF_BOOT: u64 = 128 << 20;
 
-/// A strand that has not begun after [`BOOT`] instructions counts as one that never begins. [`LOOK`] is the number of instructions between
-/// two checks.
+/// If a strand has not begun after [`BOOT`] instructions, it never will. [`LOOK`] is the number of instructions between two checks.
 const BOOT: u64 = 16_000_000;
 const LOOK: u64 = 100_000;
 
 /// The maximum number of instructions in a call: the instructions that the calling strand executes in the guest and in the hypervisor.
 const ANSWER: u32 = 200_000;
 
-/// The hypervisor must carry out a step of the operator within [`OPERATION`] instructions. (Meanwhile, strands without a guest may still
+/// The hypervisor must perform a step of the operator within [`OPERATION`] instructions. (Meanwhile, strands without a guest may still
 /// begin.) [`OPERATED`] is the number of instructions between two checks.
 const OPERATION: u64 = 16_000_000;
 const OPERATED: u64 = 10_000;
 
-/// The latency of stores to devices while calls are made one at a time.
+/// How stores to devices behave while calls are made one at a time.
 pub(super) const STORES: StoreConduct =
     StoreConduct { latency: StoreLatency::Fixed(SHORT), without_address: false };
 const SHORT: u64 = 20;
 
-/// A machine whose strands each wait for a call to make.
+/// A machine whose strands all wait for calls to make.
 #[derive(Clone)]
 pub(super) struct Machine {
     pub(super) execution: Execution,
@@ -58,7 +57,7 @@ pub(super) struct Answered {
     pub(super) after: [u64; 6],
     /// `Ok` if the call changed only its results. The error says what else the call changed.
     pub(super) kept: Result<(), String>,
-    /// The number of hyperprivileged instructions.
+    /// The number of hyperprivileged instructions that the call took.
     pub(super) instructions: u64,
 }
 
@@ -119,7 +118,7 @@ impl Machine {
         self.begin(id, request);
         let before = self.execution.strand(id).clone();
         let instructions = self.finish(id)?;
-        // The last store of the call may be on its way.
+        // The last store of the call may still be on its way.
         for _ in 0..if is_fast_set(request) { SHORT } else { 0 } {
             self.step(id)?;
         }
@@ -170,7 +169,7 @@ impl Machine {
         let _ = self.finish(id);
     }
 
-    /// Lets the hypervisor carry out a step of the operator on this strand. Returns the hypervisor's answer; `None` if there is none.
+    /// Makes the hypervisor perform a step of the operator on this strand. Returns the hypervisor's answer; `None` if there is none.
     pub(super) fn operate(&mut self, on: StrandId, step: &Step) -> Option<Answer> {
         self.catch_up();
         self.execution.operate(on, step).ok()?;
@@ -197,15 +196,15 @@ impl Machine {
         false
     }
 
-    /// Brings all strands to the time of the latest strand. Otherwise, the strands that are behind would execute their waiting loops until
-    /// they reach this time.
+    /// Brings all strands to the time of the strand that is furthest ahead. Otherwise, the others would execute their waiting loops up to
+    /// this time.
     fn catch_up(&mut self) {
         for strand in self.begun.iter() {
             self.execution.step(strand);
         }
     }
 
-    /// Lets a strand repeat a call forever, from the next run of the machine on.
+    /// Makes a strand repeat a call forever, from the next run of the machine on.
     pub(super) fn repeat(&mut self, id: StrandId, argument: u64, function: u64) {
         let strand = self.execution.strand_mut(id);
         strand.registers.set(Register::new(17), argument);
@@ -251,7 +250,7 @@ pub(super) fn loaded(
     for (number, (node, guest)) in (0..).zip(nodes.into_iter().zip(guests)) {
         let base = map::PARTITION + number * memory;
         let memory = GuestMemory { base, size: memory, real: REAL, entry: REAL };
-        // The description is new, so this cannot fail.
+        // This cannot fail, because the description is new.
         let _ = description.place(node, memory);
         execution.load(base, &program(guest.strands.len()))?;
     }

@@ -48,7 +48,7 @@ pub use counts::{CallCount, sun};
 pub use differences::{Difference, Row, Subject};
 use machine::Machine;
 
-/// A hypervisor image: what is loaded before the machine starts.
+/// A hypervisor image, as it is loaded before the machine starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     /// The physical address and the bytes of each segment.
@@ -105,7 +105,7 @@ impl Omissions {
         }
     }
 
-    /// Returns whether the image leaves out the register with this number.
+    /// Returns whether the image leaves out register number `id`.
     const fn register(self, id: u64) -> bool {
         matches!(id, 18..=89) && self.hubs || id == 1 && self.l2
     }
@@ -191,7 +191,7 @@ pub struct Report {
     pub instructions: Vec<CallCount>,
 }
 
-/// Returns the strand with this number, which the largest machine has.
+/// Returns strand number `number`, which the largest machine has.
 const fn strand(number: usize) -> StrandId {
     match StrandId::new(number) {
         Some(strand) => strand,
@@ -199,15 +199,15 @@ const fn strand(number: usize) -> StrandId {
     }
 }
 
-/// The work of a check, on one configuration.
+/// What a job does on its configuration.
 #[derive(Clone, Copy)]
 enum Work {
-    /// A part of the sweep, with the number of its configuration.
+    /// Runs a part of the sweep. The number is that of its configuration.
     Part(Part, usize),
     InFlight,
     Fair,
     Rights,
-    /// Attacks of the kind with this number.
+    /// Performs attacks of the kind with this index.
     Attacks(usize),
 }
 
@@ -218,7 +218,7 @@ struct Job {
     configuration: Configuration,
     /// The configuration as the part of the sweep sees it. For an image that has its own guests, each guest in it is the tested guest.
     shown: Configuration,
-    /// The only guest that makes calls; `None` if the part of the sweep chooses the guests.
+    /// The only guest that makes calls; `None` if the part of the sweep decides.
     tested: Option<usize>,
     work: Work,
 }
@@ -366,7 +366,7 @@ pub fn check(
     })
 }
 
-/// Does all jobs, in parallel on the processors of the host. The results are in the order of the jobs.
+/// Performs all jobs in parallel on the processors of the host. The results are in the order of the jobs.
 fn all(
     jobs: &[Job],
     image: &Image,

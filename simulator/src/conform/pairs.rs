@@ -1,4 +1,4 @@
-//! Two guests that make calls at the same time, each on two strands.
+//! Boots two guests that make calls at the same time, each on two strands.
 
 use conform::Configuration;
 use conform::oracle::{Grant, World};

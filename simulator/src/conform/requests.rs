@@ -1,4 +1,4 @@
-//! Calls of all kinds, for strands that make them at the same time.
+//! Lists calls of all kinds, for strands that make them at the same time.
 
 use conform::configuration::GUESTS;
 use conform::parts::{AT_RANDOM, EVERY_REGISTER, FUNCTIONS, NEGOTIATION, OF_EVERY_GROUP};
@@ -8,8 +8,7 @@ use guest_abi::{StrandId, Trap};
 use super::caller::Request;
 use super::counts;
 
-/// Functions of trap 0x80 that are in the specification but that the model does not know. They end, stop or change the guest that calls
-/// them.
+/// Functions of trap 0x80 that the specification has but the model does not know. They end, stop or change the guest that calls them.
 pub(super) const OF_KERNELS: [u64; 16] = [
     0x00, 0x01, 0x10, 0x11, 0x12, 0x14, 0x16, 0x17, 0x50, 0x60, 0x61, 0x63, 0x70, 0x71, 0x200,
     0x201,
@@ -62,7 +61,7 @@ pub fn requests(long: bool) -> Vec<Request> {
     all.extend((0..parts).flat_map(|number| calls(&NEGOTIATION, number)).step_by(step));
     all.extend(calls(&OF_EVERY_GROUP, 2));
     all.extend(calls(&FUNCTIONS, 0).into_iter().step_by(4 * step));
-    // Calls by software traps without a service, and calls for the console.
+    // Adds calls by software traps without a service, and calls for the console.
     for number in 0x81..0xff {
         all.push(Request { trap: number, registers: [2, 0x11, 0x22, 0x33, 0x44, 0x106] });
     }

@@ -61,7 +61,7 @@ impl Beside {
         self.left(strands);
     }
 
-    /// From all strands of a guest, sets every register to a value that does not change by itself.
+    /// Sets every register, from all strands of a guest, to a value that does not change by itself.
     fn fill(&mut self, strands: [StrandId; 2]) {
         for strand in strands {
             self.ask(strand, fast(SET, 0, 0x2_8bf4_c0f0 & !1 | HT));

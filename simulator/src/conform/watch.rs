@@ -1,4 +1,4 @@
-//! Observes every access of guests, and every access of the hypervisor on their behalf.
+//! Observes all accesses by guests, and all accesses by the hypervisor on their behalf.
 
 use std::cell::{RefCell, RefMut};
 use std::ops::Range;
@@ -45,7 +45,7 @@ impl Watch {
         watch
     }
 
-    /// Returns the accesses that were seen so far.
+    /// Returns what was seen so far.
     #[must_use]
     pub fn seen(&self) -> RefMut<'_, Seen> {
         self.0.borrow_mut()

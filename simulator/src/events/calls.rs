@@ -1,4 +1,4 @@
-//! Hypercalls in a trace.
+//! Decodes hypercalls from the events of a trace.
 
 use guest_abi::PerfReg;
 use hv_core::trace::HypervisorEvent;
@@ -6,7 +6,7 @@ use perfctr_service::trace::ServiceEvent;
 
 use super::DecodedEvent;
 
-/// The function of a hypercall, with its register, group or number.
+/// What a hypercall asks for: the function, with its register, group or number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TracedFunction {
     /// A read of the performance register with this number.
@@ -15,7 +15,7 @@ pub enum TracedFunction {
     Set(u64),
     /// A negotiation of a version of the API group with this number.
     SetVersion(u64),
-    /// A call of an unknown FAST_TRAP function with this number.
+    /// A call of FAST_TRAP with this function number, which is none of the others.
     Fast(u64),
 }
 
@@ -62,7 +62,7 @@ pub struct TracedCall {
     /// The function, with its register, group or number.
     pub function: TracedFunction,
     pub status: u64,
-    /// The duration in ticks.
+    /// How long the call took, in ticks.
     pub duration: u32,
     /// The value that the call read or wrote; `None` if the event does not have it.
     pub value: Option<u64>,

@@ -17,7 +17,7 @@ use super::{Stream, StreamEntry, Trace, TracedEvent};
 use crate::nearest::status_name;
 use crate::text;
 
-/// The process number of events without a guest. [`COUNTERS`] is the process number of counters.
+/// The process number of all events without a guest. [`COUNTERS`] is that of the counter tracks.
 const MACHINE: u64 = 1000;
 const COUNTERS: u64 = 1001;
 
@@ -143,7 +143,7 @@ impl<W: Write> Chrome<'_, W> {
         Ok(())
     }
 
-    /// Returns the nanoseconds since the trace began.
+    /// Converts a time to nanoseconds since the trace began.
     fn nanoseconds(&self, time: u64) -> u64 {
         let ticks = u128::from(time.saturating_sub(self.trace.began));
         u64::try_from(ticks * 1_000_000_000 / u128::from(self.trace.hz)).unwrap_or(u64::MAX)

@@ -36,7 +36,7 @@ impl<L: Layout> StrandRings<L> {
     }
 }
 
-/// Which events to keep if not all of them fit into the rings.
+/// Which events to keep if the rings are too small for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
     /// All events: a strand's ring is read after each call of the strand.
@@ -49,10 +49,10 @@ pub enum Keep {
 }
 
 impl Keep {
-    /// All choices, in the order of this enum.
+    /// All choices, as command lines list them.
     pub const ALL: &'static [Self] = &[Self::All, Self::First, Self::Last];
 
-    /// Returns the name that command lines use.
+    /// Returns the name of the choice on command lines.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl Keep {
     }
 }
 
-/// Appends what a reader has returned. Two successive gaps become one gap.
+/// Appends what a reader has returned. Merges two successive gaps into one.
 pub(super) fn append(entries: &mut Vec<StreamEntry>, next: Next<'_>) {
     match (next, entries.last_mut()) {
         (Next::Event(event), _) => entries.push(StreamEntry::Event(TracedEvent {
@@ -85,10 +85,10 @@ pub(super) fn append(entries: &mut Vec<StreamEntry>, next: Next<'_>) {
     }
 }
 
-/// The reader of a ring, and the entries that the reader has returned.
+/// The reader of a ring, and the entries that it has returned.
 type ReadEntries<'a, L> = (Reader<'a, L, PACKETS, WORDS>, Vec<StreamEntry>);
 
-/// A tracer that records, and the entries that have been read from its rings.
+/// A tracer that records in rings, and the entries that have been read from them.
 #[derive(Debug)]
 pub struct RingCollector<'a, C, L> {
     tracer: Tracer<'a, C, L, PACKETS, WORDS>,
@@ -122,7 +122,7 @@ macro_rules! collectors {
         }
 
         impl Rings {
-            /// Returns empty rings for all strands, in this layout.
+            /// Returns empty rings in this layout for all strands.
             #[must_use]
             pub fn new(layout: LayoutName, mode: Mode) -> Self {
                 match layout {
@@ -141,7 +141,7 @@ macro_rules! collectors {
         /// A tracer on the host, with the entries that have been read from its rings.
         #[derive(Debug)]
         pub enum Collector<'a, C> {
-            /// A collector that records nothing.
+            /// Nothing is recorded.
             Off,
             $(#[doc = concat!("Records in rings in the layout [`", stringify!($Layout), "`].")] $Layout(RingCollector<'a, C, $Layout>),)*
         }
@@ -165,7 +165,8 @@ impl<C: Clock> Collector<'_, C> {
         with_rings!(self, (), |rings| rings.collect(strand));
     }
 
-    /// Reads the new events from all rings. Moves all entries read so far out of the collector.
+    /// Reads the new events from all rings. Returns all entries since the start, and removes them
+    /// from the collector.
     pub fn streams(&self) -> Vec<Stream> {
         with_rings!(self, Vec::new(), |rings| rings.streams())
     }

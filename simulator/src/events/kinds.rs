@@ -1,4 +1,4 @@
-//! Kinds of events: their names and fields.
+//! Kinds of events, with their names and fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +38,7 @@ impl EventKind {
         self.fields.iter().map(|field| field.bits as usize).sum::<usize>() / 32
     }
 
-    /// Returns whether the fields fill whole words, as [`hv_core::trace::fits`] demands.
+    /// Returns whether the fields fill whole words in the way that [`hv_core::trace::fits`] demands.
     pub(super) fn fits(&self) -> bool {
         let mut bit = 0;
         let fits = self.fields.iter().all(|field| {
@@ -68,7 +68,7 @@ impl From<&Class> for EventKind {
     }
 }
 
-/// The kinds of events that a hypervisor records, by number. The default has the kinds of `hv-core` and of the service.
+/// The kinds of events that a hypervisor records, by number. By default, these are the kinds of `hv-core` and of the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventKinds(pub(super) BTreeMap<u16, EventKind>);
 
@@ -115,7 +115,7 @@ impl EventKinds {
         Ok(Self(kinds))
     }
 
-    /// Returns the kind with this number; `None` if there is no such kind.
+    /// Returns kind number `id`; `None` if there is no such kind.
     #[must_use]
     pub fn get(&self, id: u16) -> Option<&EventKind> {
         self.0.get(&id)
@@ -145,7 +145,7 @@ pub(super) fn is_name(name: &str) -> bool {
     name.bytes().all(is_part) && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
 }
 
-/// Takes a name from the start of `rest`. The first byte is the length of the name.
+/// Takes a name from the start of `rest`. Its first byte is its length.
 fn name(rest: &mut &[u8]) -> Option<String> {
     let [length] = take(rest)?;
     let (name, behind) = rest.split_at_checked(length.into())?;
@@ -163,7 +163,7 @@ fn kind(rest: &mut &[u8]) -> Option<(u16, EventKind)> {
 }
 
 fn field(rest: &mut &[u8]) -> Option<KindField> {
-    // In metadata, the name of a field is an identifier.
+    // The metadata need a name that is an identifier, so a field's name must not contain a colon.
     let name = name(rest).filter(|name| !name.contains(':'))?;
     let [bits, shown] = take(rest)?;
     let shown = match shown {

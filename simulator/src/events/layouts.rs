@@ -1,4 +1,4 @@
-//! The layouts of event headers: how precise the times in a header are, and when the times wrap.
+//! Computes how precise the times of each layout of event headers are, and when they wrap.
 
 use hv_core::trace::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
@@ -27,7 +27,7 @@ macro_rules! names {
         }
 
         impl LayoutName {
-            /// All layouts, in the order of this enum.
+            /// All layouts, from which help texts and tables are made.
             pub const ALL: &'static [Self] = &[$(Self::$Layout),*];
 
             /// Returns the name of the layout that command lines and metadata use.
@@ -54,7 +54,7 @@ macro_rules! names {
                 }
             }
 
-            /// Returns the number of event kinds that a short header can express.
+            /// Returns the number of event kinds that short headers can express.
             #[must_use]
             pub const fn ids(self) -> u16 {
                 match self {
@@ -67,7 +67,7 @@ macro_rules! names {
 for_each_layout!(names);
 
 impl LayoutName {
-    /// Returns the resolution of times, in ticks.
+    /// Returns the resolution of the layout's times, in ticks.
     #[must_use]
     pub const fn resolution(self) -> u64 {
         1 << self.bits().cut
@@ -90,7 +90,7 @@ pub struct Bits {
     pub size: u32,
     /// The number of bits for the time in the short header.
     pub clock: u32,
-    /// The number of lowest clock bits that headers omit.
+    /// The number of low clock bits that headers omit.
     pub cut: u32,
 }
 
@@ -145,7 +145,7 @@ pub struct Layouts {
     pub longest_off_ns: u64,
     /// Headers may omit at most this number of low clock bits.
     pub lowest_cut: u32,
-    /// Of 32 clock bits, headers may omit at most this number of high bits.
+    /// Headers may omit at most this number of the high bits of a 32-bit clock.
     pub highest_cut: u32,
     pub layouts: Vec<LayoutRow>,
 }

@@ -1,4 +1,4 @@
-//! Traces of the hypervisor's events: collection, export and summary.
+//! Collects, exports and summarises the hypervisor's events.
 
 pub mod calls;
 pub mod chrome;
@@ -59,7 +59,7 @@ impl TracedEvent {
         DecodedEvent::decode(self.id, &self.payload)
     }
 
-    /// Returns the fields and their values; none if the kind is unknown.
+    /// Returns the fields with their values; no fields if the kind is unknown.
     pub fn fields<'a>(
         &'a self,
         kinds: &'a EventKinds,
@@ -72,13 +72,13 @@ impl TracedEvent {
         })
     }
 
-    /// Returns the value of the field with this name; `None` if the kind has no such field.
+    /// Returns the value of the field named `name`; `None` if the kind has no such field.
     #[must_use]
     pub fn field(&self, kinds: &EventKinds, name: &str) -> Option<u64> {
         self.fields(kinds).find(|(field, _)| field.name == name).map(|(_, value)| value)
     }
 
-    /// Returns the name of the kind; an empty name if the kind is unknown.
+    /// Returns the name of the kind; empty if the kind is unknown.
     #[must_use]
     pub fn name<'a>(&self, kinds: &'a EventKinds) -> &'a str {
         kinds.get(self.id).map_or("", |kind| &kind.name)
@@ -90,7 +90,7 @@ impl TracedEvent {
 pub enum StreamEntry {
     /// A recorded event, with its time, kind and payload.
     Event(TracedEvent),
-    /// A gap with this number of missing events.
+    /// A gap: this number of events is missing here.
     Lost(u64),
 }
 
@@ -112,7 +112,7 @@ impl Stream {
         })
     }
 
-    /// Returns the gaps. A gap has the time of the event before it, if there is one, and the number of missing events.
+    /// Returns the gaps: the time of the event before the gap, if there is one, and the number of missing events.
     pub fn gaps(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
         let mut now = None;
         self.entries.iter().filter_map(move |entry| match entry {
@@ -131,7 +131,8 @@ impl Stream {
     }
 }
 
-/// The time at which a clock was at tick 0: seconds since 1970-01-01T00:00:00Z, and further ticks.
+/// The time at which a clock was at tick 0: seconds since 1970-01-01T00:00:00Z, plus a number of
+/// ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Epoch {
@@ -167,14 +168,14 @@ impl Trace {
         self.streams.iter().flat_map(Stream::events).count()
     }
 
-    /// Returns the number of missing events, in all gaps and outside the rings.
+    /// Returns the total number of missing events: those in gaps, and those outside the rings.
     #[must_use]
     pub fn lost(&self) -> u64 {
         let lost = self.streams.iter().map(Stream::lost);
         lost.fold(self.missed, u64::saturating_add)
     }
 
-    /// Returns the name of the guest with this number.
+    /// Returns the name of guest number `number`.
     #[must_use]
     pub fn guest(&self, number: u8) -> String {
         match self.guests.get(usize::from(number)) {

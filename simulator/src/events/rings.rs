@@ -1,4 +1,4 @@
-//! The rings of events in the memory of an executing machine, or in a dump of a machine's memory.
+//! Reads the rings of events in the memory of an executing machine, or in a dump of a machine's memory.
 
 use guest_abi::StrandId;
 use hv_core::trace::remote::{Directory, MAGIC, Memory, ON, Place, RemoteReader};
@@ -102,7 +102,7 @@ impl Rings {
         Ok(Self { at, layout: found, kinds, readers: readers.collect() })
     }
 
-    /// Returns the address and the value of the word that switches tracing on before the machine starts.
+    /// Returns the address of the word that switches tracing on, and the value to write before the machine starts.
     #[must_use]
     pub const fn switch_on(&self) -> (u64, u64) {
         (self.at + 8 * ON, 1)
@@ -115,8 +115,7 @@ impl Rings {
         }
     }
 
-    /// Returns the words with which the readers permit the hypervisor to overwrite the events that they have read. Each word has its
-    /// address and the value to write.
+    /// Returns the words that permit the hypervisor to overwrite the events that have been read: the address, and the value to write.
     pub fn finished(&self) -> impl Iterator<Item = (u64, u64)> {
         self.readers.iter().map(|(_, reader, _)| reader.finished())
     }
@@ -165,7 +164,7 @@ impl Dump<'_> {
         layout: Option<LayoutName>,
         kinds: EventKinds,
     ) -> Result<Rings, RingsError> {
-        // Memory that is not a tracer may also contain the first word of a tracer. But other words follow it there.
+        // The first word of a tracer may also occur elsewhere in memory, but other words follow it there.
         let mut all = tracers(self.first, self.bytes);
         let first = all.next().ok_or(RingsError::Nowhere)?;
         let at = [first].into_iter().chain(all).find(|at| Directory::read(self, *at).is_some());

@@ -10,7 +10,7 @@ use super::calls::TracedCall;
 use super::{DecodedEvent, Stream, Trace};
 use crate::nearest::status_name;
 
-/// The number of equal parts of a trace. Conflicts at hubs are counted in each part.
+/// The number of equal parts of time in which conflicts at hubs are counted.
 const PARTS: u64 = 16;
 
 /// The summary of a trace: its calls with their durations, conflicts at hubs, and other events.
@@ -31,7 +31,7 @@ pub struct Summary {
     pub calls: Vec<Calls>,
     /// The durations of calls, by function, register class and outcome.
     pub latencies: Vec<Latency>,
-    /// The number of calls that found their hub taken, by time.
+    /// How many calls found their hub taken, in each part of the time.
     pub conflicts: Vec<Conflicts>,
     /// The number of events that are neither calls nor conflicts, by name.
     pub others: BTreeMap<String, u64>,
@@ -52,8 +52,8 @@ pub struct Calls {
     pub by_status: BTreeMap<String, u64>,
 }
 
-/// The durations of calls of one kind, in ticks. The p-th percentile of n sorted durations is the duration at position p·n/100, rounded
-/// up and counted from 1.
+/// The durations of calls of one kind, in ticks. The p-th percentile of n sorted durations is duration number p·n/100, rounded up, counted
+/// from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Latency {
@@ -86,7 +86,7 @@ pub struct StreamSummary {
     pub strand: usize,
     pub events: u64,
     pub lost: u64,
-    /// The gaps. A gap has the time of the event before it, if there is one, and the number of missing events.
+    /// The gaps: the time of the event before the gap, if there is one, and the number of missing events.
     pub gaps: Vec<(Option<u64>, u64)>,
 }
 
@@ -102,7 +102,7 @@ impl StreamSummary {
 }
 
 impl Summary {
-    /// Sums up the events of all streams of a trace.
+    /// Sums up the events of all streams.
     #[must_use]
     pub fn new(trace: &Trace) -> Self {
         let all = || trace.streams.iter().flat_map(Stream::events);

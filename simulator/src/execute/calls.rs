@@ -1,4 +1,4 @@
-//! Guests' hypercalls as the machine sees them, from the trap to the return to the guest.
+//! Follows guests' hypercalls as the machine sees them, from the trap to the return to the guest.
 
 use guest_abi::trap::{API_SET_VERSION, PerfFunction};
 use guest_abi::{StrandId, Trap};
@@ -29,14 +29,14 @@ pub struct Call {
     pub value: u64,
     /// The time at which the guest trapped, in cycles since the machine started.
     pub began: u64,
-    /// When the guest continued, in cycles since the machine started.
+    /// The time at which the guest continued, in cycles since the machine started.
     pub ended: u64,
 }
 
 /// A function that is called whenever a hypercall has returned to its guest.
 pub type CallObserver = Box<dyn FnMut(&Call)>;
 
-/// A hypercall that has not returned.
+/// A hypercall that is in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Calling {
     call: Call,
@@ -61,7 +61,7 @@ impl Calling {
         Some(Self { call, returns })
     }
 
-    /// Returns the call without its results, because it has not returned.
+    /// Returns the call as it was at the trap, without results. For a call that does not return.
     pub(super) const fn unreturned(&self) -> Call {
         self.call
     }
@@ -83,7 +83,7 @@ fn out_registers(strand: &Strand) -> [u64; 6] {
 }
 
 impl Call {
-    /// Returns the event that the hypervisor's tracer records for the call; `None` if the tracer records no event for such a call.
+    /// Returns the event that the hypervisor's tracer should record for the call; `None` if there should be none.
     #[must_use]
     pub fn event(&self, guest: u8) -> Option<TracedEvent> {
         let [first, second, third, ..] = self.arguments;

@@ -12,7 +12,8 @@ pub(super) struct Console {
 const DATA: u64 = 0;
 const LINE_STATUS: u64 = 5;
 
-/// Bits of the line status register: a received byte can be read, and all bytes have been sent.
+/// Bits of the line status register: `RECEIVED` means that a received byte can be read, and
+/// `TRANSMITTED` that all bytes have been sent.
 const RECEIVED: u64 = 1;
 const TRANSMITTED: u64 = 0x60;
 
@@ -31,12 +32,12 @@ impl Console {
         }
     }
 
-    /// Returns the bytes that the software has sent since the previous call.
+    /// Takes the bytes that the software has sent since the previous call.
     pub(super) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.sent)
     }
 
-    /// Sends bytes to the software.
+    /// Appends bytes to the input that the software has not read yet.
     pub(super) fn put(&mut self, bytes: &[u8]) {
         self.received.extend(bytes);
     }

@@ -1,4 +1,4 @@
-//! The cost of an instruction in cycles. With a memory system, the events of the instruction are counted, too.
+//! Computes the cost of an instruction in cycles. With a memory system, also counts the events of the instruction.
 
 use guest_abi::StrandId;
 use platform::models::Devices;
@@ -8,11 +8,11 @@ use crate::recording::Reference;
 
 /// Counts instructions and determines how long they take, with a memory system or without one.
 pub(super) trait Cost {
-    /// The minimum number of cycles in a strand's turn. If it is 0, the instructions of all strands execute in the order of their
-    /// times. Otherwise a strand may be ahead of the others, by less than this number of cycles.
+    /// The minimum number of cycles in a strand's turn. If it is 0, the instructions of all strands execute in the order of their times.
+    /// Otherwise a strand may run ahead of the others by less than this number of cycles.
     const QUANTUM: u64;
 
-    /// Counts an instruction. Returns the time at which the strand can execute its next instruction.
+    /// Counts an instruction. Returns when the strand can execute its next instruction.
     fn instruction(
         &mut self,
         strand: StrandId,

@@ -1,4 +1,4 @@
-//! A strand that executes instructions and takes traps.
+//! Executes the instructions of a strand, and takes its traps.
 
 use guest_abi::StrandId;
 use guest_abi::sampling::SparcMode;
@@ -20,7 +20,7 @@ use crate::recording::{Class, Flow, Kind, Reference};
 pub(super) struct Executing {
     pub(super) strand: Strand,
     pub(super) local: Local,
-    /// The time at which the strand can execute its next instruction.
+    /// When the strand can execute its next instruction, in cycles since the machine started.
     pub(super) ready: u64,
     /// The hypercall that has not returned yet, if there is one.
     pub(super) calling: Option<Calling>,
@@ -62,7 +62,7 @@ impl Executing {
     }
 }
 
-/// A strand during its turn.
+/// A strand during its turn, with what it can reach.
 pub(super) struct AtWork<'a, C> {
     strand: &'a mut Strand,
     calling: &'a mut Option<Calling>,
@@ -76,13 +76,13 @@ impl<C: Cost> AtWork<'_, C> {
         self.strand.pc
     }
 
-    /// Returns whether the turn continues: the strand runs, and has sent no orders to other strands.
+    /// Returns whether the turn can continue: the strand runs, and has sent no orders to other strands.
     #[inline(always)]
     pub(super) fn goes_on(&self) -> bool {
         self.reach.local.state == State::Running && self.reach.shared.orders.is_empty()
     }
 
-    /// Executes an instruction or takes a trap. Returns the time at which the strand can execute the next instruction.
+    /// Executes an instruction or takes a trap. Returns when the strand can execute the next instruction.
     #[inline(always)]
     pub(super) fn execute(&mut self, now: u64) -> Result<u64, ErrorState> {
         if now >= self.reach.local.due {
@@ -178,7 +178,7 @@ impl<C: Cost> AtWork<'_, C> {
         Ok(ends)
     }
 
-    /// Carries out everything that is due: delivers interrupts, matches timers and completes stores.
+    /// Does everything that is due: delivers interrupts, matches timers and completes stores.
     #[cold]
     fn happen(&mut self, now: u64) {
         self.changed = true;
@@ -233,11 +233,11 @@ impl<C: Cost> AtWork<'_, C> {
         }
         drop(unit);
         self.look();
-        // An interrupt or a failed store that was pending before the strand halted wakes the strand, too.
+        // The strand halts, but an interrupt or a failed store that is already pending wakes it at once.
         self.wake();
     }
 
-    /// Lets a halted strand run if an interrupt or the trap for a failed store is pending.
+    /// Wakes a halted strand if an interrupt or the trap for a failed store is pending.
     fn wake(&mut self) {
         let Self { strand, reach, .. } = self;
         let Local { state, failing, .. } = &mut *reach.local;
@@ -286,8 +286,8 @@ const fn kind(instruction: Instruction) -> Kind {
     }
 }
 
-/// Returns the class of an instruction. Returns only `Atomic` or `Other`: guests have no floating-point unit, so counters distinguish no
-/// other class.
+/// Returns the class of an instruction. The class is `Atomic` or `Other`. Guests have no floating-point unit, so counters distinguish no
+/// further class.
 #[inline(always)]
 const fn class(instruction: Instruction) -> Class {
     match kind(instruction) {

@@ -1,4 +1,4 @@
-//! The [interfaces](platform::interfaces) of the hypervisor that the machine executes.
+//! Finds the [interfaces](platform::interfaces) of the hypervisor that the machine executes.
 
 use platform::interfaces::{Interface, Note, TooShort};
 use platform::memory_map::{HYPERVISOR, LOG, MAILBOX, PAGE};
@@ -68,7 +68,7 @@ impl Interfaces {
         Ok(new)
     }
 
-    /// Returns the address of an interface; `None` if the image does not have it in a known version.
+    /// Returns the address of an interface; `None` if the image lacks it, or has it in an unknown version.
     #[must_use]
     pub fn at(&self, interface: Interface) -> Option<u64> {
         match self.0[index(interface)] {

@@ -1,4 +1,4 @@
-//! Interrupts that one strand sends to another.
+//! Delivers interrupts that one strand sends to another.
 
 use guest_abi::StrandId;
 
@@ -9,7 +9,7 @@ pub(super) const WITHIN: u64 = 40;
 /// The number of additional cycles if the target is on another node. *Assumed*.
 const BEYOND: u64 = 120;
 
-/// Returns the number of cycles that an interrupt needs to arrive.
+/// Returns how many cycles an interrupt takes to arrive.
 pub(super) fn latency(from: StrandId, to: StrandId) -> u64 {
     match from.node() == to.node() {
         true => WITHIN,

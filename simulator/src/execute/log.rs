@@ -1,11 +1,11 @@
-//! The log of actions of the software that this machine does not fully model.
+//! Logs what the software does and this machine does not fully model.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use guest_abi::StrandId;
 
-/// An entry of the log: an action of an instruction.
+/// An entry of the log: the instruction, and what it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Noted {
@@ -48,7 +48,7 @@ impl fmt::Display for What {
     }
 }
 
-/// A log of at most [`MOST`](Self::MOST) entries.
+/// The log, which keeps at most [`MOST`](Self::MOST) entries.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     entries: Vec<Noted>,
@@ -60,13 +60,13 @@ impl Log {
     /// The maximum number of entries. Further entries are only counted.
     pub const MOST: usize = 1024;
 
-    /// Returns the entries in the order in which they were logged.
+    /// Returns the entries, oldest first.
     #[must_use]
     pub fn entries(&self) -> &[Noted] {
         &self.entries
     }
 
-    /// Returns the number of actions that were left out because the log was full.
+    /// Returns how many actions are missing because the log was full.
     #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.dropped

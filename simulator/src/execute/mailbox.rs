@@ -21,7 +21,7 @@ pub enum GuestState {
     Trapped,
     /// The guest's last strand has died.
     Failed,
-    /// The state is not known, because the hypervisor has no mailbox.
+    /// The state is unknown, because the hypervisor has no mailbox.
     Unknown,
 }
 
@@ -40,7 +40,7 @@ pub(super) const fn power(address: u64) -> u64 {
     address + 8 * POWER as u64
 }
 
-/// A mailbox in the memory of the machine.
+/// The mailbox, in the memory of the machine.
 pub(super) struct Mailbox<'a> {
     pub(super) memory: &'a mut Physical,
     pub(super) address: u64,
@@ -61,7 +61,7 @@ impl Mailbox<'_> {
 
     /// Takes the hypervisor's answer to the step; `None` if the hypervisor has not answered.
     pub(super) fn take(&mut self) -> Option<Result<Option<Seen>, Refusal>> {
-        // Callers ask often, and rarely find an answer.
+        // This returns early, because callers ask often and rarely find an answer.
         if self.word(0) != mailbox::DONE {
             return None;
         }
@@ -93,7 +93,7 @@ impl Mailbox<'_> {
     }
 
     pub(super) fn word(&mut self, number: usize) -> u64 {
-        // `Interfaces` has checked that there is memory.
+        // The word exists, because `Interfaces` has checked that there is memory.
         self.memory.peek(self.address + 8 * number as u64).unwrap_or_default()
     }
 

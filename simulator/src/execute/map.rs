@@ -1,4 +1,4 @@
-//! The map of the physical address space.
+//! Maps the physical address space to devices.
 
 pub use platform::memory_map::{
     CONSOLE_STRIDE, CONSOLES, DESCRIPTION, HYPERVISOR, LOG, MAILBOX, PARTITION, RESET, ROM, ptimer,
@@ -7,13 +7,13 @@ pub use platform::memory_map::{
 /// The device at a physical address that is not memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
-    /// A console: its number, and the offset of the register.
+    /// The console of a guest: its number, and the offset of the register.
     Console(usize, u64),
     /// The console of the hypervisor: the offset of the register.
     Log(u64),
     /// The PTIMER or its target register.
     Ptimer,
-    /// Any other address. A device on the chip or beyond a link may have this address.
+    /// Any other address, perhaps of a device on the chip or beyond a link.
     Other,
 }
 

@@ -170,7 +170,7 @@ impl Execution {
         self.running.shared.physical.dump(physical, bytes)
     }
 
-    /// Executes until a limit is reached or something else stops the machine. When the call returns, the counters are up to date.
+    /// Executes until the machine reaches a limit or something else stops it. Afterwards, the counters are up to date.
     pub fn run(&mut self, limits: Limits) -> Stop {
         let stop = with_cost!(self, running, devices, cost => running.run(devices, cost, limits));
         self.stray().unwrap_or(stop)
@@ -180,7 +180,7 @@ impl Execution {
         self.memory.as_deref_mut()?.stray().map(Stop::Stray)
     }
 
-    /// Returns the pages of memory that have been used: the physical address and the bytes of each.
+    /// Returns the pages of memory that have been used, each with its physical address.
     pub fn pages(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.running.shared.physical.pages().into_iter()
     }
@@ -192,8 +192,8 @@ impl Execution {
         self.running.strands[strand.index()].local.reported.map(|store| store.address)
     }
 
-    /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. This is for tests that try
-    /// all orders of instructions. Returns `None` if the strand is not running.
+    /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. Tests use this to try all orders of
+    /// instructions. Returns `None` if the strand is not running.
     pub fn step(&mut self, strand: StrandId) -> Option<Stop> {
         let stop = with_cost!(self, running, devices, cost => running.step(devices, cost, strand))?;
         Some(self.stray().unwrap_or(stop))
@@ -240,7 +240,7 @@ impl Execution {
         }
     }
 
-    /// Returns the hypervisor's latest records of failures, oldest first, and the number of all records so far.
+    /// Returns the hypervisor's latest records of failures, oldest first, and the total number of records.
     pub fn failures(&mut self) -> (Vec<records::Failure>, u64) {
         let mailbox = self.running.shared.mailbox();
         mailbox.map_or_else(Default::default, |mut mailbox| records::failures(&mut mailbox))
@@ -275,7 +275,7 @@ impl Execution {
         self.running.physical(strand, address)
     }
 
-    /// Gives a step of the operator to the hypervisor. The hypervisor carries out the step on the strand `on`.
+    /// Gives a step of the operator to the hypervisor. The hypervisor performs the step on the strand `on`.
     ///
     /// # Errors
     /// The hypervisor has not carried out the previous step, or has no mailbox.
@@ -296,7 +296,7 @@ impl Execution {
         self.running.shared.mailbox()?.take()
     }
 
-    /// Parks a strand before its next instruction. Another strand could have the same effect.
+    /// Parks a strand before its next instruction, as another strand could.
     pub fn park(&mut self, strand: StrandId) {
         self.running.park(strand);
     }
@@ -314,13 +314,13 @@ impl Execution {
         mailbox.map_or(GuestState::Unknown, |mut mailbox| mailbox.guest(guest))
     }
 
-    /// Returns the record of all events in the memory system; `None` without a memory system.
+    /// Returns the true counts of all events in the memory system; `None` without a memory system.
     #[must_use]
     pub fn truth(&self) -> Option<&Truth> {
         self.memory.as_deref().map(AnyMemory::truth)
     }
 
-    /// Returns the use of channels, hubs and links; `None` without a memory system.
+    /// Returns how much channels, hubs and links were used; `None` without a memory system.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
         self.memory.as_deref().map(AnyMemory::usage)
@@ -344,27 +344,27 @@ impl Execution {
         &self.running.shared.log
     }
 
-    /// Sets the function that is called for every access. It replaces the previous function.
+    /// Sets the function that is called for every access, in place of the previous function.
     pub fn observe(&mut self, observer: Option<Observer>) {
         let shared = &mut self.running.shared;
         shared.observes = observer.is_some() || shared.watch.is_some();
         shared.observer = observer;
     }
 
-    /// Sets the function that selects the accesses at which the execution stops. It replaces the previous function.
+    /// Sets the function that selects the accesses at which the execution stops, in place of the previous function.
     pub fn watch(&mut self, watch: Option<Watch>) {
         let shared = &mut self.running.shared;
         shared.observes = watch.is_some() || shared.observer.is_some();
         shared.watch = watch;
     }
 
-    /// Sets the function that is called for every hypercall that returns. It replaces the previous function.
+    /// Sets the function that is called for every hypercall that returns, in place of the previous function.
     pub fn observe_calls(&mut self, observer: Option<CallObserver>) {
         self.running.shared.call_observer = observer;
     }
 
-    /// Returns the hypercalls that have not returned: either the hypervisor continued elsewhere, as after mach_exit, or the call is in
-    /// progress. The calls of each strand are in the order in which the strand began them.
+    /// Returns the hypercalls that have not returned, because the hypervisor continued elsewhere, as after mach_exit, or because they are in
+    /// progress. Each strand's calls are in the order in which it began them.
     pub fn unreturned(&self) -> impl Iterator<Item = Call> {
         let strands = self.running.strands.iter();
         let in_progress = strands.filter_map(|strand| strand.calling.as_ref());

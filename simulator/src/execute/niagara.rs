@@ -1,4 +1,4 @@
-//! QEMU's machine `niagara`, for a comparison instruction by instruction: real addresses are physical, there are no devices, and
+//! Imitates QEMU's machine `niagara`, for a comparison instruction by instruction: real addresses are physical, there are no devices, and
 //! %tick advances by 102.4 per instruction (`-icount shift=10`).
 
 use super::map::PARTITION;
@@ -9,12 +9,12 @@ use super::physical::Physical;
 pub(super) struct Niagara(pub(super) bool);
 
 impl Niagara {
-    /// Returns the value that %tick and %stick have after `now` cycles, if both start at 0.
+    /// Returns the value of %tick and %stick after `now` cycles, if both start at 0.
     pub(super) const fn ticks(self, now: u64) -> u64 {
         if self.0 { now.wrapping_mul(1024) / 10 } else { now }
     }
 
-    /// Returns the number of cycles after which %tick and %stick reach `ticks`, if both start at 0.
+    /// Returns after how many cycles %tick and %stick reach `ticks`, if both start at 0.
     pub(super) fn time_of(self, ticks: u64) -> u64 {
         match self.0 {
             true => (u128::from(ticks) * 10).div_ceil(1024) as u64,

@@ -1,4 +1,4 @@
-//! Physical memory. It also holds the instructions that have been decoded from its words.
+//! Physical memory, and the instructions that have been decoded from its words.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub(super) struct Physical {
     pages: Vec<Page>,
 }
 
-/// A range, and for each of its pages the index in [`Physical::pages`] plus 1; 0 if the page is not allocated yet.
+/// A range of addresses. For each of its pages, the index in [`Physical::pages`] plus 1; 0 if the page is not allocated yet.
 #[derive(Clone, Debug)]
 struct Memory {
     range: Range<u64>,
@@ -54,7 +54,7 @@ impl Physical {
         ranges.any(|memory| memory.range.contains(&physical))
     }
 
-    /// Returns the pages that are allocated: the address and the bytes of each.
+    /// Returns the allocated pages, each with its address.
     pub(super) fn pages(&self) -> Vec<(u64, &[u8])> {
         let mut allocated = Vec::with_capacity(self.pages.len());
         for Memory { range, pages } in &self.ranges {
@@ -67,7 +67,7 @@ impl Physical {
         allocated
     }
 
-    /// Returns the page of an address; `None` if there is no memory.
+    /// Returns the page that contains an address; `None` if there is no memory.
     pub(super) fn page(&mut self, physical: u64) -> Option<PageNumber> {
         let mut ranges = self.ranges.iter_mut();
         let memory = ranges.find(|memory| memory.range.contains(&physical))?;

@@ -1,4 +1,4 @@
-//! The PTIMER: its registers, and the interrupt of its alarm ([`platform::memory_map::ptimer`]).
+//! Simulates the PTIMER: its registers, and the interrupt of its alarm ([`platform::memory_map::ptimer`]).
 
 use guest_abi::StrandId;
 use platform::AccessError;
@@ -9,7 +9,7 @@ use platform::ptimer::{Input, Register};
 use super::shared::Order;
 use crate::machine::clocks::{Change, Skew};
 
-/// The device with its crystal. The engine's times are the nanoseconds that the crystal has counted.
+/// The device with its crystal. The engine's time is the number of nanoseconds that the crystal has counted.
 #[derive(Clone, Debug)]
 pub(super) struct Ptimer {
     engine: PtimerEngine,

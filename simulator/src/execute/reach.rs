@@ -1,4 +1,4 @@
-//! The environment of an instruction: translated memory, devices and alternate spaces.
+//! What an instruction can access: translated memory, devices and alternate spaces.
 
 use guest_abi::StrandId;
 use platform::models::Devices;
@@ -19,7 +19,7 @@ use crate::recording::{Kind, Reference};
 /// The parts of the machine that a strand reaches during its turn.
 pub(super) struct Reach<'a, C> {
     pub(super) id: StrandId,
-    /// When the current instruction began.
+    /// When the current instruction began, in cycles.
     pub(super) now: u64,
     pub(super) pc: u64,
     pub(super) local: &'a mut Local,
@@ -29,7 +29,7 @@ pub(super) struct Reach<'a, C> {
     pub(super) done: Done,
 }
 
-/// The actions of the current instruction.
+/// What the current instruction has done.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Done {
     /// The instruction and its physical address; `None` if the fetch failed.
@@ -38,8 +38,8 @@ pub(super) struct Done {
     pub(super) data: Option<Reference>,
     /// The cycles that the instruction takes besides its memory accesses.
     pub(super) takes: u64,
-    /// The time at which the strand tries the instruction again; `None` if the instruction does not have to wait. An instruction that waits
-    /// has changed nothing.
+    /// When the strand tries the instruction again; `None` if the instruction does not have to wait. An instruction that waits has changed
+    /// nothing.
     pub(super) waits: Option<u64>,
     /// Whether the instruction has changed the pending interrupts without writing a control register.
     pub(super) touched: bool,
@@ -66,7 +66,7 @@ impl<C: Cost> Reach<'_, C> {
         self.done.touched = false;
     }
 
-    /// Returns the place (memory or a device) at the address of a load or store.
+    /// Returns what is at the address of a load or store: memory or a device.
     #[inline(always)]
     fn place(&mut self, at: At, write: bool) -> Result<Place, Trap> {
         let bypass = is_physical(at);
@@ -110,7 +110,7 @@ impl<C: Cost> Reach<'_, C> {
     #[inline(always)]
     fn note(&mut self, kind: Kind, level: Level, physical: u64, shift: u8, value: u64) {
         let size = 1 << shift;
-        // If the instruction has already accessed data, this access is the store of an atomic instruction.
+        // If the instruction has already accessed data, this access is its store, so the instruction is atomic.
         let whole = if self.done.data.is_some() { Kind::Modify } else { kind };
         self.done.data = Some(Reference::new(physical, size, whole));
         if self.shared.observes {

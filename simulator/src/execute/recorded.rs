@@ -18,7 +18,7 @@ use crate::machine::guests::NamedGuest;
 pub struct Compared {
     /// The number of events that the machine saw: hypercalls that returned, and refusals because a hub was taken.
     pub seen: u64,
-    /// The number of events in `seen` that are recorded as the machine saw them.
+    /// How many events in `seen` are recorded just as the machine saw them.
     pub recorded: u64,
     /// The number of events in `seen` that are missing because the rings have gaps there.
     pub lost: u64,
@@ -26,7 +26,7 @@ pub struct Compared {
     pub unreturned: u64,
     /// The number of other recorded events, such as changes of rights.
     pub others: u64,
-    /// The number of events that are lost according to the rings, but that the machine did not see.
+    /// How many events are lost according to the rings although the machine did not see them.
     pub others_lost: u64,
     /// The number of FAST calls that returned and whose function has no recorded event. A hypervisor need not record the functions of its
     /// other services.
@@ -70,7 +70,7 @@ struct Expected {
     began: u64,
     ended: u64,
     event: TracedEvent,
-    /// Whether the call has returned. A call that has not returned may be recorded with any status, or not at all.
+    /// Whether the call has returned. The event of a call that has not returned may have any status, or be missing.
     returned: bool,
 }
 
@@ -81,8 +81,8 @@ impl Expected {
         self.ended >= event.time && self.began + took < event.time.saturating_add(resolution)
     }
 
-    /// Returns whether a recorded event agrees with the expected event. The fields `duration` and `why` are not compared. The fields
-    /// `status` and `value` are compared only if the call has returned.
+    /// Returns whether a recorded event agrees with the expected one. Does not compare the fields `duration` and `why`, and compares `status`
+    /// and `value` only if the call has returned.
     fn is(&self, event: &TracedEvent, kinds: &EventKinds) -> bool {
         let seen = |name: &str| match name {
             "duration" | "why" => false,
@@ -157,7 +157,7 @@ fn expect(seen: &mut Vec<Expected>, call: &Call, guest: u8, returned: bool) {
     }
 }
 
-/// Returns the hub whose register a call could not access because another strand had taken the hub; `None` for all other calls.
+/// Returns the hub that a call could not use because another strand had taken it; `None` for all other calls.
 fn taken_hub(call: &Call) -> Option<u8> {
     let is_access = [VFALLS_GET_PERFREG, VFALLS_SET_PERFREG].contains(&call.function);
     let refused = call.trap == Trap::Fast && call.status == HvError::WouldBlock.number();
@@ -167,13 +167,13 @@ fn taken_hub(call: &Call) -> Option<u8> {
     }
 }
 
-/// The comparison of one strand.
+/// Compares the events in one strand's ring with the events that are expected.
 struct OfStrand<'a> {
     strand: StrandId,
     kinds: &'a EventKinds,
     /// The expected events that have not been compared yet.
     seen: &'a [Expected],
-    /// The number of events that the ring has lost since the last event that was compared.
+    /// How many events the ring has lost since the last compared event.
     lost: u64,
     all: &'a mut Compared,
 }

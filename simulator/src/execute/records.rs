@@ -1,4 +1,4 @@
-//! The hypervisor's records of failures, see [`platform::memory_map::mailbox::record`].
+//! Reads the hypervisor's records of failures: see [`platform::memory_map::mailbox::record`].
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use crate::json;
 /// A failure that the hypervisor has recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What the hypervisor found, such as `an access failed`.
+    /// What the hypervisor reports, such as `an access failed`.
     pub reason: String,
     /// The unit that is out of service because of the failure, if there is one.
     pub unit: Option<String>,
@@ -69,7 +69,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Returns the records in the mailbox, oldest first, and the number of all records so far.
+/// Returns the records in the mailbox, oldest first, and the total number of records.
 pub(super) fn failures(mailbox: &mut Mailbox<'_>) -> (Vec<Failure>, u64) {
     let number = mailbox.word(RECORDS);
     let first = number.saturating_sub(SLOTS as u64);

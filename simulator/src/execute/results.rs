@@ -16,7 +16,7 @@ use crate::run::{
     StrandRun, Time,
 };
 
-/// A run shows the state of each changed clock at the ends of this number of equal intervals.
+/// The number of equal intervals of a run. At the end of each, the run shows the state of each changed clock.
 const MOMENTS: u128 = 200;
 
 impl Execution {
@@ -92,7 +92,7 @@ impl Execution {
     }
 }
 
-/// Returns the number of each selected event, by class.
+/// Counts each selected event, by class.
 fn events(machine: Machine, truth: &Truth, selection: &Selection) -> Vec<EventCounts> {
     let nodes = &Node::ALL[..machine.nodes()];
     let channels = |on: Node| machine.channels().filter(move |(node, _)| *node == on);

@@ -14,21 +14,21 @@ use crate::interpreter::{Level, Timer};
 use crate::machine::clocks::{Change, Clock};
 use crate::replay::scheduler::turns::{Turn, Turns};
 
-/// All strands, and the state that they share.
+/// All strands of the machine, and the state that they share.
 #[derive(Clone)]
 pub(super) struct Running {
     pub(super) strands: Vec<Executing>,
     pub(super) shared: Shared,
     pub(super) breakpoints: BTreeSet<u64>,
     turns: Turns,
-    /// A turn that was interrupted, for example by a limit. The next run continues this turn first.
+    /// A turn that was interrupted, for example by a limit. The next run continues it first.
     begun: Option<Turn>,
     /// The time of the latest instruction.
     time: u64,
     /// The latest limit of cycles that was reached.
     reached: u64,
     off: bool,
-    /// The access of the last instruction, if execution must stop at this access.
+    /// The access of the last instruction, if the execution must stop there.
     watched: Option<Observed>,
 }
 
@@ -165,8 +165,8 @@ impl Running {
         }
     }
 
-    /// Carries out the orders that instructions have given, such as interrupts of other strands. Returns whether an order has started or
-    /// parked strands.
+    /// Performs the orders that instructions have given, such as interrupts of other strands. Returns whether an order has started or parked
+    /// strands.
     fn obey(&mut self) -> bool {
         let mut ran = false;
         for order in std::mem::take(&mut self.shared.orders) {
@@ -196,7 +196,7 @@ impl Running {
         ran
     }
 
-    /// Lets strands of a node run and parks the node's other strands. Each set bit of `strands` is a strand that runs.
+    /// Lets the strands of a node run whose bits are set in `strands`, and parks its other strands.
     fn set_running(&mut self, node: Node, strands: u64) {
         let first = node.index() * StrandId::PER_NODE;
         for number in 0..StrandId::PER_NODE {

@@ -6,7 +6,7 @@ use super::Interfaces;
 use crate::memory::{Config, MemoryError};
 use crate::setters::setters;
 
-/// The settings from which an executing machine is built.
+/// The settings with which to build an executing machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Setup {
@@ -49,7 +49,7 @@ impl Setup {
     }
 }
 
-/// Why a setup is impossible.
+/// Why a machine cannot be built from a setup.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]

@@ -20,7 +20,7 @@ use crate::interpreter::Level;
 use crate::machine::clocks::Changes;
 use crate::recording::Kind;
 
-/// The number of hypercalls by strand and status.
+/// How many hypercalls have returned, by strand and status.
 pub type Hypercalls = BTreeMap<(StrandId, u64), u64>;
 
 /// An access to memory or to a device.
@@ -28,7 +28,7 @@ pub type Hypercalls = BTreeMap<(StrandId, u64), u64>;
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Observed {
     pub strand: StrandId,
-    /// When the instruction began, in cycles from the start of the machine.
+    /// When the instruction began, in cycles since the machine started.
     pub time: u64,
     pub level: Level,
     pub physical: u64,
@@ -40,13 +40,13 @@ pub struct Observed {
     pub value: u64,
 }
 
-/// A function that is called at every access.
+/// Receives every access.
 pub type Observer = Box<dyn FnMut(&Observed)>;
 
-/// A function that returns `true` for accesses at which the execution stops.
+/// Returns `true` for an access at which the execution stops.
 pub type Watch = Box<dyn Fn(&Observed) -> bool>;
 
-/// An effect of a completed instruction on other strands or on the machine.
+/// What a completed instruction does to other strands or to the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// Stops the execution at a watched access.
@@ -67,7 +67,7 @@ pub(super) struct Shared {
     pub(super) niagara: Niagara,
     pub(super) physical: Physical,
     mailbox: Option<u64>,
-    /// The address of the word that switches the machine off. Without a mailbox, it is an address that has no memory.
+    /// The address of the word that switches the machine off; an address without memory if there is no mailbox.
     pub(super) power: u64,
     pub(super) cores: Vec<CoreTlbs>,
     pub(super) consoles: Vec<Console>,
@@ -83,7 +83,7 @@ pub(super) struct Shared {
     /// For each node, one bit per strand: 1 if the strand is not parked.
     pub(super) running: [u64; Node::ALL.len()],
     pub(super) hypercalls: Hypercalls,
-    /// The hypercalls that did not return, because the hypervisor continued elsewhere.
+    /// The hypercalls that will not return, because the hypervisor continued elsewhere.
     pub(super) left: Vec<Call>,
     pub(super) observer: Option<Observer>,
     pub(super) watch: Option<Watch>,

@@ -136,7 +136,7 @@ impl<C: Cost> Reach<'_, C> {
         Ok(())
     }
 
-    /// Returns the value that was last written to a register.
+    /// Returns what was last written to a register that has no effect.
     fn echoed(&self, register: SpaceRegister) -> u64 {
         let word = self.local.registers.get(&register);
         word.copied().unwrap_or_default()

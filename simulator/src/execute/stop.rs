@@ -6,12 +6,12 @@ use super::Observed;
 use crate::interpreter::ErrorState;
 use crate::memory::Stray;
 
-/// The limits at which [`Execution::run`](super::Execution::run) stops, if nothing else stops it earlier.
+/// The limits at which [`Execution::run`](super::Execution::run) stops, unless something else stops it earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The maximum number of instructions and traps of all strands together.
     pub instructions: u64,
-    /// The time limit, in cycles since the machine started. No instruction begins at this time or later.
+    /// The time at which the execution stops, in cycles since the machine started. No instruction begins at this time or later.
     pub cycles: u64,
 }
 
@@ -26,12 +26,12 @@ impl Limits {
     }
 }
 
-/// Why an execution has stopped. A stop does not change what the machine does when the execution continues.
+/// Why an execution has stopped. Stopping has no influence on what the machine does afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// One of the limits of the run is reached.
     Limit,
-    /// All strands are parked, or halted without anything that could wake them.
+    /// All strands are parked, or halted and nothing can wake them.
     Ended,
     /// The hypervisor has switched the machine off.
     Off,

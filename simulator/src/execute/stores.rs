@@ -24,7 +24,7 @@ pub(super) struct LateStore {
     shift: u8,
     /// The store's entry in the store buffer.
     entry: u64,
-    /// The time at which the store completes, in cycles.
+    /// When the store completes, in cycles since the machine started.
     pub(super) completes: u64,
 }
 
@@ -47,11 +47,11 @@ pub enum StoreLatency {
     /// As many cycles as an access to the device takes, including the way to the device.
     #[default]
     AsDevice,
-    /// The same number of cycles for each store.
+    /// Each store takes this number of cycles.
     Fixed(u64),
-    /// A random number of cycles from 1 to `longest` for each store.
+    /// Each store takes a random number of cycles, from 1 to `longest`.
     Drawn {
-        /// The state of the random number generator. It may start with any number.
+        /// The state of the random number generator. Any number can be the seed.
         state: u64,
         /// The maximum number of cycles, at least 1.
         longest: u64,
@@ -75,7 +75,7 @@ impl StoreLatency {
     }
 }
 
-/// The behaviour of stores to devices. Tests change this behaviour to see what happens when stores fail.
+/// How stores to devices behave. Tests change this to see what happens when stores fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreConduct {
     /// The number of cycles from a store's issue to its completion.
@@ -135,7 +135,7 @@ impl LateStore {
     }
 }
 
-/// The addresses of a strand's latest stores to devices: the store buffer as a ring of entries.
+/// The store buffer of a strand, as a ring of entries. It holds the addresses of the latest stores to devices.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entries {
     addresses: [u64; MOST],

@@ -1,4 +1,4 @@
-//! The state of a strand in addition to the registers that its instructions name.
+//! The state of a strand that is not in the registers that instructions name.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,10 +22,10 @@ pub enum State {
     Error,
 }
 
-/// The number of instructions, cycles and traps of a strand, by [`Level`].
+/// How many instructions, cycles and traps a strand has had, by [`Level`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// The number of completed instructions. Instructions that take a software trap are included.
+    /// The number of completed instructions, including those that take a software trap.
     pub instructions: [u64; 3],
     /// The number of cycles of the counted instructions and of all traps.
     pub cycles: [u64; 3],
@@ -41,7 +41,7 @@ impl Counts {
     }
 }
 
-/// A page that the strand has used. The strand need not translate addresses in this page again.
+/// A page that the strand has used, so that it need not translate addresses in the page again.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// Twice the number of the page in the address space, plus 1 if addresses are physical.
@@ -83,23 +83,23 @@ pub(super) struct Local {
     pub(super) reported: Option<LateStore>,
     /// Whether the trap for a failed store is pending.
     pub(super) failing: bool,
-    /// The time at which the next interrupt arrives, timer matches or store completes.
+    /// When the next interrupt arrives, timer matches or store completes.
     pub(super) due: u64,
     /// The partition whose real addresses the strand uses.
     pub(super) partition: u8,
     /// The values of registers in alternate spaces: the scratchpads, the registers with tags and fault addresses, and the registers that
     /// have no effect in this machine. The key is the ASI and the address.
     pub(super) registers: BTreeMap<(u8, u64), u64>,
-    /// The state of the strand that its counters last received: its level, and whether it can take overflow traps.
+    /// What the strand's counters were last told: its level, and whether it can take overflow traps.
     pub(super) seen: (Level, bool),
-    /// No counter can overflow in the next `quiet` instructions, so the counters need not be updated before these instructions are done.
+    /// The number of instructions during which no counter can overflow, so that the counters need not be updated.
     pub(super) quiet: u64,
     /// Whether at least one of the bits of %pcr that let the counters count is set.
     pub(super) counting: bool,
 }
 
-/// A timer. When the timer was last set, its compare register had the value `compare`, and its clock had changed `changes` times. The timer
-/// matches at the time `at`.
+/// A timer, which matches at the time `at`. When it was last set, its compare register was `compare`, and its clock had changed `changes`
+/// times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Armed {
     compare: Option<u64>,
@@ -205,9 +205,8 @@ impl Local {
         });
     }
 
-    /// Sets a timer again if its compare register or its clock has changed. The timer matches when the clock reaches the value. It does not
-    /// match a value that the clock has passed or jumps over. If the clock is set back, the timer matches when the clock reaches the value
-    /// again.
+    /// Sets a timer again if its compare register or its clock has changed. The timer matches when the clock reaches the compare value, but
+    /// not if the clock has passed it or jumps over it. If the clock is set back, the timer matches when the clock reaches the value again.
     pub(super) fn arm(&mut self, timer: Timer, compare: Option<u64>, niagara: Niagara, now: u64) {
         let clock = match timer {
             Timer::Tick => &self.tick,
@@ -216,7 +215,7 @@ impl Local {
         let armed = &mut self.timers[timer as usize];
         if (armed.compare, armed.changes) != (compare, clock.changes) {
             let at = match compare.and_then(|compare| clock.time_of(compare, niagara)) {
-                // The strand has not noticed the latest match yet, so this match stays.
+                // The strand has not noticed the latest match yet, so the match stays.
                 _ if armed.at <= now => armed.at,
                 Some(at) if at > now => at,
                 _ => NEVER,

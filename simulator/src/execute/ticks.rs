@@ -1,4 +1,4 @@
-//! %tick and %stick of a strand.
+//! The registers %tick and %stick of a strand.
 
 use super::niagara::Niagara;
 use crate::machine::clocks::{Change, Skew};
@@ -30,7 +30,7 @@ impl TickRegister {
         self.changes += 1;
     }
 
-    /// Returns the time at which the low 63 bits reach a value; `None` if they never do. The time may have passed already.
+    /// Returns when the low 63 bits reach a value; `None` if they never do. This may be in the past.
     pub(super) fn time_of(&self, value: u64, niagara: Niagara) -> Option<u64> {
         let ticks = value.wrapping_sub(self.offset) & (u64::MAX >> 1);
         let cycles = niagara.time_of(ticks);

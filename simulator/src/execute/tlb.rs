@@ -22,7 +22,7 @@ impl CoreTlbs {
     }
 }
 
-/// A translation of a range of real addresses in one partition. The range has `mask` + 1 bytes.
+/// Translates a range of real addresses in one partition. The range has `mask` + 1 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     partition: u8,
@@ -35,7 +35,7 @@ pub(super) struct Entry {
 /// The bit in the address of a data-in or demap register that selects real addresses.
 const REAL: u64 = 1 << 9;
 
-/// A mask of the 40 bits of a physical address.
+/// The 40 bits of a physical address.
 const PHYSICAL: u64 = (1 << 40) - 1;
 
 impl Entry {
@@ -109,7 +109,7 @@ impl Tlb {
         match (at >> 6 & 3, at & REAL != 0) {
             (0, true) => self.remove(|entry| entry.matches(partition, at & !0x1fff)),
             (2, _) | (3, true) => self.remove(|entry| entry.partition == partition),
-            // There are no entries for virtual addresses.
+            // A demap of virtual addresses does nothing, because there are no entries for them.
             _ => {}
         }
     }

@@ -14,7 +14,7 @@ const NUCLEUS: u8 = 0x04;
 const LITTLE: u8 = 0x08;
 
 impl Strand {
-    /// Returns the location of an access, and whether its data are little-endian.
+    /// Returns where an access goes, and whether its data are little-endian.
     #[inline(always)]
     fn place(&self, place: MemoryOperand, shift: u8) -> Result<(At, bool), Trap> {
         let level = self.control.level();

@@ -155,12 +155,12 @@ impl Strand {
         Ok(())
     }
 
-    /// Returns the trap registers of the current trap level.
+    /// Returns the trap registers of the current trap level. Fails at trap level 0.
     fn frame(&mut self) -> Result<&mut TrapFrame, Trap> {
         self.control.frame().ok_or(Trap::ILLEGAL_INSTRUCTION)
     }
 
-    /// Fails with a trap if software at the current level may not access the register.
+    /// Returns a trap if software at the current level may not access the register.
     fn allowed(&self, control: ControlRegister) -> Result<(), Trap> {
         let level = self.control.level();
         match control {
@@ -179,7 +179,8 @@ impl Strand {
     }
 }
 
-/// The number of %gsr. It belongs to the floating-point unit, so an access traps.
+/// The number of %gsr, which belongs to the floating-point unit. Accesses trap, because guests have
+/// no such unit.
 const GSR: u8 = 19;
 
 /// The bits of %softint: interrupt levels 1 to 15, and the matches of %tick_cmpr and %stick_cmpr.

@@ -19,7 +19,7 @@ pub(super) struct Computed {
 }
 
 /// Computes the result of an operation on `a`, `b`, %y and the condition codes. Fails for a
-/// division by zero, or a tag overflow that traps.
+/// division by zero, and for a tag overflow that traps.
 #[inline(always)]
 pub(super) fn compute(
     operation: Operation,
@@ -141,7 +141,7 @@ const fn sign(value: u64) -> u8 {
     (xcc << XCC) | icc
 }
 
-/// Returns the codes V and C for 32 and 64 bits, from bits 31 and 63 of `overflows` and `carries`.
+/// Returns the codes V and C for 32 and 64 bits: bits 31 and 63 of `overflows` and of `carries`.
 #[inline(always)]
 const fn carried(overflows: u64, carries: u64) -> u8 {
     let icc = bit(overflows, 31, OVERFLOW) | bit(carries, 31, CARRY);

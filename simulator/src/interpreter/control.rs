@@ -14,7 +14,7 @@ const MAX_PGL: usize = 2;
 /// The trap type in %tt after power on.
 const POWER_ON_RESET: u16 = 1;
 
-/// Bits of %pstate.
+/// Masks for bits of %pstate.
 pub(super) mod pstate {
     /// Interrupts are enabled.
     pub(in super::super) const IE: u16 = 1 << 1;
@@ -59,13 +59,13 @@ pub struct TrapFrame {
     pub hpstate: u16,
 }
 
-/// The privileged and hyperprivileged registers.
+/// The privileged and hyperprivileged registers of a strand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Control {
     pub(super) pstate: u16,
     pub(super) hpstate: u16,
     pub(super) tl: u8,
-    /// The trap registers of trap levels 1 and higher.
+    /// The trap registers of trap levels 1 and above.
     frames: [TrapFrame; MAX_TL as usize],
     pub(super) tba: u64,
     pub(super) htba: u64,
@@ -82,7 +82,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Returns the registers for nonprivileged software.
+    /// Returns the registers of a strand that executes only nonprivileged software.
     pub(super) const fn user() -> Self {
         Self {
             pstate: pstate::IE,
@@ -141,7 +141,7 @@ impl Control {
         self.frames.get_mut(level)
     }
 
-    /// Returns the maximum values of %tl and %gl at the current level.
+    /// Returns the maximum values of %tl and %gl for software at the current level.
     pub(super) fn greatest(&self) -> (u8, usize) {
         match self.level() {
             Level::Hyperprivileged => (MAX_TL, MAX_GL),

@@ -5,7 +5,7 @@ use super::instruction::{
     Register, RegisterCondition, Shift, Space, Windows,
 };
 
-/// Returns the `many` bits of a word that begin at bit `from`.
+/// Returns `many` bits of a word, from bit `from` upward.
 const fn bits(word: u32, from: u32, many: u32) -> u32 {
     (word >> from) & ((1 << many) - 1)
 }

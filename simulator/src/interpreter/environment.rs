@@ -1,9 +1,9 @@
-//! The memory and the device registers that a strand accesses.
+//! Defines how a strand reaches memory and device registers.
 
 use super::instruction::Instruction;
 use super::trap::{Level, Trap};
 
-/// The location of a strand's access to memory.
+/// Where a strand accesses memory, and at which level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
     /// The address, a multiple of the size of the access.
@@ -14,7 +14,7 @@ pub struct At {
     pub level: Level,
 }
 
-/// A strand's register whose value the environment keeps.
+/// A register of a strand whose value the environment keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
     /// %pcr selects the events that the strand's two counters count.
@@ -48,13 +48,13 @@ pub trait Environment {
         Ok(old)
     }
 
-    /// Reads a register for software at this level.
+    /// Reads a register whose value the environment keeps, for software at this level.
     fn read(&mut self, register: Counting, level: Level) -> Result<u64, Trap>;
 
-    /// Writes a register for software at this level.
+    /// Writes a register whose value the environment keeps, for software at this level.
     fn write(&mut self, register: Counting, value: u64, level: Level) -> Result<(), Trap>;
 
-    /// Executes a `membar`. The mask has cmask in bits 6:4 and mmask in bits 3:0. Fails if an earlier store of the strand failed.
+    /// Executes a `membar`, whose mask has cmask in bits 6:4 and mmask in bits 3:0. Fails if an earlier store of the strand failed.
     fn membar(&mut self, _mask: u8) -> Result<(), Trap> {
         Ok(())
     }

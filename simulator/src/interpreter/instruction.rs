@@ -11,7 +11,7 @@ impl Register {
     pub const O0: Self = Self(8);
     /// %o6, the stack pointer of the current window.
     pub const SP: Self = Self(14);
-    /// %o7. A `call` writes the address of the `call` to this register.
+    /// %o7, to which a `call` writes its own address.
     pub const O7: Self = Self(15);
 
     /// Returns the register with the low five bits of `number`.
@@ -35,7 +35,7 @@ impl Register {
     }
 }
 
-/// The second operand: the sum of a register's value and a number. One of the two is always zero.
+/// The second operand of an instruction: the sum of a register's value and a number, one of which is always zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// The register; %g0 if the operand is a number.
@@ -44,7 +44,7 @@ pub struct Operand {
     pub immediate: i16,
 }
 
-/// The condition codes that an instruction can test.
+/// Which condition codes an instruction tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codes {
     /// The codes of the low 32 bits.
@@ -58,7 +58,7 @@ pub enum Codes {
 pub struct Condition(u8);
 
 impl Condition {
-    /// For each condition, a bit for each value of NZVC: set if the value fulfils the condition.
+    /// For each condition, one bit for each value of NZVC. The bit is set if the value fulfils the condition.
     const FULFILLED: [u16; 16] = {
         let mut sets = [0; 16];
         let mut codes = 0;
@@ -161,12 +161,12 @@ pub enum Operation {
     TaddTv,
     /// A subtraction that traps on tag overflow.
     TsubTv,
-    /// One step of a 32-bit multiplication, with %y and the condition codes.
+    /// One step of a 32-bit multiplication, which uses %y and the condition codes.
     Muls,
     Popc,
 }
 
-/// The direction of a shift, and how free bits are filled.
+/// The direction of a shift, and what fills the free bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shift {
     /// A shift to the left. The free bits become 0.

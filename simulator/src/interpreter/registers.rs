@@ -11,7 +11,7 @@ const GLOBALS: usize = 4;
 /// The integer registers of a strand, in all windows and all sets of globals. By default all are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registers {
-    /// The current %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7. The copies of these registers in `windows` and `globals` are stale.
+    /// The current %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7. `windows` and `globals` hold stale copies of them.
     current: [u64; 32],
     /// The locals and ins of each window. The outs of a window are the ins of the next window.
     windows: [[u64; 16]; WINDOWS],
@@ -40,7 +40,7 @@ impl Registers {
         self.window
     }
 
-    /// Selects the window with this number, modulo [`WINDOWS`].
+    /// Selects window number `window` modulo [`WINDOWS`].
     pub fn set_window(&mut self, window: usize) {
         let (old, new) = (self.window, window % WINDOWS);
         if old == new {
@@ -61,7 +61,7 @@ impl Registers {
         self.global
     }
 
-    /// Selects the set of global registers with this number, or the last set if the number is too great.
+    /// Selects set number `global` of the global registers, or the last set if there is no such set.
     pub fn set_global(&mut self, global: usize) {
         let [globals, ..] = eights(&mut self.current);
         self.globals[self.global] = *globals;
@@ -69,7 +69,7 @@ impl Registers {
         *globals = self.globals[self.global];
     }
 
-    /// Clears the last set of globals, which no guest can select.
+    /// Clears the last set of globals, which is the hypervisor's: no guest can select it.
     pub(super) fn hide_from_guest(&mut self) {
         let (window, global) = (self.window, self.global);
         // Selecting another window and set saves the current registers over their stale copies.
@@ -84,7 +84,7 @@ impl Registers {
     }
 }
 
-/// Splits the current registers into globals, outs, locals and ins.
+/// Returns the globals, outs, locals and ins among the current registers.
 fn eights(registers: &mut [u64; 32]) -> [&mut [u64; 8]; 4] {
     let (eights, _) = registers.as_chunks_mut();
     let [globals, outs, locals, ins] = eights else { unreachable!("32 are four times eight") };

@@ -16,11 +16,11 @@ pub enum Timer {
 }
 
 impl Timer {
-    /// All timers, in the order of this enum.
+    /// All timers. A strand arms each of them.
     pub const ALL: [Self; 3] = [Self::Tick, Self::Stick, Self::HyperStick];
 }
 
-/// The bit of %softint for the overflow of a performance counter. It is an interrupt of level 15.
+/// The bit of %softint for the overflow of a performance counter, which is an interrupt of level 15.
 const OVERFLOW: u32 = 1 << 15;
 
 impl Strand {
@@ -52,7 +52,7 @@ impl Strand {
         self.control.vector = pending;
     }
 
-    /// Returns whether bit 15 of %softint is set: a counter overflow is pending.
+    /// Returns whether an overflow interrupt is pending: bit 15 of %softint.
     pub const fn overflow(&self) -> bool {
         self.control.softint & OVERFLOW != 0
     }

@@ -8,7 +8,7 @@ use super::registers::{Registers, WINDOWS};
 use super::trap::{Level, Trap};
 use super::windows::{Exception, WindowState};
 
-/// A strand has trapped at its highest trap level and stopped.
+/// The state of a strand that has trapped at its highest trap level and stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorState {
     /// The trap that the strand could not take.
@@ -38,7 +38,7 @@ pub struct Strand {
     pub control: Control,
 }
 
-/// Where the strand continues.
+/// Where the strand continues after an instruction.
 enum Next {
     /// The strand continues at the instruction after this one.
     After,
@@ -46,7 +46,7 @@ enum Next {
     Branch(u64),
     /// The strand continues at this address without executing the delay slot. `None` stands for the instruction after the delay slot.
     Annulled(Option<u64>),
-    /// Executes the instruction at the first address, and continues at the second address.
+    /// The strand executes the instruction at the first address, and continues at the second.
     At(u64, u64),
 }
 
@@ -310,7 +310,7 @@ impl Strand {
         }
     }
 
-    /// Returns the address; its low 32 bits if PSTATE.AM is set.
+    /// Returns `address`, or only its low 32 bits if PSTATE.AM is set.
     #[inline(always)]
     pub(super) const fn effective(&self, address: u64) -> u64 {
         if self.control.pstate & pstate::AM == 0 { address } else { address & 0xffff_ffff }
@@ -345,8 +345,8 @@ impl Strand {
         self.pc.wrapping_add_signed(displacement as i64)
     }
 
-    /// Returns where the strand continues after a branch. If `annul` is set, the delay slot is skipped if the branch is not taken, or if it
-    /// is `always` taken.
+    /// Returns where the strand continues after a branch. If `annul` is set, skips the delay slot of a branch that is not taken or that is
+    /// `always` taken.
     #[inline(always)]
     fn branch(&self, taken: bool, annul: bool, always: bool, displacement: i32) -> Next {
         match (taken, annul) {
@@ -358,7 +358,8 @@ impl Strand {
     }
 }
 
-/// Returns the address if it is a multiple of `1 << shift`, otherwise mem_address_not_aligned.
+/// Returns the address if it is a multiple of `1 << shift`; otherwise the trap
+/// mem_address_not_aligned.
 #[inline(always)]
 pub(super) const fn aligned(address: u64, shift: u8) -> Result<u64, Trap> {
     if address & ((1 << shift) - 1) == 0 { Ok(address) } else { Err(Trap::MEM_ADDRESS_NOT_ALIGNED) }

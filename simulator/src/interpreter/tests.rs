@@ -1,4 +1,4 @@
-//! Tests of traps, windows and privilege. Random programs of nonprivileged instructions do not cover these.
+//! Tests traps, windows and privilege, which random programs of nonprivileged instructions do not cover.
 //!
 //! The GNU assembler produces each instruction's word from the comment above it.
 
@@ -105,8 +105,7 @@ fn after(word: u32, o0: u64) -> Strand {
     strand
 }
 
-/// Returns the address of the operating system's handler of a trap from trap level 0. `hypervisors` returns the address of the
-/// hypervisor's handler.
+/// Returns the address at which the operating system handles a trap from trap level 0. `hypervisors` returns the hypervisor's address.
 const fn guests(number: u64) -> u64 {
     TBA + number * 32
 }

@@ -58,13 +58,13 @@ impl Trap {
         Self(0x40 + (level as u16 & 15))
     }
 
-    /// Returns the trap of a `save` or `flushw` that needs a window to be stored. `other` is `true`
-    /// for a window of another address space. `state` is the field of %wstate.
+    /// Returns the trap of a `save` or `flushw` for which a window has to be stored. `other` is
+    /// `true` for a window of another address space. `state` is the field of %wstate.
     pub(super) const fn spill(other: bool, state: u8) -> Self {
         Self(0x80 + (other as u16) * 0x20 + (state as u16 & 7) * 4)
     }
 
-    /// Returns the trap of a `restore` or `return` that needs a window to be loaded; see [`spill`](Self::spill).
+    /// Returns the trap of a `restore` or `return` for which a window has to be loaded; see [`spill`](Self::spill).
     pub(super) const fn fill(other: bool, state: u8) -> Self {
         Self(Self::spill(other, state).0 + 0x40)
     }

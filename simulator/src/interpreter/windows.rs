@@ -19,7 +19,7 @@ pub struct WindowState {
     pub state: u8,
 }
 
-/// The trap of an instruction or an interrupt, and the window of its handler.
+/// The trap of an instruction or interrupt, and the window in which its handler runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exception {
     /// The type of the trap.
@@ -85,7 +85,7 @@ impl WindowState {
         }
     }
 
-    /// Returns the field of %wstate that selects the spill and fill traps now.
+    /// Returns the field of %wstate that currently selects the spill and fill traps.
     const fn chosen(&self) -> u8 {
         let shift = if self.other == 0 { 0 } else { 3 };
         self.state >> shift & 7

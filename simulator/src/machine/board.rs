@@ -1,4 +1,4 @@
-//! The simulated machine and its hypervisor, for guests whose code is part of the simulator.
+//! The simulated machine with its hypervisor, for guests that are code of the simulator.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub(crate) type Collected<'a> = Collector<'a, &'a MachineClock<'a>>;
 pub(crate) type Service<'a> =
     PerfCounterService<(&'a MachineClock<'a>, &'a Devices, &'a Collected<'a>)>;
 
-/// Returns the devices of a booted machine. An access to a hub takes `hub_cycles` cycles.
+/// Returns the devices of a machine that has booted. An access to a hub takes `hub_cycles` cycles.
 pub(crate) fn devices(machine: Machine, hub_cycles: u64) -> Box<Devices> {
     let devices = Box::new(Devices::new(machine));
     devices.start_caches();
@@ -38,7 +38,7 @@ pub(crate) struct Board<'a> {
     tallies: RefCell<Vec<Tally>>,
 }
 
-/// The number of a guest's hypercalls for each status.
+/// The number of a guest's hypercalls, by status.
 pub(crate) type Tally = BTreeMap<u64, u64>;
 
 impl<'a> Board<'a> {
@@ -96,7 +96,7 @@ impl<'a> Board<'a> {
         self.call(on, || self.hypervisor.reset_guest(guest, on));
     }
 
-    /// Lets a strand handle its pending cross-call. Returns `false` if there is none.
+    /// Lets a strand take its pending cross-call. Returns `false` if there is none.
     pub(crate) fn answer(&self, strand: StrandId) -> bool {
         let waits = self.devices.take_cross_call(strand);
         if waits {
@@ -105,7 +105,7 @@ impl<'a> Board<'a> {
         waits
     }
 
-    /// Stops reading the rings. From now on, each ring keeps the events that fit into it, and drops later events.
+    /// Stops reading the rings. Each ring keeps the events that still fit into it, and drops later events.
     pub(crate) fn keep_no_more(&self) {
         self.keep.set(Keep::First);
     }

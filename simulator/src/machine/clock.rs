@@ -15,9 +15,9 @@ pub const HYPERCALL_CYCLES: u64 = 60;
 /// The number of cycles that a read of the clock takes.
 const READ: u64 = 10;
 
-/// Returns the number of cycles that an access takes. An access to an L2 control register takes a single cycle, because a call makes up to
-/// 23 such accesses and must end within [`HYPERCALL_CYCLES`]. Accesses to DRAM channels of the strand's own node take longer. Accesses to
-/// channels of other nodes take even longer, and accesses to hubs take the longest.
+/// Returns the number of cycles that an access takes. An access to an L2 control register takes a single cycle, because a call makes up to 23
+/// such accesses and must end within [`HYPERCALL_CYCLES`]. The other accesses take longer: those to DRAM channels of the strand's own node
+/// least, then those to channels of other nodes, and those to hubs most.
 pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     match address.0 >> 32 {
         0xa9 => 1,
@@ -27,15 +27,15 @@ pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     }
 }
 
-/// The clock of the machine. It never goes back. It advances with the earliest time of the replayed program's strands, and by
-/// [`HYPERCALL_CYCLES`] for each hypercall.
+/// The clock of the machine. It never goes back. It follows the replayed program's strand with the earliest time, and advances by
+/// [`HYPERCALL_CYCLES`] in each hypercall.
 ///
 /// Within a call, reads of the clock and accesses to devices advance the clock, up to the end of the call. The clock is also the
 /// hypervisor's bus, so it sees these accesses. The devices hold the time ([`Devices::now`]).
 #[derive(Debug)]
 pub struct MachineClock<'a> {
     devices: &'a Devices,
-    /// The time at which the current call ends, or at which the latest call ended.
+    /// When the current call ends, or the latest call ended.
     call_ends: Cell<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Clocks that go wrong.
+//! Clocks that a scenario can make wrong.
 //!
 //! The machine has a true time. The value of a clock depends on the true time and on the changes that a scenario has made to the clock. All
 //! numbers are integers. A clock counts in millionths of a cycle, so a drift in parts per million is exact.
@@ -63,7 +63,7 @@ impl Drift {
 /// A change of a clock. Times are in nanoseconds. [`Lose`](Self::Lose) rounds its time down to whole cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// From now on the clock's rate has this deviation, even if the clock was stopped.
+    /// From now on, the clock's rate deviates by this amount. A stopped clock runs again.
     Drift(Drift),
     /// The clock stands still until a later change gives it a rate.
     Stop,
@@ -101,12 +101,12 @@ pub(crate) struct Skew {
     counted: u128,
     /// The sum of all jumps, in parts of cycles.
     jumped: i128,
-    /// The number of parts that the clock counts in a cycle of the true time.
+    /// How many parts the clock counts in a cycle of the true time.
     rate: u64,
 }
 
 impl Skew {
-    /// A clock that shows the true time.
+    /// The skew of a clock that shows the true time.
     pub(crate) const NONE: Self = Self { from: 0, changed: 0, counted: 0, jumped: 0, rate: PARTS };
 
     pub(crate) fn change(&mut self, change: Change, now: u64) {
@@ -143,8 +143,8 @@ impl Skew {
         (self.counted(now) as i128 + self.jumped).div_euclid(PARTS.into()) as u64
     }
 
-    /// Returns the time at which the clock reaches this number of cycles. If the clock shows this or a higher number right after its latest
-    /// change, returns the time of that change. If the clock has stopped at a lower number, returns `None`.
+    /// Returns the time at which the clock reaches this number of cycles. If it is already there right after its latest change, returns the
+    /// time of that change. Returns `None` if the clock has stopped before.
     pub(crate) fn time_of_cycles(&self, cycles: u64) -> Option<u64> {
         let counted = i128::from(cycles) * i128::from(PARTS) - self.jumped;
         self.time_of_counted(counted.try_into().unwrap_or(0))
@@ -155,13 +155,13 @@ impl Skew {
         (self.counted(now) * 1000 / u128::from(HZ)) as u64
     }
 
-    /// Returns the first time at which the clock has counted these nanoseconds. If the clock had counted them before its latest change,
-    /// returns the time of that change. If the clock has stopped before it counts them, returns `None`.
+    /// Returns the first time at which the clock has counted this number of nanoseconds. If this was before its latest change, returns the
+    /// time of that change. Returns `None` if the clock has stopped before.
     pub(crate) fn time_of_nanoseconds(&self, nanoseconds: u64) -> Option<u64> {
         self.time_of_counted((u128::from(nanoseconds) * u128::from(HZ)).div_ceil(1000))
     }
 
-    /// Returns the number of nanoseconds by which the clock is ahead of the true time, rounded down; negative if the clock is behind.
+    /// Returns by how many nanoseconds the clock is ahead of the true time, rounded down; negative if the clock is behind.
     fn ahead(&self, now: u64) -> i64 {
         let truth = i128::from(now) * i128::from(PARTS);
         let parts = self.counted(now) as i128 + self.jumped - truth;
@@ -189,13 +189,13 @@ impl Changes {
         clocks
     }
 
-    /// Returns the changes of a clock, each with its time.
+    /// Returns the changes of a clock, each with its time in cycles.
     pub(crate) fn of(&self, clock: Clock) -> impl Iterator<Item = (u64, Change)> {
         let own = self.0.iter().filter(move |(_, changed, _)| changed.includes(clock));
         own.map(|(at, _, change)| (*at, *change))
     }
 
-    /// Returns the number of nanoseconds by which a clock was ahead of the true time, at each of these times. The times must ascend.
+    /// Returns by how many nanoseconds a clock was ahead of the true time, at each of these times, which must ascend.
     pub(crate) fn ahead(&self, clock: Clock, times: impl Iterator<Item = u64>) -> Vec<(u64, i64)> {
         let (mut skew, mut changes) = (Skew::NONE, self.of(clock).peekable());
         let ahead = times.map(|time| {

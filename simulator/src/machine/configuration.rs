@@ -15,7 +15,7 @@ use crate::memory::pages::ParsePagesError;
 use crate::memory::{Config, Pages};
 use crate::nearest::unknown;
 
-/// The configuration of a machine. In JSON, it has the tables of a configuration [file](read).
+/// The configuration of a machine. In JSON, it consists of the tables of a configuration [file](read).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configuration {
     /// The model, the nodes and the enabled DRAM channels.
@@ -25,8 +25,8 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// Returns the disabled memory channels, and the settings that differ from a T2 Plus, such as `l2.ways=8`. See [`homes`](Self::homes)
-    /// for the rest.
+    /// Returns the disabled memory channels, and the settings that differ from a T2 Plus, such as `l2.ways=8`. [`homes`](Self::homes)
+    /// describes where memory is.
     pub fn differences(&self) -> Vec<String> {
         let settings = Config::SETTINGS.iter().filter_map(|setting| {
             let (value, other) = (self.memory.get(setting), Config::T2_PLUS.get(setting));
@@ -62,7 +62,7 @@ impl Configuration {
     }
 }
 
-/// The serialized form of a configuration.
+/// The form of a configuration in JSON.
 #[derive(Serialize, Deserialize)]
 struct Tables {
     machine: MachineTable,
@@ -120,7 +120,7 @@ fn model(name: &str) -> Result<Model, String> {
     Model::from_name(name).ok_or_else(|| unknown("machine", name, names))
 }
 
-/// Disables the memory channel that has this name.
+/// Disables the memory channel named `name`.
 fn without(machine: Machine, name: &str) -> Result<Machine, String> {
     let all: Vec<_> = channels(machine).map(|unit| (unit.to_string(), unit)).collect();
     match all.iter().find(|(other, _)| other == name) {
@@ -215,7 +215,7 @@ impl FromStr for Configured {
 fn configured(text: &TomlText) -> Result<Configured, FileError> {
     let tables: BTreeMap<Spanned<String>, Keys> = text.parse()?;
     let mut configured = Configured { machine: None, memory: Config::T2_PLUS };
-    // The position of each setting in the file.
+    // Where each setting is in the file, for error messages.
     let mut places = HashMap::new();
     for (name, keys) in tables {
         let (at, name) = (name.span().start, name.get_ref().as_str());
@@ -256,7 +256,7 @@ const MEMORY: &str = "memory";
 
 type Keys = BTreeMap<Spanned<String>, Spanned<Value>>;
 
-/// A problem: its position in the file, in bytes, and its message.
+/// A problem: its position in the file in bytes, and the message.
 type Wrong = (usize, String);
 
 fn number(value: &Spanned<Value>) -> Result<u64, Wrong> {

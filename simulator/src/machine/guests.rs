@@ -101,7 +101,7 @@ pub enum FileError {
     /// The file cannot be read, or is not text.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The content of the file is wrong.
+    /// The content of the file is wrong at this place.
     #[error("{file}{}: {problem}", .line.map(|line| format!(":{line}")).unwrap_or_default())]
     Wrong {
         /// The path, for messages; `text` if there is no file.
@@ -147,7 +147,7 @@ impl TomlText {
         }
     }
 
-    /// Returns the number of the line, from 1, that holds the byte at position `at`.
+    /// Returns the line number, from 1, of the byte at position `at`.
     pub(crate) fn line(&self, at: usize) -> usize {
         1 + self.content[..at].matches('\n').count()
     }
@@ -161,8 +161,8 @@ impl From<GuestEntry> for NamedGuest {
     }
 }
 
-/// Returns two default guests. The first has all rights, and all cores except the last. The second has the last core and no
-/// rights.
+/// Returns the two guests of a machine without a file of guests. The first has all rights, and all cores except the last. The second has the
+/// last core and no rights.
 pub fn default(machine: Machine) -> Vec<NamedGuest> {
     let all = machine.strands();
     let guest = |name: &str, strands: std::ops::Range<usize>, grant| {

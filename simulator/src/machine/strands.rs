@@ -1,10 +1,10 @@
-//! Lists of strands as text, such as `0-127` or `0,8,64-71`.
+//! Parses and prints lists of strands, such as `0-127` or `0,8,64-71`.
 
 use std::ops::RangeInclusive;
 
 use guest_abi::StrandId;
 
-/// Why a string is not a list of strands.
+/// Why a text is not a list of strands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StrandListError {
     /// This part of the list is not a strand.
@@ -35,7 +35,7 @@ pub fn parse(text: &str) -> Result<Vec<StrandId>, StrandListError> {
     Ok(strands)
 }
 
-/// Returns strands as a list in the given order; `-` if there are none.
+/// Prints strands as a list in the given order; `-` if there are none.
 pub fn list(strands: impl IntoIterator<Item = StrandId>) -> String {
     match ranges(strands.into_iter().map(StrandId::index)) {
         list if list.is_empty() => "-".to_owned(),
@@ -43,7 +43,7 @@ pub fn list(strands: impl IntoIterator<Item = StrandId>) -> String {
     }
 }
 
-/// Returns numbers as a list of ranges in the given order, such as `0-7,16`.
+/// Prints numbers as a list of ranges in the given order, such as `0-7,16`.
 pub fn ranges(numbers: impl IntoIterator<Item = usize>) -> String {
     let mut ranges: Vec<RangeInclusive<usize>> = Vec::new();
     for number in numbers {

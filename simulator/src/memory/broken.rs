@@ -1,7 +1,7 @@
 //! Maps from one number to another. Tests break a map, to check that the [truth](super::Truth) notices the wrong number. Outside tests,
 //! `mapped` returns each number unchanged.
 
-/// A map, named by the number that it computes in the memory system or in the replay.
+/// A map, named after the number that it computes in the memory system or in the replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Map {
     /// The number of the L2 bank of a line.

@@ -20,8 +20,8 @@ impl Channel {
         Self { queue: Queue::default(), buffer: [None; BUFFER_LINES], oldest: 0 }
     }
 
-    /// Reads a line. The request arrives at the time `now`. Returns the time at which the line leaves the queue, and whether the
-    /// write-back buffer holds the line. If so, the read is held back.
+    /// Reads a line. The request arrives at the time `now`. Returns the time at which the line leaves the queue, and whether the write-back
+    /// buffer holds the line. If the buffer holds the line, it holds back the read.
     pub(super) fn read(&mut self, line: L2Line, now: u64, timing: &Timing) -> (u64, bool) {
         let held = self.buffer.contains(&Some(line));
         (self.queue.enter(now, timing.channel_read), held)

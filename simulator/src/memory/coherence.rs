@@ -83,7 +83,8 @@ impl<V: Variant> Access<'_, V> {
         Snoop { begins, met: begins > arrives, waited, answers }
     }
 
-    /// Ends a request to the other nodes. Records it at the hub, and counts the moves of the line.
+    /// Completes a request to the other nodes: records it at the hub, and counts the moves of the
+    /// line.
     fn complete(&mut self, line: L2Line, snoop: &Snoop, request: NodeRequest) {
         if self.plan.machine.nodes() > 1 {
             let (ends, issued) = (self.now, self.issued);
@@ -115,7 +116,7 @@ impl<V: Variant> Access<'_, V> {
     }
 
     fn read_memory(&mut self, line: L2Line) -> (Supplier, ServedBy) {
-        // The first reference to a page misses all caches, so the first touch of each page happens here.
+        // The first reference to a page misses all caches, so this sees the first touch of each page.
         self.dram.interleave.touch(line, self.node);
         let (home, mcu) = self.dram.interleave.home(line);
         let channel = &mut self.dram.channels[home.index()][mcu.index()];
@@ -139,7 +140,7 @@ impl<V: Variant> Access<'_, V> {
         (Supplier::Memory(home), service)
     }
 
-    /// Drops a line from the node's L2 cache. Writes the line back if memory is stale.
+    /// Removes a line from the node's L2 cache. Writes it back if memory is stale.
     fn evict(&mut self, victim: Victim) {
         let Victim { line, state, copies } = victim;
         self.drop_copies(self.node, line, copies);
@@ -202,7 +203,7 @@ struct Snoop {
     begins: u64,
     /// Whether the request waited for another request for the same line.
     met: bool,
-    /// The number of cycles that the request waited for another request and for the hub.
+    /// How many cycles the request waited for another request and for the hub.
     waited: u64,
     answers: Answers,
 }

@@ -9,7 +9,7 @@ use super::stores::MOST_STORES;
 use super::timing::Timing;
 use crate::recording::FETCH_SHIFT;
 
-/// A cache. It replaces the least recently used line of a set.
+/// The size and shape of a cache. A cache replaces the least recently used line of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
     /// The capacity in bytes.
@@ -27,7 +27,7 @@ impl Cache {
     }
 }
 
-/// The sizes of a cache and its lines.
+/// The sizes of a cache and its lines, as logarithms for speed.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheShape {
     /// The binary logarithm of the number of bytes in a line.
@@ -50,7 +50,7 @@ impl CacheShape {
         1 << self.set_shift
     }
 
-    /// Returns the set that a line belongs to, and the line's tag in that set.
+    /// Returns the set to which a line belongs, and the line's tag in that set.
     #[inline(always)]
     pub(super) const fn place(&self, line: u64) -> (usize, u32) {
         (line as usize & (self.sets() - 1), (line >> self.set_shift) as u32)
@@ -77,7 +77,7 @@ pub struct Config {
     pub pages: Pages,
 }
 
-/// The table `memory`, whose only key is `pages`.
+/// Reads and writes the table `memory`, whose only key is `pages`.
 mod memory_table {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -114,7 +114,7 @@ impl Default for Config {
     }
 }
 
-/// A number that a configuration file can contain.
+/// A number that a configuration file can set.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// The name of the table that contains the number.
@@ -160,16 +160,16 @@ const L2_WAYS: u64 = MOST_WAYS as u64;
 /// itself needs.
 const L1_BYTES: u64 = 1 << 20;
 const L2_BYTES: u64 = 64 << 20;
-/// The minimum size of a way in bytes. A tag has at most 31 bits of an address, and the position in the way must determine the other bits.
+/// The minimum size of a way in bytes. A tag holds at most 31 bits of an address, so the position in the way must determine the others.
 const LEAST_WAY: u64 = 1 << (ADDRESS_BITS - 31);
-/// The maximum number of cycles for which a unit is busy with one request. The bound keeps counters of waiting cycles from wrapping
-/// twice between two reads.
+/// The maximum number of cycles for which a unit is busy with one request. This bound keeps counters of waiting cycles from wrapping twice
+/// between two reads.
 const MOST_BUSY: u64 = 1000;
-/// The maximum number of cycles of a delay during which no unit is busy.
+/// The maximum duration of a delay during which no unit is busy, in cycles.
 const LONGEST: u64 = 10_000;
 
 impl Config {
-    /// All numbers that a configuration file can contain.
+    /// All numbers that a configuration file can set.
     pub const SETTINGS: [Setting; 22] = settings! {
         l1i: {
             bytes: LEAST_WAY => L1_BYTES,
@@ -203,12 +203,12 @@ impl Config {
         }
     };
 
-    /// Returns the value of a setting, without a [check](Self::check).
+    /// Returns the value of a setting, which may be wrong before a [check](Self::check).
     pub fn get(mut self, setting: &Setting) -> u64 {
         *(setting.field)(&mut self)
     }
 
-    /// Changes the value of a setting, without a [check](Self::check).
+    /// Changes the value of a setting. [`check`](Self::check) finds out whether the value is possible.
     pub fn set(&mut self, setting: &Setting, value: u64) {
         *(setting.field)(self) = value;
     }

@@ -23,13 +23,13 @@ pub(super) enum Copy {
 }
 
 impl Figures {
-    /// Returns the L2 line that holds a line of a data cache.
+    /// Returns the L2 line that contains a line of a data cache.
     #[inline(always)]
     pub(super) fn line_of_data(&self, line: u64) -> L2Line {
         L2Line(line >> self.data_shift())
     }
 
-    /// Returns the L2 line that holds a line of an instruction cache.
+    /// Returns the L2 line that contains a line of an instruction cache.
     #[inline(always)]
     pub(super) fn line_of_instructions(&self, line: u64) -> L2Line {
         L2Line(line >> self.instruction_shift())
@@ -71,7 +71,7 @@ impl Figures {
         (DATA_PARTS << part | (INSTRUCTION_PARTS * several) << first) & !self.data_copy(core, line)
     }
 
-    /// Returns the copies of a line that `bits` selects.
+    /// Returns the copies of a line whose bits are set in `bits`.
     pub(super) fn copies(&self, mut bits: u64, line: L2Line) -> impl Iterator<Item = Copy> + use<> {
         let first_data = line.0 << self.data_shift();
         let first_instructions = line.0 << self.instruction_shift();

@@ -33,7 +33,7 @@ impl Figures {
     }
 }
 
-/// The source of the figures: compile-time constants for a T2 Plus, or values for any other configuration.
+/// Where the figures come from: compile-time constants for a T2 Plus, or values for any other configuration.
 pub trait Variant: Copy + Debug {
     /// The storage of an instruction cache.
     type Instructions: Sets;

@@ -28,7 +28,7 @@ pub const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 /// The binary logarithm of the number of bytes in an L2 line of a T2 Plus.
 pub const LINE_SHIFT: u32 = 6;
 
-/// The number of an L2 line. On a T2 Plus, it is bits 38:6 of the line's address.
+/// The number of an L2 line: the address without the bits within the line. On a T2 Plus, it is bits 38:6 of the line's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct L2Line(pub(super) u64);
 
@@ -41,7 +41,7 @@ impl L2Line {
 /// The maximum number of lines of one L1 cache in an L2 line.
 pub(super) const MOST_PARTS: u64 = 4;
 
-/// The machine has no enabled memory channel.
+/// The error if the machine has no enabled memory channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no memory channel of the machine is enabled")]
 pub struct NoMemory;
@@ -51,7 +51,7 @@ pub struct NoMemory;
 pub(super) struct Interleave {
     homes: Homes,
     pages: Pages,
-    /// The node of each page that has been touched, by page number. Used only if the first touch decides on the node.
+    /// The node of each page that has been touched, by page number. Used only if pages are placed by the first touch.
     touched: HashMap<u64, Node>,
     /// The channels of each node, one for each value of address bit 8. The entries of a node without memory are not used.
     channels: [[Mcu; 2]; Node::ALL.len()],
@@ -62,7 +62,7 @@ pub(super) struct Interleave {
 }
 
 impl Interleave {
-    /// Returns the assignment on a machine whose L2 lines have `1 << line_shift` bytes.
+    /// Returns the assignment for a machine whose L2 lines have `1 << line_shift` bytes.
     pub(super) fn new(machine: &Machine, line_shift: u32, pages: Pages) -> Result<Self, NoMemory> {
         let has =
             |node, mcu| mapped(Map::EnabledChannel, machine.has_channel(node, mcu).into()) != 0;

@@ -1,4 +1,4 @@
-//! Counts the events of a hub for the model of its registers.
+//! Counts the events of a hub, for the model of the hub's registers.
 
 use guest_abi::Node;
 use guest_abi::event::{AsuEvent, LpuEvent};
@@ -12,7 +12,7 @@ const ASU_EVENTS: usize = AsuEvent::ALL.len();
 const _: () = assert!(LpuEvent::ALL[LPU_EVENTS - 1] as usize == LPU_EVENTS - 1);
 const _: () = assert!(AsuEvent::ALL[ASU_EVENTS - 1] as usize == ASU_EVENTS - 1);
 
-/// Events of a hub that have not been added to its counters.
+/// Events of a hub that its counters do not contain yet.
 #[derive(Clone, Debug)]
 pub(super) struct HubEvents {
     /// The numbers of link port events, by port and event code.
@@ -43,7 +43,7 @@ impl HubEvents {
         *self = Self::new();
     }
 
-    /// Counts the events of a transaction that passes the hub.
+    /// Counts the events of a transaction that passes through the hub.
     pub(super) fn passed(&mut self, transaction: &Transaction) {
         let port = transaction.requester;
         self.asu(AsuEvent::PacketsIn);
@@ -73,7 +73,7 @@ impl HubEvents {
         }
     }
 
-    /// Counts the delivery of a line to the requester.
+    /// Counts a line that is delivered to the requester.
     fn data(&mut self, port: Node, source: Supplier) {
         match source {
             Supplier::Cache(owner) => {

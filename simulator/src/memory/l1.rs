@@ -9,7 +9,7 @@ pub trait Sets: Clone + Debug {
     /// The tags of one set.
     type Set: AsMut<[u32]> + ?std::marker::Sized;
 
-    /// Returns the sets of an empty cache.
+    /// Creates the sets of a cache of this shape. All sets are empty.
     fn new(shape: &CacheShape) -> Self;
 
     /// Returns the set that a line belongs to, and the line's tag in that set.
@@ -55,8 +55,8 @@ impl Sets for Sized {
     }
 }
 
-/// A cache. The first way of a set is the most recently used, and free ways are the last. So
-/// replacement is exact LRU, and most hits need one comparison.
+/// A cache. In each set, the most recently used way is first, and free ways are last. So
+/// replacement is exactly LRU, and most hits need one comparison.
 #[derive(Clone, Debug)]
 pub(super) struct L1<S>(S);
 
@@ -68,7 +68,7 @@ impl<S: Sets> L1<S> {
         Self(S::new(shape))
     }
 
-    /// Returns `true` if the cache has the line. If so, makes it the most recently used line of its set.
+    /// Uses a line if the cache has it: makes it the most recently used line of its set. Returns whether the cache has it.
     #[inline(always)]
     pub(super) fn touch(&mut self, line: u64) -> bool {
         let (set, tag) = self.0.set(line);

@@ -69,7 +69,7 @@ const FREE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 struct Set {
     order: Order,
-    /// The way that was filled last. `arrives` is the time at which that way's line arrives.
+    /// The way that was filled last. Its line arrives at the time `arrives`.
     filled: usize,
     arrives: u64,
     /// The states of the ways. Ways that the cache does not have stay free.
@@ -130,8 +130,8 @@ impl<V: Variant> L2<V> {
         Some(Hit { slot: L2Slot::new(index, way), state: set.states[way], arrives })
     }
 
-    /// Returns the time at which a line arrives, like [`hit`](Self::hit), but only if the line is modified, is the most recently used line
-    /// of its set, and has none of the `copies`. Otherwise, returns `None`.
+    /// Returns when a line arrives, like [`hit`](Self::hit), but only for a line that is modified, is the most recently used of its set, and
+    /// has none of the `copies`; otherwise `None`.
     #[inline(always)]
     pub(super) fn own(&self, line: L2Line, copies: u64) -> Option<u64> {
         let (index, tag) = self.shape().place(line.0);
@@ -176,7 +176,7 @@ impl<V: Variant> L2<V> {
         (slot, victim)
     }
 
-    /// Drops the line in a slot that the caller is about to fill. Returns `None` if the slot is already free.
+    /// Takes the line out of a slot that the caller is about to fill; `None` if the slot is free.
     pub(super) fn take(&mut self, slot: L2Slot) -> Option<Victim> {
         let shape = *self.shape();
         let set = &mut self.sets[slot.set()];
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use crate::memory::figures::T2Plus;
 
-    /// Returns the nth line of set 5.
+    /// Returns the line of set 5 that is number `n` in this set.
     fn line(n: u64) -> L2Line {
         L2Line(5 + 4096 * n)
     }

@@ -1,4 +1,4 @@
-//! The events that the memory system models. Counters of all other events read 0.
+//! Tells which events the memory system models. Counters of all other events read 0.
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 

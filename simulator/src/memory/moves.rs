@@ -1,4 +1,4 @@
-//! Lines that move between nodes.
+//! Counts how often lines move between nodes.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,9 @@ use super::traffic::{NodeRequest, SnoopAnswer, Supplier};
 /// How often a line moved between the L2 caches of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moves {
-    /// The number of times that a node missed the line and received it from another node's cache.
+    /// How often a node missed the line and received it from another node's cache.
     pub transfers: u64,
-    /// The number of times that a node lost its copy of the line because another node wrote to the
-    /// line.
+    /// How often a node lost its copy of the line because another node wrote to the line.
     pub invalidations: u64,
 }
 
@@ -24,7 +23,7 @@ impl Moves {
     }
 }
 
-/// The moves of each line. The key is the line's number.
+/// The moves of each line, by the line's number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MovedLines(pub(super) HashMap<u64, Moves>);
 

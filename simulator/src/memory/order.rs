@@ -1,4 +1,4 @@
-/// The ways of a set in the order of use, four bits each. The way used last is in bits 3:0. Unused bits are 0.
+/// The ways of a set in the order of use, in four bits each. The latest used way is in bits 3:0. Unused bits are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Order(u64);
 
@@ -19,13 +19,13 @@ impl Order {
         (self.0 & 0xf) as usize
     }
 
-    /// Returns the way that is replaced next in a set of `ways` ways.
+    /// Returns the way that will be replaced next in a set of `ways` ways.
     #[inline]
     pub(super) fn oldest(self, ways: usize) -> usize {
         (self.0 >> (4 * ways - 4)) as usize
     }
 
-    /// Makes `way` the most recently used way.
+    /// Makes `way` the latest used way.
     #[inline]
     pub(super) fn renew(&mut self, way: usize) {
         if self.latest() == way {
@@ -37,7 +37,7 @@ impl Order {
         self.0 = older | younger << 4 | way as u64;
     }
 
-    /// Makes `way` the way that is replaced next in a set of `ways` ways.
+    /// Makes `way` the way that will be replaced next in a set of `ways` ways.
     pub(super) fn retire(&mut self, way: usize, ways: usize) {
         let shift = self.shift(way);
         let younger = self.0 & ((1 << shift) - 1);

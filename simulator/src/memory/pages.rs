@@ -1,4 +1,4 @@
-//! Where an operating system puts the pages of programs.
+//! Models where an operating system puts the pages of programs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,12 +23,12 @@ pub enum Pages {
     /// The machine's [interleave](platform::homes) maps each address to a node, so parts of one page can be on different nodes.
     #[default]
     Hardware,
-    /// A page of 8 KB is on the node of the strand that first touches the page, in the machine's time. If this node has no memory, the page
-    /// is on a node that has memory.
+    /// A page of 8 KB is on the node of the strand that touches the page first in the machine's time. If this node has no memory, the page is
+    /// on a node that has.
     FirstTouch,
     /// All pages are on one node.
     Node(Node),
-    /// Pages of this size are on each node in turn, in the order of their addresses.
+    /// The nodes take turns: each gets one page of this size, in the order of addresses.
     Interleave(PageSize),
 }
 
@@ -68,7 +68,7 @@ impl fmt::Display for PageSize {
     }
 }
 
-/// Why a string is not a rule for pages.
+/// Why a text is not a rule for pages.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 #[non_exhaustive]
@@ -83,7 +83,7 @@ pub enum ParsePagesError {
     Size(String),
 }
 
-/// All pages are to be on this node, but the machine has no memory there.
+/// The error if all pages are to be on this node, which has no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the machine has no memory on node {}, expected another node for all pages", .0.index())]
 pub struct NoMemoryOnNode(pub Node);
@@ -131,7 +131,7 @@ impl FromStr for Pages {
     }
 }
 
-/// Parses a number of bytes, with the suffix K or M or without a suffix. Returns `None` if the text is not such a number.
+/// Parses a number of bytes, with or without the suffix K or M. Returns `None` if the text is anything else.
 fn size_of(text: &str) -> Option<u64> {
     let (number, unit) = match text.split_at_checked(text.len().checked_sub(1)?)? {
         (number, "K" | "k") => (number, 1 << 10),

@@ -38,8 +38,8 @@ pub(super) struct Plane {
 }
 
 impl Plane {
-    /// Serializes a request that arrives at the time `now`. The turn of the request begins when no other request for the same line is
-    /// under way. Returns the time at which the turn begins, and the time at which the other nodes are asked.
+    /// Serializes a request that arrives at the time `now`. Its turn begins when no other request for the same line is under way. Returns
+    /// when the turn begins, and when the other nodes are asked.
     pub(super) fn serialize(&mut self, line: L2Line, now: u64, timing: &Timing) -> (u64, u64) {
         let meets = |flight: &Flight, now| {
             flight.line == line && (flight.begins..flight.ends).contains(&now)
@@ -52,7 +52,7 @@ impl Plane {
         (begins, self.serializer.enter(begins, timing.serialize))
     }
 
-    /// Sends a line from one node to another at the time `now`. Returns the time at which it has passed the links of both nodes.
+    /// Sends a line from one node to another at the time `now`. Returns when it has passed the links of both nodes.
     pub(super) fn send(&mut self, from: Node, to: Node, now: u64, timing: &Timing) -> u64 {
         let from = &mut self.links[mapped(Map::Link, from.index())];
         let sent = from.out.enter(now, timing.link);
@@ -62,13 +62,12 @@ impl Plane {
         to.into.enter(sent, timing.link)
     }
 
-    /// Returns the number of lines that have entered a node by its link, and the number of lines that have left it.
+    /// Returns how many lines have entered a node by its link, and how many have left it.
     pub(super) fn passed(&self, node: usize) -> [u64; 2] {
         self.links[node].passed
     }
 
-    /// Records that a request for a line was under way from `begins` to `ends`. After this call, requests must not arrive before the time
-    /// `now`.
+    /// Records that a request for a line was under way from `begins` to `ends`. Later requests must not arrive before the time `now`.
     pub(super) fn complete(&mut self, line: L2Line, begins: u64, ends: u64, now: u64) {
         let flights = &mut self.flights[list(line)];
         flights.retain(|flight| flight.ends > now);
@@ -80,7 +79,7 @@ impl Plane {
     }
 }
 
-/// Returns the index of the list for a line.
+/// Returns the index of the list that holds a line. A hash spreads neighbouring lines over the lists.
 fn list(line: L2Line) -> usize {
     (line.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % LISTS
 }

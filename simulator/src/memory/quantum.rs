@@ -30,7 +30,7 @@ impl Quantum<'_> {
         self.data_alone || reference.kind.is_fetch()
     }
 
-    /// Returns the quantum up to the end of its first instruction, even if that instruction began before the quantum.
+    /// Returns the part of the quantum up to the end of its first instruction, even if that instruction began before the quantum.
     #[must_use]
     pub fn first_instruction(&self) -> Self {
         let later = self.references.iter().skip(1);
@@ -39,16 +39,15 @@ impl Quantum<'_> {
     }
 }
 
-/// The executed part of a [`Quantum`].
+/// What a strand has executed of a [`Quantum`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// The number of executed references.
+    /// How many references were executed.
     pub references: usize,
-    /// The time at which the last instruction was issued; 0 if all references are data of an instruction that was
-    /// issued before the quantum.
+    /// When the last instruction was issued; 0 if all references are data of an instruction that was issued before the quantum.
     pub issued: u64,
-    /// The time at which the strand can continue.
+    /// When the strand can continue, in cycles.
     pub ends: u64,
-    /// The number of instructions that began.
+    /// How many instructions began.
     pub instructions: u64,
 }

@@ -11,14 +11,14 @@ struct Span {
     ends: u64,
 }
 
-/// The times at which a bank, a link or a channel is busy. Each request is served in the first gap that is long enough. So requests in the
-/// order of time are served in that order, and an earlier request does not wait for later requests.
+/// The times at which a bank, a link or a channel is busy. Each request is served in the first gap that is long enough. So requests that
+/// arrive in the order of time are served in this order, and a request does not wait for those that come later in time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     /// The latest busy span. `before` holds the earlier spans.
     last: Span,
     before: Before,
-    /// The earliest time at which requests are served. Spans before this time have been forgotten.
+    /// The end of the forgotten spans. No request is served before this time.
     forgotten: u64,
 }
 
@@ -30,7 +30,7 @@ struct Before {
 }
 
 impl Before {
-    /// Returns the span with `later` spans after it.
+    /// Returns the span that is followed by `later` spans. With 0, returns the latest span.
     #[inline]
     fn at(&mut self, later: usize) -> &mut Span {
         &mut self.spans[self.latest.wrapping_sub(later) % SPANS]
@@ -51,7 +51,7 @@ impl Before {
         earliest
     }
 
-    /// Removes the span with `later` spans after it. An empty span at `time` becomes the earliest span.
+    /// Removes the span that `later` spans follow. An empty span at `time` becomes the earliest span.
     fn remove(&mut self, later: usize, time: u64) {
         for others in (0..later).rev() {
             *self.at(others + 1) = *self.at(others);
@@ -62,7 +62,7 @@ impl Before {
 }
 
 impl Queue {
-    /// Serves a request that arrives at the time `now` and takes `cycles`, at least 1. Returns the time at which it is done.
+    /// Serves a request that arrives at the time `now` and takes `cycles`, at least 1. Returns when it is done.
     #[inline]
     pub(super) fn enter(&mut self, now: u64, cycles: u64) -> u64 {
         if now < self.last.begins {
@@ -81,7 +81,7 @@ impl Queue {
     fn enter_before(&mut self, now: u64, cycles: u64) -> u64 {
         let spans = &mut self.before;
         let mut begins = now.max(self.forgotten);
-        // The number of spans after the request. If there is no room before a span, the request moves behind it.
+        // How many spans are after the request. If there is no room before a span, the request moves behind it.
         let mut later = 0;
         while later < SPANS && spans.at(later).ends > begins {
             later += 1;

@@ -13,7 +13,7 @@ pub(super) struct Stores {
 }
 
 impl Stores {
-    /// Returns the time from which the strand has room for one more store.
+    /// Returns from when on the strand has room for one more store.
     pub(super) fn room(&self) -> u64 {
         self.done[self.oldest % MOST_STORES]
     }

@@ -41,7 +41,7 @@ pub(super) struct Dram {
     pub(super) channels: [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
 }
 
-/// The part of a memory system that does not change.
+/// The part of a memory system that its references do not change.
 #[derive(Clone, Debug)]
 pub(super) struct Plan<V> {
     pub(super) machine: Machine,
@@ -64,7 +64,7 @@ pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) dram: Dram,
     pub(super) hub_events: [HubEvents; Hub::ALL.len()],
     pub(super) truth: Truth,
-    /// The record of the lines that move between nodes; `None` unless [`note_moves`](Self::note_moves) was called.
+    /// The lines that have moved between nodes; `None` unless [`note_moves`](Self::note_moves) was called.
     pub(super) moves: Option<MovedLines>,
 }
 
@@ -108,7 +108,7 @@ impl<V: Variant> MemorySystem<V> {
         })
     }
 
-    /// Adds the recorded events of a strand to its counters.
+    /// Adds a strand's recorded events to the counters of the strand.
     pub(super) fn tell(&mut self, strand: StrandId, devices: &Devices) {
         let now = self.truth.cycles;
         let idle = self.cores[strand.core()].idle.until(now);
@@ -133,14 +133,14 @@ impl<V: Variant> MemorySystem<V> {
         LineHomes(self.dram.interleave.clone())
     }
 
-    /// Returns the first event that happened at the wrong unit or strand; `None` if there is none.
+    /// Returns the first event that happened at the wrong unit or strand; `None` if there was none.
     pub fn stray(&mut self) -> Option<Stray> {
         let Self { truth, planes, .. } = self;
         truth.units.check_links(|hub, node| planes[hub.index()].passed(node));
         truth.units.stray()
     }
 
-    /// Returns the use of channels, hubs and links since the start.
+    /// Returns how much channels, hubs and links have been used since the start.
     pub fn usage(&self) -> Usage {
         Usage::new(&self.truth, self.plan.variant.figures())
     }
@@ -171,7 +171,7 @@ fn registers_of(strand: StrandId) -> StrandId {
     StrandId::new(mapped(Map::StrandRegisters, strand.index())).unwrap_or(strand)
 }
 
-/// The memory system of a machine with any configuration. Callers match once, then run code that is compiled for the variant.
+/// The memory system of a machine with any configuration. Callers match once, and then run code that is compiled for the variant.
 #[derive(Clone, Debug)]
 pub enum AnyMemory {
     /// A memory system with the caches and times of a T2 Plus, which are compile-time constants.
@@ -232,12 +232,12 @@ impl AnyMemory {
         either!(self, memory => memory.line_homes())
     }
 
-    /// Returns the first event that happened at the wrong unit or strand; `None` if there is none.
+    /// Returns the first event that happened at the wrong unit or strand; `None` if there was none.
     pub fn stray(&mut self) -> Option<Stray> {
         either!(self, memory => memory.stray())
     }
 
-    /// Returns the use of channels, hubs and links since the start.
+    /// Returns how much channels, hubs and links have been used since the start.
     pub fn usage(&self) -> Usage {
         either!(self, memory => memory.usage())
     }

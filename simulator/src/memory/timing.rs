@@ -80,7 +80,7 @@ impl Timing {
         channel_write: 14,
     };
 
-    /// Returns the maximum time of a reference that misses no cache.
+    /// Returns the maximum time that a reference takes if it misses no cache.
     pub(super) const fn longest(&self) -> u64 {
         ISSUE + self.taken + self.load
     }

@@ -1,4 +1,4 @@
-//! Messages between nodes about a line.
+//! Describes messages between nodes about a line.
 
 use guest_abi::Node;
 
@@ -20,7 +20,7 @@ pub(super) enum SnoopAnswer {
 }
 
 impl SnoopAnswer {
-    /// Returns `true` if the node has the line.
+    /// Returns `true` if the node has a copy of the line.
     pub(super) fn has(self) -> bool {
         self != Self::Miss
     }
@@ -39,13 +39,13 @@ pub(super) enum NodeRequest {
     WriteBack { home: Node },
 }
 
-/// A request that passes a hub.
+/// A request that passes through a hub.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transaction {
     pub(super) requester: Node,
     pub(super) request: NodeRequest,
     /// Whether the request waited for another request for the same line.
     pub(super) met: bool,
-    /// The number of cycles that the request waited for another request and for the hub.
+    /// How many cycles the request waited for another request and for the hub.
     pub(super) waited: u64,
 }

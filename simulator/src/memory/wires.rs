@@ -1,4 +1,4 @@
-//! Counts the events of strands for the models of their registers.
+//! Counts the events of strands, for the models of their registers.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::layout::SparcSelect;
@@ -46,7 +46,7 @@ const GROUPS: [u16; Group::COUNT] = [
     SparcEvent::FguArithmetic.code(),
 ];
 
-/// Events of a strand that have not been added to its counters.
+/// Events of a strand that its counters do not contain yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StrandEvents {
     instructions: InstructionCounts,
@@ -69,7 +69,7 @@ impl StrandEvents {
         self.others[event as usize] += 1;
     }
 
-    /// Moves the events to the counters of the strand. `idle` is the number of all idle clocks of the core since the start.
+    /// Moves the events to the counters of the strand. `idle` is the total number of idle clocks of the core since the start.
     pub(crate) fn tell(&mut self, idle: u64, unit: &mut StrandUnit) {
         // Most strands have executed nothing since the previous call.
         if self.idle == idle
@@ -98,8 +98,8 @@ impl StrandEvents {
     }
 }
 
-/// Returns the class and the events of an instruction. `group` is 0 for instructions that are neither branches nor of the FGU. An
-/// instruction without data has only the events of its group; an instruction with data has the events of its data, too.
+/// Returns the class and the events of an instruction. `group` is 0 for instructions that are neither branches nor of the FGU. The events are
+/// those of the instruction's group and, if it has data, those of its data.
 const fn select(instruction: u16, group: u16) -> SparcSelect {
     let other = SparcEvent::OtherInstructions.code();
     SparcSelect::from_code(match instruction == other && group != 0 {
@@ -112,7 +112,7 @@ const fn select(instruction: u16, group: u16) -> SparcSelect {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Idle {
     clocks: u64,
-    /// The first clock that has not been counted.
+    /// The first clock that is not counted yet.
     next: u64,
 }
 

@@ -14,19 +14,18 @@ use super::system::MemorySystem;
 use super::truth::{Stray, Truth, Waited};
 use crate::recording::{Kind, Reference};
 
-/// The effect of one reference.
+/// What one reference does.
 #[derive(Clone, Copy, Debug)]
 pub struct Watched<'a> {
     /// The time at which the strand continues.
     pub now: u64,
-    /// The strand's requests and waits for this reference.
+    /// What this reference requested, and how long the strand waited for it.
     pub waited: Waited,
     moved: Option<&'a MovedLines>,
 }
 
 impl Watched<'_> {
-    /// Returns the moves of the line with this number; `None` if the line has not moved, or if moves are not
-    /// [recorded](MemorySystem::note_moves).
+    /// Returns the moves of line number `line`; `None` if the line has not moved, or if moves are not [recorded](MemorySystem::note_moves).
     pub(crate) fn moves(&self, line: u64) -> Option<Moves> {
         self.moved?.0.get(&line).copied()
     }

@@ -1,4 +1,4 @@
-//! Reads scenario files, and checks the scenarios.
+//! Reads and checks scenario files.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use crate::machine::clocks::{Change, Clock, Drift};
 use crate::machine::guests::{self, FileError, NamedGuest, TomlText};
 use crate::nearest::unknown;
 
-/// The action of a step: a change of rights, hardware or clocks.
+/// What a step does: it changes rights, hardware or clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Action {
@@ -100,7 +100,7 @@ struct StepEntry {
     lose: Option<Spanned<u64>>,
 }
 
-/// The names of the actions, each with the required keys and the optional keys of its step.
+/// The names of the actions. The step of an action must have the keys in the first list, and may have those in the second.
 const ACTIONS: [(&str, &[&str], &[&str]); 8] = [
     ("grant", &["guest", "right"], &[]),
     ("revoke", &["guest", "right"], &[]),
@@ -112,7 +112,7 @@ const ACTIONS: [(&str, &[&str], &[&str]); 8] = [
     (CLOCK, &["clock"], &["strand", "drift", "stop", "jump", "lose"]),
 ];
 
-/// The action that only the machine of an execution can carry out.
+/// The only action that needs the machine of an execution.
 const CLOCK: &str = "clock";
 
 /// The names of the clocks that a step can change.

@@ -15,7 +15,7 @@ use crate::machine::clocks::{Change, Clock};
 use crate::machine::guests::NamedGuest;
 use crate::run::{StepRun, UnitRun};
 
-/// The hypervisor's answer to a request. Only the answer to [`Request::Look`] has a [`Seen`].
+/// The hypervisor's answer to a request. Only [`Request::Look`] is answered with a [`Seen`].
 pub type Answer = Result<Option<Seen>, Refusal>;
 
 /// A machine that an operator can change.
@@ -32,7 +32,7 @@ pub trait Operated {
     /// Takes the hypervisor's answer to the latest request; `None` if there is no answer yet.
     fn answer(&mut self) -> Option<Answer>;
 
-    /// Stops a strand forever.
+    /// Stops a strand forever: it executes no further instruction.
     fn stop(&mut self, strand: StrandId);
 
     /// Changes a clock.
@@ -67,14 +67,14 @@ struct Current {
     pending: Option<StrandSet>,
 }
 
-/// The result of a call of [`Operator::work`].
+/// What a call of [`Operator::work`] has done.
 #[derive(Debug)]
 pub enum Worked<'a> {
     /// There is nothing to do now: no step is due, or the hypervisor has not answered.
     Nothing,
     /// The operator has given a request to the hypervisor.
     Asked,
-    /// A step with this action has ended with this result.
+    /// A step with this action has ended, with this result.
     Made(Action, &'a mut StepRun),
 }
 
@@ -104,13 +104,13 @@ impl Operator {
         }
     }
 
-    /// Returns the name of the scenario's file.
+    /// Returns the name of the scenario's file, for messages.
     #[must_use]
     pub fn scenario(&self) -> &str {
         &self.scenario
     }
 
-    /// Returns the steps that have ended.
+    /// Returns the results of the steps that have ended.
     #[must_use]
     pub fn made(&self) -> &[StepRun] {
         &self.made
@@ -122,14 +122,14 @@ impl Operator {
         current.chain(&self.steps)
     }
 
-    /// Returns the strands that the current step's change waits for; `None` if the latest answer shows no pending change.
+    /// Returns the strands that the current step's change still waits for; `None` if the latest answer shows no pending change.
     #[must_use]
     pub fn pending(&self) -> Option<StrandSet> {
         self.current.as_ref()?.pending
     }
 
-    /// Returns the number of references or instructions after which [`work`](Self::work) must be called again. `now` is the
-    /// number of references or instructions so far.
+    /// Returns how many references or instructions may be executed before the next call of [`work`](Self::work). `now` is their number so
+    /// far.
     #[must_use]
     pub fn patience(&self, now: u64) -> u64 {
         match (&self.current, self.steps.front()) {
@@ -139,8 +139,8 @@ impl Operator {
         }
     }
 
-    /// Takes an answer of the hypervisor, or begins the next step that is due. `now` is the number of references or instructions
-    /// so far. The caller must repeat the call until nothing is left to do.
+    /// Takes an answer of the hypervisor, or begins the next step that is due. `now` is the number of references or instructions so far. The
+    /// caller repeats the call until there is nothing to do.
     pub fn work(&mut self, machine: &mut impl Operated, now: u64) -> Worked<'_> {
         let (action, next) = if let Some(current) = self.current.take() {
             let Some(answer) = machine.answer() else {
@@ -250,7 +250,8 @@ impl Operator {
         ControlFlow::Continue(current)
     }
 
-    /// Returns the dead strands of the guests that lose a right or are reset by this request.
+    /// Returns the dead strands of the guests from which this request takes a right, or which it
+    /// resets.
     fn excused(&self, request: &Request) -> Vec<StrandId> {
         let loses = |id: GuestId| match request {
             Request::Reconfigure(grants) => gains(grants.get(id), self.grants.get(id)),
@@ -265,7 +266,7 @@ impl Operator {
             .collect()
     }
 
-    /// Makes the current request. Returns the step's result if no strand is alive, or if the hypervisor cannot take the request.
+    /// Makes the current request. If no strand is alive, or if the hypervisor cannot take the request, returns the step's result.
     fn ask(&mut self, machine: &mut impl Operated, mut current: Current) -> Option<StepRun> {
         // Strand 0 is included: it executes the hypervisor even if it belongs to no guest.
         let strands = self.guests.iter().flat_map(|guest| guest.config.strands.iter());
@@ -274,7 +275,7 @@ impl Operator {
             .chain(strands)
             .filter(|strand| !self.dead.contains(*strand));
         let first = alive.next();
-        // L2 control registers can only be scrubbed on their own node.
+        // Only strands of a node can scrub its L2 control registers.
         let on_node = match current.step.action {
             Action::Mend(Unit::L2(node)) => {
                 first.into_iter().chain(alive).find(|strand| strand.node() == node)

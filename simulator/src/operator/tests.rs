@@ -1,4 +1,4 @@
-//! Tests of the operator on machines that refuse requests or stay busy.
+//! Tests the operator on machines that refuse requests or stay busy.
 
 use std::path::Path;
 
@@ -76,7 +76,7 @@ fn a_busy_unit_is_asked_for_again_at_most_10_000_times() {
     assert_eq!(asked.len(), 10_002);
 }
 
-/// The operator sends no request to a dead strand. It sends a request for the L2 control of a node to a strand of the node.
+/// The operator sends no request to a dead strand. It sends requests for the L2 control of a node to strands of this node.
 #[test]
 fn a_strand_that_lives_serves_the_request() {
     let steps = "[[step]]\nat = 1\ndo = \"kill\"\nstrand = 0\n\

@@ -1,4 +1,4 @@
-//! The result of an execution.
+//! The result of an execution, as JSON and reports contain it.
 
 use std::borrow::Cow;
 
@@ -12,18 +12,18 @@ use crate::execute::records::Failure;
 use crate::json;
 use crate::memory::{Served, Usage};
 
-/// The results of an execution so far.
+/// What an execution has done so far.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Executed {
-    /// The name of the machine's family.
+    /// The family of the machine, such as `batoka`.
     pub machine: Cow<'static, str>,
     pub nodes: usize,
     pub time: Time,
     /// The strands that have executed instructions.
     pub strands: Vec<StrandRun>,
-    /// The numbers of the selected events, by class; empty without a memory system.
+    /// The counts of the selected events, by class; empty without a memory system.
     pub events: Vec<EventCounts>,
     /// How channels, hubs and links were used; `None` without a memory system.
     #[serde(flatten)]
@@ -54,18 +54,17 @@ pub struct ClockRun {
     pub clock: String,
     /// The changes in the order of time.
     pub changes: Vec<ClockChange>,
-    /// Evenly spread times in cycles. For each time, the number of nanoseconds by which the clock is ahead of the true time; negative if
-    /// the clock is behind.
+    /// By how many nanoseconds the clock is ahead of the true time, at evenly spread times in cycles; negative if the clock is behind.
     pub ahead: Vec<(u64, i64)>,
 }
 
-/// A change that a scenario has made to a clock.
+/// What a scenario has done to a clock, and when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ClockChange {
     /// The time of the change, in cycles.
     pub at: u64,
-    /// The end of a sentence that begins with the name of the clock, such as `stops`.
+    /// What the change does: the end of a sentence that begins with the name of the clock, such as `stops`.
     pub what: String,
 }
 
@@ -74,7 +73,7 @@ pub struct ClockChange {
 pub struct HypervisorRun {
     /// The lines on the hypervisor's own console; empty until the caller that reads the console stores them here.
     pub console: String,
-    /// The number of messages that the hypervisor has left out because there were too many.
+    /// How many messages the hypervisor has left out because there were too many.
     pub left_out: u64,
 }
 
@@ -85,15 +84,15 @@ pub struct StrandRun {
     #[serde(with = "json")]
     pub strand: StrandId,
     pub instructions: ByWhom,
-    /// The number of cycles. Cycles in which the strand was parked or halted do not count.
+    /// The cycles of the strand, except those in which it was parked or halted.
     pub cycles: ByWhom,
     /// The number of traps, including interrupts.
     pub traps: u64,
-    /// How many of the strand's requests to the L2 cache were served by each unit.
+    /// How many of the strand's requests to the L2 cache each unit served.
     pub served: Served,
 }
 
-/// A number, split by the kind of software that executed.
+/// A number, divided among the kinds of software that executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByWhom {
     /// The number for guests, both privileged and nonprivileged.
@@ -122,9 +121,9 @@ pub struct EventCounts {
     /// The class of the units that count the event.
     pub class: Cow<'static, str>,
     pub event: Cow<'static, str>,
-    /// Whether hubs count the event. If not, nodes count it.
+    /// Whether hubs count the event; otherwise, nodes do.
     pub by_hub: bool,
-    /// The count in each node or hub, by its number.
+    /// The count of each node or hub, indexed by its number.
     pub by_place: Vec<u64>,
 }
 

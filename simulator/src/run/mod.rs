@@ -40,7 +40,8 @@ pub use totals::Total;
 pub(crate) use totals::class;
 pub use waits::{LockRun, LockSite, State, States, WaitFor, WaitPlace, Waits};
 
-/// The version of a [`Run`]'s JSON. It increases when a field is removed or changes its meaning.
+/// The version of a [`Run`]'s JSON. It increases whenever a field is removed or changes its
+/// meaning.
 pub const VERSION: u64 = 1;
 
 /// The maximum length of a run's file in bytes. In memory, the run takes up to sixteen times as much.
@@ -77,7 +78,7 @@ pub enum ReadError {
     Parse { name: String, source: ParseError },
 }
 
-/// Why a string is not the JSON of a [`Run`].
+/// Why a text is not the JSON of a [`Run`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]
@@ -141,7 +142,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Returns notes on what limits the meaning of the numbers. Each note is a whole sentence without a full stop.
+    /// Returns notes on the limits of what the numbers mean. Each note is a whole sentence without a full stop.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         match self {

@@ -1,4 +1,4 @@
-//! The result of a replay during which a scenario was played.
+//! The result of a replay during which an operator played a scenario.
 
 use std::borrow::Cow;
 
@@ -18,19 +18,19 @@ use crate::machine::configuration::Configuration;
 pub struct Played {
     /// The name of the scenario's file.
     pub scenario: String,
-    /// The name of the machine's family.
+    /// The family of the machine, such as `batoka`.
     pub machine: Cow<'static, str>,
     pub nodes: usize,
     pub configuration: Configuration,
     #[serde(flatten)]
     pub conditions: Conditions,
     pub references: u64,
-    /// The time in cycles at which the last thread ended.
+    /// When the last thread ended, in cycles.
     pub cycles: u64,
     /// Which strand executed which thread.
     pub placement: String,
     pub threads: Vec<ThreadRun>,
-    /// Notes on what limits the meaning of the results; see [`Run::notes`](super::Run::notes).
+    /// Notes on the limits of what the results mean; see [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
     /// Whether the observer stopped the replay. If so, all numbers are for the part of the replay before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -42,7 +42,7 @@ pub struct Played {
     pub units: Vec<UnitRun>,
     /// The number of hypercalls of all guests.
     pub hypercalls: Hypercalls,
-    /// For each guest, the number of its hypercalls, and its grant at the end.
+    /// The hypercalls of each guest, and its grant at the end.
     pub guests: Vec<GuestCalls>,
     /// Whether every counter has the true count.
     pub truth_matches: bool,
@@ -59,7 +59,7 @@ pub struct StepRun {
     pub at: u64,
     /// The number of the step's line in the scenario's file, from 1.
     pub line: usize,
-    /// The step's action: a sentence without a full stop.
+    /// What the step does, as a sentence without a full stop.
     pub action: String,
     /// Why the step was rejected and changed nothing; `None` if it was not rejected.
     pub rejected: Option<String>,
@@ -78,11 +78,11 @@ pub struct StepRun {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Settled {
-    /// The number of strands that had a cross-call to take; `None` if no change was pending.
+    /// How many strands had a cross-call to take; `None` if no change was pending.
     pub awaited: Option<usize>,
     /// The calls that guests made while the change was pending.
     pub meanwhile: Vec<Asked>,
-    /// The number of cross-calls that were taken until the change was complete.
+    /// How many cross-calls were taken until the change was complete.
     pub cross_calls: u64,
     /// The registers that a guest can read after it gained a right or was reset.
     pub found: Vec<Found>,
@@ -98,7 +98,7 @@ pub struct Asked {
     pub status: String,
 }
 
-/// The registers that a guest can read after a step.
+/// What a guest finds in the registers that it can read after a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -114,9 +114,9 @@ pub struct Found {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct PhaseRun {
-    /// The number of references at the start of the phase.
+    /// How many references had been replayed at the start of the phase.
     pub from: u64,
-    /// The number of references at the end of the phase.
+    /// How many references had been replayed at the end of the phase.
     pub to: u64,
     pub out_of_service: Vec<String>,
     pub guests: Vec<Measured>,
@@ -129,7 +129,7 @@ pub struct PhaseRun {
 pub struct Measured {
     pub guest: String,
     pub grant: String,
-    /// The number of units that the machine has but the guest may not use.
+    /// How many units the machine has but the guest may not use.
     pub refused: usize,
     pub counters: Vec<CounterResult>,
 }
@@ -143,14 +143,14 @@ pub struct UnitRun {
     pub in_service: bool,
     /// Whether the unit has been scrubbed since a guest lost it.
     pub clean: bool,
-    /// The number of accesses that faulted.
+    /// How many accesses to the unit have faulted.
     pub faults: u32,
-    /// The number of times that the unit went out of service because it stayed busy.
+    /// How often the unit went out of service because it stayed busy.
     pub stuck: u32,
 }
 
 impl UnitRun {
-    /// Returns a record of a unit's state.
+    /// Converts the hypervisor's state of a unit to the form that a run keeps.
     #[must_use]
     pub fn new(unit: Unit, state: UnitState) -> Self {
         let UnitState { in_service, clean, faults, stuck } = state;

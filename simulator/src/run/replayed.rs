@@ -1,4 +1,4 @@
-//! The result of a replay: what the guest measured, and what really happened.
+//! The result of a replay: what the guest measured, and what really happened, without a scenario.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ use super::{Conditions, RegionRun, Spread, States, Waits};
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Replayed {
-    /// The name of the machine's family.
+    /// The family of the machine, such as `batoka`.
     pub machine: Cow<'static, str>,
     pub nodes: usize,
     pub configuration: Configuration,
@@ -34,9 +34,9 @@ pub struct Replayed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<RegionRun>,
     pub references: u64,
-    /// The time in cycles at which the last thread ended.
+    /// When the last thread ended, in cycles.
     pub cycles: u64,
-    /// The time at which the last thread ended, in seconds, and the rate of the clock.
+    /// When the last thread ended, in seconds, and the rate of the clock.
     pub time: Time,
     /// Which strand executed which thread.
     pub placement: String,
@@ -47,21 +47,21 @@ pub struct Replayed {
     /// Sentences about what the programs did that their recordings do not have. The notes have them, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// What threads waited for.
+    /// How long threads waited, and what for.
     #[serde(default)]
     pub waits: Waits,
-    /// The lengths of replays whose threads start at slightly different times. The first length is that of this replay. `None` until the
-    /// caller that runs these replays stores the lengths here.
+    /// The lengths of this replay and of replays whose threads start at slightly different times. `None` until the caller that runs these
+    /// replays stores the lengths here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<Spread>,
-    /// The lengths of replays of several recordings of the program. The last length is that of this replay. `None` until the caller that
-    /// makes these recordings stores the lengths here.
+    /// The lengths of replays of several recordings of the program, of which this replay is the last. `None` until the caller that makes
+    /// these recordings stores the lengths here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Spread>,
     /// How channels, hubs and links were used.
     #[serde(flatten)]
     pub usage: Usage,
-    /// Notes on what limits the meaning of the results; see [`Run::notes`](super::Run::notes).
+    /// Notes on the limits of what the results mean; see [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
     /// Whether the observer stopped the replay. If so, all numbers are for the part of the replay before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -116,7 +116,7 @@ impl Time {
         Self { hertz: HZ, cycles, seconds: cycles as f64 / HZ as f64 }
     }
 
-    /// Returns the time in seconds that a number of cycles takes.
+    /// Converts a number of cycles to seconds.
     #[must_use]
     pub fn seconds_of(&self, cycles: u64) -> f64 {
         cycles as f64 / self.hertz as f64
@@ -151,13 +151,13 @@ pub struct ThreadRun {
     #[serde(with = "json")]
     pub strand: StrandId,
     pub instructions: u64,
-    /// The cycles in which the thread executed, or waited for its pipeline or for memory. Waits for other threads do not count.
+    /// The cycles in which the thread executed, or waited for its pipeline or for memory, but not for other threads.
     pub cycles: u64,
-    /// The number of the thread's requests served by each unit.
+    /// How many of the thread's requests each unit served.
     pub served: Served,
     /// The thread's cycles, by cause.
     pub stack: Stack,
-    /// The cycles of the whole run, by what the thread did.
+    /// The cycles of the whole run, divided by what the thread did.
     #[serde(default)]
     pub states: States,
 }
@@ -169,7 +169,7 @@ pub struct ThreadRun {
 /// number](crate::memory::timing::Timing::stores) is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
-    /// Cycles of instructions, loads from the L1 cache and jumps that nothing else delays.
+    /// The cycles that instructions, hits in the L1 cache and jumps take if nothing else delays them.
     pub busy: u64,
     /// A wait for the L2 cache of the thread's node: for the bank, and for the line.
     pub l2: u64,
@@ -190,7 +190,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Returns the sum of all cycles.
+    /// Returns the sum of all parts: the cycles of the whole stack.
     #[must_use]
     pub fn sum(self) -> u64 {
         let Self { busy, l2, local, remote, c2c, arriving, stores, atomics, pipeline } = self;
@@ -207,7 +207,7 @@ pub struct Hypercalls {
     pub by_status: BTreeMap<String, u64>,
 }
 
-/// The number of a guest's hypercalls.
+/// A guest's hypercalls, by status and by class of register.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct GuestCalls {
@@ -218,7 +218,7 @@ pub struct GuestCalls {
     pub by_class: BTreeMap<Cow<'static, str>, Hypercalls>,
 }
 
-/// The value of a counter at the end, and what really happened.
+/// What a counter shows at the end, and what really happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -226,7 +226,7 @@ pub struct CounterResult {
     /// The register that holds the counter; `None` for %pic. In JSON, its number.
     #[serde(default, with = "json")]
     pub perfreg: Option<PerfReg>,
-    /// Which of the unit's two counters this is. In JSON, the counter's number.
+    /// Which of the unit's two counters this is. In JSON, its number.
     #[serde(with = "json")]
     pub counter: Counter,
     /// The strand, if the counter is in %pic. In JSON, its number.
@@ -242,14 +242,14 @@ pub struct CounterResult {
 }
 
 impl Hypercalls {
-    /// Returns the counts of a tally, by the names of the statuses.
+    /// Converts a tally, which has the statuses by number, to counts by name.
     #[must_use]
     pub fn new(tally: &Tally) -> Self {
         let named = tally.iter().map(|(status, count)| (status_name(*status), *count));
         Self { total: tally.values().sum(), by_status: named.collect() }
     }
 
-    /// Returns the number of `get` and `set` calls for registers of one class.
+    /// Counts the `get` and `set` calls for registers of one class.
     pub(crate) fn for_class(statistics: &Statistics, class: Class) -> Self {
         let count = |outcome: &Outcome| {
             statistics.count(Operation::Get, class, *outcome)
@@ -260,7 +260,7 @@ impl Hypercalls {
         Self { total: by_status.values().sum(), by_status }
     }
 
-    /// Returns the sum of the tallies of all guests.
+    /// Adds up the tallies of all guests.
     #[must_use]
     pub fn sum(tallies: &[Tally]) -> Self {
         let mut sum = Tally::new();

@@ -1,4 +1,4 @@
-//! The difference between two samples of the same replay.
+//! Computes the difference between two samples of the same replay.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,9 +8,8 @@ use crate::counts::{Counts, counts};
 use crate::memory::{ChannelUse, HubUse, LinkUse, Traffic, Usage};
 
 impl Replayed {
-    /// Returns what happened since an earlier sample of the same replay. Of the details, only the misses by instruction are for this
-    /// period. All other details, such as the lines that nodes share, are still counted from the start of the replay. Waits between
-    /// threads, too, are counted from the start.
+    /// Returns what happened since an earlier sample of the same replay. Of the details, this applies only to the misses by instruction. The
+    /// other details, such as the lines that nodes share, and the waits between threads still count from the start of the replay.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut period = self.clone();
@@ -63,7 +62,7 @@ impl Replayed {
         period
     }
 
-    /// Returns one sum for each node: what all threads of the node did.
+    /// Returns what all threads of each node did, as one sum for each node.
     #[must_use]
     pub fn by_node(&self) -> Vec<ThreadRun> {
         let on = |node| self.threads.iter().filter(move |thread| thread.node() == node);

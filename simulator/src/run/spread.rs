@@ -24,7 +24,7 @@ impl Spread {
         Some(Self { least, median: sorted[(sorted.len() - 1) / 2], most, cycles })
     }
 
-    /// Returns the difference between the longest and the shortest run, divided by the length of the shortest run.
+    /// Returns by how much the longest run exceeds the shortest, as a share of the shortest.
     #[must_use]
     pub fn difference(&self) -> f64 {
         (self.most - self.least) as f64 / self.least.max(1) as f64

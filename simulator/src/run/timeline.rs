@@ -20,7 +20,7 @@ pub struct TimeLine {
 pub struct ThreadLine {
     /// The number of the thread in the replay, counted from 0.
     pub thread: usize,
-    /// How many cycles of each column the thread spent in each state. States that do not occur are left out.
+    /// How many cycles of each column the thread spent in each state that occurs.
     pub states: BTreeMap<State, Vec<u64>>,
 }
 
@@ -28,6 +28,6 @@ impl TimeLine {
     /// The maximum number of columns. In a longer run, columns are wider.
     pub const COLUMNS: usize = 256;
 
-    /// The maximum number of threads in a time line. Threads with number 256 and above are left out.
+    /// The maximum number of threads in a time line: it shows threads 0 to 255.
     pub const THREADS: usize = 256;
 }

@@ -1,4 +1,4 @@
-//! Sums over counters and threads.
+//! Sums up counters and threads.
 
 use std::borrow::Cow;
 
@@ -21,13 +21,13 @@ pub struct Total {
     pub class: &'static str,
     #[allow(missing_docs, reason = "its name says it")]
     pub event: Cow<'static, str>,
-    /// The number of counters in the sum.
+    /// How many counters are in the sum.
     pub counters: u64,
-    /// The count that the guest measured.
+    /// The sum of the counts that the guest measured.
     pub measured: u64,
     /// The number of events that really happened.
     pub truth: u64,
-    /// The measured count by place: by node, or for gpd and asu events by hub.
+    /// The measured count of each place: for gpd and asu events each hub, for all others each node.
     pub by_place: [u64; 4],
 }
 
@@ -87,13 +87,13 @@ pub(crate) const fn class(pmu: Option<Pmu>) -> &'static str {
 }
 
 impl ThreadRun {
-    /// Returns the number of the thread's node.
+    /// Returns the number of the node whose strand executes the thread.
     #[must_use]
     pub const fn node(&self) -> usize {
         self.strand.node().index()
     }
 
-    /// Returns a thread that has done nothing.
+    /// Returns the record of a thread that has not executed yet.
     pub(crate) fn new(thread: usize, strand: StrandId) -> Self {
         let (served, stack, states) = Default::default();
         Self { thread, strand, instructions: 0, cycles: 0, served, stack, states }

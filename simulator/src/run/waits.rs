@@ -1,4 +1,4 @@
-//! How threads spent their time: whether they executed, and what they waited for.
+//! Accounts for the time of threads: when they execute, and what they wait for.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::counts::counts;
 use crate::json;
 
-/// What a thread does at a point in time. A *section* is what a thread executes from taking a lock until releasing it.
+/// What a thread is doing. A *section* is what a thread executes from taking a lock until releasing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -23,9 +23,9 @@ pub enum State {
     Condition,
     /// It waits at a barrier.
     Barrier,
-    /// It waits for a semaphore.
+    /// It waits until a semaphore is above 0.
     Semaphore,
-    /// It waits for the end of a thread.
+    /// It waits until a thread has ended.
     Thread,
     /// It sleeps for the time that it has asked for.
     Sleep,
@@ -38,7 +38,7 @@ pub enum State {
 }
 
 impl State {
-    /// All states, in the order of the fields of [`States`].
+    /// All states. Tables and pictures show them in this order.
     pub const ALL: [Self; 11] = [
         Self::Running,
         Self::Ready,
@@ -53,7 +53,7 @@ impl State {
         Self::Ended,
     ];
 
-    /// Returns the name of this state in tables and pictures.
+    /// Returns what tables and pictures call this state.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -110,7 +110,7 @@ counts! {
 }
 
 impl States {
-    /// Returns the cycles spent in a state.
+    /// Returns how many cycles were spent in a state.
     #[must_use]
     pub const fn of(&self, state: State) -> u64 {
         match state {
@@ -128,7 +128,7 @@ impl States {
         }
     }
 
-    /// Adds `cycles` to the count of a state.
+    /// Adds `cycles` to the cycles that were spent in `state`.
     pub(crate) fn add(&mut self, state: State, cycles: u64) {
         let count = match state {
             State::Running => &mut self.running,
@@ -146,7 +146,7 @@ impl States {
         *count += cycles;
     }
 
-    /// Returns the sum of all cycles.
+    /// Returns the number of cycles in all states, which is the length of the run.
     #[must_use]
     pub fn sum(&self) -> u64 {
         State::ALL.iter().map(|state| self.of(*state)).sum()
@@ -168,7 +168,7 @@ pub struct WaitFor {
     pub cycles: u64,
 }
 
-/// A lock that threads took.
+/// A lock of a program, and how threads used it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockRun {
     /// The number of the program that has the lock. Programs are numbered from 0 in the order of the recordings.
@@ -189,20 +189,21 @@ pub struct LockRun {
 /// A place in a program that takes a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockSite {
-    /// The address after the call of the function that takes the lock.
+    /// The address to which the function that takes the lock returns.
     #[serde(with = "json")]
     pub address: u64,
-    /// The number of threads that took the lock there.
+    /// How many threads took the lock there.
     pub threads: u64,
-    /// The number of times that the lock was taken there by the thread that took it there least often.
+    /// How often the lock was taken there by the thread that took it there least often.
     pub least: u64,
-    /// The number of times that the lock was taken there by the thread that took it there most often.
+    /// How often the lock was taken there by the thread that took it there most often.
     pub most: u64,
 }
 
 impl LockSite {
     /// Returns `true` if one thread took the lock here more than 2% less often than another thread. This suggests that the lock protects a
-    /// list of work, from which each thread takes the next item. If so, the recording host has determined how the threads divide the work.
+    /// list of work, from which each thread takes the next item. The division of this work among the threads then depends on the recording
+    /// host.
     #[must_use]
     pub const fn divides_work(&self) -> bool {
         self.most - self.least > self.most / 50 && self.threads > 1
@@ -224,26 +225,26 @@ pub struct WaitPlace {
 /// The waits of all threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
-    /// The waits of one thread for another, for at most [`Waits::MOST`] pairs of threads. The longest waits come first.
+    /// The waits of one thread for another, longest first: at most [`Waits::MOST`] pairs of threads.
     pub pairs: Vec<WaitFor>,
-    /// The locks that threads took, at most [`Waits::MOST`]. The lock with the longest waits comes first.
+    /// The locks that threads took, with the longest waits first: at most [`Waits::MOST`].
     pub locks: Vec<LockRun>,
     /// How often threads made system calls that may block, by the name of the call. These calls take no time.
     pub calls: BTreeMap<String, u64>,
-    /// The number of waits for which the recorder did not know the lock. In the replay, these waits end as in the recorded execution.
+    /// For how many waits the recorder did not know the lock. In the replay, these waits end as in the recorded execution.
     pub as_recorded: u64,
-    /// The places of these waits, at most [`Waits::MOST`]. The place with the most waits comes first.
+    /// The places of these waits, with the most waits first: at most [`Waits::MOST`].
     #[serde(default)]
     pub recorded_at: Vec<WaitPlace>,
     /// How often a thread waited for an earlier section of a lock to end, because the thread uses the results of that section. Waits for a
     /// condition are not counted.
     pub kept_orders: u64,
-    /// The number of references that threads made while they waited for locks in the recorded execution. The recording lacks them.
+    /// How many references threads made while they waited for locks in the recorded execution. The recording lacks them.
     pub left_out: u64,
 }
 
 impl Waits {
-    /// The maximum number of entries in each of the lists `pairs`, `locks` and `recorded_at`.
+    /// The maximum length of each of the lists `pairs`, `locks` and `recorded_at`.
     pub const MOST: usize = 1000;
 }
 

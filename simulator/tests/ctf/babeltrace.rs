@@ -1,4 +1,4 @@
-//! Tests that read traces with `babeltrace2`.
+//! Reads traces with `babeltrace2`, for tests.
 
 use std::collections::HashSet;
 use std::path::Path;

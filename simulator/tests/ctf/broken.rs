@@ -1,4 +1,4 @@
-//! Each broken trace is refused with one line, which names the place and the problem.
+//! Tests that each broken trace is refused with one line, which names the place and the problem.
 
 use std::error::Error;
 use std::fs;
@@ -46,7 +46,7 @@ fn problem_of(path: &Path, file: &str) -> String {
     rest.unwrap_or_else(|| panic!("{message}")).to_owned()
 }
 
-/// Changes the file of strand 3, and asserts the messages. A case is an offset, the new bytes, and the message about packet 0.
+/// Changes the file of strand 3, and asserts the messages. A case consists of an offset, the new bytes, and the message about packet 0.
 fn with_bytes(cases: &[(usize, &[u8], &str)]) {
     let place = tempdir().unwrap();
     for (at, bytes, says) in cases {

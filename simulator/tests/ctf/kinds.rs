@@ -1,4 +1,4 @@
-//! Kinds of events that this project does not have.
+//! Tests kinds of events that this project does not have.
 
 use hv_core::trace::description;
 use simulator::events::ctf::{self, Endian};

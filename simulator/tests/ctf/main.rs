@@ -1,4 +1,4 @@
-//! Traces in the Common Trace Format, read by `babeltrace2` and by our reader.
+//! Tests traces in the Common Trace Format, read by `babeltrace2` and by our reader.
 
 mod babeltrace;
 mod broken;
@@ -64,8 +64,8 @@ fn gap(random: &mut Random) -> u64 {
     }
 }
 
-/// Records random events at random times, on random strands of `strands`. Each number in `reads` is
-/// the number of events before the rings are read again.
+/// Records random events at random times, on random strands of `strands`. `reads` holds the number
+/// of events before each read of the rings.
 fn record_random(
     (layout, mode): (LayoutName, Mode),
     mut random: Random,

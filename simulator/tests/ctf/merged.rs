@@ -1,4 +1,4 @@
-//! Tests of traces that `babeltrace2` merges or rewrites.
+//! Tests traces that `babeltrace2` merges or rewrites.
 
 use std::collections::HashSet;
 use std::fs;

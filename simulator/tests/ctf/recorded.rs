@@ -1,4 +1,4 @@
-//! Random events. Their fields are listed independently of the tracer.
+//! Generates random events. Lists their fields independently of the tracer.
 
 use guest_abi::StrandId;
 use hv_core::trace::{FastCall, GuestReset, SetVersion, Trace};

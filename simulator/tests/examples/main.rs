@@ -1,4 +1,4 @@
-//! The example programs print what their documentation says.
+//! Tests that the example programs print what their documentation says.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The home node of a physical address. Execution, replay and the machine description agree with the map of the platform.
+//! Tests the home node of a physical address. Execution, replay and the machine description must agree with the map of the platform.
 
 use std::io::Cursor;
 use std::ops::ControlFlow;

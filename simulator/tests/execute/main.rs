@@ -30,7 +30,7 @@ const GUEST: u64 = 0x8010_0000;
 /// The code at reset: sethi %hi(0x100000), %g1; jmp %g1; nop.
 const JUMP: &[u32] = &[0x0300_0400, 0x81c0_4000, 0x0100_0000];
 
-/// The limit for runs that do not end by themselves within this number of cycles.
+/// The limit for runs that would otherwise not end.
 const CYCLES: Limits = Limits { cycles: 100_000, ..Limits::NONE };
 
 /// Returns a machine of two nodes. At reset it executes this program, with these trap handlers.

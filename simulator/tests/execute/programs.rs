@@ -34,7 +34,7 @@ pub(crate) const LATE: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Stores to and loads from an absent device.
+/// Stores to an absent device, and loads from it.
 pub(crate) const FAULTS: &[u32] = &[
     0x0300_0410, // sethi %hi(0x104000), %g1
     0x8b98_4000, // wrhpr %g1, %htba
@@ -54,7 +54,7 @@ pub(crate) const FAULTS: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Handler of store_error: stores %tpc, DFESR and the address, and returns.
+/// The handler of store_error. Stores %tpc, DFESR and the address, and returns.
 pub(crate) const STORE_ERROR: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x8350_0000, // rdpr %tpc, %g1
@@ -68,7 +68,7 @@ pub(crate) const STORE_ERROR: &[u32] = &[
     0x83f0_0000, // retry
 ];
 
-/// Handler of data_access_error: stores %tpc, and skips the load.
+/// The handler of data_access_error. Stores %tpc, and skips the load.
 pub(crate) const DATA_ERROR: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x8350_0000, // rdpr %tpc, %g1
@@ -122,7 +122,7 @@ pub(crate) const INSIDE: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Handler of data access traps: adds %tt and the access's tag to a list, and skips the access.
+/// The handler of data access traps. Adds %tt and the access's tag to a list, and skips the access.
 pub(crate) const NOTE: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0xc259_0000, // ldx [%g4], %g1
@@ -142,7 +142,7 @@ pub(crate) const NOTE2: &[u32] = &[
     0x81f0_0000, // done
 ];
 
-/// Handler of instruction_real_translation_miss: stores the access's tag, and halts.
+/// The handler of instruction_real_translation_miss. Stores the access's tag, and halts.
 pub(crate) const LAST: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x8210_2030, // mov 0x30, %g1
@@ -201,7 +201,7 @@ pub(crate) const HALT_AND_TELL: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Handler of interrupt_vector: stores the vector.
+/// The handler of interrupt_vector. Stores the vector.
 pub(crate) const VECTOR: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0xc259_2018, // ldx [%g4 + 24], %g1
@@ -246,7 +246,7 @@ pub(crate) const SAMPLE: &[u32] = &[
     0x9402_a001, // inc %o2
 ];
 
-/// Handler of interrupt_level_15: clears the interrupt, and calls the hypervisor, which halts.
+/// The handler of interrupt_level_15. Clears the interrupt, and calls the hypervisor, which halts.
 pub(crate) const OVERFLOW: &[u32] = &[
     0x9750_0000, // rdpr %tpc, %o3
     0x9944_4000, // rd %pic, %o4

@@ -1,4 +1,4 @@
-//! Tests of the binary format, byte by byte.
+//! Tests the binary format, byte by byte.
 
 use platform::md::Md;
 use simulator::machine::description::{Description, Node, Property, Unfit, Value, parse};

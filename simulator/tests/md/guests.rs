@@ -1,4 +1,4 @@
-//! Descriptions of guests and their rights, valid and contradictory.
+//! Tests descriptions of guests and their rights, valid and contradictory.
 
 use guest_abi::StrandId;
 use perfctr_service::Grant;

@@ -1,4 +1,5 @@
-//! The machines in `simulator/machines`. Source and binary form describe the same machine.
+//! Tests the machines in `simulator/machines`. Source and binary form must describe the same
+//! machine.
 
 use guest_abi::{Mcu, Node, StrandId};
 use perfctr_service::{Grant, GuestConfig, policy};

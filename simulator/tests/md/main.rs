@@ -1,4 +1,5 @@
-//! Machine descriptions: their sources, their binary format, and the machines and guests in them.
+//! Tests machine descriptions: their sources, their binary format, and the machines and guests in
+//! them.
 
 mod format;
 mod guests;

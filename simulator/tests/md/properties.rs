@@ -1,4 +1,4 @@
-//! Properties that hold for arbitrary descriptions and bytes.
+//! Tests properties that hold for arbitrary descriptions and bytes.
 
 use platform::md::Md;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use simulator::machine::description::{
 
 use crate::{MACHINES, built, machine};
 
-/// Returns names of real descriptions, and names that need quotes or escapes in sources.
+/// Generates names of real descriptions, and names that need quotes or escapes in sources.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => prop::sample::select(

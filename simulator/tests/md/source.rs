@@ -1,4 +1,4 @@
-//! What a source may contain, and the messages when it contains anything else.
+//! Tests what a source may contain, and the messages about anything else.
 
 use simulator::machine::description::{Description, Node, Property, Value, parse, print};
 

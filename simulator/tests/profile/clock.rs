@@ -1,4 +1,4 @@
-//! Samples of cycles, on programs whose time is known.
+//! Tests samples of cycles, on programs whose time is known.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -21,7 +21,7 @@ fn turns(page: u64, turns: u64) -> impl Iterator<Item = u64> {
     (0..turns * 8).map(move |n| page * 0x1000 + n % 8 * 4)
 }
 
-/// Returns two numbers for each page, and for each state in which threads wait: the events that the samples stand for, and the true events.
+/// Returns the events that the samples stand for and the true events, for each page and for each state in which threads wait.
 fn rows(report: &ProfileReport) -> BTreeMap<String, (u64, u64)> {
     let rows = report.first.rows.iter();
     rows.map(|row| (row.name.clone(), (row.events, row.exact))).collect()
@@ -251,7 +251,7 @@ fn a_job_that_is_stopped_has_the_cycles_so_far() {
     assert_eq!(found["[thread]"].1 + found["page 0x402000"].1, report.cycles);
 }
 
-/// References without instructions have no place in the code, as for other events.
+/// References without instructions belong to no place in the code, as with other events.
 #[test]
 fn instructions_of_memory_alone() {
     let data = (0..100).map(|n| Reference::new(0x1000 + n * 8, 8, Kind::Load));

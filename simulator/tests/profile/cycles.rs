@@ -1,4 +1,4 @@
-//! Short programs on an R10000, with their cycles computed by hand.
+//! Tests short programs on an R10000, whose cycles are computed by hand.
 
 use simulator::analysis::profile::SampledUnit;
 

@@ -1,4 +1,4 @@
-//! Profiles are compared with the known behaviour of programs.
+//! Compares profiles with the known behaviour of programs.
 
 mod clock;
 mod counts;

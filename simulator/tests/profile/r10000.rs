@@ -1,4 +1,4 @@
-//! Branches, address translation, and issued and graduated instructions are compared with theory.
+//! Compares branches, address translation, and issued and graduated instructions with theory.
 
 use guest_abi::sampling::ModeSet;
 use platform::models::r10000::R10000Mode;

@@ -1,4 +1,4 @@
-//! Profiles of programs with several threads.
+//! Tests profiles of programs with several threads.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! Tests of plain and compressed files that are complete, cut off or damaged.
+//! Tests reading of plain and compressed files that are complete, cut off or damaged.
 
 use std::fs;
 use std::io::{self, Cursor, Read};

@@ -1,4 +1,4 @@
-//! The lines of lackey, and the messages about wrong lines.
+//! Tests reading of lackey's lines, and the messages about wrong lines.
 
 use std::io::{self, Read};
 

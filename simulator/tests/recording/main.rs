@@ -1,4 +1,4 @@
-//! Tests of reading recordings: in each format, in blocks, from files, and ahead.
+//! Tests reading of recordings: in each format, in blocks, from files, and ahead of use.
 
 mod ahead;
 mod blocks;

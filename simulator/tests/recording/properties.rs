@@ -1,4 +1,4 @@
-//! Properties that hold for any input.
+//! Tests properties that hold for any input.
 
 use std::io::{self, Cursor, Read};
 
@@ -29,7 +29,8 @@ fn data() -> impl Strategy<Value = Vec<Reference>> {
     prop::collection::vec(reference(&[Kind::Load, Kind::Load, Kind::Store, Kind::Modify]), 0..4)
 }
 
-/// Returns a fetch and the data of its instruction. The kind of the fetch says what the data are.
+/// Generates a fetch and the data references of its instruction. The kind of the fetch says which
+/// data references follow.
 fn instruction() -> impl Strategy<Value = Vec<Reference>> {
     (reference(&[Kind::FetchOther]), data()).prop_map(|(fetch, data)| {
         let has = |kinds: [Kind; 2]| data.iter().any(|one| kinds.contains(&one.kind));

@@ -1,4 +1,4 @@
-//! Tests of handwritten recordings.
+//! Tests reading of handwritten recordings.
 
 use guest_abi::StrandId;
 use proptest::prelude::*;

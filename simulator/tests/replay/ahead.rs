@@ -1,4 +1,4 @@
-//! Replays of recordings that a separate thread reads.
+//! Tests replays of recordings that a separate thread reads.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! The machine has one clock, which never steps back.
+//! Tests that the machine has one clock, which never goes back.
 
 use simulator::events::collect::Keep;
 use simulator::events::layouts::LayoutName;

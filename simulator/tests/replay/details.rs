@@ -1,4 +1,4 @@
-//! The details of replays. The programs are handwritten, and their numbers are known.
+//! Tests the details of replays. The programs are handwritten, and their numbers are known.
 
 use std::fmt::Write;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! Recordings are replayed through the public interface of the library.
+//! Tests replays of recordings through the public interface of the library.
 
 mod ahead;
 mod clock;

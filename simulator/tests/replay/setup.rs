@@ -1,4 +1,4 @@
-//! Setups that the simulator refuses to replay.
+//! Tests setups that the simulator refuses to replay.
 
 use guest_abi::StrandId;
 use perfctr_service::{ConfigError, Grant};

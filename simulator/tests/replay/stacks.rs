@@ -1,4 +1,5 @@
-//! Waiting times of threads, computed by hand from the times in `simulator::memory::timing`.
+//! Tests the waiting times of threads. The expected times are computed by hand from the times in
+//! `simulator::memory::timing`.
 
 use platform::{Machine, Model};
 use proptest::prelude::*;
@@ -109,7 +110,8 @@ fn threads_of_one_strand_wait_each_for_itself() {
     assert_eq!(stacks(1, "0", &[vec![load(0)], vec![load(0x10)]]), [first, second]);
 }
 
-/// Returns a thread whose instructions are in a few cache lines. Its data are in a few other lines.
+/// Generates a thread whose instructions are in a few cache lines. Its data are in a few other
+/// lines.
 fn thread() -> impl Strategy<Value = Vec<Reference>> {
     let instruction = (0..400_u64, 0..3_usize, 0..4_usize, 0..40_u64, 0..7_u64);
     let instruction = instruction.prop_map(|(at, flow, kind, line, byte)| {

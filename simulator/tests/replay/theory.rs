@@ -1,4 +1,4 @@
-//! Replays of handwritten programs. Theory predicts their counts.
+//! Tests replays of handwritten programs whose counts theory predicts.
 
 use std::fmt::Write;
 

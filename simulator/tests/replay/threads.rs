@@ -1,4 +1,4 @@
-//! Replays of programs with several threads.
+//! Tests replays of programs with several threads.
 
 use guest_abi::StrandId;
 use simulator::memory::Served;

@@ -1,4 +1,4 @@
-//! Traffic between nodes, and the load of channels, hubs and links. The expected numbers are computed by hand.
+//! Tests the traffic between nodes, and the load of channels, hubs and links. The expected numbers are computed by hand.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Passes the linker script of the guests to the linker.
+//! Tells the linker to use the linker script of the guests.
 
 fn main() {
     let directory = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");

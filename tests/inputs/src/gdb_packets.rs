@@ -1,4 +1,4 @@
-//! Whatever bytes a debugger sends, its next packet is answered.
+//! Checks that a debugger's next packet is answered, whatever bytes the debugger has sent.
 
 use guest_abi::StrandId;
 use perfctr_service::{Grant, GuestConfig, StrandSet};

@@ -1,5 +1,5 @@
-//! The reader of machine descriptions. Every function of the reader works on an input that the
-//! reader accepts, and returns only parts of the input. An error names its cause and its offset.
+//! Checks the reader of machine descriptions. Every function must work on an input that the reader
+//! accepts, and return only parts of the input. An error must name its cause and its offset.
 
 use perfctr_service::description::{self, GuestError};
 use perfctr_service::policy;
@@ -10,7 +10,7 @@ use platform::md::{Md, MdError, Node, NodeError, Value};
 pub enum Read {
     /// The input is not a description.
     Nothing,
-    /// The input is a description that contradicts itself.
+    /// The input is a description, but contradicts itself.
     Contradiction,
     /// The input describes this machine and this number of guests.
     Description(Option<Machine>, usize),

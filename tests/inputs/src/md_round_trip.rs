@@ -1,5 +1,5 @@
-//! Round trips of machine descriptions. A description that was read from bytes or from a source does not change when it is built and read
-//! again, or when it is printed and parsed again. Its machine and its guests do not change, either.
+//! Checks round trips of machine descriptions. A description, its machine and its guests must not change when it is built and read again, or
+//! printed and parsed again.
 
 use platform::md::Md;
 use simulator::machine::description::{Described, Description, Property, parse, print};

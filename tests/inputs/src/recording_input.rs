@@ -1,5 +1,5 @@
-//! Recordings of memory references, plain and compressed. The reader must find the same references however the input is split. A second
-//! reader, which is slow and simple, must find the same references in text recordings.
+//! Checks recordings of memory references, plain and compressed. The reader must find the same references however the input is split. In text
+//! recordings, a second reader, which is slow and simple, must find the same references.
 
 mod by_hand;
 mod native;
@@ -65,7 +65,7 @@ fn is_champsim(head: &[u8]) -> bool {
         })
 }
 
-/// Reading ends after this number of references, because even a small compressed file can hold a huge number of them.
+/// The number of references after which reading ends, because even a small compressed file can hold a huge number of them.
 const MOST: usize = 2 * BLOCK;
 
 /// The maximum length of a text recording that the second reader decompresses.

@@ -1,4 +1,4 @@
-//! The properties hold for each input of the corpus. Together the inputs reach every case.
+//! Checks that the properties hold for each input of the corpus, and that together the inputs reach every case.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -30,8 +30,8 @@ pub struct State {
     counted: bool,
     /// The strand that has stopped in the gate.
     inside: Option<StrandId>,
-    /// Whether a strand has stopped during a decision and no strand has decided since. Then no
-    /// strand is refused without the lock (`hubs/atomic_turns.rs`).
+    /// Whether a strand has stopped during a decision and no strand has decided since. In this
+    /// state, no strand is refused without the lock (`hubs/atomic_turns.rs`).
     deciding: bool,
     watch: Watch,
     /// Whether an access has ended since strand 0 began to wait.
@@ -52,7 +52,7 @@ pub enum Action {
     IsDeclaredDead(StrandId),
 }
 
-/// The times between two looks: none, the longest time that is not a pause, a pause, and a step back.
+/// The times between two looks: zero, the longest time that is not a pause, the shortest pause, and a step back.
 const CLOCK: [u64; 4] = [0, BUSY_PAUSE_TICKS, BUSY_PAUSE_TICKS + 1, u64::MAX];
 
 /// A count that differs from the current count.
@@ -83,7 +83,7 @@ impl State {
         let now = self.watch.last.wrapping_add(clock);
         let (watch, stuck) = self.watch.step(found, Counts::default(), now);
         self.wrong |= stuck && self.ended;
-        // Only time differences matter.
+        // Stores times relative to this look, because only differences matter.
         self.watch = Watch { last: 0, ..watch };
         if watch.waited.is_none_or(|waited| waited == 0) {
             self.ended = false;

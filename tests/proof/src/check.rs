@@ -1,4 +1,4 @@
-//! Visits every state of a model with stateright.
+//! Visits every state of a model with the crate stateright.
 
 use std::fmt;
 use std::hash::Hash;
@@ -47,7 +47,7 @@ where
     CheckedModel { states: checker.unique_state_count(), time, violations: violations.collect() }
 }
 
-/// Returns a path as lines: its first state, its actions (one per line), and its last state.
+/// Formats a path as lines: the first state, the actions (one per line), and the last state.
 pub(crate) fn described<S: fmt::Debug, A: fmt::Debug>(path: Vec<(S, Option<A>)>) -> String {
     let mut text = String::new();
     for (number, (state, action)) in path.iter().enumerate() {

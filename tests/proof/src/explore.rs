@@ -19,7 +19,7 @@ pub trait Packed<const WORDS: usize>: Model {
     /// property holds either in all of them or in none.
     fn pack(&self, state: &Self::State) -> [u64; WORDS];
 
-    /// Returns one of the states with these words.
+    /// The reverse of [`pack`](Self::pack): returns a state with these words.
     fn unpack(&self, words: [u64; WORDS]) -> Self::State;
 }
 
@@ -89,9 +89,9 @@ where
 
 /// The number of parts of the table. Only one thread at a time uses a part.
 const PARTS: usize = 256;
-/// The number of states that a thread takes from a level, or looks up in a part of the table, at a time.
+/// How many states a thread takes from a level, or looks up in a part of the table, at a time.
 const BATCH: usize = 128;
-/// The number of recent states that a thread remembers, because several actions often lead to the same state.
+/// How many recent states a thread remembers. Several actions often lead to the same state, so this saves look-ups.
 const RECENT: usize = 1 << 12;
 
 pub struct Visited<const WORDS: usize> {
@@ -239,7 +239,7 @@ impl<const WORDS: usize> Visited<WORDS> {
         (next, broken)
     }
 
-    /// Returns the states from a first state to `to`. A pair is a state and the action that follows.
+    /// Returns the states from a first state to `to`, each with the action that follows it.
     fn path<M: Packed<WORDS>>(
         &self,
         model: &M,

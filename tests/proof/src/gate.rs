@@ -23,9 +23,9 @@ pub struct Gate {
 /// The bound that a model checks for strand 0. Two models, one for each bound, are smaller than one model for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watches {
-    /// The bound b: the number of accesses of other strands while strand 0 keeps asking.
+    /// The bound b: how many accesses of other strands are served while strand 0 keeps asking.
     Wait,
-    /// The bound r: the number of refusals of other strands on behalf of strand 0 after it has gone.
+    /// The bound r: how often other strands are refused on behalf of strand 0 after it has gone.
     Absence,
 }
 
@@ -38,9 +38,9 @@ pub struct State {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Watched {
-    /// The history since strand 0 was refused. `None` if it was not refused or does not keep asking.
+    /// The history since strand 0 was refused; `None` if it was not refused or does not keep asking.
     Wait(Option<Wait>),
-    /// The number of refusals of other strands on behalf of strand 0 since strand 0's last action at the hub.
+    /// How often other strands have been refused on behalf of strand 0 since its last action at the hub.
     Absence(u32),
 }
 
@@ -51,7 +51,7 @@ struct Wait {
     accesses: u32,
     /// Whether an access of another strand is in flight.
     in_flight: bool,
-    /// The number of requests of other strands since the strand's own last request.
+    /// How often other strands have asked since the strand last asked.
     asks: u32,
     /// The smallest number of remembered strands since the strand last asked. The bound r is twice this number.
     fewest: u32,

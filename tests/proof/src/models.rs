@@ -1,4 +1,4 @@
-//! The names of the models, and the sizes in which they are checked.
+//! Names the models, and the sizes in which they are checked.
 
 use crate::busy::BusyHub;
 use crate::check::{CheckedModel, check};
@@ -12,7 +12,7 @@ use perfctr_service::Grant;
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub model: &'static str,
-    /// The numbers of strands and guests, and the limits of the model.
+    /// The size, in words: the numbers of strands and guests, and the limits of the model.
     pub size: &'static str,
     /// Whether the check takes only seconds and is part of `cargo test`.
     pub small: bool,

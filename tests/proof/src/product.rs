@@ -23,14 +23,14 @@ use crate::rights::{Act, Action, Alike, Crossing, Rights, Steps};
 #[derive(Clone, Copy, Debug)]
 pub struct Product<const S: usize>(pub Rights<2, S>);
 
-/// An action in both copies, or only in the copy with this number.
+/// An action in both copies, or only in one of them, given by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum In<A> {
     Both(A),
     One(usize, A),
 }
 
-/// The result of a call for a register.
+/// What a call for a register returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Observed {
     Refused,

@@ -39,7 +39,7 @@ pub struct Rights<const G: usize, const S: usize> {
     pub alike: Alike,
 }
 
-/// The machines that count as alike. The check visits one of them.
+/// Which machines count as alike. The check visits only one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alike {
     Nothing,
@@ -76,7 +76,7 @@ pub enum Act {
     /// The strand takes its cross-call and scrubs what it is asked to scrub.
     TakesCrossCall(usize, usize),
     Acknowledges(usize, usize),
-    /// The strand acknowledges, but meanwhile it has been asked to scrub more.
+    /// The strand acknowledges, but it has been asked to scrub more in the meantime.
     AcknowledgesInVain(usize, usize),
     /// The strand is declared dead, or the operator excuses it.
     IsDeclaredDead(usize, usize),
@@ -309,7 +309,7 @@ impl<const G: usize, const S: usize> World<G, S> {
 }
 
 impl<const G: usize, const S: usize> Rights<G, S> {
-    /// Returns the action of an owner of the lock, and the world after the action. Adds the world after each step to `trail`.
+    /// Returns what an owner of the lock does, and the world afterwards. Adds the world after each step to `trail`.
     fn work(
         &self,
         world: &World<G, S>,

@@ -1,4 +1,4 @@
-//! The explorer visits the same states as stateright. Of states that are alike, it visits only one.
+//! Tests that the explorer visits the same states as stateright and, of states that are alike, only one.
 
 use std::collections::HashSet;
 use std::fmt::Debug;

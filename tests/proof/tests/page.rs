@@ -1,5 +1,5 @@
-//! PROOF.md names only checks that exist: the target of each link exists, and declares the name in the link. The recipes of
-//! CONTRIBUTING.md name only paths that exist.
+//! Tests that PROOF.md names only checks that exist: the target of each link must exist, and declare the name in the link. Also tests that
+//! the recipes of CONTRIBUTING.md name only paths that exist.
 
 use std::fs;
 use std::path::Path;

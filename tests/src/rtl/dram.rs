@@ -1,4 +1,4 @@
-//! The two counters of one DRAM channel.
+//! Models the two counters of a DRAM channel.
 
 use crate::random::Random;
 

@@ -1,6 +1,6 @@
-//! The events of a strand that its counters can count.
+//! Lists the events of a strand that its counters can count.
 
-/// The kinds of instructions that SL 2 distinguishes.
+/// The kinds of instructions that events of SL 2 distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[rustfmt::skip]
 pub enum Instruction {

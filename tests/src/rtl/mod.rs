@@ -35,7 +35,7 @@ pub struct Access {
     pub strand: usize,
     pub level: Level,
     pub register: Register,
-    /// The written value, or `None` for a read.
+    /// The written value; `None` for a read.
     pub write: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Random sequences of clocks and accesses of a core.
+//! Generates random sequences of clocks and accesses of a core.
 
 use super::{
     Access, Step,

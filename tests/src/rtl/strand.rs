@@ -1,4 +1,4 @@
-//! The two counters of a strand: %pcr, %pic, and bit 15 of %softint.
+//! Models the two counters of a strand: %pcr, %pic, and bit 15 of %softint.
 
 use super::event::Event;
 
@@ -48,7 +48,7 @@ pub enum Register {
     Softint,
 }
 
-/// The access to a register traps, and has no other effect.
+/// The error if the access to a register traps. The access then has no other effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trapped;
 
@@ -81,7 +81,7 @@ pub struct Strand {
     /// MASK (26:19, 13:6), TOE (5, 4). For both: HT (3), UT (2), ST (1), PRIV (0).
     pcr: u64,
     pic: [u32; 2],
-    /// The events, at most 8, that wait for the next update of PIC.
+    /// How many events, at most 8, wait for the next update of PIC, for each counter.
     waiting: [u32; 2],
     softint_15: bool,
 }

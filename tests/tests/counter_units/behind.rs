@@ -1,5 +1,5 @@
-//! Hardware updates PIC every 8 clocks, in one of eight phases. The tests show what a guest then
-//! loses or sees late, within the bounds that `guest-abi` states.
+//! Tests PIC that is updated only every 8 clocks, in one of eight phases, as in hardware. What a
+//! guest then loses or sees late must stay within the bounds that `guest-abi` states.
 
 use std::ops::RangeInclusive;
 
@@ -16,7 +16,7 @@ use crate::own::{Own, World};
 
 const PHASES: RangeInclusive<u8> = 1..=8;
 
-/// Returns a world in which PIC is first updated after this number of clocks.
+/// Returns a world in which the first update of PIC comes after this number of clocks.
 fn world(phase: u8) -> World {
     let world = World::new(false);
     let mut strand = world.strand();
@@ -44,7 +44,7 @@ fn clock(world: &World, random: &mut Random) -> [u64; 2] {
     happened.map(u64::from)
 }
 
-/// Returns the number of events that each counter has not counted yet.
+/// Returns how many events each counter has not counted yet.
 fn lack(pic: SparcPic, happened: [u64; 2]) -> [u64; 2] {
     let lack = |shown: u32, happened: u64| happened.checked_sub(shown.into());
     let lack = [lack(pic.pic0(), happened[0]), lack(pic.pic1(), happened[1])];

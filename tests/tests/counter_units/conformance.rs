@@ -1,4 +1,4 @@
-//! The tests that every counter unit must pass. They use only the unit's trait.
+//! The tests that every counter unit must pass, written for the unit's trait.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::sampling::{
@@ -25,7 +25,7 @@ pub(crate) trait Machine: CounterUnit {
 
 type Of<M> = Program<<M as CounterUnit>::Event, <M as CounterUnit>::Mode>;
 
-/// Returns a program that counts in every mode, with interrupts of both counters.
+/// Returns a program that counts in every mode. Both counters interrupt.
 fn program<M: Machine>(pic0: Option<M::Event>, pic1: Option<M::Event>) -> Of<M> {
     Program {
         events: Assignment::new(pic0, pic1).expect("events on their counters"),

@@ -1,4 +1,4 @@
-//! A strand's counters as its guest uses them: with direct reads and writes, and with hypercalls for HT.
+//! Tests a strand's counters as its guest uses them: with direct reads and writes, and with hypercalls for HT.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -77,7 +77,7 @@ impl Hypercall for World {
     }
 }
 
-/// The unit as a guest uses it, with its strand and hypervisor.
+/// The unit as a guest uses it, together with its strand and hypervisor.
 pub(crate) struct Own {
     unit: OwnCounters<World, World>,
     world: World,

@@ -1,5 +1,5 @@
-//! The profiler on both units, with random events and random delays of the interrupt. Counts are
-//! exact, and the samples account for all counted events.
+//! Tests the profiler on both units, with random events and random delays of the interrupt. Counts
+//! must be exact, and the samples must account for all counted events.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::StrandId;
@@ -63,7 +63,7 @@ fn request<M: Sampled>(counter: Counter, pace: Option<Pace>) -> Request<M::Event
 struct Step {
     events: [u32; 2],
     early: u8,
-    /// The number of steps before the interrupt is taken.
+    /// How many steps pass before the interrupt is taken.
     delay: u32,
 }
 
@@ -181,7 +181,7 @@ fn loops<M: Sampled>() {
     let random = hits(Pace::every(period(1000)).randomised(3, 4711));
     let samples: u32 = random.iter().sum();
     assert!((1990..=2010).contains(&samples));
-    // The chi-square statistic has 99 degrees of freedom. With correct code, it exceeds 149 in one of a thousand experiments.
+    // The chi-square statistic has 99 degrees of freedom. With correct code, it exceeds 149 in one out of a thousand experiments.
     let expected = f64::from(samples) / 100.0;
     let chi_square: f64 =
         random.iter().map(|hits| (f64::from(*hits) - expected).powi(2) / expected).sum();

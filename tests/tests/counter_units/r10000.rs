@@ -1,4 +1,4 @@
-//! The counters of the R10000: a machine for the suite, and further tests.
+//! Tests the counters of the R10000: with the suite for all units, and with further tests.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::sampling::{CounterSet, CounterUnit};

@@ -1,11 +1,11 @@
-//! Compares the counters of the R10000 with a reference that shares no code with them. Actions are
-//! random and in random order. Instruction words write and read all registers.
+//! Compares the counters of the R10000 with a reference that shares no code with them. The actions
+//! and their order are random. All registers are written and read by instruction words.
 
 use platform::models::R10000;
 use platform::models::r10000::{Cycle, Ksu, PerformanceMove, R10000Event, Status};
 use proptest::prelude::*;
 
-/// CP0 register 25, and the part of IP[7] that Compare sets.
+/// A reference for CP0 register 25, and for the part of IP[7] that Compare sets.
 #[derive(Default)]
 struct Reference {
     control: [u32; 2],
@@ -78,14 +78,14 @@ enum Action {
     WriteCompare,
 }
 
-/// Returns values of a control register. Most count in user mode and interrupt.
+/// Generates values of a control register. Most count in user mode and interrupt.
 fn control() -> impl Strategy<Value = u32> {
     let events = prop::sample::select(vec![0_u32, 1, 9, 10, 15]);
     let useful = (events, 0_u32..32).prop_map(|(event, low)| event << 5 | low | 0x18);
     prop_oneof![6 => useful, 1 => any::<u32>()]
 }
 
-/// Returns counts. Most are about to overflow or to wrap.
+/// Generates counts. Most are about to overflow or to wrap.
 fn count() -> impl Strategy<Value = u32> {
     prop_oneof![
         6 => 0x7fff_fff0_u32..=0x8000_0004,

@@ -1,4 +1,4 @@
-//! Every value of a control register in every state of the processor.
+//! Tests every value of a control register in every state of the processor.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::sampling::CounterUnit;

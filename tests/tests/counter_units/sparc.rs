@@ -1,4 +1,4 @@
-//! The counters of a SPARC strand: a machine for the suite, and further tests.
+//! Tests the counters of a SPARC strand: with the suite for all units, and with further tests.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::event::SparcEvent;
@@ -225,7 +225,7 @@ fn softint_shows_nothing_while_the_strand_takes_no_interrupts() {
 fn a_flushed_instruction_can_request_the_trap_without_ov() {
     let flushed = SparcSelect::new(0xa, 0x08).unwrap();
     let cases = [
-        // A row is %pcr, %pic, OV0 after the event, and whether the trap is requested.
+        // Each row is %pcr, %pic, OV0 after the event, and whether the trap is requested.
         (LOADS | UT | TOE0, 0xffff_ffef, 0, false),
         (LOADS | UT | TOE0, 0xffff_fff0, 0, true),
         (LOADS | UT | TOE0, 0xffff_ffff, 0, true),

@@ -1,5 +1,5 @@
-//! Compares the interpreter with `qemu-sparc64`. Random programs of all nonprivileged instructions
-//! must end with the same registers, condition codes and memory.
+//! Compares the interpreter with `qemu-sparc64`. In both, random programs of all nonprivileged
+//! instructions must end with the same registers, condition codes and memory.
 
 mod privileged;
 mod program;

@@ -15,13 +15,13 @@ pub(crate) const CODE: u32 = 0x10_0000;
 pub(crate) const DATA: u32 = 0x200_0000;
 /// The size in bytes of the memory that random instructions load and store.
 const SCRATCH: u32 = 0x2000;
-/// The size in bytes of the values that a case stores: the registers, the condition codes and %y.
+/// The size in bytes of what a case stores: the registers, the condition codes and %y.
 pub(crate) const RESULT: u32 = 34 * 8;
-/// The size in bytes of the values that a case loads at its start.
+/// The size in bytes of what a case loads at its start.
 const INITIAL: u32 = RESULT;
 const INITIALS: u32 = DATA + SCRATCH;
 
-/// Registers that random instructions do not write: %g0, two registers that hold addresses, and the stack registers.
+/// The registers that random instructions do not write: %g0, two registers that hold addresses, and the stack registers.
 const KEPT: [u32; 5] = [0, G6, G7, SP, FP];
 
 /// A program and the initial contents of its memory.
@@ -90,7 +90,7 @@ pub(crate) fn value(random: &mut Random) -> u64 {
     }
 }
 
-/// Consecutive instructions. A branch enters the group only at its first instruction.
+/// Consecutive instructions that a branch can enter only at the first.
 type Group = Vec<u32>;
 
 struct Case<'r> {
@@ -273,7 +273,7 @@ impl Case<'_> {
             6 => computes(0x28, rd, self.random.one_of(&[0, 2, 3, 5]), 0),
             7 => NOP,
             _ => {
-                // The list leaves out instructions of `division` and `with_carry`, and instructions that trap on overflow.
+                // Leaves out the instructions of `division` and `with_carry`, and those that trap on overflow.
                 const OTHERS: [u32; 10] =
                     [0x0d, 0x0e, 0x0f, 0x18, 0x1c, 0x1e, 0x1f, 0x22, 0x23, 0x2d];
                 let op3 = loop {
@@ -361,7 +361,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns a register with the same value in the interpreter and in QEMU.
+    /// Returns a register that has the same value in the interpreter and in QEMU.
     fn read(&mut self) -> u32 {
         loop {
             let register = self.random.below(32) as u32;

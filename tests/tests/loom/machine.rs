@@ -32,8 +32,8 @@ pub(crate) use tests::oracle::status::{EBADTRAP, ENOACCESS, ENOTSUPPORTED, EOK, 
 
 const STRANDS: usize = 4;
 
-/// A device register. An access to it orders no other access. Loom reports an error if two strands access the register, at least
-/// one of them writes, and neither access happens before the other.
+/// A device register, whose accesses order nothing else. Loom reports an error if two strands access it, at least one of them writes, and
+/// neither access happens before the other.
 struct Register {
     value: AtomicU64,
     accesses: UnsafeCell<()>,
@@ -57,7 +57,7 @@ impl Register {
     }
 }
 
-/// Devices that store what is written, unless they are broken.
+/// Devices that store what is written to them, unless they are broken.
 pub(crate) struct Devices {
     broken: AtomicBool,
     accesses: AtomicU64,
@@ -99,7 +99,7 @@ impl Devices {
         self.last.store(strand.index() as u64 + 1, Ordering::SeqCst);
     }
 
-    /// Makes every later access fault, or succeed again.
+    /// Makes all later accesses fault (`true`) or succeed (`false`).
     pub(crate) fn set_broken(&self, broken: bool) {
         self.broken.store(broken, Ordering::SeqCst);
     }

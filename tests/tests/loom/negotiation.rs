@@ -1,4 +1,4 @@
-//! Two strands of a guest negotiate. A version takes effect as a whole: no answer mixes two versions.
+//! Tests two strands of a guest that negotiate. A version takes effect as a whole, so no answer mixes two versions.
 
 use crate::machine::{
     DRAM, EBADTRAP, ENOTSUPPORTED, EOK, HUB, Modelled, explore_two, negotiate_1_0, negotiate_1_1,

@@ -1,4 +1,4 @@
-//! Statistics: each strand counts in its own words without a read-modify-write. Any strand reads the words at any time.
+//! Tests the statistics. Each strand counts in its own words without a read-modify-write, and any strand can read them at any time.
 
 use perfctr_service::statistics::Outcome;
 

@@ -1,4 +1,4 @@
-//! `global` passes from one guest to another while both make calls.
+//! Tests that `global` passes from one guest to another while both make calls.
 //!
 //! Strand 0 belongs to the loser, strand 2 to the next holder, and strand 3 to the operator. After the next holder has
 //! reached a device, no call of the loser reaches it, and the next holder finds zeros. On every kind of unit, the
@@ -78,7 +78,7 @@ fn the_loser_calls_and_acknowledges() {
     transferred(4, [operator, loser::<DRAM>]);
 }
 
-/// The next holder calls while first the operator and then the loser take their steps. At most 2 preemptions.
+/// The next holder calls while the operator and then the loser take their steps. At most 2 preemptions.
 fn next_holder_calls<const ID: u64>() {
     transferred(
         2,

@@ -1,4 +1,4 @@
-//! Calls of B are in flight while A makes calls.
+//! Tests calls of A while calls of B are in flight.
 
 use std::thread;
 
@@ -29,7 +29,7 @@ fn sweep(machine: &MachineUnderTest<'_>) -> Vec<Observation> {
     observations
 }
 
-/// B is in a call. Only B may use hubs, memory channels and L2 control. So A gets the same refusals as without B's call.
+/// B is in a call. Only B may use hubs, memory channels and L2 control, so A is refused just as without B's call.
 #[test]
 fn while_calls_of_the_other_are_in_flight() {
     for grant in [Grant::NONE, Grant::STRAND, Grant::HTSTRAND] {

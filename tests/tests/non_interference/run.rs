@@ -13,7 +13,7 @@ use tests::random::Random;
 use crate::script::{Script, Step, random_call};
 use crate::{A, B};
 
-/// The result of a call of A: %o0 to %o5, `true` if A has exited, and A's console output.
+/// What a call of A returns: %o0 to %o5, whether A has exited, and A's console output.
 pub(crate) type Observation = ([u64; 6], bool, Vec<(usize, Console)>);
 
 /// The state of A at the end: its statistics, PCRs, PICs and rights, and the devices that it may use.
@@ -28,7 +28,7 @@ pub(crate) struct End {
 pub(crate) struct Outcome {
     pub(crate) observations: Vec<Observation>,
     pub(crate) end: End,
-    /// The units that B has taken out of service, each with the number of the script's next step.
+    /// The units that B has taken out of service, each with the index of the script's next step.
     pub(crate) taken_out: Vec<(usize, Unit)>,
 }
 
@@ -98,7 +98,7 @@ impl Run<'_> {
             Step::Grants(grants) => machine.reconfigure(&grants).unwrap(),
             Step::Acknowledge(strand) => drop(machine.acknowledge(strand)),
             Step::AllAcknowledge => {
-                // If a transfer has to scrub a busy hub, it does not end before the hub is free.
+                // A transfer that has to scrub a busy hub does not end before the hub is free.
                 if self.hubs.iter().all(|hub| *hub != HubCondition::Busy) {
                     machine.all_acknowledge();
                 }

@@ -1,4 +1,4 @@
-//! Random scripts for the runs.
+//! Generates random scripts for the runs.
 
 use tests::oracle::negotiation::Versions;
 use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine, Trap, World};
@@ -6,7 +6,7 @@ use tests::random::Random;
 
 use crate::{A, B};
 
-/// A machine, and the steps that are the same in all runs.
+/// A machine, and the steps that all runs have in common.
 pub(crate) struct Script {
     pub(crate) world: World,
     pub(crate) steps: Vec<Step>,

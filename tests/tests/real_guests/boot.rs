@@ -1,4 +1,4 @@
-//! Guests boot, negotiate, and find units.
+//! Tests guests that boot, negotiate, and find units.
 
 use tests::comparison::{Comparison, board};
 use tests::oracle::Trap::{Core, Fast, Other};
@@ -97,11 +97,11 @@ fn newer_groups_first() {
         set_version(0x205, 1, 1, Ok(1)),
         get_version(0x20c, Err(6)),
         get_version(0x205, Ok([1, 1])),
-        // Functions of the refused groups return EBADTRAP. Functions of group 0x205 are served.
+        // Functions of the refused groups return EBADTRAP, and functions of group 0x205 are served.
         (Fast, 0x184, [0, X, X, X, P], [7, X, X, X, P]),
         (Fast, 0x122, [0, X, X, X, P], [7, X, X, X, P]),
         get(18, Ok(0)),
-        // At shutdown, the guest gives up the group.
+        // At shutdown, the guest releases the group.
         set_version(0x205, 0, 0, Ok(0)),
         get(18, Err(7)),
     ]);

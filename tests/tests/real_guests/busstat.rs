@@ -1,4 +1,4 @@
-//! `busstat` configures and reads the counters of memory controllers and hubs.
+//! Tests how `busstat` configures and reads the counters of memory controllers and hubs.
 
 use tests::oracle::Trap::Fast;
 use tests::oracle::{Cell, Grant, Guest, HubCondition, Machine};
@@ -66,8 +66,8 @@ fn busstat_on_a_hub() {
     ]);
 }
 
-/// Two strands spin on a hub as `busstat` does. The strand that was refused first is next. The reference model does not
-/// refuse a strand because it is another strand's turn, so the test calls only the service.
+/// Two strands spin on a hub as `busstat` does. The strand that was refused first gets the hub next. The reference model does not refuse a
+/// strand because it is another strand's turn, so the test calls only the service.
 #[test]
 #[rustfmt::skip]
 fn busstat_twice() {

@@ -1,4 +1,4 @@
-//! The CPC back end configures and enables the counters of its strand, and loses its right to the counters.
+//! Tests how the CPC back end configures and enables the counters of its strand, and loses its right to the counters.
 
 use tests::oracle::{Cell, Grant, Guest, Machine};
 

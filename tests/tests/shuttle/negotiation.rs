@@ -1,4 +1,5 @@
-//! Strands of a guest negotiate while others make calls. Each call is answered in a version that can be in force during the call.
+//! Tests strands of a guest that negotiate while others make calls. Each call must be answered in a version that can be in force during the
+//! call.
 
 use std::sync::Mutex;
 
@@ -7,13 +8,13 @@ use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Grant, Guest, Machine, Trap};
 
-/// The versions that strands negotiate. Version 0.0 gives up the API group.
+/// The versions that strands negotiate. Version 0.0 releases the API group.
 const VERSIONS: [[u64; 2]; 3] = [[0, 0], [1, 0], [1, 1]];
 
 /// Registers, and the status of a `get` in each version. A `get` of a hub's register may also return EWOULDBLOCK.
 const STATUS: [(u64, [u64; 3]); 3] = [(2, [7, 0, 0]), (18, [7, 13, 0]), (90, [7, 6, 6])];
 
-/// The negotiations so far. Each item has the index of the version in [`VERSIONS`], and the times at which the call began and ended.
+/// The negotiations so far: the index of the version in [`VERSIONS`], and the times at which the call began and ended.
 #[derive(Default)]
 struct History {
     now: usize,
@@ -115,8 +116,8 @@ fn sixty_four_strands() {
     negotiation(200, 64, 2);
 }
 
-/// Two strands give up the API group, and their calls are refused from then on. Simultaneous negotiations close the fast path, and
-/// a call of a third strand may open it again.
+/// Two strands release the API group, and their calls are refused from then on. Simultaneous negotiations close the fast path, and a call of
+/// a third strand may open it again.
 #[test]
 fn giving_up() {
     explore(1_000, || {

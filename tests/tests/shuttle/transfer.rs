@@ -1,4 +1,4 @@
-//! Rights pass from guest to guest while strands of both guests make calls, guests are reset, and strands die.
+//! Tests rights that pass from guest to guest while strands of both guests make calls, guests are reset, and strands die.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -96,7 +96,7 @@ fn check_log(board: &Board, guest_of: impl Fn(usize) -> usize) {
 fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies: usize) {
     explore(schedules, move || {
         let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(1);
-        // An access takes time, and a strand may die at an access.
+        // An access takes time, and a strand may die during it.
         board.before_accesses(|_| {
             steps::step();
             pause();

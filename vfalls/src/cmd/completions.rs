@@ -16,7 +16,7 @@ use super::Cli;
                         vfalls completions fish >~/.config/fish/completions/vfalls.fish"
 )]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// The shell for which the script is printed
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }

@@ -78,10 +78,10 @@ pub(crate) struct EventsArgs {
     files: FileArgs,
 }
 
-/// The length limit of a dump, in bytes.
+/// The maximum length of a dump, in bytes.
 const LONGEST_DUMP: u64 = 4 << 30;
 
-/// The properties of the clock and the timer for which the layouts are computed.
+/// The clock and the timer for which the layouts' properties are computed.
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Layouts")]
 struct ConditionArgs {
@@ -149,7 +149,7 @@ impl EventsArgs {
     }
 }
 
-/// Parses the address of a dump's first byte, which must be a multiple of 8.
+/// Parses the address of a dump's first byte. Fails unless it is a multiple of 8.
 fn address(text: &str) -> anyhow::Result<u64> {
     let address = numbers::parse(text).filter(|address| address.is_multiple_of(8));
     address.with_context(|| {

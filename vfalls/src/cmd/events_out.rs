@@ -13,8 +13,8 @@ use simulator::events::layouts::LayoutName;
 use simulator::events::{Epoch, Trace, chrome};
 use simulator::replay::Tracing;
 
-/// The latest time at which a machine can start, in seconds since 1970. It is in the year 2255.
-/// babeltrace2 has only 63 bits for nanoseconds since 1970.
+/// The latest time at which a machine can start, in seconds since 1970 (in the year 2255). babeltrace2 has only 63 bits for nanoseconds since
+/// 1970.
 const LATEST_EPOCH: u64 = 9_000_000_000;
 
 #[derive(clap::Args, Debug)]
@@ -60,7 +60,7 @@ impl FileArgs {
         self.events_out.is_some() || self.events_chrome.is_some()
     }
 
-    /// Starts to write another directory with events.
+    /// Creates a second directory for events, in the same form.
     pub(crate) fn directory(&self, path: &PathBuf, force: Force) -> anyhow::Result<Outputs> {
         Ok(Outputs { directory: Some((create(path, force)?, self.events_endian)), chrome: None })
     }
@@ -71,7 +71,7 @@ impl FileArgs {
     }
 }
 
-/// Starts to write the directory of a trace.
+/// Creates the directory of a trace.
 fn create(path: &PathBuf, force: Force) -> anyhow::Result<OutputDirectory> {
     OutputDirectory::create(path, |there: &Path| {
         ensure!(
@@ -84,7 +84,7 @@ fn create(path: &PathBuf, force: Force) -> anyhow::Result<OutputDirectory> {
 }
 
 impl TracingArgs {
-    /// Returns how a replay collects events; `None` if the user wants no events.
+    /// Returns how a replay collects events; `None` if the user asks for no events.
     pub(crate) fn tracing(&self) -> Option<Tracing> {
         self.files.wanted().then_some(Tracing {
             layout: self.events_layout,
@@ -112,8 +112,8 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// Starts to write the files that `args` name. `force` decides whether existing files may be
-    /// replaced. A directory can replace only another trace.
+    /// Creates the files that `args` name. `force` decides whether existing files may be replaced. A directory can replace only another
+    /// trace.
     pub(crate) fn create(args: &FileArgs, force: Force) -> anyhow::Result<Self> {
         let directory = args.events_out.as_ref().map(|path| create(path, force)).transpose()?;
         Ok(Self {

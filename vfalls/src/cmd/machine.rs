@@ -60,9 +60,8 @@ impl ConfiguredArgs {
         })
     }
 
-    /// Returns the content of the configuration file. Without a file, returns T2 Plus processors
-    /// and no machine. Fails if the file selects a machine and `other`, the name of another option
-    /// that selects a machine, is not `None`.
+    /// Returns the content of the configuration file. Without a file, returns T2 Plus processors and no machine. `other` is the name of
+    /// another option that selects a machine, if the user gave one. Fails if the file selects a machine, too.
     pub(crate) fn file(&self, other: Option<&str>) -> anyhow::Result<Configured> {
         let Some(path) = &self.config else {
             return Ok(Configured { machine: None, memory: Config::T2_PLUS });
@@ -89,14 +88,14 @@ pub(crate) struct ReplayMachineArgs {
 }
 
 impl ReplayMachineArgs {
-    /// Does the same as [`ConfiguredArgs::configuration`], and places pages as the option `--memory` says.
+    /// Reads the [configuration](ConfiguredArgs::configuration), and places pages as the option `--memory` says.
     pub(crate) fn configuration(&self) -> anyhow::Result<Configuration> {
         let mut configuration = self.configured.configuration()?;
         self.place(&mut configuration.memory)?;
         Ok(configuration)
     }
 
-    /// Does the same as [`ConfiguredArgs::file`], and places pages as the option `--memory` says.
+    /// Reads the [file](ConfiguredArgs::file), and places pages as the option `--memory` says.
     pub(crate) fn file(&self, other: Option<&str>) -> anyhow::Result<Configured> {
         let mut configured = self.configured.file(other)?;
         self.place(&mut configured.memory)?;
@@ -124,7 +123,7 @@ impl ReplayMachineArgs {
     }
 }
 
-/// Returns lines that list how the configuration differs from a machine with T2 Plus processors.
+/// Lists, one line each, how the configuration differs from a machine with T2 Plus processors.
 pub(crate) fn differences(configuration: &Configuration) -> Vec<String> {
     match configuration.differences().join(", ") {
         none if none.is_empty() => Vec::new(),

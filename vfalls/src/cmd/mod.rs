@@ -50,8 +50,7 @@ pub struct Cli {
     memory_limit: Option<u64>,
 }
 
-/// Returns the item with the name `name`. If there is no such item, the error suggests similar
-/// names.
+/// Returns the item named `name`. If there is no such item, the error suggests similar names.
 fn by_name<T: Copy>(
     what: &str,
     name: &str,

@@ -29,8 +29,7 @@ macro_rules! file {
     };
 }
 
-/// The paths and contents of the project's files. Some files are the same as in the example guest's
-/// project, and come from there.
+/// The paths and contents of the project's files. The files that also belong to the example guest's project come from there.
 pub const FILES: [(&str, &str); 12] = [
     ("README.md", file!("hypervisor/smallest/README.md")),
     ("Cargo.toml", file!("hypervisor/smallest/Cargo.toml")),
@@ -52,7 +51,7 @@ pub const FILES: [(&str, &str); 12] = [
 pub(crate) fn run(args: NewImageArgs) -> anyhow::Result<()> {
     let shown = args.directory.display();
     ensure!(fs::symlink_metadata(&args.directory).is_err(), "{shown}: is there");
-    // This fails also if another program creates the directory meanwhile.
+    // This also fails if another program has created the directory in the meantime.
     let directory = OutputDirectory::create(&args.directory, |_| bail!("{shown}: is there"))?;
     for (path, content) in FILES {
         directory.write(path, content.as_bytes())?;

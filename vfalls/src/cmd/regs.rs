@@ -48,7 +48,8 @@ fn register(text: &str) -> anyhow::Result<PerfReg> {
     })
 }
 
-/// A row of the list. The addresses and the mask are hexadecimal.
+/// A row of the list, in the form that JSON and CSV have. The addresses and the mask are
+/// hexadecimal.
 #[derive(Serialize)]
 struct RegisterRow {
     id: u64,

@@ -49,8 +49,8 @@ const fn bits(word: u32, from: u32, many: u32) -> u32 {
     word >> from & ((1 << many) - 1)
 }
 
-/// Returns an instruction as text. Arithmetic instructions, loads and stores have operands; other
-/// instructions have only a name. Returns `None` if the code is unused.
+/// Disassembles an instruction. Arithmetic instructions, loads and stores have operands; of other
+/// instructions, the text is only the name. Returns `None` if the code is unused.
 pub(crate) fn disassembly(word: u32) -> Option<String> {
     let op3 = bits(word, 19, 6);
     let rd = register(bits(word, 25, 5));
@@ -114,7 +114,8 @@ pub(crate) fn disassembly(word: u32) -> Option<String> {
     Some(text)
 }
 
-/// Returns the instruction at `address` as text. A branch or call has its target.
+/// Disassembles the instruction at `address`. The text of a branch or call contains the target
+/// address.
 pub(crate) fn disassembly_at(address: u64, word: u32) -> String {
     let Some(text) = disassembly(word) else {
         return format!(".word {word:#010x}");
@@ -131,12 +132,12 @@ pub(crate) fn disassembly_at(address: u64, word: u32) -> String {
     format!("{text}{annul} {target:#x}")
 }
 
-/// Returns the lowest `many` bits of a word, sign-extended.
+/// Returns the lowest `many` bits of `word` as a signed number.
 fn signed(word: u32, many: u32) -> i64 {
     i64::from((word << (32 - many)).cast_signed() >> (32 - many))
 }
 
-/// Returns the name at an index of a list; `-` beyond its end.
+/// Returns the name at index `number` of a list, or `-` beyond its end.
 fn nth(list: &'static str, number: u32) -> &'static str {
     let mut words = list.split_ascii_whitespace();
     words.nth(number as usize).unwrap_or("-")
@@ -159,7 +160,7 @@ fn register(number: u32) -> String {
     format!("%{}{}", ['g', 'o', 'l', 'i'][number / 8], number % 8)
 }
 
-/// Returns the second operand of an instruction as text: a register or a number.
+/// Returns the second source operand of an instruction as text: a register or a number.
 fn second(word: u32) -> String {
     match bits(word, 13, 1) {
         0 => register(bits(word, 0, 5)),
@@ -171,8 +172,8 @@ fn second(word: u32) -> String {
 mod tests {
     use super::*;
 
-    /// The expected names are verified with other tools: the GNU assembler translates each name to
-    /// its code, and binutils disassembles each code to its name.
+    /// Other tools verify the expected names: the GNU assembler translates each name to its code,
+    /// and binutils disassembles each code to its name.
     #[test]
     fn words_are_named() {
         for (word, expected) in [

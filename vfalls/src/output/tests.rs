@@ -34,8 +34,8 @@ fn directories_are_there_only_when_complete() {
     let place = tempdir().unwrap();
     let path = place.path().join("result");
     let refuse = |_: &Path| Err(anyhow::anyhow!("it is needed"));
-    // The first output makes a new directory. Before the second output, the directory is emptied,
-    // so the second output replaces it.
+    // The first output creates the directory. The directory is emptied before the second output,
+    // which may therefore replace it.
     for name in ["new", "again"] {
         if name == "again" {
             fs::remove_file(path.join("new")).unwrap();
@@ -77,7 +77,7 @@ fn refuses_what_is_no_ordinary_file() {
     assert!(names(&place).is_empty());
 }
 
-/// A file with the output's name exists already when the output starts, or appears before the
+/// A file with the output's name already exists when the output starts, or appears before the
 /// output is complete.
 #[test]
 fn files_that_are_in_the_way_stay() {

@@ -54,8 +54,8 @@ pub(super) fn page(run: &Executed) -> Page {
     Page { title, first: summary(run), sections, complete: true }
 }
 
-/// Returns the part of the page before the charts: the guests, the operator's steps, and the
-/// consoles.
+/// Returns the part of the page before the charts. It describes the guests, the operator's steps,
+/// and the consoles.
 fn summary(run: &Executed) -> Markup {
     let unit = TimeUnit::suiting(&run.time);
     let time = run.time.cycles as f64 * unit.per_cycle;

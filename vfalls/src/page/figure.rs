@@ -6,7 +6,7 @@ use maud::{Markup, PreEscaped, html};
 
 use crate::table::{Table, cells, csv};
 
-/// A picture. The page scales it to the width of the column.
+/// A picture as SVG. The page scales it to the width of the column.
 pub(super) struct Drawing {
     pub width: f64,
     pub height: f64,
@@ -14,7 +14,7 @@ pub(super) struct Drawing {
     pub marks: Markup,
 }
 
-/// A legend of colours. Each entry has the class of a colour, and the meaning of the colour.
+/// The entries of a legend: the class of a colour, and its meaning.
 pub(super) type Legend = Vec<(String, String)>;
 
 /// Returns a legend from the class and the meaning of each colour.
@@ -77,7 +77,7 @@ impl Figure {
         }
     }
 
-    /// Returns the picture with its legend as an SVG file; `None` if there is no picture.
+    /// Returns the picture and its legend as an SVG file; `None` if there is no picture.
     pub(super) fn svg(&self) -> Option<String> {
         const LINE: f64 = 14.0;
         let drawing = self.drawing.as_ref()?;

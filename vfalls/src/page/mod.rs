@@ -1,5 +1,4 @@
-//! Pages of runs. A page is one HTML file with charts and their numbers. A page needs no network and
-//! no script.
+//! Pages about runs. A page is one HTML file with charts and their numbers. It needs no network and no script.
 
 mod clocks;
 mod draw;
@@ -34,8 +33,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Makes the page of a run. Returns an error for runs of scenarios and of `c2c`, which have no
-    /// page.
+    /// Makes the page of a run. Fails for runs of scenarios and of `c2c`, which have no page.
     pub fn new(run: &Run) -> anyhow::Result<Self> {
         match run {
             Run::Replay(run) => Ok(replay(run)),
@@ -46,7 +44,7 @@ impl Page {
         }
     }
 
-    /// Returns the page as one HTML file.
+    /// Renders the page as one HTML file.
     pub fn html(&self) -> String {
         let Self { title, first, sections, complete } = self;
         let id = |number: usize| format!("section-{number}");

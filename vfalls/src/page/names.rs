@@ -6,7 +6,8 @@ use simulator::analysis::profile::functions::Functions;
 use simulator::recording::{Recording, bundled};
 use simulator::run::Replayed;
 
-/// The symbols of each program; `None` if the program's files are not on this computer.
+/// The symbols of each program, indexed by program; `None` if the program's files are not on this
+/// computer.
 pub(crate) struct Names(Vec<Option<Symbols>>);
 
 impl Names {
@@ -27,8 +28,8 @@ impl Names {
         Self(programs.iter().map(symbols).collect())
     }
 
-    /// Returns the place of a call, from the address to which the called function returns. The place is the name of the calling function,
-    /// which may be inlined, and its source file and line if they are known. If the function is not known, returns the address.
+    /// Describes the place of a call. `returns_to` is the address to which the called function returns. The place is the name of the calling
+    /// function, which may be inlined, and its source file and line if they are known. If the function is unknown, the place is the address.
     pub(crate) fn call(&self, program: usize, returns_to: u64) -> String {
         let address = returns_to.saturating_sub(1);
         let caller = self.symbols(program).and_then(|symbols| {
@@ -42,7 +43,8 @@ impl Names {
         caller.unwrap_or_else(|| format!("{returns_to:#x}"))
     }
 
-    /// Returns the name of the variable at an address, or the address if no variable is known.
+    /// Returns the name of the variable that contains an address, or the address if no variable is
+    /// known.
     pub(crate) fn variable(&self, program: usize, address: u64) -> String {
         let symbols = self.symbols(program);
         let mut names =
@@ -59,8 +61,8 @@ impl Names {
         known.map_or_else(|| format!("{address:#x}"), |(_, name)| name.to_owned())
     }
 
-    /// Returns the source file and the line of an instruction, without the file's directory.
-    /// Returns an empty string if they are unknown.
+    /// Returns the source file of an instruction, without its directory, and the line. Returns an
+    /// empty string if they are unknown.
     pub(crate) fn source(&self, program: usize, address: Option<u64>) -> String {
         let symbols = self.symbols(program).zip(address);
         let source = symbols.and_then(|(symbols, address)| symbols.source(address));
@@ -72,7 +74,7 @@ impl Names {
     }
 }
 
-/// Returns the number of the program to which a thread belongs. Threads are numbered across all
+/// Returns the index of the program that a thread executes. Threads are numbered across all
 /// programs.
 pub(crate) fn program_of(run: &Replayed, thread: usize) -> usize {
     let ends = run.programs().iter().scan(0, |end, program| {

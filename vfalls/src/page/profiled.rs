@@ -18,12 +18,12 @@ use crate::table::{self, Table, cut};
 
 /// The maximum number of functions in a chart.
 const BARS: usize = 10;
-/// The smallest percentage of the events with which a function appears in a chart.
+/// The smallest percentage of the events for which a function gets a bar.
 const LEAST: f64 = 1.0;
 /// The maximum number of stacks in the table.
 const STACKS: usize = 500;
 
-/// The source lines of one function that are in one file.
+/// The source lines of one function in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLines {
     /// The function's name; empty if it is unknown.
@@ -41,7 +41,7 @@ pub struct SourceLine {
     pub line: u32,
     /// The text of the line; `None` if the file is not known.
     pub text: Option<String>,
-    /// The counts for each event of the profile: the number that the samples estimate, and the true
+    /// The counts of each event of the profile: the number that the samples estimate, and the true
     /// number.
     pub counts: Vec<(u64, u64)>,
 }
@@ -227,8 +227,8 @@ fn event_figures(number: usize, event: &EventProfile) -> Vec<Figure> {
     std::iter::once(own).chain(with_calls).collect()
 }
 
-/// Returns a figure of the first rows. Each row has two bars: one for the samples and one for the
-/// truth.
+/// Returns a figure with a pair of bars for each of the first rows: one for the samples, and one
+/// for the truth.
 fn figure(id: String, title: String, text: String, rows: &[CodeRow], table: Table) -> Figure {
     let hot = |row: &&CodeRow| row.percent.max(row.exact_percent) >= LEAST;
     let hottest: Vec<_> = rows.iter().filter(hot).take(BARS).collect();

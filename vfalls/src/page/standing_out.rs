@@ -19,8 +19,8 @@ fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-/// Returns at most `most` sentences, in order of weight, with the largest weight first. The result
-/// is empty if nothing is unusual.
+/// Returns at most `most` sentences, with the largest weight first. The result is empty if nothing
+/// is unusual.
 pub(super) fn sentences(run: &Replayed, names: &Names, most: usize) -> Vec<String> {
     let topics = [
         most_waited_for(run),
@@ -155,8 +155,8 @@ fn refused_calls(run: &Replayed) -> Option<Finding> {
         guest.name,
         count(all),
     );
-    // Calls take only a small part of a run, so the weight is a quarter of the share of refused
-    // calls.
+    // Calls take only a small part of a run, so the weight is only a quarter of the share of
+    // refused calls.
     Some((ratio(times, all) / 4.0, sentence))
 }
 

@@ -13,7 +13,7 @@ use simulator::text::line;
 use super::debugging::Debugging;
 use super::separate::Separate;
 
-/// The addresses and the name of a function or variable.
+/// The name of a function or variable, and the addresses of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Named {
     start: u64,
@@ -21,7 +21,7 @@ struct Named {
     name: String,
 }
 
-/// Returns the bytes at `addresses` in an ELF file, and `true` if the file is for SPARC V9.
+/// Returns the bytes at `addresses` in an ELF file, and whether the file is for SPARC V9.
 pub(super) fn code(elf: &[u8], addresses: &Range<u64>) -> Option<(Vec<u8>, bool)> {
     let elf = parse(elf).ok()?;
     let size = addresses.end.checked_sub(addresses.start)?;
@@ -45,7 +45,8 @@ pub(super) struct Binary {
     segments: Vec<Segment>,
     /// The size of a page of memory, in bytes.
     page: u64,
-    /// The functions, sorted by address, without overlaps. `variables` is sorted in the same way.
+    /// The functions, sorted by address, without overlaps. The variables in `variables` are sorted
+    /// in the same way.
     functions: Vec<Named>,
     variables: Vec<Named>,
     /// The address and the name of each place of a marker.
@@ -106,7 +107,7 @@ impl Binary {
         Self::new(&[&parse(bytes)?])?.debugged_by(Debugging::new(bytes, None))
     }
 
-    /// Returns the functions and variables that the symbol tables of `files` name. The first file
+    /// Collects the functions and variables that the symbol tables of `files` name. The first file
     /// is the one that the program loaded.
     fn new(files: &[&object::File<'_>]) -> anyhow::Result<Self> {
         let functions = named(files, SymbolKind::Text);
@@ -171,7 +172,7 @@ impl Binary {
         possible.find(|at| *at == likely).or(any)
     }
 
-    /// Returns the first address and the name of the function that contains `address`.
+    /// Returns the start address and the name of the function that contains `address`.
     pub(super) fn function(&self, address: u64) -> Option<(u64, &str)> {
         let after = (self.functions).partition_point(|function| function.start <= address);
         let found = &self.functions[after.checked_sub(1)?];
@@ -232,7 +233,7 @@ fn parse(bytes: &[u8]) -> anyhow::Result<object::File<'_>> {
     object::File::parse(bytes).map_err(|error| anyhow!("{error}"))
 }
 
-/// Returns the functions or variables in the symbol tables of `files`, one for each address.
+/// Collects the functions or variables in the symbol tables of `files`, one for each address.
 fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
     let mut named: Vec<_> = (files.iter())
         .flat_map(|elf| elf.symbols().chain(elf.dynamic_symbols()))
@@ -242,8 +243,8 @@ fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
             Some((symbol.address(), symbol.size(), symbol.is_local(), name))
         })
         .collect();
-    // If several symbols have one address, the longest function is first. Among symbols of equal
-    // length, global symbols are before local ones, and shorter names before longer ones.
+    // If several symbols have one address, the longest function comes first. Among equally long
+    // ones, global symbols come before local symbols, and shorter names before longer names.
     named.sort_by_key(|&(start, size, local, name)| {
         (start, std::cmp::Reverse(size), local, name.len(), name)
     });
@@ -256,8 +257,8 @@ fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
                 0 => section_end(files[0], start),
                 size => Some(start.saturating_add(size)),
             };
-            // A symbol without a size, which assembly code can define, ends where the next symbol
-            // begins.
+            // Assembly code can define a symbol without a size. Such a symbol ends where the next
+            // one begins.
             end.into_iter().chain(next).min().unwrap_or(start)
         })
         .collect();
@@ -342,7 +343,7 @@ mod tests {
             assert_eq!(small.loaded_at(base + address, 0, base), Some(base), "{address:#x}");
         }
         // In the first case, the mapping does not contain the start of its segment. In the second
-        // case, the file is mapped in two places.
+        // case, the file is mapped twice.
         let two = binary(&[(0, 0, 0x1345), (0x2345, 0x1345, 0x2000)]);
         assert_eq!(two.loaded_at(base + 0x3000, 0x2000, base), Some(base));
         assert_eq!(two.loaded_at(base + 0x3000, 0x2000, 0x1000), Some(base));

@@ -1,5 +1,5 @@
-//! The debugging information of an ELF file. The files are read into memory first, because
-//! `addr2line` would open every path that a file names.
+//! The debugging information of an ELF file. This module reads the files into memory itself,
+//! because `addr2line` would open every path that a file names.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -37,8 +37,8 @@ impl Debugging {
         self.0.find_location(address).ok()?
     }
 
-    /// Returns the inlined functions at an address, the innermost first. The function that contains
-    /// them is last.
+    /// Returns the functions at an address: the inlined ones, with the innermost first, and then
+    /// the function that contains them.
     pub(crate) fn frames(&self, address: u64) -> Option<FrameIter<'_, DebugSlice>> {
         let mut found = self.0.find_frames(address);
         loop {
@@ -51,7 +51,7 @@ impl Debugging {
     }
 }
 
-/// Reads the file (`.dwo`) that contains the debugging information of one source file.
+/// Reads a file (`.dwo`) that contains the debugging information of one source file.
 fn split(load: &SplitDwarfLoad<DebugSlice>) -> Option<Dwarf<DebugSlice>> {
     let mut path = PathBuf::new();
     for part in [load.comp_dir.as_ref(), Some(load.path.as_ref()?)].into_iter().flatten() {
@@ -67,7 +67,7 @@ fn split(load: &SplitDwarfLoad<DebugSlice>) -> Option<Dwarf<DebugSlice>> {
     Some(dwarf)
 }
 
-/// Copies the sections of an ELF file. In total, the decompressed sections may have at most
+/// Copies the sections of an ELF file. Fails if the decompressed sections together have more than
 /// [`LONGEST_PROGRAM`] bytes.
 fn sections(
     elf: &[u8],

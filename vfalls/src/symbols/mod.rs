@@ -32,7 +32,7 @@ struct File {
     path: String,
     /// The path with control characters escaped, so that it fits on one line.
     name: String,
-    /// The content of the file if the file is bundled with this tool; otherwise `None`.
+    /// The content of a file that is bundled with this tool; `None` for a file on disk.
     contents: Option<&'static [u8]>,
     build_id: Vec<u8>,
     /// The lowest address at which a part of the file was mapped.

@@ -6,7 +6,7 @@ use crate::table::{self, WIDTH, wrap};
 use simulator::replay::{Listed, Pair, Place};
 use simulator::run::{GuestCalls, Hypercalls};
 
-/// The width of the columns for counts.
+/// The width of the columns for counts, in characters.
 const COUNT: usize = 10;
 
 /// A unit or a strand, with the names of its events.
@@ -50,7 +50,7 @@ impl Columns {
         Ok(self)
     }
 
-    /// Prints a line for each unit and each strand.
+    /// Prints a sample: a line for each unit and each strand.
     pub(crate) fn print(
         self,
         output: &mut impl Write,

@@ -12,8 +12,8 @@ use crate::numbers::counted_plainly;
 use crate::table::{self, cut};
 use crate::text::layouts::time;
 
-/// The number of lines on a screen. If there are too many threads, the last row adds up the threads
-/// that do not fit. All wrong counters are listed, even if the summary is then longer than a screen.
+/// The number of lines on a screen. If not all threads fit, the last row adds up the others. All wrong counters are listed, even if they do
+/// not fit on the screen.
 const LINES: usize = 24;
 
 /// The number of rows that the table of threads has at least, even if there are so many events that the summary is longer than a screen.
@@ -22,8 +22,8 @@ const FEWEST: usize = 4;
 /// The number of lines outside the tables: three header lines, two empty lines, and the comparison with the truth.
 const OTHERS: usize = 6;
 
-/// Returns a table with a row for each event: the number of its counters, the sum of their measured
-/// counts, and the sum of the true counts.
+/// Returns a table of totals. Each event has a row with the number of its counters, the sum of
+/// their measured counts, and the sum of the true counts.
 pub(crate) fn totals(counters: &[CounterResult]) -> String {
     let mut table = table::with_header("event|>counters|>measured|>truth");
     for sum in Total::by_event(counters) {
@@ -90,8 +90,8 @@ pub(crate) fn shown(run: &Replayed, rows: ThreadRows) -> (Vec<&ThreadRun>, Vec<&
     (busiest, others)
 }
 
-/// Returns a table with a row for each event: the sum over all units, its rate, and the sum of each
-/// node or hub.
+/// Returns a table of events. Each event has a row with the sum over all units, its rate, and the
+/// sum of each node or hub.
 fn units(sums: &[Total], run: &Replayed) -> String {
     let places = match sums.iter().any(Total::is_by_hub) {
         true => 4,
@@ -180,7 +180,7 @@ fn cells(thread: String, strand: String, results: &ThreadRun) -> Vec<String> {
     cells
 }
 
-/// Returns a number as text. A number of more than seven digits is shortened to its first digits and a suffix.
+/// Formats a number. If it has more than seven digits, shortens it to its first digits and a suffix.
 pub(crate) fn short(number: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
         (1_000_000_000_000_000, "P"),

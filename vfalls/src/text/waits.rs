@@ -9,7 +9,7 @@ use crate::page::names::Names;
 use crate::table::{self, WIDTH, wrap};
 use crate::text::summary::{ThreadRows, shown};
 
-/// The text shows at most this number of pairs of threads, of locks, and of places in each sentence.
+/// The maximum number of pairs of threads in the text, of locks, and of places in each sentence.
 const MOST: usize = 5;
 
 /// Prints how long threads were in each state, which threads waited for which others, and the locks with the longest waits. Prints nothing
@@ -46,13 +46,14 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// Returns the states in which any thread spent time.
+/// Returns the states in which at least one thread spent time.
 pub(crate) fn occurring(run: &Replayed) -> Vec<State> {
     let occurs = |state: &State| run.threads.iter().any(|thread| thread.states.of(*state) > 0);
     State::ALL.into_iter().filter(occurs).collect()
 }
 
-/// Returns a table with a row for each thread that has a row in the summary, for each node with several threads, and for all threads.
+/// Returns a table of the time in each state. Each thread with a row in the summary has a row, and so have each node with several threads, and
+/// all threads together.
 fn states(run: &Replayed, rows: ThreadRows) -> String {
     let states = occurring(run);
     let columns: String = states.iter().map(|state| format!("|>{}", state.name())).collect();
@@ -82,7 +83,7 @@ fn states(run: &Replayed, rows: ThreadRows) -> String {
     table::text(&table)
 }
 
-/// Returns a part of a whole in percent, with one decimal. Returns a hyphen if the part is 0.
+/// Formats `part` in percent of `whole`, with one decimal. Returns a hyphen if `part` is 0.
 fn percent(part: u64, whole: u64) -> String {
     match part as f64 * 100.0 / whole.max(1) as f64 {
         _ if part == 0 => "-".to_owned(),
@@ -120,8 +121,8 @@ pub(crate) fn locks(run: &Replayed, names: &Names, most: usize) -> table::Table 
     table
 }
 
-/// Returns the place where one thread takes the lock more often than any thread does elsewhere, and the number of other places. Returns an
-/// empty string if no place is known.
+/// Returns the place where one thread takes the lock most often, and the number of other places. Returns an empty string if no place is
+/// known.
 fn site(lock: &LockRun, names: &Names) -> String {
     let Some(most) = lock.sites.iter().max_by_key(|site| (site.most, site.address)) else {
         return String::new();
@@ -133,7 +134,7 @@ fn site(lock: &LockRun, names: &Names) -> String {
     }
 }
 
-/// Returns sentences, without their full stops, about the waits that are not simulated. They state what the recording host decided, which
+/// Returns sentences, without their full stops, about the waits that are not simulated. They tell what the recording host decided, which
 /// system calls take no time, and which references are left out.
 pub(crate) fn sentences(run: &Replayed, names: &Names) -> Vec<String> {
     let waits = &run.waits;
@@ -177,7 +178,7 @@ fn dividing(lock: &LockRun) -> impl Iterator<Item = &LockSite> {
     lock.sites.iter().filter(|site| site.divides_work())
 }
 
-/// Returns the functions of these places, each with its number of waits, in the form ` (in f: 3, in g: 1)`.
+/// Lists the functions of these places with their numbers of waits, in the form ` (in f: 3, in g: 1)`.
 fn places(places: &[WaitPlace], names: &Names) -> String {
     let mut functions: Vec<(String, u64)> = Vec::new();
     for place in places.iter().filter(|place| place.address.is_some()) {

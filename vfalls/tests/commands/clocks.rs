@@ -21,8 +21,7 @@ fn clock<'a>(report: &'a Value, name: &str) -> &'a Value {
     clocks.find(|clock| clock["name"] == name).unwrap()
 }
 
-/// Returns the number of clocks, apart from the clock `name`, that are present and have a nominal
-/// frequency.
+/// Returns how many clocks, apart from the clock `name`, are present and have a nominal frequency.
 fn others(report: &Value, name: &str) -> usize {
     let all = NAMES.iter().filter(|other| ![name, "tsc"].contains(other));
     all.filter(|other| clock(report, other)["present"] == true).count()

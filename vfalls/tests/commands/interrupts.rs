@@ -37,7 +37,7 @@ pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     panic!("not within a minute");
 }
 
-/// Waits until the process ends, without closing its input. Returns the exit status, or `None` if a
+/// Waits until the process ends, without closing its input. Returns the exit status; `None` if a
 /// signal without a handler ended the process.
 pub(crate) fn ended(mut child: Child) -> Option<i32> {
     wait_for(|| child.try_wait().unwrap()).code()

@@ -1,5 +1,5 @@
-//! Guests attack the production image with the attacks of `simulator::conform::attacks`. The
-//! attacks succeed on images that lack a guarding instruction.
+//! Tests the attacks of `simulator::conform::attacks` on the production image. On images that lack
+//! a guarding instruction, they must succeed.
 
 use std::env;
 use std::ops::Range;
@@ -91,8 +91,8 @@ const OWN: Range<u64> = map::PARTITION + MEMORY..map::PARTITION + 2 * MEMORY;
 /// An image in which one guarding instruction is replaced.
 struct Broken {
     what: &'static str,
-    /// The attacks that detect the change: their kind, the number of the first attack, and the step
-    /// to the next attack.
+    /// The attacks that detect the change: their kind, the number of the first, and the step to the
+    /// next.
     kind: &'static Kind,
     first: usize,
     step: usize,
@@ -109,7 +109,7 @@ fn is_outside(access: &Observed, kind: Access) -> bool {
     (access.level, access.kind) == (Level::Privileged, kind) && !OWN.contains(&access.physical)
 }
 
-/// Returns the broken images. Each has one changed instruction.
+/// Returns the broken images, each with one changed instruction.
 fn broken(hypervisor: &[u8]) -> [Broken; 3] {
     let elf = elf::parse(hypervisor).unwrap();
     let symbol = |name| elf::address(&elf, name).unwrap();

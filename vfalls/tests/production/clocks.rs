@@ -1,4 +1,4 @@
-//! The hypervisor compares the machine's clocks, and keeps the guests' time of day.
+//! Tests how the hypervisor compares the machine's clocks, and keeps the guests' time of day.
 
 use perfctr_service::mailbox::Step;
 use platform::memory_map::start::{CLOCKS, TIME};
@@ -158,7 +158,7 @@ fn a_dead_strand_keeps_no_other_from_its_checks() {
 }
 
 /// %stick has stopped on all strands, so only the PTIMER's alarm begins checks. If the alarm is set
-/// for a strand that dies, the strand that carries out the operator's step continues the checks.
+/// for a strand that dies, the strand that performs the operator's step continues the checks.
 #[test]
 #[ignore = "builds images"]
 fn the_alarm_does_not_die_with_its_strand() {

@@ -1,5 +1,5 @@
-//! The check of images (`vfalls conform`). The shipped image passes. Each image with one defect
-//! fails, and the report shows only this defect.
+//! Tests the check of images (`vfalls conform`). The shipped image must pass. Each image with one
+//! defect must fail, and the report must show only this defect.
 
 use std::fs;
 

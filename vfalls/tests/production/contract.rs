@@ -1,5 +1,5 @@
-//! The contract sweep on the production image. Two guests with two strands each make calls at the
-//! same time, and every answer is checked.
+//! Tests the contract sweep on the production image. Two guests with two strands each make calls at
+//! the same time, and every answer is checked.
 
 use std::collections::BTreeMap;
 use std::env;

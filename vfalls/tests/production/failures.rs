@@ -1,5 +1,5 @@
-//! Unexpected traps of the hypervisor. Such a trap ends the guest that owns the trapped strand;
-//! everything else continues.
+//! Tests unexpected traps of the hypervisor. Such a trap must end the guest that owns the trapped
+//! strand, and everything else must continue.
 
 use guest_abi::{Mcu, Node};
 use hv_core::GuestId;
@@ -22,7 +22,7 @@ const UNEXPECTED: u64 = 3;
 const SLICES: usize = 100;
 const SLICE: u64 = 30_000;
 
-/// While the hypervisor carries out an operator's request, a test injects a trap at every 97th
+/// While the hypervisor performs an operator's request, a test injects a trap at every 97th
 /// instruction of the hypervisor.
 const REQUESTS: u64 = 97;
 
@@ -59,7 +59,7 @@ pub(super) fn running(hypervisor: &[u8]) -> Booted {
 }
 
 /// Makes the hypervisor take an unexpected trap on strand 0. `step` is `true` if a request of the
-/// operator is pending. Returns a description of what is wrong afterwards, or `None`.
+/// operator is pending. Describes what is wrong afterwards; `None` if nothing is.
 pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     let mut booted = Booted(at.clone());
     if booted.0.strand_mut(strand(0)).take(Trap::software(UNEXPECTED).into()).is_err() {
@@ -121,8 +121,8 @@ fn grants(global: usize) -> Grants {
     grants
 }
 
-/// Makes strand 8 carry out a request of the operator. Returns `true` if the operator gets an
-/// answer in time, and the answer is not an error.
+/// Makes strand 8 perform a request of the operator. Returns `true` if the operator gets an answer
+/// in time, and the answer is not an error.
 fn is_done(booted: &mut Booted, step: &Step) -> bool {
     booted.0.operate(strand(8), step).unwrap();
     matches!(answer(booted), Some(Ok(_)))
@@ -136,8 +136,8 @@ fn answer(booted: &mut Booted) -> Option<Answer> {
     })
 }
 
-/// Runs until the gets in `all` are served. Each get is a strand and a register. If some gets are
-/// not served in time, returns a message that lists them.
+/// Runs until the gets in `all` are served. Each get is a strand and a register. Returns a message
+/// that lists the gets that were not served in time.
 fn not_served(booted: &mut Booted, all: &[(usize, u64)]) -> Option<String> {
     let calls = booted.calls();
     let is_served = |(strand, register): &(usize, u64)| {
@@ -165,7 +165,7 @@ fn the_hypervisor_traps_at_any_instruction() {
     assert!(wrong.is_empty(), "{} of {number} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Injects traps while the hypervisor carries out a request of the operator.
+/// Injects traps while the hypervisor performs a request of the operator.
 #[test]
 #[ignore = "builds images"]
 fn the_hypervisor_traps_in_any_request() {

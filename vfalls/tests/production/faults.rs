@@ -1,4 +1,4 @@
-//! Devices that fail, and strands that die.
+//! Tests devices that fail, and strands that die.
 
 use guest_abi::{Hub, Mcu, Node, StrandId};
 use hv_core::GuestId;

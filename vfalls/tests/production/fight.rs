@@ -12,7 +12,7 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, GET, HUB_PCR, repeated};
 use super::{Booted, Guest};
 
-/// If several strands ask for one hub without a pause, all strands are served equally often. The
+/// If several strands ask for one hub without a pause, all of them are served equally often. The
 /// test prints the number of hypervisor instructions for each served call.
 #[test]
 #[ignore = "builds images"]

@@ -9,7 +9,7 @@ use xtask::qemu::toolchain::Toolchain;
 
 use super::{Booted, Guest, MEMORY, REAL};
 
-/// Two guests find only their own CPUs and memory in their machine descriptions. Each CPU counts
+/// In their machine descriptions, two guests find only their own CPUs and memory. Each CPU counts
 /// exactly the instructions of a loop. Each CPU also samples four loops, and the number of samples
 /// in each loop agrees with theory. Each channel counts exactly the lines of a stream.
 #[test]

@@ -1,6 +1,5 @@
-//! Stores that fail late. A report of a failed store can arrive at any moment, no matter what the strand is doing.
-//! Except for the failed unit, everything must be as in a run without the fault. The tests compare
-//! both runs for latencies of the stores up to [`LONGEST`].
+//! Tests stores that fail late. A report of a failed store can arrive at any moment, no matter what the strand is doing. Except for the
+//! failed unit, everything must be as in a run without the fault. The tests compare both runs for latencies of the stores up to [`LONGEST`].
 
 mod banks;
 mod blame;
@@ -109,7 +108,7 @@ fn ready() -> Execution {
     READY.with(|ready| ready.get_or_init(boot).clone())
 }
 
-/// A unit that fails, and the expected answer of later calls on it.
+/// The unit that fails, and the expected answer of later calls on it.
 #[derive(Clone, Copy)]
 struct Failing {
     unit: FaultyUnit,
@@ -195,9 +194,9 @@ fn is_for_unit(entry: &Entry, register: u64) -> bool {
 }
 
 /// Runs a list in which a unit fails, and the same list without the fault. Returns the first
-/// difference, or `None`. The answers of the failed unit may differ from the answers without the
-/// fault. After its first answer ENOACCESS, every answer must be `failing.status`. The last answer
-/// must always be `failing.status`.
+/// difference; `None` if there is none. The answers of the failed unit may differ from the answers
+/// without the fault. After its first answer ENOACCESS, every answer must be `failing.status`. The
+/// last answer must always be `failing.status`.
 fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option<String> {
     let list = [list, &[WAIT, ask(failing.register), WAIT]].concat();
     let last = list.len() - 2;
@@ -250,7 +249,7 @@ fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option
 }
 
 /// Returns the latencies to try for a list. With `ALL` in the environment, these are all latencies.
-/// Otherwise they are every tenth latency, and different lists begin at different latencies.
+/// Otherwise they are every tenth latency, from a different start for each list.
 fn latencies(number: usize) -> impl Iterator<Item = u64> {
     let every = if std::env::var_os("ALL").is_some() { 1 } else { 10 };
     (1 + number as u64 % every..=LONGEST).step_by(every as usize)

@@ -1,5 +1,5 @@
-//! The trap levels that a guest can select. A guest can read the trap registers of these levels,
-//! and can return from these levels.
+//! Checks the trap levels that a guest can select, because it can read their trap registers and
+//! return from them.
 
 use simulator::execute::map;
 use simulator::interpreter::{Strand, TrapFrame};

@@ -1,4 +1,4 @@
-//! Guests whose CPUs execute lists of calls and loops: see `calls.s`.
+//! Runs guests whose CPUs execute lists of calls and loops: see `calls.s`.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -290,11 +290,11 @@ struct Words {
 /// The waits of strands for the hub. A wait lasts from the strand's refusal to its access.
 struct Waits {
     n: usize,
-    /// For each waiting strand, how often other strands were served since its refusal.
+    /// For each waiting strand, how often other strands have been served since its refusal.
     waiting: BTreeMap<usize, usize>,
     ended: usize,
-    /// The number of waits that the gate cut short. The gate forgets a waiting strand if other
-    /// strands ask too often before the waiting strand asks again.
+    /// How many waits the gate cut short. The gate forgets a waiting strand if other strands ask
+    /// too often before it asks again.
     cut: usize,
     /// The largest number of refusals during one turn.
     refusals: u32,

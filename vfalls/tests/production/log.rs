@@ -1,5 +1,5 @@
-//! The hypervisor's log, in which the operator reads about failures and moved rights. The log stays
-//! useful when a guest causes many messages.
+//! Tests the hypervisor's log, in which the operator reads about failures and moved rights. The log
+//! must stay useful when a guest causes many messages.
 
 use guest_abi::{Hub, Mcu, Node};
 use hv_core::GuestId;
@@ -19,8 +19,8 @@ use super::{Booted, ENOACCESS, Guest, Task, image, running, strand};
 const CHANNEL: u64 = 2;
 const L2: u64 = 1;
 
-/// Returns the grants of `guests` guests. Each entry of `rights` is the number of a guest and a
-/// right of this guest.
+/// Returns the grants of `guests` guests. `rights` lists their rights, each with the number of the
+/// guest.
 fn grants(guests: usize, rights: &[(usize, Right)]) -> Grants {
     let mut grants = Grants::none(guests).unwrap();
     for (guest, right) in rights {

@@ -1,5 +1,5 @@
-//! The production image on the simulated machine: the image boots on one strand and on all strands, isolates guests, and continues
-//! when a guest ends. The tests need the tools that build images.
+//! Tests the production image on the simulated machine: it must boot on one strand and on all strands, isolate guests, and continue when a
+//! guest ends. The tests need the tools that build images.
 
 mod attacks;
 mod broken;
@@ -179,7 +179,7 @@ impl Booted {
         Self(execution)
     }
 
-    /// Requests a step of the operator on this strand. The hypervisor must carry out the step.
+    /// Requests a step of the operator on this strand. The hypervisor must perform it.
     fn operate(&mut self, on: usize, step: &Step, instructions: u64) {
         self.0.operate(strand(on), step).unwrap();
         self.0.run(Limits::instructions(instructions));
@@ -192,8 +192,8 @@ impl Booted {
         assert_eq!(stop, Stop::Off, "{:?}", self.consoles());
     }
 
-    /// Returns the failures that the operator is told about: the latest records as text, and the
-    /// total number of records.
+    /// Returns what the operator is told about failures: the latest records as text, and the total
+    /// number of records.
     fn told(&mut self) -> (Vec<String>, u64) {
         let (failures, number) = self.0.failures();
         (failures.iter().map(ToString::to_string).collect(), number)

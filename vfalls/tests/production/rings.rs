@@ -1,4 +1,4 @@
-//! The events that the production image records in its rings while guests run.
+//! Tests the events that the production image records in its rings while guests run.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -228,8 +228,8 @@ fn a_dump_has_the_last_events() {
     assert_eq!(ended.status.code(), Some(2));
 }
 
-/// A strand that is asked for a heartbeat records a heartbeat event, both in a guest and where the
-/// strand waits. While tracing is off, it records nothing.
+/// A strand that is asked for a heartbeat records a heartbeat event, whether it executes a guest or
+/// waits. While tracing is off, it records nothing.
 #[test]
 #[ignore = "builds images"]
 fn strands_record_heartbeats() {

@@ -1,4 +1,4 @@
-//! The services of the image, except the performance counters, as a small kernel uses them.
+//! Tests the services of the image, except the performance counters, as a small kernel uses them.
 
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;

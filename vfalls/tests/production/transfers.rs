@@ -1,4 +1,4 @@
-//! Rights move between two guests while all their strands make calls.
+//! Tests rights that move between two guests while all their strands make calls.
 
 use std::env;
 use std::fs;
@@ -23,7 +23,7 @@ const DRAM_PIC: u64 = 3;
 const SAMPLE: Entry = [8, 0, 0, 0, 0, 0, 0, 0];
 
 /// The losing guest may still use its right for this number of cycles after the operator's request.
-/// The hypervisor needs this time to carry out the step with code that is in no cache. A measured
+/// The hypervisor needs this time to perform the step with code that is in no cache. A measured
 /// value is 82,328 cycles.
 const SOON: u64 = 120_000;
 
@@ -92,8 +92,8 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
     let truth = booted.0.truth().unwrap();
     let most = truth.dram(Node::Node0, Mcu::ALL[0], DramEvent::Reads);
     assert!(most < MARKS[0]);
-    // For each guest, the number of gets that returned a scrubbed value, the number of gets that
-    // returned the guest's own value, and the number of refused gets.
+    // For each guest, how many gets returned a scrubbed value, how many returned the guest's own
+    // value, and how many were refused.
     let mut found = [[0_u64; 3]; 2];
     for (tenure, times) in times.windows(2).enumerate() {
         let of_tenure = |call: &&Call| (times[0]..times[1]).contains(&call.began);

@@ -49,10 +49,10 @@ pub fn run(args: CoverageArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs the tests with their output on standard error. Returns the coverage.
+/// Runs the tests, and prints their output on standard error. Returns the coverage.
 fn measure() -> anyhow::Result<Export> {
     let program = cargo::tool("cargo-llvm-cov", VERSION)?;
-    // Without this, programs from older sources would count, too.
+    // Programs that were built from older sources would count, too, so delete them first.
     let mut clean = Command::new(&program);
     clean.current_dir(root()).args(["llvm-cov", "clean", "--workspace"]);
     cargo::passes(&mut clean).context("cargo llvm-cov clean")?;
@@ -69,7 +69,7 @@ fn measure() -> anyhow::Result<Export> {
         .envs(llvm()?)
         // The option that counts branches is not stable.
         .env("RUSTC_BOOTSTRAP", "1")
-        // Some tests make millions of calls.
+        // Some tests make millions of calls, and take minutes without optimisation.
         .env("CARGO_PROFILE_TEST_OPT_LEVEL", "1")
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
@@ -81,8 +81,8 @@ fn measure() -> anyhow::Result<Export> {
     serde_json::from_slice(&text).with_context(|| format!("{}", report.display()))
 }
 
-/// Returns the variables by which cargo-llvm-cov finds the compiler's LLVM tools. If the toolchain has the tools, there are no such
-/// variables. Otherwise the variables name Debian's tools of the same version.
+/// Returns the environment variables that tell cargo-llvm-cov where the compiler's LLVM tools are. If the toolchain contains the tools, no
+/// variables are needed. Otherwise the variables name Debian's tools of the same version.
 fn llvm() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let own = Path::new(&cargo::rustc(&["--print", "target-libdir"])?).join("../bin/llvm-cov");
     let say = || say("installing the component llvm-tools of the Rust toolchain ...");
@@ -102,7 +102,7 @@ fn llvm() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     Ok(vec![("LLVM_COV", tool("llvm-cov")?), ("LLVM_PROFDATA", tool("llvm-profdata")?)])
 }
 
-/// The output of `llvm-cov export`.
+/// The output of `llvm-cov export`, as far as this command reads it.
 #[derive(Deserialize)]
 struct Export {
     data: Vec<ExportData>,
@@ -119,7 +119,7 @@ struct ExportFile {
     summary: Summary,
 }
 
-/// The coverage of a file, or of several files together.
+/// The coverage of one or more files.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 struct Summary {
     lines: Share,
@@ -148,7 +148,7 @@ impl Share {
     }
 }
 
-/// The coverage of each crate, and of each of its files.
+/// The coverage of each crate, with its files.
 #[derive(Debug, Serialize)]
 struct Coverage(BTreeMap<&'static str, OfCrate>);
 

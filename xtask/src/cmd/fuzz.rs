@@ -36,7 +36,7 @@ pub struct FuzzArgs {
     minutes: u64,
 }
 
-/// The targets, and the length of their longest inputs in bytes. Longer inputs are slower and reach nothing new.
+/// The targets, and the maximum length of their inputs in bytes. Longer inputs would be slower without reaching new code.
 const TARGETS: [(&str, u32); 5] = [
     ("gdb_packets", 1024),
     ("hypercalls", 4096),
@@ -76,7 +76,7 @@ pub fn run(args: FuzzArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// cargo-fuzz under the nightly toolchain.
+/// Runs cargo-fuzz with the nightly toolchain.
 struct Fuzz {
     rustup: PathBuf,
 }
@@ -174,19 +174,19 @@ impl Fuzz {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Seen {
     executions: u64,
-    /// The number of edges of the control flow that were reached.
+    /// The number of edges of the control-flow graph that the inputs have reached.
     edges: u64,
     /// The number of features by which libFuzzer tells inputs apart: edges, how often they were taken, and compared values.
     features: u64,
     /// The number of inputs in the corpus.
     inputs: u64,
-    /// The input that failed.
+    /// The input that made the target fail; `None` if no input did.
     found: Option<PathBuf>,
 }
 
 impl Seen {
-    /// Reads a line of libFuzzer's output. Returns whether it reports progress, such as
-    /// `#1024 pulse  cov: 42 ft: 77 corp: 5/60b ...`.
+    /// Parses a line of libFuzzer's output. Returns whether it reports progress, such as `#1024
+    /// pulse cov: 42 ft: 77 corp: 5/60b ...`.
     fn hear(&mut self, line: &str) -> bool {
         if let Some((_, path)) = line.split_once("Test unit written to ") {
             self.found = Some(Path::new(path).to_owned());

@@ -45,14 +45,14 @@ const INSTALL: &str = "cargo install --locked cargo-mutants@27.1.0";
 /// The configuration of cargo-mutants, relative to the root of the workspace.
 const CONFIG: &str = ".cargo/mutants.toml";
 
-/// The maximum number of mutants in a thousand that [`Config::exclude_re`] may exclude.
+/// How many of a thousand mutants [`Config::exclude_re`] may exclude.
 const MOST_EXCLUDED: usize = 30;
 
-/// Tests that run together. The suites closest to the code come first. Later suites need not build the mutants that earlier suites
-/// catch.
+/// Tests that run together on each mutant. The suites closest to the code come first, because later suites do not need to build the mutants
+/// that an earlier suite catches.
 struct Suite {
     name: &'static str,
-    /// The files whose mutants the suite tests; empty for all files.
+    /// The suite tests the mutants in these files; if empty, in all files.
     files: &'static [&'static str],
     /// The arguments of `cargo test`, in addition to the package of the mutant.
     tests: &'static str,
@@ -98,8 +98,8 @@ const SUITES: [Suite; 4] = [
     Suite {
         name: "whole-system tests",
         files: &[],
-        // In most skipped tests, threads make calls while others negotiate, mend units or move
-        // rights, hundreds of times.
+        // Most of the skipped tests repeat something hundreds of times: threads make calls while
+        // other threads negotiate, repair units or move rights.
         tests: "--package=sun4v-hv-core --package=sun4v-platform --package=sun4v-perfctr-service --package=tests --tests -- \
                 --skip=a_program_in_c --skip=a_program_without_libc --skip=a_version_is_never_a_mixture \
                 --skip=ht_does_not_depend_on_the_version --skip=no_call_is_served_beyond_the_version_in_force \
@@ -155,7 +155,7 @@ pub fn run(args: MutantsArgs) -> anyhow::Result<()> {
 }
 
 impl Suite {
-    /// Runs the tests on the mutants that no earlier suite has caught.
+    /// Tests the mutants that no earlier suite has caught.
     fn test(&self, place: &Path) -> anyhow::Result<()> {
         let mut command = mutants(self.on_sparc)?;
         command.args(["--iterate", "--colors=never", "--output"]).arg(place);
@@ -195,7 +195,7 @@ impl Config {
         toml::from_str(&text).context(CONFIG)
     }
 
-    /// Returns the names of all mutants, even those that the configuration excludes by regular expressions. A name looks like
+    /// Lists the names of all mutants, including those that the regular expressions of the configuration exclude. A name looks like
     /// `hv-core/src/caller.rs:26:9: replace GuestId::index -> usize with 1`.
     fn mutants(&self) -> anyhow::Result<Vec<String>> {
         let mut command = mutants(false)?;
@@ -233,7 +233,7 @@ impl Config {
     }
 }
 
-/// Returns the mutants that `args` choose and that are not excluded.
+/// Returns the mutants that `args` select and the configuration does not exclude.
 fn chosen<'a>(
     all: &'a [String],
     excluded: &BTreeSet<&str>,

@@ -22,8 +22,7 @@ pub const PUBLISHED: [&str; 8] = [
 
 /// Creates the packages, unpacks them side by side, and compiles them there.
 ///
-/// `cargo package` can compile them, too. But once it has compiled a version of a package, it assumes
-/// that this version never changes.
+/// Compiles them without the help of `cargo package`, because cargo assumes that a version of a package, once compiled, never changes.
 pub fn check() -> anyhow::Result<()> {
     let mut package = cargo();
     package.args("package --quiet --locked --allow-dirty --no-verify".split(' '));
@@ -40,7 +39,7 @@ pub fn check() -> anyhow::Result<()> {
     for name in PUBLISHED {
         let package = format!("{name}-{}", env!("CARGO_PKG_VERSION"));
         let mut tar = Command::new("tar");
-        // The times in a package never change, and cargo compares times.
+        // The files of a package always have the same times, and cargo compares times, so `--touch` sets new ones.
         tar.arg("--touch").arg("-xzf").arg(target.join(format!("package/{package}.crate")));
         tar.arg("-C").arg(&place);
         passes(&mut tar)?;

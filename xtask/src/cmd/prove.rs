@@ -47,7 +47,7 @@ impl Steps for Prove {
         step(
             "shuttle",
             "a million random schedules of shuttle, and a million of PCT",
-            // All tests together run 10,000 schedules of each kind. `SCHEDULES` multiplies this number.
+            // `SCHEDULES` multiplies the number of schedules. Without it, all tests together run 10,000 schedules of each kind.
             |()| models("shuttle", &[], &[("SCHEDULES", "100")]),
         ),
         step(
@@ -89,7 +89,7 @@ pub fn run(args: ProveArgs) -> anyhow::Result<()> {
     args.chosen.run()
 }
 
-/// The arguments of `cargo test` for the tests with threads.
+/// The arguments of `cargo test` that select the tests with threads.
 const WITH_THREADS: [&str; 3] = [
     "--package=sun4v-hv-core --test=trace threads",
     "--package=sun4v-perfctr-service --lib guest::tests",

@@ -42,7 +42,7 @@ pub struct TestArgs {
 struct Test;
 
 impl Steps for Test {
-    /// The instruction counts from earlier steps, which a later step compares with the README files.
+    /// The instruction counts that earlier steps produce. A later step compares them with the README files.
     type Shared = Counted;
     const STEPS: &'static [CommandStep<Counted>] = &[
         step("tools", "tools and dependencies that the steps need", |_| prepare()),
@@ -71,7 +71,7 @@ impl Steps for Test {
             "programs",
             "tests that need other programs: recordings with the real emulator; the interpreter compared with it; the production image, and a debugger there; top in a real terminal, a page in a real browser; blocks of README files; proofs for any number of strands; the C header as C++",
             |_| {
-                // Checks the whole workspace: with fewer packages selected, cargo rebuilds them with fewer features.
+                // Checks the whole workspace. If fewer packages were selected, cargo would rebuild them with fewer features.
                 cargo_passes(
                     "test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number --test=c -- --ignored",
                 )
@@ -103,7 +103,7 @@ pub fn run(args: TestArgs) -> anyhow::Result<()> {
     args.chosen.run()
 }
 
-/// Runs cargo with arguments that spaces separate. Incremental compilation is off, because no later build would use its data.
+/// Runs cargo with arguments that spaces separate. Turns incremental compilation off, because no later build would use its data.
 pub(crate) fn cargo_passes(arguments: &str) -> anyhow::Result<()> {
     passes(cargo().env("CARGO_INCREMENTAL", "0").args(arguments.split(' ')))
 }
@@ -119,9 +119,9 @@ fn with_flags(command: &mut Command, name: &str, flags: &str) {
     command.env(name, format!("{before} {flags}").trim());
 }
 
-/// Runs the models that loom or shuttle checks. Models of single parts are beside the code. Models of the whole service are in `tests`. The
-/// models have their own target directory, because the flag `--cfg` rebuilds everything. If there are `names`, runs only models whose names
-/// contain one of them.
+/// Runs the models that loom or shuttle checks: the models of single parts, which are beside the code, and the models of the whole service,
+/// which are in `tests`. Uses a target directory of its own, because the flag `--cfg` rebuilds everything. If there are `names`, runs only
+/// models whose names contain one of them.
 pub(crate) fn models(
     checker: &str,
     names: &[&str],
@@ -188,7 +188,7 @@ fn budgets(counted: &mut Counted) -> anyhow::Result<()> {
     if cfg!(target_arch = "x86_64") { kept } else { Ok(()) }
 }
 
-/// The fields of `qemu --json` that this program reads.
+/// The fields of `qemu --json` that this step reads.
 #[derive(Deserialize)]
 struct OnSparc {
     instructions: BTreeMap<String, u64>,

@@ -26,7 +26,7 @@ pub fn cargo() -> anyhow::Result<Command> {
     cargo
         .env("CARGO_TARGET_SPARC64_UNKNOWN_LINUX_GNU_LINKER", linker)
         .env("CARGO_TARGET_SPARC64_UNKNOWN_LINUX_GNU_RUNNER", runner)
-        // A backtrace would take the emulated program a minute.
+        // A backtrace would take a minute on the emulated processor.
         .env("RUST_BACKTRACE", "0")
         .env("CARGO_PROFILE_TEST_DEBUG", "0");
     Ok(cargo)

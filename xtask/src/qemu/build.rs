@@ -59,15 +59,15 @@ pub fn hypervisor(toolchain: &Toolchain, devices: Devices) -> anyhow::Result<Pat
     build(toolchain, "board", &name, &["--features", features])
 }
 
-/// The forms of the production image.
+/// The forms in which the production image is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Production {
     Shipped,
-    /// For QEMU: words of memory replace %pcr and %pic.
+    /// For QEMU, which lacks %pcr and %pic: words of memory replace them.
     PcrInMemory,
-    /// The rings of events have room for few events.
+    /// The rings of events hold only few events, so that they overflow.
     SmallRings,
-    /// Nothing bounds a guest's accesses at the end of its memory.
+    /// Nothing stops a guest's accesses beyond the end of its memory.
     Unbounded,
 }
 
@@ -84,7 +84,7 @@ pub fn production(toolchain: &Toolchain, form: Production) -> anyhow::Result<Pat
     build_in(HYPERVISOR, toolchain, "hypervisor-image", name, features)
 }
 
-/// Builds the shipped form of the hypervisor from another checkout. Returns the path of the image.
+/// Builds the shipped form of the hypervisor in another checkout. Returns the path of the image.
 pub fn hypervisor_of(checkout: &Path, toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let target = checkout.join("target/images");
     let mut cargo = cargo(toolchain, checkout, HYPERVISOR);
@@ -102,7 +102,7 @@ pub fn smallest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
         file.parent().map_or(Ok(()), fs::create_dir_all)?;
         let is_manifest = path == "Cargo.toml";
         let content = if is_manifest { &content.replace("\"../../", &checkout) } else { content };
-        // Only files that have changed are written, because cargo rebuilds after any write.
+        // Leaves files alone that have not changed, because cargo rebuilds after any write.
         if fs::read(&file).ok().as_deref() != Some(content.as_bytes()) {
             fs::write(file, content)?;
         }
@@ -185,7 +185,7 @@ fn build(
     build_in("tests/images", toolchain, package, variant, features)
 }
 
-/// Builds a package of the workspace in `folder`. Each `variant` has its own image.
+/// Builds a package of the workspace in `folder`. Each `variant` gets an image of its own.
 fn build_in(
     folder: &str,
     toolchain: &Toolchain,

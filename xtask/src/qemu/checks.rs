@@ -23,9 +23,9 @@ use vfalls::cmd::boot::elf;
 
 /// The numbers of the guests' tasks.
 mod task {
-    /// Makes all checks, on a machine with models of the devices.
+    /// Makes all checks. Needs a machine with models of the devices.
     pub(super) const ALL: u64 = 0;
-    /// Makes the checks that need no devices, on the shipped image. Also counts instructions.
+    /// Makes the checks that need no devices, for the shipped image. Also counts instructions.
     pub(super) const SHIPPED: u64 = 1;
     pub(super) const FAULTS: u64 = 2;
     pub(super) const LEAKS: u64 = 3;
@@ -48,7 +48,7 @@ mod task {
 /// The software traps that the tests' images claim.
 const CLAIMED: [u8; 2] = [0x84, 0xfe];
 
-/// The settings of the checks, and the results so far.
+/// The settings of the checks, and the results up to now.
 struct Checks<'a> {
     toolchain: &'a Toolchain,
     machine: Machine,
@@ -58,7 +58,7 @@ struct Checks<'a> {
     ends: Vec<End>,
 }
 
-/// Performs all checks, and prints the results. Returns the results, and how each guest ended, except for guests that must fail.
+/// Performs all checks, and prints the results. Returns the results, and how each guest ended. Guests that must fail are not among them.
 pub fn run(
     toolchain: &Toolchain,
     machine: Machine,
@@ -120,7 +120,7 @@ impl Checks<'_> {
         self.say(&(purpose + &interpreted))
     }
 
-    /// Compares all counts with their budgets.
+    /// Compares all counts with their budgets, and reports the result.
     fn budgets(&mut self) -> anyhow::Result<()> {
         let budgets = self.report.budgets();
         self.say(&budgets)
@@ -174,8 +174,8 @@ impl Checks<'_> {
         self.say(&lines)
     }
 
-    /// Checks the shipped entry code in states that the sweep does not reach. Words of memory replace the devices. A part of the sweep must
-    /// have the host's answers and counts while its calls are traced.
+    /// Checks the shipped entry code in states that the sweep does not reach. Words of memory replace the devices. Also performs a part of
+    /// the sweep while its calls are traced; the answers and counts must equal the host's.
     fn states(&mut self) -> anyhow::Result<()> {
         const READ_BACK: Detail = Detail::Configurations(1);
         let hypervisor = build::hypervisor(self.toolchain, Devices::Memory)?;
@@ -188,7 +188,7 @@ impl Checks<'_> {
         self.say(&Report::line(name, missing.as_deref()))
     }
 
-    /// Boots a guest that takes samples. Boots it again, and compares the guest's output.
+    /// Boots a guest that takes samples. Then boots it again, and compares the two outputs.
     fn sampling(&mut self) -> anyhow::Result<()> {
         let hypervisor = build::hypervisor(self.toolchain, Devices::Control)?;
         let (said, end) = self.boot(&hypervisor, &self.guest.clone(), task::SAMPLING)?;
@@ -200,7 +200,7 @@ impl Checks<'_> {
         self.say(&Report::line("sampling is the same in every run", wrong))
     }
 
-    /// Boots guests that the hypervisor must end. Checks the hypervisor's message.
+    /// Boots guests that the hypervisor must end. Checks the hypervisor's messages.
     fn bad_ends(&mut self) -> anyhow::Result<()> {
         for (name, devices, task, says, place) in [
             (
@@ -230,7 +230,7 @@ impl Checks<'_> {
             let (said, end) = self.boot(&hypervisor, &self.guest.clone(), task)?;
             let in_order =
                 says.iter().try_fold(&*said, |said, part| Some(said.split_once(part)?.1));
-            // The first line after the registers is the place of the trap.
+            // The first line after the registers tells where the trap was.
             let placed = in_order.and_then(|said| said.split_once("\n%tpc 0x")?.1.lines().next());
             let right = end == End::Code(TRAPPED)
                 && in_order.is_some()
@@ -241,7 +241,7 @@ impl Checks<'_> {
         Ok(())
     }
 
-    /// Runs this program with `--guest` for guests of a few instructions. Checks its messages and exit status.
+    /// Runs this program with `--guest` for guests of a few instructions. Checks the messages and the exit status.
     fn guests_of_others(&mut self) -> anyhow::Result<()> {
         // The instruction is `ba,a,pt` to itself.
         const ENDLESS: [u32; 1] = [0x3080_0000];
@@ -304,7 +304,7 @@ impl Checks<'_> {
         let (console, end) = machine::run(&boot, &mut io::stdout().lock())?;
         let said = String::from_utf8_lossy(&console).into_owned();
         self.report.add(&said);
-        // A checked call may end the guest with code 0, too. So the last line must be there.
+        // A call that is under test may also end the guest with code 0, so the last line must be there.
         if end == End::Code(0) && !said.ends_with("checked\n") {
             self.say(&Report::line("a guest comes to its end", Some("it ends before")))?;
         }

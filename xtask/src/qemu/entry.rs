@@ -13,7 +13,7 @@ use vfalls::cmd::boot::elf::{self, Elf, instructions};
 /// The symbols at the beginning and the end of the entry code.
 const ENTRY: [&str; 2] = ["sun4v_image_start", "__leaf_end"];
 
-/// The size of the trap table's entries in bytes, and the number of the entry for software trap 0.
+/// The size of a trap table entry in bytes, and the index of the entry for software trap 0.
 const TRAP_ENTRY: u64 = 32;
 const SOFTWARE_TRAPS: u64 = 0x100;
 
@@ -51,7 +51,7 @@ impl Image {
         Ok(Self { symbols, code, constants })
     }
 
-    /// Returns the names at the nearest named address that is not above `address`, and the distance between the two addresses.
+    /// Returns the names at the nearest named address at or below `address`, and the distance between the two addresses.
     fn names(&self, address: u64) -> Option<(&BTreeSet<String>, u64)> {
         let (at, names) = self.symbols.range(..=address).next_back()?;
         Some((names, address - at))

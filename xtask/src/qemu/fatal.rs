@@ -7,8 +7,8 @@ use crate::cargo::{output, root};
 use crate::tools::{self, SPARC_ADDR2LINE};
 use vfalls::cmd::boot::fatal::addresses;
 
-/// Returns a line for each code address in the registers that the hypervisor has printed. These are the address of the trap, and the
-/// addresses of calls in %o7 and in each window's %i7. Addresses outside functions have no line.
+/// Returns a line for each code address in the registers that the hypervisor has printed: the address of the trap, and the addresses of calls
+/// in %o7 and in each window's %i7. Omits addresses outside functions.
 pub fn places(console: &str, hypervisor: &Path, guest: &Path) -> anyhow::Result<String> {
     let Some((is_hypervisor, addresses)) = addresses(console) else {
         return Ok(String::new());
@@ -23,7 +23,7 @@ pub fn places(console: &str, hypervisor: &Path, guest: &Path) -> anyhow::Result<
     Ok(lines)
 }
 
-/// Returns the lines and functions of a hexadecimal address, the inlined functions first; `None` if the address is in no function.
+/// Returns the functions and lines of a hexadecimal address, with inlined functions first; `None` if no function contains the address.
 fn place(program: &Path, address: &str) -> anyhow::Result<Option<String>> {
     let mut addr2line = Command::new(tools::path(&SPARC_ADDR2LINE)?);
     let options = ["--addresses", "--functions", "--demangle", "--inlines", "--pretty-print"];

@@ -30,7 +30,7 @@ const UNWANTED: [&str; 6] = [
 /// The registers that the fast path writes: %g1 to %g5, and the results in %o0 and %o1 (8 and 9).
 const WRITTEN: [u32; 7] = [1, 2, 3, 4, 5, 8, 9];
 
-/// Checks an image. Returns the result of each check.
+/// Checks an image in several ways. Returns the result of each check.
 pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
     let symbols = symbols(elf)?;
     let instructions = instructions(elf)?;
@@ -95,12 +95,12 @@ const fn op3(code: u32) -> u32 {
     code >> 19 & 0x3f
 }
 
-/// Returns `true` if an instruction is `save` or `restore`.
+/// Returns whether an instruction is `save` or `restore`.
 const fn is_save(code: u32) -> bool {
     op(code) == 2 && matches!(op3(code), 0x3c | 0x3d)
 }
 
-/// Returns `true` if an instruction is `call`, or a `jmpl` that stores a return address.
+/// Returns whether an instruction is `call`, or a `jmpl` that stores a return address.
 const fn is_call(code: u32) -> bool {
     op(code) == 1 || op(code) == 2 && op3(code) == 0x38 && code >> 25 & 31 != 0
 }

@@ -1,4 +1,4 @@
-//! Runs an image on the simulator's interpreter, and compares the run with QEMU's. So the interpreter and QEMU test each other.
+//! Runs an image on the simulator's interpreter, and compares the run with QEMU's. In this way, the interpreter and QEMU test each other.
 
 use std::fs;
 use std::time::Instant;
@@ -23,7 +23,7 @@ pub(super) fn run(boot: &Boot<'_>) -> anyhow::Result<(Vec<u8>, End)> {
     let mut console = Console::default();
     loop {
         match execution.run(Limits::instructions(BATCH)) {
-            // The hypervisor writes how the guest ended before it switches off or halts.
+            // Before the hypervisor switches the machine off or halts, it prints how the guest ended.
             Stop::Limit | Stop::Off | Stop::Ended => {}
             stop => bail!("the machine stops: {stop:?}"),
         }

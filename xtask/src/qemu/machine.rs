@@ -26,7 +26,7 @@ pub const TASK: u64 = MEMORY.end - 8;
 pub struct Boot<'a> {
     pub hypervisor: &'a Path,
     pub guest: &'a Path,
-    /// Words to put into memory, each with its address and value.
+    /// Words to write into memory: the address and the value.
     pub words: &'a [(u64, u64)],
     pub timeout: Duration,
     /// If set, QEMU waits for a debugger at this port of this computer before it executes anything.
@@ -52,12 +52,12 @@ pub const MEMORY: Range<u64> = PARTITION..PARTITION + ONLY_GUEST;
 /// ROM files that QEMU requires. The images do not use them.
 const EMPTY: [&str; 5] = ["nvram1", "1up-md.bin", "1up-hv.bin", "q.bin", "openboot.bin"];
 
-/// A QEMU process. It is killed when this value is dropped.
+/// A QEMU process. Dropping this value kills the process.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Errors are ignored: the process may have ended by itself.
+        // Killing fails if the process has already ended, so ignore errors.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -115,7 +115,7 @@ pub fn run(boot: &Boot<'_>, show: &mut dyn Write) -> anyhow::Result<(Vec<u8>, En
     Ok((text, end))
 }
 
-/// Reads the console until the guest ends. Returns the console's text, and how the guest ended, or `None` if QEMU ends first.
+/// Reads the console until the guest ends. Returns the console's text, and how the guest ended; `None` if QEMU ends first.
 fn watch(
     bytes: &Receiver<Vec<u8>>,
     timeout: Duration,
@@ -143,7 +143,7 @@ fn watch(
     }
 }
 
-/// Returns a receiver of everything that is read from a pipe until the pipe is closed.
+/// Reads a pipe in a thread of its own until it is closed. Returns the receiver of the bytes.
 fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     thread::spawn(move || {

@@ -11,7 +11,7 @@ const TRAP_TABLE: &str = include_str!("../../../platform/src/sparc64/table.rs");
 const FAST_PATH: &str = include_str!("../../../perfctr-service/src/sparc64/fast_path.rs");
 const SLOW_PATH: &str = include_str!("../../../platform/src/sparc64/general.rs");
 
-/// A call: the name of its count, the comment at its entry in the trap table, and the labels to which it branches, in order.
+/// A call: the name of its count, the comment at its entry in the trap table, and the labels to which it branches, in order of execution.
 type Call = (&'static str, &'static str, &'static [&'static str]);
 
 const CALLS: [Call; 10] = [
@@ -30,7 +30,7 @@ const CALLS: [Call; 10] = [
 const FAST: &str = "! 0x180";
 const CORE: &str = "! 0x1ff";
 
-/// The words for purposes in the source, and their meanings.
+/// The words that the source uses for purposes, and their meanings.
 const PURPOSES: [(&str, &str); 16] = [
     ("state", "switch to the hypervisor's PSTATE and GL"),
     ("block", "load the strand's block from the scratchpad"),
@@ -62,7 +62,7 @@ enum Line {
 }
 
 impl Line {
-    /// Returns the label in a line of the source, or the instruction if the line has its purpose.
+    /// Parses a line of the source: a label, or an instruction whose comment names its purpose.
     fn new(line: &'static str) -> Option<Self> {
         let line = line.trim().trim_end_matches(',').trim_matches('"').trim();
         let (code, comment) =
@@ -77,7 +77,7 @@ impl Line {
     }
 }
 
-/// Returns the labels and instructions of the source, starting at this entry of the trap table.
+/// Returns the labels and instructions of the source, from this entry of the trap table on.
 fn source(entry: &str) -> Vec<Line> {
     let entry = TRAP_TABLE
         .lines()
@@ -102,7 +102,8 @@ fn source(entry: &str) -> Vec<Line> {
     source
 }
 
-/// Adds the lines up to the next `.endr`, `times` times. (A macro sets the number after `.rept`.)
+/// Adds the lines up to the next `.endr`, and repeats them `times` times. (A macro sets the number
+/// after `.rept`.)
 fn repeat(
     lines: &mut (impl Iterator<Item = &'static str> + Clone),
     times: usize,
@@ -157,7 +158,7 @@ fn purposes(source: &[Line], labels: &[&'static str]) -> Vec<&'static str> {
     purposes
 }
 
-/// Returns a table of purposes, and the result line of the check that the table's sums equal the counts.
+/// Returns a table of purposes, and the result of a check that the table's sums equal the counts.
 pub fn lines(counted: &BTreeMap<String, u64>) -> String {
     let calls = CALLS.map(|(_, entry, labels)| purposes(&source(entry), labels));
     let names = CALLS.map(|(name, ..)| name).join("|>");

@@ -1,4 +1,4 @@
-//! The results that a guest writes to its console, one on each line.
+//! Parses the results that a guest writes to its console, one on each line.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ pub struct Report {
     pub failed: Vec<String>,
     /// The number of calls that were compared with the contract.
     pub cases: u64,
-    /// The number of instructions of each kind of call. It includes the trap, `done`, and all instructions in between. %pcr is a word in
-    /// memory, because QEMU has none.
+    /// The number of instructions of each kind of call. The number includes the trap, `done`, and all instructions in between. On QEMU, a
+    /// word in memory replaces %pcr.
     pub instructions: BTreeMap<String, u64>,
     pub console: String,
 }
@@ -38,7 +38,7 @@ impl Report {
         self.console.push_str(console);
     }
 
-    /// Returns the line of a check that this program performs, as a guest writes it. `wrong` is the reason if the check failed.
+    /// Formats the result of a check by this program in the form that guests use. `wrong` is the reason if the check failed.
     pub fn line(name: &str, wrong: Option<&str>) -> String {
         match wrong {
             None => format!("check {name}: passed\n"),
@@ -46,7 +46,7 @@ impl Report {
         }
     }
 
-    /// Returns a table of the counts, and the line of a check for each kind of call that has a budget.
+    /// Returns a table of the counts. Below it, a line for each kind of call with a budget tells whether the count is within the budget.
     pub fn budgets(&self) -> String {
         let counted = OF_SPARC.all.iter().filter_map(|budget| {
             let count = self.instructions.get(budget.name)?;

@@ -14,7 +14,7 @@ use platform::models::Devices;
 
 use super::report::Report;
 
-/// The host's machines, with models of the devices, and guests that fit them.
+/// The machines on the host: models of the devices, and guests that fit them.
 struct Host;
 
 impl Machines for Host {
@@ -39,8 +39,7 @@ impl Machines for Host {
     }
 }
 
-/// An image that does nothing, for all services except the performance counter service. The sweep negotiates these services, but does not
-/// call them.
+/// An image without functions. It stands for all services that the sweep negotiates, but does not call.
 #[derive(Clone, Copy)]
 struct Below;
 
@@ -142,7 +141,7 @@ pub fn compare(
     Ok(lines)
 }
 
-/// Returns the number of calls that a line about a part states.
+/// Parses the number of calls in the line about a part.
 fn calls(line: &str) -> u64 {
     let number = line.rsplit_once(": ").and_then(|(_, digest)| digest.split(' ').next());
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
@@ -167,7 +166,7 @@ fn locate(
     Ok(format!("configuration {number} ({configuration}), event {call}: {difference}"))
 }
 
-/// Returns the number of the first line that differs from `expected`, and a message with both lines.
+/// Returns the line number of the first difference from `expected`, and a message with both lines.
 fn first_difference(console: &str, expected: &[String]) -> Option<(usize, String)> {
     let mut lines = console.lines();
     expected.iter().enumerate().find_map(|(number, expected)| {

@@ -19,16 +19,15 @@ fn host(name: &str, root: bool) -> (Installer, PathBuf) {
     (host, directory)
 }
 
-/// Writes a script from another process. If this process had the file open, a child that another
-/// test starts meanwhile would inherit the open file. A file that is open for writing cannot be
-/// executed.
+/// Writes a script from another process. If this process opened the file, a child that another test
+/// starts meanwhile would inherit it, and a file that is open for writing cannot be executed.
 pub(crate) fn program(path: &Path, text: &str) {
     let write = r#"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 755 "$1""#;
     let status = Command::new("sh").args(["-c", write, "sh"]).arg(path).arg(text).status();
     assert!(status.unwrap().success());
 }
 
-/// Makes an apt-get that logs its calls, and then executes `before`. After an update, a call that
+/// Creates an apt-get that logs its calls, and then executes `before`. After an update, a call that
 /// installs `package` and `other` creates the files `tool` and `second`.
 fn apt_get(place: &Path, before: &str) {
     let script = format!(

@@ -1,4 +1,4 @@
-//! Links the C interface as a kernel module of SPARC V9 is linked.
+//! Links the C interface in the way in which a kernel module of SPARC V9 is linked.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -110,7 +110,7 @@ fn first() -> ! {
     let console = Core::new(sun4v());
     // cpu_start and mach_exit need group CORE. All strands of a guest share one negotiation.
     let _ = console.api_set_version(ApiGroup::CORE, Version::V1_0);
-    // CPUs are numbered from 0. The first refused call means that there are no more CPUs, or that the hypervisor has no cpu_start.
+    // CPUs are numbered from 0. The first refusal means that there are no more CPUs, or that the hypervisor does not support cpu_start.
     let mut cpus = 1;
     while let Some(strand) = STRANDS.get(cpus)
         && start(strand)
@@ -206,7 +206,7 @@ fn measure(strand: &'static Strand) {
     strand.done.store(1, Ordering::Release);
 }
 
-/// Returns the index in [`Strand::samples`] for an address.
+/// Returns the index in [`Strand::samples`] at which to count a sample with this address.
 fn place(address: u64) -> usize {
     let end = &raw const work_end as u64;
     if (work_once as *const () as u64..work_twice as *const () as u64).contains(&address) {

@@ -1,4 +1,4 @@
-//! Refusals and deaths that need no decision about the turn. In most tests, strands 1 and 2 wait, and strand 1 has the turn.
+//! Tests refusals and deaths that need no decision about the turn. In most tests, strands 1 and 2 wait, and strand 1 has the turn.
 
 use std::rc::Rc;
 
@@ -62,7 +62,7 @@ fn refusals_that_cross_are_counted() {
     }
 }
 
-/// If a strand dies and comes back, it gets a new turn.
+/// A strand that dies and comes back gets a new turn.
 #[test]
 fn a_death_ends_the_turn() {
     let turns = turns();

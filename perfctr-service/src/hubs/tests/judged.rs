@@ -103,8 +103,8 @@ enum Dead {
     Stopped(usize),
 }
 
-/// Returns the number of ticks until the hub is judged stuck; 0 if the hub works, and `None` if it is not judged in time. Each gap holds
-/// the strand that asks, and the ticks since the last ask.
+/// Returns the number of ticks until the hub is judged stuck; 0 if the hub works, and `None` if it is not judged in time. Each gap is the
+/// strand that asks, and the ticks since the last ask.
 fn time_until_stuck(dead: Dead, gaps: &[(usize, u64)]) -> Option<u64> {
     let hub = HubArbiter::new();
     let watches: [Stopwatch; STRANDS] = core::array::from_fn(|_| Stopwatch::new());
@@ -125,7 +125,7 @@ fn time_until_stuck(dead: Dead, gaps: &[(usize, u64)]) -> Option<u64> {
         let watch = &watches[*asks];
         let blocked = match hub.ask(strand(*asks), watch, clock) {
             Ok(guard) if matches!(dead, Dead::Chip) => guard.device_busy(watch, clock),
-            // The hub works in spite of the stopped strand.
+            // The hub works, although a strand has stopped.
             Ok(_) => return Some(0),
             Err(blocked) => blocked,
         };

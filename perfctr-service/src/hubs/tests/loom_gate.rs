@@ -18,11 +18,11 @@ use super::{Release, ask, strand};
 
 const STRANDS: usize = 3;
 
-/// b: a strand that keeps asking waits for at most this number of accesses of other strands.
+/// The bound b: a strand that keeps asking waits for at most this number of accesses of other strands.
 const B: usize = STRANDS - 1;
-/// The bound r = 2w if w = 2 strands are remembered: the number of refusals after which an absent strand loses its turn.
+/// The bound r = 2w for w = 2 remembered strands: the number of refusals after which an absent strand loses its turn.
 const R_OF_TWO: usize = 4;
-/// The bound r = 2w if w = 3 strands are remembered.
+/// The bound r = 2w for w = 3 remembered strands.
 const R_OF_THREE: usize = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,12 +26,12 @@ struct Model {
     passed_over: Vec<usize>,
 }
 
-/// Events since a strand was refused.
+/// What has happened since a strand was refused.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    /// The number of accesses that others were granted.
+    /// How many accesses the gate has granted to others.
     accesses_of_others: usize,
-    /// The number of asks of others since the strand last asked.
+    /// How often others have asked since the strand last asked.
     asks_of_others: usize,
     /// The smallest number of remembered strands since the strand last asked.
     fewest: usize,

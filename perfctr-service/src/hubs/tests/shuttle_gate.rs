@@ -142,7 +142,7 @@ fn one_keeps_asking(schedules: usize, strands: usize) {
         tickets: usize,
         /// For each of the two threads: the strand for which the thread is asking now.
         asking: [Option<usize>; 2],
-        /// The number of accesses of each strand.
+        /// How many accesses each strand has made.
         served: Vec<usize>,
         last: usize,
         over: bool,

@@ -1,4 +1,4 @@
-//! Tests of the rights of one guest.
+//! Tests the rights of one guest.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -54,7 +54,7 @@ fn changes(guest: &GuestRights) -> u32 {
     (guest.access().bits() >> if SPARC { 0 } else { 32 }) as u32
 }
 
-/// The fast paths in 1.0 and in 1.1. Register 0 has place 0, DRAM registers have places 2-5, hubs 18-21, and HT 22.
+/// Checks the fast paths in 1.0 and in 1.1. Register 0 has place 0, DRAM registers have places 2-5, hubs 18-21, and HT 22.
 #[test]
 fn the_fast_path_of_every_grant_and_version() {
     let maramba = Machine::new(Model::Maramba, 2).unwrap();

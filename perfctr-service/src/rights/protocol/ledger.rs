@@ -1,4 +1,4 @@
-//! The order of the steps with which rights pass from guest to guest. If a strand dies between two steps, another strand repeats the
+//! Defines the order of the steps with which rights pass from guest to guest. If a strand dies between two steps, another strand repeats the
 //! steps.
 
 use guest_abi::StrandId;
@@ -15,7 +15,7 @@ pub trait Ledger {
     fn holding(&self, guest: GuestId) -> Holding;
     /// Returns the strands that belong to a guest. When the guest loses a right, each of these strands is asked to acknowledge the loss.
     fn strands(&self, guest: GuestId) -> impl Iterator<Item = StrandId> + use<Self>;
-    /// Returns what a strand is asked to scrub, and whether the strand is dead.
+    /// Returns what a strand is asked to scrub, and whether it is dead.
     fn asked(&self, strand: StrandId) -> Asked;
     /// Returns the state of `global`: which guest has it, or how far its revocation has come.
     fn global(&self) -> Global;

@@ -80,8 +80,8 @@ fn every_step_of_a_strand() {
     }
 }
 
-/// No change is pending under three conditions. All guests hold what they are granted. All units of a guest that lost `global` are
-/// scrubbed. No guest that was reset still has rights.
+/// No change is pending if all guests hold what they are granted, all units of a guest that lost `global` are scrubbed, and no guest that was
+/// reset still has rights.
 #[test]
 fn what_is_settled() {
     let (whole, less) = (holds(ALL, ALL, false), holds(ALL, "none", false));

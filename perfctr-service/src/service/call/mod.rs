@@ -81,7 +81,7 @@ impl Access {
     }
 }
 
-/// The meaning of the number that a guest passed: a register, or nothing.
+/// What the number that a guest passed means: a register, or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Named {
     Register(PerfReg),
@@ -141,7 +141,7 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
     #[inline(always)]
     fn is_current(&self, version: VfallsVersion) -> bool {
         // If the word has no version, the result is `false`. A call may then be opening the fast path for a version that another strand is
-        // giving up.
+        // releasing.
         !version.is_none() && self.strand.guest.access().version() == version
     }
 

@@ -206,7 +206,7 @@ impl<E: Environment> StrandContext<'_, E> {
         Refusal::NoAccess
     }
 
-    /// Ends a call that did not get the hub or found the chip busy. Returns why the call is
+    /// Ends a call that did not get the hub, or that found the chip busy. Returns why the call is
     /// refused.
     #[inline(always)]
     fn blocked(&self, hub: Hub, blocked: Blocked, why: Conflict) -> Refusal {

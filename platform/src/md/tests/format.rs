@@ -1,4 +1,4 @@
-//! Tests of the binary format, one element at a time.
+//! Tests the binary format, one element at a time.
 
 use super::{EVERYTHING, walk};
 use crate::md::{Defect, Md, MdError, Value};

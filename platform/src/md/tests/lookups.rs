@@ -1,4 +1,4 @@
-//! Tests of lookups of nodes and properties.
+//! Tests lookups of nodes and properties.
 
 use std::string::ToString;
 use std::vec::Vec;

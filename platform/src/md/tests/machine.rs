@@ -1,4 +1,4 @@
-//! Tests of platforms and machines in machine descriptions.
+//! Tests platforms and machines in machine descriptions.
 
 use guest_abi::{Mcu, Node};
 

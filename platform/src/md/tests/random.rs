@@ -1,4 +1,4 @@
-//! On random bytes the reader returns without a panic. If it accepts a description, every lookup succeeds.
+//! Tests that the reader returns from random bytes without a panic and that, if it accepts a description, every lookup succeeds.
 
 use std::vec::Vec;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{EVERYTHING, walk};
 use crate::md::Md;
 
-/// Returns elements whose tag, name and value are often valid.
+/// Generates elements whose tag, name and value are often valid.
 fn element() -> impl Strategy<Value = [u8; 16]> {
     let tag = prop_oneof![
         6 => prop::sample::select(b"NEEEavsd ".as_slice()),
@@ -28,7 +28,7 @@ fn element() -> impl Strategy<Value = [u8; 16]> {
     })
 }
 
-/// Returns random elements with the header, names and data of EVERYTHING.
+/// Generates random elements, with the header, names and data of EVERYTHING.
 fn description() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(element(), 0..24).prop_map(|elements| {
         let size = (elements.len() as u32 + 1) * 16;

@@ -1,4 +1,4 @@
-//! The instructions and branches of a cycle, and the events that they cause.
+//! Describes the instructions and branches of a cycle, and the events that they cause.
 
 use super::event::R10000Event;
 
@@ -22,7 +22,7 @@ pub enum Operation {
     Other,
 }
 
-/// The outcome of a decoded branch.
+/// What becomes of a decoded branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Branch {
     /// The prediction was right.

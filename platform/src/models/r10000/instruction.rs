@@ -1,5 +1,5 @@
-//! The four instructions that move performance registers. They are MTC0 and MFC0 with register 25. Bits 5:0 select the
-//! performance register.
+//! The four instructions that move performance registers: MTC0 and MFC0 with register 25. Bits 5:0 select the performance
+//! register.
 
 use guest_abi::Counter;
 

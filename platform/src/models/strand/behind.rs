@@ -2,7 +2,7 @@
 
 use guest_abi::sampling::CounterSet;
 
-/// Which one of every eight clocks updates PIC.
+/// Which of every eight clocks updates PIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phase(u8);
 

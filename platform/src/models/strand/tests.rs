@@ -1,4 +1,4 @@
-//! Tests of the strand's unit without other devices.
+//! Tests the strand's unit without other devices.
 
 use guest_abi::event::SparcEvent;
 

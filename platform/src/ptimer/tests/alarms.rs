@@ -1,4 +1,4 @@
-//! Handwritten cases of deadlines.
+//! Tests handwritten cases of deadlines.
 
 use super::Device;
 use crate::AccessError;
@@ -38,8 +38,8 @@ fn alarms_in_order() {
 
 #[test]
 fn a_deadline_that_passes_while_it_is_set_comes_at_once() {
-    // At some distances, the deadline passes while the driver sets the comparator. If the driver did
-    // not notice, no interrupt would come for a whole wrap of the time.
+    // At some distances, the deadline passes while the driver sets the comparator. If the driver did not notice this, no interrupt would come
+    // for a whole wrap of the time.
     let mut raced = 0;
     for distance in (0..2000).step_by(8) {
         let device = Device::counting(&[100]);

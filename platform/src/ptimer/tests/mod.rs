@@ -1,4 +1,4 @@
-//! Tests of the driver on the model of the device.
+//! Tests the driver on the model of the device.
 
 use std::cell::{Cell, RefCell};
 use std::vec::Vec;

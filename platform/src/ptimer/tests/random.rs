@@ -1,4 +1,4 @@
-//! Compares the alarms with an independent list, under random deadlines, jumps of time and interrupts.
+//! Compares the alarms with an independent list, while deadlines, jumps of time and interrupts are random.
 
 use std::vec::Vec;
 
@@ -15,11 +15,11 @@ enum Act {
     Cancel(usize),
     /// Sets the time forward or back by this distance.
     Jump(i64),
-    /// Lets this many nanoseconds pass, and serves the interrupts.
+    /// Lets this number of nanoseconds pass, and serves the interrupts.
     Pass(u64),
 }
 
-/// Returns distances around 0, of a few counts, around one wrap of the comparator, and of several wraps.
+/// Generates distances around 0, of a few counts, around one wrap of the comparator, and of several wraps.
 fn distance() -> impl Strategy<Value = i64> {
     prop_oneof![
         -200..3000_i64,

@@ -1,4 +1,4 @@
-//! Hypercalls in the reference model.
+//! How the reference model serves hypercalls.
 
 use super::device::{Access, Action, Answer, Cell, L2_BANKS, Target, Unit, pcr_after};
 use super::policy::StrandGrant;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// The HT bit of the SPARC PCR. With HT, hyperprivileged events count.
 pub const PCR_HT: u64 = 1 << 3;
-/// The number of the lower PERF_CONFIG bit.
+/// The position of the lower PERF_CONFIG bit.
 const PERF_CONFIG_SHIFT: u32 = 36;
 /// The two PERF_CONFIG bits of the L2 control register, FWARC/2007/529 section 2.3.
 pub const PERF_CONFIG: u64 = 3 << PERF_CONFIG_SHIFT;
@@ -35,7 +35,7 @@ pub enum Console {
 pub struct Outcome {
     /// %o0 to %o5 after the call.
     pub regs: [u64; 6],
-    /// Whether the guest has called exit. Exit does not return, so `regs` are as passed.
+    /// Whether the guest has called exit. Exit does not return, so `regs` has the values from before the call.
     pub exited: bool,
     pub console: Option<Console>,
     /// The accesses that the call performed, in order.
@@ -43,7 +43,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the accesses to each target, in order. The contract orders the accesses of a call to
+    /// Groups the accesses by target, each group in order. The contract orders a call's accesses to
     /// one L2 bank, but not its accesses to different banks.
     pub fn by_target(&self) -> BTreeMap<Target, Vec<Access>> {
         let mut targets: BTreeMap<Target, Vec<Access>> = BTreeMap::new();
@@ -134,8 +134,8 @@ impl World {
         }
     }
 
-    /// Writes PERF_CONFIG to every bank of the node, last to bank 0, from which it is read. After a fault, restores the banks that were
-    /// already written. If a bank cannot be restored, the unit must be scrubbed when it returns to service.
+    /// Writes PERF_CONFIG to every bank of the node. Bank 0, from which PERF_CONFIG is read, comes last. After a fault, restores the banks
+    /// that were already written. If a bank cannot be restored, the unit must be scrubbed when it returns to service.
     pub(super) fn set_perf_config(
         &mut self,
         node: usize,
@@ -164,8 +164,8 @@ impl World {
         Ok(())
     }
 
-    /// Performs the contract's checks before any access, in the contract's order. If the call writes, `set` is the value to write. The access
-    /// itself makes the contract's last check: that the hub is not busy.
+    /// Performs the contract's checks before any access, in the contract's order. `set` is the value that the call writes; `None` for a read.
+    /// The contract's last check, that the hub is not busy, is left to the access.
     fn check(&self, strand: u16, id: u64, set: Option<u64>) -> Result<(), u64> {
         let guest = &self.guests[self.guest_of(strand)];
         let Some(minor) = guest.versions.perf_minor() else {

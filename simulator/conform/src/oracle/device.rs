@@ -138,7 +138,7 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     Done,
-    /// The hub was busy with another access. This access had no effect.
+    /// The hub was busy with an earlier access, so this access had no effect.
     Busy,
     /// The access faulted. It had no effect.
     Fault,
@@ -191,8 +191,7 @@ impl World {
         self.access(node, cell, Action::Write(value), log).map(|_| ())
     }
 
-    /// Performs an access from a strand on `node`. Returns the contents of the cell after the access. A fault takes the
-    /// unit out of service.
+    /// Performs an access from a strand on `node`. Returns what the cell holds afterwards. A fault takes the unit out of service.
     fn access(
         &mut self,
         node: usize,

@@ -95,7 +95,7 @@ pub enum Invalid {
     SharedStrand,
     /// More than one guest has `global`.
     TwoGlobal,
-    /// The number of grants is not the number of guests.
+    /// The number of grants differs from the number of guests.
     GrantCount,
 }
 
@@ -116,7 +116,7 @@ pub struct World {
     pub pic: BTreeMap<u16, u64>,
     pub hubs: [HubCondition; 4],
     pub faults: BTreeMap<Cell, Fault>,
-    /// Units that a fault has taken out of service.
+    /// The units that a fault has taken out of service.
     pub out_of_service: BTreeSet<Unit>,
     /// For each unit, the number of calls and scrubs that have met a fault.
     pub fault_counts: BTreeMap<Unit, u32>,
@@ -183,7 +183,7 @@ impl World {
         usize::from(strand / STRANDS_PER_NODE)
     }
 
-    /// Returns `true` if the machine, as configured, has the unit.
+    /// Returns `true` if the configured machine has the unit.
     pub fn has_unit(&self, unit: Unit) -> bool {
         match unit {
             Unit::L2 { node } => node < self.nodes,

@@ -10,12 +10,12 @@ pub const CORE: u64 = 1;
 /// The group number of the performance counters, FWARC/2007/529 section 3.2.
 pub const PERF: u64 = 0x205;
 
-/// The version of each group that a guest has negotiated. At first the version is 0.0, which means that no version is negotiated.
+/// The version of each group that a guest has negotiated. Initially 0.0, which means "not negotiated".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Versions(BTreeMap<u64, (u64, u64)>);
 
 impl Versions {
-    /// Negotiates a version (api_set_version). Returns the granted minor version, or the status. On an error, the old version stays.
+    /// Negotiates a version (api_set_version). Returns the granted minor version, or the error status, in which case the old version stays.
     pub fn set(&mut self, group: u64, major: u64, minor: u64) -> Result<u64, u64> {
         let newest_minor = match group {
             SUN4V | CORE => 0,
@@ -31,7 +31,7 @@ impl Versions {
         Ok(agreed.1)
     }
 
-    /// Returns the major and minor version (api_get_version), or the status. 0.0 means that none is negotiated.
+    /// Returns the major and minor version (api_get_version), or the error status. 0.0 means "not negotiated".
     pub fn get(&self, group: u64) -> Result<(u64, u64), u64> {
         match group {
             SUN4V | CORE | PERF => Ok(self.0.get(&group).copied().unwrap_or((0, 0))),
@@ -39,7 +39,7 @@ impl Versions {
         }
     }
 
-    /// Returns the minor version of the performance counters, or `None` if the group is not negotiated.
+    /// Returns the minor version of the performance counters; `None` if the group is not negotiated.
     pub fn perf_minor(&self) -> Option<u64> {
         match self.0.get(&PERF) {
             Some(&(1, minor)) => Some(minor),

@@ -39,7 +39,7 @@ impl Grant {
         Grant::GLOBAL_HTSTRAND,
     ];
 
-    /// Returns the grants of guests 0 and 1. `global` and `htstrand` are the numbers of the guests that get these rights.
+    /// Returns the grants of guests 0 and 1. Guest number `global` gets the right `global`, and guest number `htstrand` gets `htstrand`.
     pub fn divided(global: usize, htstrand: usize) -> [Grant; 2] {
         [0, 1].map(|guest| {
             let own = guest == htstrand;

@@ -122,7 +122,7 @@ pub const REGISTERS: [Register; 90] = [
     at(89, "ZAM3_ASU_PIC1", 0x81_3000_b010, 0xed_3002_f010, 0xffff_ffff_ffff_ffff),
 ];
 
-/// Returns the row of a register number, or `None` if the number (all 64 bits) is not 0 to 89.
+/// Returns the row of register number `id`; `None` if all 64 bits together are not 0 to 89.
 pub fn register(id: u64) -> Option<&'static Register> {
     REGISTERS.iter().find(|register| register.id == id)
 }

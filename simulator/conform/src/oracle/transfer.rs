@@ -28,9 +28,9 @@ pub struct Transfer {
     pub awaited: BTreeMap<u16, Owed>,
     /// Dead strands, and what they have to scrub if they come back.
     pub dead: BTreeMap<u16, Owed>,
-    /// The guest that has lost `global`, until its units are scrubbed.
+    /// The guest that has lost `global` and whose units are not scrubbed yet.
     pub revoked: Option<usize>,
-    /// Units that may hold values of a guest that has lost its right to these units.
+    /// Units that may still hold values of a guest that has lost its right to them.
     pub unclean: BTreeSet<Unit>,
 }
 
@@ -45,7 +45,7 @@ fn both(a: Grant, b: Grant) -> Grant {
 }
 
 impl World {
-    /// Gives each guest the grant with its number in the list. An invalid list changes nothing.
+    /// Gives guest n the grant at index n of the list. An invalid list changes nothing.
     pub fn reconfigure(&mut self, grants: &[Grant]) -> Result<(), Invalid> {
         if grants.len() != self.guests.len() {
             return Err(Invalid::GrantCount);
@@ -72,7 +72,7 @@ impl World {
         Ok(())
     }
 
-    /// Gives each guest the grant with its number in the list, and lets every strand acknowledge.
+    /// Gives guest n the grant at index n of the list, and lets every strand acknowledge.
     pub fn regrant(&mut self, grants: &[Grant]) -> Result<(), Invalid> {
         self.reconfigure(grants)?;
         self.all_acknowledge();
@@ -152,7 +152,7 @@ impl World {
         self.transfer.unclean.extend(units);
     }
 
-    /// Returns the units that `global` covers for a guest.
+    /// Returns the units that a guest may use if it has `global`.
     fn units_of(&self, guest: usize) -> Vec<Unit> {
         let nodes: BTreeSet<usize> =
             (self.guests[guest].strands.iter()).map(|&strand| World::node_of(strand)).collect();

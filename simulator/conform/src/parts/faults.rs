@@ -1,4 +1,5 @@
-//! Devices that fault. The parts use every register of every unit, and check the state and the calls of all guests afterwards.
+//! Parts of the sweep in which devices fault. They use every register of every unit, and afterwards check the state and the calls of all
+//! guests.
 
 use guest_abi::{Hub, Kind, Node, PerfReg};
 use perfctr_service::{Grant, Unit};
@@ -8,7 +9,7 @@ use super::strand;
 use crate::configuration::guest;
 use crate::{Cell, Change, Configuration, Part, System};
 
-/// Reads and writes every register of a broken unit. Then this unit is out of service, and the other units are not.
+/// Reads and writes every register of a broken unit. This takes the unit out of service, but no other unit.
 pub const BROKEN_UNITS: Part = Part {
     name: "every register on a broken unit",
     limit: WORLDS.len() * RIGHTS.len() * 2,
@@ -60,7 +61,7 @@ fn world(model: Model, nodes: usize, grant: Grant, compatible: bool) -> Option<C
     Some(Configuration::new(Machine::new(model, nodes).ok()?, guests))
 }
 
-/// Puts a value other than 0 into every register of the machine.
+/// Stores a value other than 0 in every register of the machine.
 fn fill(machine: Machine, system: &mut dyn System) {
     for (number, cell) in Cell::all().enumerate() {
         let value = 0x1f_e123_0000 + number as u64;

@@ -1,4 +1,4 @@
-//! Function numbers. In any version, the FAST trap serves only 0x106 and 0x107. All 64 bits of a number count.
+//! Calls of every function number. In any version, the FAST trap serves only 0x106 and 0x107, and all 64 bits of the number matter.
 
 use guest_abi::Trap;
 use guest_abi::trap::{CONS_PUTCHAR, EXIT};
@@ -30,7 +30,7 @@ fn functions(number: usize, configuration: &Configuration, system: &mut dyn Syst
         system.start(configuration, 0, VERSIONS[number]);
         for first in [0, 2, 18, 0x41] {
             for trap in [Trap::Fast, Trap::Core] {
-                // Skips the two functions that exist: one prints a character, and one ends the guest.
+                // Skips two functions of the CORE trap: one prints a character, and one ends the guest.
                 if trap == Trap::Core && matches!(function, CONS_PUTCHAR | EXIT) {
                     continue;
                 }

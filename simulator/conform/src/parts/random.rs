@@ -8,8 +8,8 @@ use platform::{Machine, Model};
 use super::PERF_COUNTERS;
 use crate::{Change, Configuration, Part, System};
 
-/// Four machines, each with two distributions of rights. A hub may become busy at any time. So the service may refuse a strand on behalf of
-/// another strand, which the reference model does not do.
+/// Four machines, each with two distributions of rights. Hubs become busy at random, so the service may refuse a strand on behalf of another
+/// one, which the reference model does not do.
 pub const AT_RANDOM: Part = Part { name: "calls at random", limit: 8, configuration, run };
 
 const CALLS: usize = 3000;
@@ -23,7 +23,7 @@ fn configuration(number: usize) -> Option<Configuration> {
         _ => (Model::Maramba, 1),
     };
     let later = number >= 4;
-    // The literal names all fields, so that a new field needs a decision here.
+    // The literal names all fields, so that whoever adds a field has to decide here.
     let on = |number: usize, strand, global, compatible| {
         let strands = (0..nodes.min(2)).map(|node| node * StrandId::PER_NODE + number);
         let strands = strands.filter_map(StrandId::new).collect();

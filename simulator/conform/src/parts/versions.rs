@@ -37,7 +37,7 @@ const MAJORS: [u64; 9] = [0, 1, 2, 3, 255, 1 << 8 | 1, 1 << 32 | 1, 1 << 63 | 1,
 
 const MINORS: [u64; 9] = [0, 1, 2, 3, 256, 1 << 32, 1 << 32 | 1, 1 << 63, u64::MAX];
 
-/// The prior states. Each row lists the negotiations (group, major, minor) that produce the state.
+/// The prior states, each as the list of negotiations (group, major, minor) that produce it.
 const PRIOR: [&[[u64; 3]]; 8] = [
     &[],
     &[[0x205, 1, 0]],
@@ -67,7 +67,7 @@ fn begin(number: usize, system: &mut dyn System) {
     PRIOR[number].iter().for_each(|version| system.negotiate(strand(0), *version));
 }
 
-/// Reads everything that depends on a guest's versions: the versions, and one register of each kind.
+/// Reads everything that depends on a guest's versions: the versions themselves, and one register of each kind.
 fn look(system: &mut dyn System, strand: StrandId) {
     for (_, group, _) in ApiGroup::NAMED {
         let registers = [group.0, 0x11aa, 0x22aa, 0x33aa, 0x44aa, API_GET_VERSION];

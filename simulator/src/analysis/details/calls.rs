@@ -1,4 +1,4 @@
-//! Details of hypercalls and of the hypervisor's events.
+//! Lists and counts hypercalls and the hypervisor's events, as details of a replay.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use crate::events::{Stream, Trace, TracedEvent};
 use crate::json;
 use crate::nearest::status_name;
 
-/// The maximum number of events that are shown. They are chosen from at most [`STRETCHES`] stretches of time.
+/// The maximum number of events in the details. They are chosen from at most [`STRETCHES`] stretches of time.
 const MOST: usize = 1000;
 const STRETCHES: usize = 100;
 
@@ -48,8 +48,8 @@ pub struct Durations {
     pub longest: u32,
     /// The length of each part of the histogram, in ticks.
     pub part: u32,
-    /// The parts of the histogram. Each has its start in ticks, and its number of calls. There are
-    /// at most 32 parts, and empty parts are left out.
+    /// The parts of the histogram: where the part starts, in ticks, and its number of calls. There
+    /// are at most 32 parts, without the empty ones.
     pub histogram: Vec<(u32, u64)>,
 }
 
@@ -65,7 +65,8 @@ impl Durations {
     }
 }
 
-/// Returns the calls of a trace, sorted by guest, function, register class and status.
+/// Counts the calls of a trace by guest, function, register class and status, in this sorting
+/// order.
 pub(super) fn calls(trace: &Trace) -> Vec<Calls> {
     let mut durations = BTreeMap::<_, Vec<u32>>::new();
     let events = trace.streams.iter().flat_map(Stream::events);
@@ -92,7 +93,7 @@ fn call(event: &TracedEvent) -> Option<TracedCall> {
     event.event().as_ref().and_then(TracedCall::from_event)
 }
 
-/// A decoded event of the hypervisor, to show on a time line.
+/// A decoded event of the hypervisor, for a time line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ShownEvent {
@@ -105,7 +106,7 @@ pub struct ShownEvent {
     pub fields: Map<String, Value>,
 }
 
-/// Returns at most 1,000 events in the order of time. [`spread`] chooses them.
+/// Returns at most 1,000 events, sorted by time. [`spread`] chooses them.
 pub(super) fn shown(trace: &Trace) -> Vec<ShownEvent> {
     let events = || {
         let streams = trace.streams.iter();
@@ -138,8 +139,8 @@ fn spread<E: Iterator<Item = (u64, u16, bool)>>(most: usize, events: impl Fn() -
     let first = events().map(|(time, ..)| time).min().unwrap_or(0);
     let last = events().map(|(time, ..)| time).max().unwrap_or(0);
     let kinds: BTreeSet<u16> = events().map(|(_, kind, _)| kind).collect();
-    // The number of stretches is limited, so that each stretch has room for at least one event of
-    // each kind.
+    // Limit the number of stretches, so that each stretch has room for at least one event of each
+    // kind.
     let stretches = (most / kinds.len().max(1)).clamp(1, STRETCHES) as u128;
     let part = |time: u64| u128::from(time - first) * stretches / (u128::from(last - first) + 1);
     // The key is the stretch and the kind. The value is the number of events that are not
@@ -204,7 +205,7 @@ mod tests {
 
     #[test]
     fn what_did_not_end_well_is_shown_first() {
-        // There are two stretches, and each has room for one event.
+        // Each of the two stretches has room for one event.
         let events =
             [(0, 1, true), (1, 1, true), (2, 1, false), (3, 1, true), (9, 1, false), (9, 1, true)];
         assert_eq!(kept(2, &events), [2, 4]);

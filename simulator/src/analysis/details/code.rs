@@ -14,14 +14,14 @@ const MOST: usize = 1 << 16;
 /// The maximum number of instructions in [`Details`](super::Details).
 pub(crate) const MOST_CODE: usize = 1024;
 
-/// An instruction of a replayed program, with its misses and its waiting cycles.
+/// An instruction of a replayed program, with its misses and the cycles for which it waited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct InstructionMisses {
     /// The number of the program that contains the instruction. Programs are numbered from 0 in the
     /// order of the recordings.
     pub program: usize,
-    /// The address of the instruction. `None` for references that belong to no instruction, as in
+    /// The address of the instruction; `None` for references without an instruction, as in
     /// handwritten recordings.
     #[serde(with = "json")]
     pub address: Option<u64>,
@@ -63,7 +63,7 @@ impl Misses {
         }
     }
 
-    /// Returns all instructions. The instruction with the most waiting cycles is first.
+    /// Returns all instructions, sorted by falling number of waiting cycles.
     fn sorted(&self) -> Vec<(Address, Missed)> {
         let instructions = self.instructions.iter();
         let mut sorted: Vec<_> = instructions.map(|(at, missed)| (*at, *missed)).collect();

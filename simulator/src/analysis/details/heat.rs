@@ -41,11 +41,10 @@ pub struct Heat {
     pub bytes: Vec<u64>,
     /// The end of each column, in cycles. The first column starts at 0.
     pub cycles: Vec<u64>,
-    /// The number of requests that missed the L2 cache of the node. The outer index is the row, and
-    /// the inner index is the column.
+    /// The number of requests that missed the L2 cache of the node, indexed by row and then by
+    /// column.
     pub misses: Vec<Vec<u64>>,
-    /// The part of `misses` that the L2 cache of another node served. The outer index is the row,
-    /// and the inner index is the column.
+    /// How many of `misses` the L2 cache of another node served, indexed by row and then by column.
     pub transfers: Vec<Vec<u64>>,
 }
 
@@ -70,8 +69,8 @@ impl Map {
         Self { blocks: BTreeMap::new(), shift: PAGE_SHIFT, width: WIDTH, last: 0 }
     }
 
-    /// Adds misses and transfers of a program at an address and at the time `now`. `counts` has the
-    /// number of misses and the number of transfers.
+    /// Adds misses of a program at an address and at the time `now`. `counts` has the number of
+    /// misses and the number of transfers.
     pub(super) fn note(&mut self, program: usize, address: u64, now: u64, counts: [u64; 2]) {
         while now / self.width >= COLUMNS as u64 {
             self.widen();
@@ -142,8 +141,8 @@ impl Map {
     }
 }
 
-/// A row under construction. `blocks` are the number of its first block, and the number of the
-/// block after its last block.
+/// A row that is being built. `blocks` holds the number of its first block, and the number of the
+/// block after its last one.
 struct HeatRow {
     program: usize,
     blocks: [u64; 2],

@@ -22,14 +22,14 @@ pub struct Lines {
     pub moved: usize,
     /// The number of misses served by the cache of another node.
     pub transfers: u64,
-    /// The number of copies of lines that a node lost because another node wrote to the line.
+    /// How many copies of lines a node lost because another node wrote to the line.
     pub invalidations: u64,
     /// The 20 lines that moved most often, in descending order. Each has the instructions that have
     /// used it since its first move.
     pub hottest: Vec<SharedLine>,
 }
 
-/// Records the users of lines that have moved.
+/// The users of lines that have moved.
 pub(super) struct Moved {
     users: Users,
     /// Whether the references of one thread are [dealt](crate::replay::placement::Placement::Deal)

@@ -77,7 +77,7 @@ pub struct CounterName {
     pub class: Cow<'static, str>,
     /// The name of the PMU or the strand that has the counter.
     pub unit: String,
-    /// The name of the counter's register.
+    /// The name of the register that holds the counter.
     pub name: Cow<'static, str>,
     /// The number of the counter within its unit, which has two counters.
     #[serde(with = "json")]
@@ -106,7 +106,7 @@ pub struct CounterSeries {
     pub truth: Vec<u64>,
 }
 
-/// The use of a channel or a link in each interval.
+/// How much a channel or a link was used in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UseSeries {
     /// The number of cycles for which the channel or link was busy with the lines of each interval.
@@ -117,7 +117,7 @@ pub struct UseSeries {
     pub bytes: Vec<u64>,
 }
 
-/// The use of a DRAM channel in each interval.
+/// How much a DRAM channel was used in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ChannelSeries {
@@ -128,7 +128,7 @@ pub struct ChannelSeries {
     pub used: UseSeries,
 }
 
-/// The use of a link in each interval.
+/// How much a link was used in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct LinkSeries {
@@ -162,7 +162,7 @@ impl Series {
     }
 }
 
-/// Counts from the start of the replay to a point in time.
+/// Counts from the start of the replay up to this point in time.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
     pub(crate) references: u64,
@@ -186,7 +186,7 @@ pub(super) struct Points {
 
 impl Points {
     pub(super) fn new(guests: Vec<String>, counters: Vec<CounterName>) -> Self {
-        // Half of the points are dropped when the limit is reached, so the limit must be even.
+        // The limit must be even, because half of the points are dropped when it is reached.
         let most = (NUMBERS / counters.len().max(1)).clamp(LEAST, MOST) & !1;
         Self { guests, counters, reads: Reads::default(), points: Vec::new(), most, step: STEP }
     }

@@ -27,7 +27,7 @@ pub(crate) struct ThreadClocks {
     /// Whether the clocks also count the cycles in which threads wait.
     waits: bool,
     threads: Vec<ThreadClock>,
-    /// The call stacks of waits. Used only if there is no unwinder.
+    /// The call stacks of waits. Empty if there is an unwinder.
     stacks: Stacks,
     taken: Taken,
     cycles: u64,
@@ -48,7 +48,7 @@ struct ThreadClock {
     known: u64,
     /// The time at which the thread's latest running state began.
     began: u64,
-    /// The cycles that the thread had spent in each state when the latest counted wait ended.
+    /// The cycles that the thread had spent in each state at the end of the latest counted wait.
     spent: States,
 }
 
@@ -104,7 +104,7 @@ impl ThreadClocks {
         (clock.began, clock.known) = (began, truth.now);
     }
 
-    /// Ends all clocks. A thread may have waited since its latest instruction.
+    /// Ends all clocks. Also counts the waits of threads since their latest instruction.
     pub(super) fn finish(
         &mut self,
         scheduler: &Scheduler,
@@ -120,8 +120,8 @@ impl ThreadClocks {
         }
     }
 
-    /// Counts the cycles of a thread's latest waits, which end at the time `until`. `spent` has all cycles so far that the thread has spent
-    /// in each state.
+    /// Counts the cycles of a thread's latest waits, which end at `until`. `spent` has all cycles that the thread has spent in each state up
+    /// to then.
     fn wait(
         &mut self,
         thread: usize,

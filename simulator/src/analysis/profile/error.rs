@@ -6,7 +6,7 @@ use crate::recording::RecordingError;
 use crate::replay::placement::PlacementError;
 use crate::replay::region::RegionError;
 
-/// The reason why a list of events cannot be sampled.
+/// Why a list of events cannot be sampled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]

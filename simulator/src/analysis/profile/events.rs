@@ -10,7 +10,7 @@ use super::r10000::{self, MOST_PROCESSORS};
 use crate::memory::Modelled;
 use crate::nearest::unknown;
 
-/// The kind of counters with which a program is sampled.
+/// The kind of processor whose counters sample the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampledUnit {
     /// The counters of a strand of an UltraSPARC T2 Plus.
@@ -20,10 +20,10 @@ pub enum SampledUnit {
 }
 
 impl SampledUnit {
-    /// All units, in the order in which this enum declares them.
+    /// All units. Help texts list them in this order.
     pub const ALL: [Self; 2] = [Self::Sparc, Self::R10000];
 
-    /// Returns the name of the unit that command lines use.
+    /// Returns what command lines call the unit.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -33,14 +33,13 @@ impl SampledUnit {
     }
 }
 
-/// An event that is to be sampled.
+/// An event to sample, with its usual period.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Selected<E> {
     pub event: E,
     pub name: &'static str,
-    /// The reason why the event never happens, so that its count is always 0. `None` if the event
-    /// can happen.
+    /// Why the event never happens, so that its count is always 0; `None` if it can happen.
     pub absence: Option<&'static str>,
     /// The usual number of events per sample, which applies if the user gives no period.
     pub usual: u32,
@@ -49,8 +48,8 @@ pub struct Selected<E> {
 /// An event for which a strand takes samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandEvent {
-    /// The cycles in which the strand executes a thread, or in which this thread waits for memory. The simulator's clock counts them,
-    /// because a counter of a strand cannot.
+    /// The cycles in which the strand executes a thread or the thread waits for memory. The simulator's clock counts them, because a strand's
+    /// counter cannot.
     Cycles,
     /// An event that the counters of the strand count.
     Counted(SparcSelect),
@@ -106,8 +105,8 @@ pub struct Listed {
     pub name: String,
     /// Whether a recording can cause the event.
     pub occurs: bool,
-    /// The reason why the event cannot occur. If it can occur, what the event counts or what limits
-    /// its use. May be empty.
+    /// Why the event cannot occur. If it can, what the event counts, or what limits its use. May be
+    /// empty.
     pub about: &'static str,
 }
 
@@ -149,7 +148,7 @@ fn names(list: &str) -> Result<Vec<&str>, EventError> {
     Ok(names)
 }
 
-/// Returns the events unchanged. Returns an error if an event is selected twice.
+/// Returns the events unchanged. Fails if an event is selected twice.
 fn once<E: PartialEq>(selected: Vec<Selected<E>>) -> Result<Vec<Selected<E>>, EventError> {
     for (at, one) in selected.iter().enumerate() {
         if selected[..at].iter().any(|other| other.event == one.event) {
@@ -201,7 +200,7 @@ pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<StrandEvent>>, Event
     once(names(list)?.iter().map(select).collect::<Result<_, _>>()?)
 }
 
-/// Returns the events that counters count.
+/// Returns those of the selected events that a counter can count.
 pub(super) fn counted(selected: &[Selected<StrandEvent>]) -> Vec<Selected<SparcSelect>> {
     let counted = selected.iter().filter_map(|one| {
         let Selected { name, absence, usual, .. } = *one;
@@ -278,12 +277,12 @@ fn r10000_period(event: R10000Event) -> u32 {
     }
 }
 
-/// The usual period of the cycles of a strand. A sample costs the strand no time. So the period can be short, and even a short program gets
+/// The usual period of the cycles of a strand. A sample costs the strand no time, so the period is short, and even a short program gets
 /// enough samples.
 const CYCLES_OF_A_STRAND: u32 = 211;
 
-/// The usual period for counting the cycles of an R10000. All usual periods are prime numbers, so that a loop is rarely sampled at the same
-/// instruction each time.
+/// The usual period of the cycles of an R10000. All usual periods are prime, so that a loop is rarely sampled at the same instruction each
+/// time.
 const EVERY_CYCLE: u32 = 2003;
 
 /// The usual period of events that nearly every instruction causes.

@@ -9,7 +9,7 @@ const PAGE_SHIFT: u32 = 12;
 
 /// The symbols of recorded programs. They are looked up by [address in an image](crate::recording::Image::address).
 pub trait Functions {
-    /// Returns the start and the name of the function that holds the address; `None` if the function is unknown.
+    /// Returns the start and the name of the function that contains the address; `None` if no function is known there.
     fn function(&self, address: u64) -> Option<(u64, &str)>;
 
     /// Returns the file that the program had mapped at the address; `None` if the file is unknown.
@@ -55,8 +55,8 @@ pub fn waits_at(address: u64) -> Option<State> {
     State::ALL.into_iter().find(|state| wait_address(*state) == Some(address))
 }
 
-/// The function that contains an address. If no function is known there, the page that contains the address. All waits in one [`State`]
-/// appear as one function, which the waiting functions call.
+/// The function that contains an address or, if no function is known there, the page. All waits in one [`State`] appear as one function,
+/// which the waiting functions call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CodePlace<'a> {
     /// The first address of the function or page.

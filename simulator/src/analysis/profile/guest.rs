@@ -15,8 +15,7 @@ use super::stacks::{Point, StackId};
 /// The maximum number of pairs of events that can take turns on the two counters.
 pub(crate) const TURNS: usize = 16;
 
-/// The maximum number of samples between two ticks of the timer. If there are more samples, the
-/// others are lost.
+/// The maximum number of samples between two ticks of the timer. Further samples are lost.
 pub(crate) const RING: usize = 4096;
 
 /// The period of the timer interrupt, in cycles. At each tick, the next pair of events takes its
@@ -47,8 +46,8 @@ pub(crate) struct SamplingGuest<U: CounterUnit> {
     profiler: Box<Profiler<U, TURNS, RING>>,
     mode: U::Mode,
     takes_turns: bool,
-    /// The time and the next instruction of each interrupt since the samples were last read. The stacks of the samples are found by these
-    /// times.
+    /// The time and the next instruction of each interrupt since the guest last read the samples. By these times, the stacks of the samples
+    /// are found.
     interrupted: VecDeque<(u64, Point)>,
     taken: Vec<(U::Event, Taken)>,
 }
@@ -144,7 +143,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.interrupted.clear();
     }
 
-    /// Returns the stack of a sample. Must be called for the samples in the order of their interrupts.
+    /// Returns the stack of a sample. Call it for the samples in the order of their interrupts.
     fn stack(&mut self, address: u64, time: u64) -> StackId {
         while let Some((then, at)) = self.interrupted.front() {
             if (*then, at.address) == (time, address) {

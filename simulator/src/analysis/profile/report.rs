@@ -1,4 +1,4 @@
-//! The report of a profile. Tables, files and flame graphs are made of it.
+//! The report of a profile, from which tables, files and flame graphs are made.
 
 use std::borrow::Cow;
 
@@ -70,7 +70,7 @@ pub struct EventProfile {
     pub event: Cow<'static, str>,
     /// Whether the processor model can cause the event.
     pub modelled: bool,
-    /// The reason why the event cannot happen; `None` if the event is modelled.
+    /// Why the event cannot happen; `None` if the model can cause it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub absence: Option<Cow<'static, str>>,
     /// The number of events per sample.
@@ -78,7 +78,8 @@ pub struct EventProfile {
     pub samples: u64,
     /// The number of samples that were lost because the guest's buffer was full.
     pub lost: u64,
-    /// The number of periods that ended before the interrupt of the previous period was handled.
+    /// The number of periods that ended while the interrupt of the previous period was still
+    /// pending.
     pub missed: u64,
     /// The guest's count of the event. If events take turns on the counter, the count is scaled up
     /// for the time of the other events.
@@ -86,13 +87,13 @@ pub struct EventProfile {
     /// The standard error of `count`. It is 0 if the event was counted all the time, and `None` if
     /// it is unknown.
     pub count_error: Option<u64>,
-    /// The guest's count without scaling.
+    /// The guest's count, not scaled.
     pub counted: u64,
     /// The true number of events.
     pub exact_count: u64,
     /// What a row stands for: `function` if there are symbols, otherwise `page`.
     pub rows_by: Cow<'static, str>,
-    /// The samples and events of each function or page. The row with the largest share is first.
+    /// The samples and events of each function or page, sorted by falling share.
     pub rows: Vec<CodeRow>,
     /// The total variation distance between the samples and the truth over all rows. It is between
     /// 0 and 1.
@@ -100,8 +101,8 @@ pub struct EventProfile {
     /// The mean total variation distance between the truth and the same number of samples drawn at
     /// random from the true events.
     pub total_variation_by_chance: f64,
-    /// Rows as in `rows`, but each row includes the function's callees. `None` if there are no call
-    /// stacks.
+    /// Like `rows`, but each row also counts for the function's callees. `None` if there are no
+    /// call stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inclusive: Option<Vec<CodeRow>>,
     #[serde(skip)]
@@ -206,7 +207,7 @@ pub struct ProfileReport {
 }
 
 impl ProfileReport {
-    /// Returns the profile of the first event, and then the profiles of the further events.
+    /// Returns the profiles of all events, in the order of the user's list.
     pub fn events(&self) -> impl Iterator<Item = &EventProfile> {
         std::iter::once(&self.first).chain(&self.further_events)
     }

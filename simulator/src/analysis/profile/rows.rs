@@ -12,7 +12,7 @@ use super::run::Exact;
 use super::stacks::{Point, StackId, Stacks};
 use crate::json;
 
-/// The samples and events of one function or page.
+/// The samples and true events of one function or page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CodeRow {
@@ -43,7 +43,7 @@ pub struct CodeRow {
 /// truth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
-    /// The rows. The row with the largest share is first.
+    /// The rows, sorted by falling share.
     pub rows: Vec<CodeRow>,
     /// The total variation distance, which is half the sum of the differences between the two
     /// shares of each row. It is 0 if there are no events.
@@ -94,8 +94,8 @@ pub fn inclusive(
     })
 }
 
-/// Returns a row for each function or page. The row with the largest share is first. `places`
-/// returns the functions or pages of a point, and the point counts once in each of them.
+/// Returns a row for each function or page, sorted by falling share. `places` returns the functions
+/// or pages to which a point belongs. The point counts once in each of them.
 fn rows<'a>(
     taken: &Taken,
     exact: &Exact,
@@ -156,7 +156,7 @@ fn mean_deviation(n: u64, p: f64) -> f64 {
     if p <= 0.0 || p >= 1.0 {
         return 0.0;
     }
-    // Successes and failures deviate by the same number.
+    // Successes deviate from their mean as much as failures do.
     let p = p.min(1.0 - p);
     if n as f64 * p > MANY {
         return (2.0 / PI * n as f64 * p * (1.0 - p)).sqrt();

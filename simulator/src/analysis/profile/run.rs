@@ -12,8 +12,8 @@ use crate::replay::scheduler::Scheduler;
 
 /// Processors that execute recorded instructions and have counters.
 pub(crate) trait Processor {
-    /// Executes an instruction, with its fetch, loads and stores. If a recording starts with data,
-    /// its first instruction has no fetch. `stack` is the call stack of the instruction. Lets
+    /// Executes an instruction: its fetch, its loads and its stores. If a recording starts with
+    /// data, its first instruction has no fetch. `stack` is the call stack of the instruction. Lets
     /// guests handle pending interrupts. Adds the events to `truth` without using the counters.
     fn execute(
         &mut self,
@@ -27,7 +27,7 @@ pub(crate) trait Processor {
     fn finish(&mut self, now: u64, truth: &mut Truth) -> Result<u64, ProfileError>;
 }
 
-/// The true number of occurrences of one event. The key is the instruction and its call stack.
+/// How often one event truly happened, by instruction and call stack.
 pub(crate) type Exact = HashMap<Point, u64>;
 
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ pub(crate) struct Truth {
     /// The number of replayed references, including fetches.
     pub(crate) references: u64,
     pub(crate) cycles: u64,
-    /// The time after the latest reference. Kept only if cycles are sampled.
+    /// The time after the latest reference. It is up to date only if cycles are sampled.
     pub(crate) now: u64,
     /// Whether the observer stopped the program.
     pub(crate) stopped: bool,
@@ -95,7 +95,7 @@ pub(super) fn run(
         }
     }
     if !truth.stopped {
-        // The job is complete, so the answer of the observer does not matter.
+        // The job is complete, so ignore whether the observer wants to continue.
         let _ = observe(scheduler.progress(scheduler.passed().references));
     }
     let now = scheduler.now();

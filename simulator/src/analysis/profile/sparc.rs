@@ -1,4 +1,4 @@
-//! The strands of the simulated machine. On each strand, a guest samples with the strand's own
+//! Simulates the strands of a machine. On each strand, a guest samples with the strand's own
 //! counters.
 
 use guest_abi::layout::{PerfConfig, SparcSelect};
@@ -27,10 +27,10 @@ pub(crate) fn guest(machine: Machine) -> GuestConfig {
     GuestConfig::new((0..machine.strands()).filter_map(StrandId::new).collect(), Grant::ALL)
 }
 
-/// The driver of a strand's counters.
+/// The sampling driver, which uses the counters of its own simulated strand.
 pub(crate) type Counters<'a> = OwnCounters<SimulatedStrand<'a>, SimulatedStrand<'a>>;
 
-/// A strand, and the guest that samples on it. Their time advances only while the strand executes
+/// A strand, and the guest that samples on it. The strand's time advances only while it executes
 /// instructions.
 struct SampledStrand<'a> {
     id: StrandId,
@@ -38,7 +38,7 @@ struct SampledStrand<'a> {
     guest: SamplingGuest<Counters<'a>>,
     /// The true count of each sampled event, as of the latest call of [`note`](Self::note).
     before: Vec<u64>,
-    /// The number of cycles that the executed instructions took.
+    /// How many cycles the instructions have taken so far.
     time: u64,
     next_tick: u64,
     at: Point,
@@ -47,8 +47,7 @@ struct SampledStrand<'a> {
 }
 
 impl SampledStrand<'_> {
-    /// Adds the events since the previous call of this function to `truth`. The current instruction
-    /// has caused these events.
+    /// Adds the events since the previous call to `truth`, as events of the current instruction.
     fn note(
         &mut self,
         counted: &[(usize, SparcSelect)],
@@ -92,11 +91,11 @@ impl SampledStrand<'_> {
 pub(crate) struct Sparc<'a, V: Variant> {
     devices: &'a Devices,
     memory: Work<'a, V>,
-    /// The events whose true counts are recorded, and their numbers in the list of all sampled events.
+    /// The events whose true counts are recorded, each with its index in the list of all sampled events.
     counted: Vec<(usize, SparcSelect)>,
     /// Whether the time after each reference is recorded.
     timed: bool,
-    /// The strands. The index is the strand's number. `None` for a strand without a thread.
+    /// The strands, indexed by number; `None` for a strand without a thread.
     strands: Vec<Option<SampledStrand<'a>>>,
 }
 
@@ -138,7 +137,7 @@ impl<'a, V: Variant> Sparc<'a, V> {
         Ok(Self { devices, memory, counted, timed, strands })
     }
 
-    /// Returns the guests of all strands that have executed instructions.
+    /// Returns the sampling guests of all strands that have executed instructions.
     pub(crate) fn into_guests(self) -> impl Iterator<Item = SamplingGuest<Counters<'a>>> {
         let strands = self.strands.into_iter().flatten();
         strands.filter(|strand| strand.time > 0).map(|strand| strand.guest)

@@ -17,7 +17,7 @@ const NODES: usize = Node::ALL.len();
 /// has the same home. Otherwise its home is that of the new page, as with real padding. A reference to several bytes moves to the new
 /// address of its first byte.
 pub(super) struct Apart {
-    /// The key is the number of a line. The value has the start of the new line for each byte of the line; `None` for an unused byte.
+    /// For each line, by its number: the start of the new line of each of its bytes; `None` for an unused byte.
     lines: HashMap<u64, [Option<u64>; LINE as usize]>,
 }
 
@@ -53,7 +53,7 @@ impl Apart {
         self.lines.len()
     }
 
-    /// Returns the new address in memory of the data at an address in memory. It is the same address if the data do not move.
+    /// Returns the new address in memory of the data at an address in memory, or the same address if the data do not move.
     pub(super) fn address(&self, address: u64) -> u64 {
         let byte = address % LINE;
         let line = self.lines.get(&((address & ADDRESS_MASK) >> LINE_SHIFT));

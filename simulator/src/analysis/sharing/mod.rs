@@ -56,7 +56,7 @@ pub struct Job {
     pub region: Region,
 }
 
-/// The reason why the sharing of lines cannot be examined.
+/// Why the sharing of lines cannot be examined.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]
@@ -75,7 +75,7 @@ pub enum SharingError {
     Lines(u64),
 }
 
-/// The number of the scheduler's quanta between two calls of the observer.
+/// The number of quanta of the scheduler between two calls of the observer.
 const PROGRESS: u64 = 1 << 16;
 
 /// Returns the `most` lines that moved most often, in descending order of moves.
@@ -91,7 +91,7 @@ struct Examined {
     complete: bool,
     /// Whether the observer stopped the job.
     stopped: bool,
-    /// The lines that moved, in no particular order. Each has its number and its moves.
+    /// The lines that moved, unsorted: the number of the line, and its moves.
     lines: Vec<(u64, Moves)>,
     /// Maps each line to its home node.
     homes: LineHomes,
@@ -172,7 +172,7 @@ impl Job {
         let lines = hottest.into_iter().map(|(line, moves)| {
             let (address, mut users) = users.users_of(line);
             if deal {
-                // The program has only one thread. Its references are executed by all strands.
+                // The program has only one thread, whose references all strands execute.
                 users.iter_mut().for_each(|user| user.thread = 0);
             }
             SharedLine::new(address, homes.home(line), moves, users)

@@ -18,7 +18,7 @@ use crate::run::RegionRun;
 #[allow(missing_docs, reason = "the names say it")]
 pub struct SharingReport {
     pub program: String,
-    /// The name of the machine's family.
+    /// The family of the machine, such as `batoka`.
     pub machine: Cow<'static, str>,
     pub nodes: usize,
     pub configuration: Configuration,
@@ -44,7 +44,7 @@ pub struct SharingReport {
     pub stopped: bool,
 }
 
-/// The cost of a replay: its time, and the lines that nodes took from each other.
+/// What a replay costs: its time, and the lines that nodes take from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Cost {
@@ -52,7 +52,7 @@ pub struct Cost {
     pub cycles: u64,
     /// The number of misses served by the cache of another node.
     pub transfers: u64,
-    /// The number of copies of lines that a node lost because another node wrote to the line.
+    /// How many copies of lines a node lost because another node wrote to the line.
     pub invalidations: u64,
 }
 
@@ -72,7 +72,7 @@ pub enum Sharing {
     /// that one node writes and another node uses.
     #[serde(rename = "false sharing")]
     False,
-    /// Nodes share data, because they use bytes that other nodes write.
+    /// Nodes share data: each uses bytes that other nodes write.
     #[serde(rename = "true sharing")]
     True,
 }
@@ -98,7 +98,7 @@ pub struct SharedLine {
     /// The node whose memory contains the line. In JSON, it is the node's number.
     #[serde(with = "json")]
     pub home: Node,
-    /// The number of times that the line moved between nodes.
+    /// How often the line moved between nodes.
     #[serde(flatten)]
     pub moves: Moves,
     /// Whether the nodes share data, or share only the line.

@@ -104,7 +104,7 @@ fn counters_that_are_read_at_the_end_are_falsely_shared() {
     assert_eq!((apart.transfers, apart.invalidations), (3, 1));
 }
 
-/// When a node reads the line, the line moves away from the node that writes to it.
+/// When a node reads the line, it moves away from the node that writes to it.
 #[test]
 fn a_line_that_moves_when_it_is_read_is_truly_shared() {
     let text = "0 w 1000\n0 w 1000\n0 w 1000\n0 w 1000\n64 r 1000\n".repeat(10);
@@ -172,7 +172,7 @@ fn the_lines_that_move_most_come_first_and_have_the_instructions_that_use_them()
 }
 
 /// A byte that gets a new address keeps its home, hub, channel and bank. Bits 8:0 of both addresses
-/// are equal. The other bits of both addresses are equal modulo the number of homes.
+/// are equal. The other bits of the two addresses are congruent modulo the number of homes.
 #[test]
 fn bytes_apart_have_the_same_home() {
     let line = report(FALSE).lines.remove(0);

@@ -1,4 +1,4 @@
-//! The instructions that use a line of memory, and the bytes that they use.
+//! Records which instructions use a line of memory, and which of its bytes.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -39,7 +39,7 @@ impl Use {
     }
 }
 
-/// Returns a list of the set bits, such as `0-7,16`.
+/// Lists the set bits, such as `0-7,16`.
 #[must_use]
 pub fn byte_list(bits: u64) -> String {
     ranges((0..64).filter(|byte| bits >> byte & 1 != 0))
@@ -54,7 +54,7 @@ pub struct User {
     /// The strand that executes the thread. In JSON, it is the strand's number.
     #[serde(with = "json")]
     pub strand: StrandId,
-    /// The address of the instruction. `None` for references that belong to no instruction, as in
+    /// The address of the instruction; `None` for references without an instruction, as in
     /// handwritten recordings.
     #[serde(with = "json")]
     pub instruction: Option<u64>,
@@ -135,7 +135,7 @@ impl Users {
         }
     }
 
-    /// Adds a line. From now on, its users are recorded.
+    /// Adds a line, whose users are recorded from now on.
     pub(crate) fn add(&mut self, line: u64) {
         self.lines.entry(line).or_insert((line << LINE_SHIFT, u64::MAX));
     }
@@ -210,8 +210,7 @@ impl Users {
         (address, users)
     }
 
-    /// Returns the address of a region that the program does not use; `None` if it uses all
-    /// regions.
+    /// Returns the address of a region that the program does not use; `None` if there is none.
     pub(super) fn free(&self) -> Option<u64> {
         let mut regions = 0..1 << (ADDRESS_BITS - REGION_SHIFT);
         regions.rfind(|region| !self.regions.contains(region)).map(|region| region << REGION_SHIFT)

@@ -31,7 +31,7 @@ const CAUGHT: u64 = REAL + 0x1_0000;
 const PLACE: u64 = 0x10_0000;
 const SIZE: u64 = 0x200;
 
-/// How an attack has succeeded, or a call of the neighbour has failed.
+/// What went wrong: an attack has succeeded, or a call of the neighbour has failed.
 #[derive(Debug)]
 pub enum Failure {
     /// An access to memory or a device that guests must not cause.
@@ -73,7 +73,7 @@ pub struct Tally {
     pub resets: usize,
 }
 
-/// An attack in progress.
+/// An attack that a strand is performing.
 struct Flight {
     number: usize,
     attack: Attack,
@@ -89,7 +89,7 @@ pub(super) struct Attacker<'a> {
     /// The privileged registers of a guest at its start.
     control: Privileged,
     kind: &'a Kind,
-    /// The attacks that have not been performed yet. `again` has the attacks that were postponed or interrupted.
+    /// The attacks that remain to be performed. `again` has those that were postponed or interrupted.
     numbers: &'a mut dyn Iterator<Item = usize>,
     again: Vec<usize>,
     flights: [Option<Flight>; 2],
@@ -232,7 +232,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Ends attacks that exceed their limit. Lets the operator reset the guest if the guest has ended or makes no progress.
+    /// Ends attacks that exceed their limit. Makes the operator reset the guest if it has ended or makes no progress.
     pub(super) fn look(&mut self, execution: &mut Execution) -> Result<(), Failure> {
         if self.resets && execution.guest(self.guest) == GuestState::Runs {
             match execution.operated() {
@@ -264,7 +264,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Lets the operator reset the guest. Attacks in progress that cannot have ended the guest are repeated later.
+    /// Makes the operator reset the guest. Attacks in progress that cannot have ended the guest are repeated later.
     fn reset(&mut self, execution: &mut Execution, has_ended: bool) -> Result<(), Failure> {
         let flights: Vec<Flight> = self.flights.iter_mut().filter_map(Option::take).collect();
         let may_end = |flight: &Flight| match flight.attack.demanded {
@@ -292,7 +292,7 @@ impl<'a> Attacker<'a> {
         self.again.retain(|number| *number != NEGOTIATION);
         self.again.push(NEGOTIATION);
         self.prepare(execution)?;
-        // The guest's strands are idle until the reset, so that no attack ends.
+        // Keeps the guest's strands idle until the reset, so that no attack ends.
         for id in self.ids {
             let strand = execution.strand_mut(id);
             if strand.level() < Level::Hyperprivileged {

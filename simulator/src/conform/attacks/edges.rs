@@ -68,7 +68,7 @@ pub(super) fn addresses() -> &'static [u64] {
     })
 }
 
-/// Values that attacks put into registers.
+/// The values that attacks put into registers.
 pub(super) const VALUES: [u64; 13] = [
     0,
     1,

@@ -25,8 +25,8 @@ pub struct Kind {
     pub name: &'static str,
     /// The number of attacks of this kind.
     pub count: usize,
-    /// The distance between the attacks that are tried in the short check. The distance has no divisor in common with the lengths of the
-    /// lists, so each entry of each list is still tried.
+    /// The distance between the attacks that the short check tries. It has no divisor in common with the lengths of the lists, so each entry
+    /// of each list is still tried.
     pub stride: usize,
     /// Whether the guest has rights. With rights, it can reach devices.
     pub has_rights: bool,
@@ -86,7 +86,7 @@ impl Kind {
     }
 }
 
-/// The digits of an attack's number that have not been used yet.
+/// The digits of an attack's number that have not chosen an entry yet.
 struct Index(usize);
 
 impl Index {
@@ -105,18 +105,18 @@ impl Index {
 #[derive(Clone, Debug)]
 pub(super) struct Attack {
     pub(super) words: Vec<u32>,
-    /// The registers of the current window and the globals that the attack sets, each with its number and its value.
+    /// The registers that the attack sets, in the current window and among the globals: the number and the value.
     pub(super) registers: Vec<(u32, u64)>,
     pub(super) windows: WindowState,
     pub(super) window: usize,
-    /// The stack pointer of all windows.
+    /// The stack pointer of all windows; `None` to leave it.
     pub(super) stack: Option<u64>,
     /// The trap level of the demanded outcome.
     pub(super) level: u64,
     pub(super) demanded: Demanded,
 }
 
-/// The outcome that the architecture demands of an attack.
+/// The outcome that the architecture demands from an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Demanded {
     /// There is no trap, and the program reaches its end.
@@ -147,7 +147,7 @@ impl Attack {
         self
     }
 
-    /// Inserts instructions that set the trap level before the program.
+    /// Puts instructions that set the trap level in front of the program.
     fn at(mut self, level: u64) -> Self {
         let to = [wrpr(TL, level as u32), wrpr(GL, level as u32)];
         self.words.splice(0..0, to);
@@ -210,7 +210,7 @@ fn jump(index: &mut Index) -> Attack {
     let way = index.below(4);
     let address = index.one_of(addresses()) & !3 | index.one_of(&[0, 2]);
     let demanded = match way {
-        // A misaligned jump traps, but a return through %tpc and %tnpc does not, because these registers have no bits 1:0.
+        // A jump to a misaligned address traps. A return does not, because %tpc and %tnpc have no bits 1:0.
         0 | 1 if !address.is_multiple_of(4) => Demanded::Trap(0x34),
         _ if is_own(address) => Demanded::Anything,
         _ => Demanded::Trap(0x08),

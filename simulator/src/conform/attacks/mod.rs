@@ -22,7 +22,7 @@ use attacker::Attacker;
 pub use attacker::{Failure, Tally};
 pub use kinds::{ADDRESSES, ALL, JUMPS, Kind, STACKS};
 
-/// The number of instructions in a turn.
+/// The number of instructions in a turn. After each turn, the check looks at what has happened.
 const TURN: u64 = 2000;
 
 /// The maximum number of turns for one call of the neighbour.
@@ -31,8 +31,8 @@ const PATIENCE: usize = 2000;
 /// The neighbour pauses while its calls outnumber the attacker's attacks by this number.
 const AHEAD: usize = 100;
 
-/// Boots a hypervisor with the two guests of `sides`. The guest with the index `guest` performs the attacks `numbers` of a kind. The other
-/// guest repeats `calls`.
+/// Boots a hypervisor with the two guests of `sides`. Guest number `guest` performs the attacks `numbers` of a kind, and the other guest
+/// repeats `calls`.
 ///
 /// # Errors
 /// The first failure, or the first call that violates the contract.
@@ -113,10 +113,10 @@ pub const SIDES: [(Sides, usize); 3] = [
     ([([0, 1], Grant::STRAND), ([2, 3], Grant::GLOBAL_HTSTRAND)], 1),
 ];
 
-/// The text in reports for what the contract demands of the guest that does not attack.
+/// What the contract demands of the guest that does not attack, in the words of a report.
 pub(super) const NEIGHBOUR: &str = "the neighbour is answered as in the contract";
 
-/// The name of the check in a report.
+/// What reports call the check.
 pub(super) const CHECK: &str = "attacks";
 
 /// Performs some of the attacks of a kind: enough for every entry of the kind's lists to occur.
@@ -125,7 +125,7 @@ pub(super) fn check(image: &Image, number: usize) -> Found {
     let (sides, guest) = &SIDES[if kind.has_rights { 2 } else { number % 2 }];
     let numbers = (0..kind.count).step_by(kind.stride);
     let mut found = Found::default();
-    // An image may have additional groups and functions, which the model does not know.
+    // The image may have more groups and functions than the model knows.
     let calls =
         requests(false).into_iter().filter(|request| match (request.trap, request.registers) {
             (0x80, [.., function]) => matches!(function, 0x106 | 0x107),

@@ -1,4 +1,4 @@
-//! Random attacks: programs of a few privileged instructions.
+//! Generates random attacks: programs of a few privileged instructions.
 
 use conform::random::Random;
 use platform::memory_map::REAL;
@@ -82,7 +82,7 @@ fn second(random: &mut Random) -> u32 {
     }
 }
 
-/// Returns one instruction, or several that belong together.
+/// Returns an instruction, or several that belong together.
 fn some(random: &mut Random) -> Vec<u32> {
     let (rd, rs1, operand) = (register(random), register(random), second(random));
     let small = number(random.below(8) as u32);

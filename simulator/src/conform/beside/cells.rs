@@ -11,7 +11,7 @@ use super::compare::{About, told};
 use super::{Beside, SET};
 
 impl Beside {
-    /// Compares the registers that the call can have changed, and copies their contents to the model.
+    /// Compares the registers that a call may have changed, and copies their contents to the model.
     pub(super) fn compare_cells(
         &mut self,
         about: &About,
@@ -67,8 +67,7 @@ impl Beside {
         is_clean.then_some((expected, found))
     }
 
-    /// Returns those counters of a hub part that count cycles. The register `id` belongs to the hub part. These counters change even
-    /// without any traffic.
+    /// Returns which counters of a hub part count cycles, and so change even without traffic. The register `id` belongs to the hub part.
     pub(super) fn counting(&self, id: u64) -> Vec<PerfReg> {
         let Some(first) = id.checked_sub(18).filter(|_| id < 90).map(|above| id - above % 3) else {
             return Vec::new();
@@ -86,7 +85,8 @@ impl Beside {
         }
     }
 
-    /// Returns two texts: what the contract demands of registers that no call has just set, and what is found if a register differs.
+    /// Returns two texts for reports: what the contract demands of registers that no call has just set, and what is wrong if a register
+    /// differs.
     fn demands_of_state(&self) -> (&'static str, &'static str) {
         match self.check {
             "rights" => ("scrubbed when rights move", "keeps a value"),

@@ -1,4 +1,4 @@
-//! Changes of the machine between calls: units that break and return to service, and resets.
+//! Changes the machine between calls: units break and return to service, and guests are reset.
 
 use conform::modelled::Hardware;
 use conform::oracle::{self, HubCondition};
@@ -15,7 +15,7 @@ use super::super::differences::Subject;
 use super::{Beside, PERF};
 
 impl Beside {
-    /// Lets a guest release the versions that it has negotiated. This stands in for a reset, because every image can do it.
+    /// Makes a guest release the versions that it has negotiated. This stands in for a reset, because a guest can do it on every image.
     fn give_up(&mut self, guest: usize) {
         let guest = self.tested.unwrap_or(guest);
         if let Some(strand) = self.configuration.guests[guest].strands.iter().next() {
@@ -37,7 +37,7 @@ impl Beside {
         self.world.hubs = [HubCondition::Free; 4];
     }
 
-    /// Lets the operator return a unit to service, on a strand that can access the unit.
+    /// Makes the operator return a unit to service, on a strand that can access the unit.
     fn return_to_service(&mut self, one: Unit) {
         let model = unit_of(one);
         let node = node_of(model);
@@ -57,7 +57,7 @@ impl Beside {
         }
     }
 
-    /// Lets the operator reset a guest. Returns whether the reset has succeeded.
+    /// Makes the operator reset a guest. Returns whether the reset has succeeded.
     pub(in super::super) fn reset(&mut self, guest: usize) -> bool {
         let on = self.machine.begun.iter().next();
         let (Some(id), Some(on)) = (GuestId::new(guest), on) else { return false };

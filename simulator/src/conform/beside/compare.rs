@@ -13,7 +13,7 @@ const EINVAL: u64 = 6;
 const EBADTRAP: u64 = 7;
 const ENOTSUPPORTED: u64 = 13;
 
-/// What the list of differences says about a call.
+/// What a list of differences says about the call that differs.
 #[derive(Clone)]
 pub(super) struct About {
     pub(super) call: &'static str,
@@ -145,8 +145,8 @@ impl Beside {
     }
 }
 
-/// Returns whether a number resembles a function of the contract: it has the same low 16 bits, or it has more than 32 bits. No image may
-/// have a function with such a number.
+/// Returns whether a number is close to a function of the contract: it has the same low 16 bits, or more than 32 bits. No image may serve
+/// such a number.
 fn is_like_ours(function: u64) -> bool {
     function > u64::from(u32::MAX) || matches!(function & 0xffff, GET | SET)
 }

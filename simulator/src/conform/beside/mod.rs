@@ -51,7 +51,7 @@ impl Found {
 pub(super) struct Beside {
     pub(super) machine: Machine,
     pub(super) world: World,
-    /// The machine and the model at the time when the guests had begun.
+    /// The machine and the model just after the guests had begun.
     start: (Machine, World),
     configuration: Configuration,
     /// The only guest that makes calls; `None` if there are several.
@@ -70,7 +70,7 @@ impl Beside {
         let mut world = world(&configuration);
         for bank in Cell::all() {
             if let (Cell::L2(..), Some(value)) = (bank, machine.held(bank)) {
-                // The model takes over the other bits of L2 control, which were set when the machine started.
+                // L2 control has other bits, which were set when the machine started. The model takes them over.
                 world.devices.insert(cell_of(bank), value & !oracle::call::PERF_CONFIG);
             }
         }
@@ -94,7 +94,7 @@ impl Beside {
         new
     }
 
-    /// Notes strands that the image has not started.
+    /// Notes which strands the image has not started.
     fn all_begun(&mut self) {
         let guests = self.configuration.guests.iter();
         let mut all = guests.flat_map(|guest| guest.strands.iter());
@@ -106,7 +106,7 @@ impl Beside {
         }
     }
 
-    /// Copies to the model the version of CORE that each guest has negotiated in order to start its CPUs.
+    /// To start its CPUs, each guest has negotiated a version of CORE. Copies these versions to the model.
     fn negotiated(&mut self) {
         for guest in 0..self.world.guests.len() {
             let first = self.world.guests[guest].strands.first().copied();
@@ -196,7 +196,7 @@ impl Beside {
         self.found.differences.note(key, example);
     }
 
-    /// Notes a difference that does not belong to one call of one guest.
+    /// Notes a difference that belongs to no particular call of a guest.
     pub(super) fn differ_at(
         &mut self,
         call: &'static str,
@@ -209,7 +209,7 @@ impl Beside {
         self.differ(&about, expected, found, example);
     }
 
-    /// Returns the machine and the model to their state at the start. Each guest then negotiates the version of group 0x205 that it had.
+    /// Returns the machine and the model to their state at the start. Then each guest negotiates the version of group 0x205 that it had.
     pub(super) fn restart(&mut self) {
         let versions: Vec<Option<u64>> =
             self.world.guests.iter().map(|guest| guest.versions.perf_minor()).collect();
@@ -228,7 +228,7 @@ impl Beside {
     }
 }
 
-/// Returns the register that a call reads or writes, if there is one with this number.
+/// Returns the register that a call reads or writes; `None` if there is no register with this number.
 fn of_register(request: Request) -> Option<u64> {
     match (request.trap, request.registers) {
         (0x80, [id @ 0..90, .., GET | SET]) => Some(id),

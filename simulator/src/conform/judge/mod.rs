@@ -56,7 +56,7 @@ pub struct Judge {
     channels: BTreeMap<Cell, Vec<Stored>>,
     /// The PICs of hubs that may have counted since they were last written.
     counted: BTreeSet<Cell>,
-    /// The number of calls answered with each status.
+    /// How many calls were answered with each status.
     pub statuses: BTreeMap<u64, usize>,
 }
 
@@ -320,7 +320,7 @@ impl Stored {
     }
 }
 
-/// Returns the state of a register that nobody has written.
+/// Returns the possible values of a register that nobody has written.
 fn unwritten() -> Vec<Stored> {
     vec![Stored { value: 0, strand: None, time: 0 }]
 }

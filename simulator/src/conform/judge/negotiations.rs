@@ -1,4 +1,4 @@
-//! Negotiations that several strands of a guest make at the same time.
+//! Judges negotiations that several strands of a guest make at the same time.
 
 use conform::oracle::Trap;
 use conform::oracle::negotiation::Versions;
@@ -27,8 +27,8 @@ impl Judge {
             events.push((made[call].turns.end, false, call));
         }
         events.sort_unstable();
-        // The versions that are possible so far. Each of these versions is stored with the negotiations that the model has already made,
-        // but that have not returned yet.
+        // The versions that are possible so far. Each comes with the negotiations that the model has already made but that have not returned
+        // yet.
         let mut states: Vec<(Versions, Vec<usize>)> =
             vec![(self.world.guests[guest].versions.clone(), Vec::new())];
         let mut pending = Vec::new();
@@ -98,7 +98,7 @@ impl Judge {
         Ok(())
     }
 
-    /// Returns the versions after a call, or `None` if the model and the image answer differently.
+    /// Returns the versions after a call; `None` if the model and the image answer differently.
     fn answers(&mut self, guest: usize, call: &Made, versions: &Versions) -> Option<Versions> {
         self.world.guests[guest].versions = versions.clone();
         let number = call.strand.number().into();

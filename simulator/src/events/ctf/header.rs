@@ -4,8 +4,8 @@ use super::Endian;
 use crate::events::layouts::LayoutName;
 
 /// The form of a trace's event headers. A short header has the number of the event's kind and the lower bits of the time. A long header
-/// begins with a number that no short header begins with. The number of the kind and the whole time follow this number. Headers include the
-/// lowest clock bits that the rings omit, because a tick of the CTF clock must be a tick of the machine's clock.
+/// begins with a number that marks it as long; the number of the kind and the whole time follow. Headers include the lowest clock bits that
+/// the rings omit, because a tick of the CTF clock must be a tick of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Short(Short),
@@ -15,14 +15,14 @@ pub(super) enum Form {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Short {
-    /// The width of the first field, in bits.
+    /// The width of the header's first field, in bits.
     id_bits: u32,
     /// In a short header, the first field is `first` plus the number of the kind, which is below `kinds`.
     first: u64,
     kinds: u64,
     /// The lowest and the highest value of the first field in a long header.
     long: [u64; 2],
-    /// The width of the field with the time, in bits.
+    /// The width of the time in a short header, in bits.
     time_bits: u32,
 }
 
@@ -52,7 +52,7 @@ impl Form {
         }
     }
 
-    /// Returns the number that kind 0 has in the metadata.
+    /// Returns the number by which the metadata declare kind 0.
     pub(super) const fn first(self) -> u64 {
         match self {
             Self::Short(short) => short.first,
@@ -99,8 +99,8 @@ impl Form {
     }
 }
 
-/// Appends two fields without a gap between them, and zeros up to the next whole byte. In big-endian traces, the first bit of a byte is
-/// the highest bit.
+/// Appends two fields without a gap, and then zeros up to the next whole byte. In big-endian traces, the first bit of a byte is its highest
+/// bit.
 fn put_bits(bytes: &mut Vec<u8>, endian: Endian, [first, second]: [(u32, u64); 2]) {
     let all = (first.0 + second.0).next_multiple_of(8);
     let value = match endian {

@@ -1,4 +1,4 @@
-//! The metadata of a trace: its files, described in the Trace Stream Description Language.
+//! Writes and reads the metadata of a trace, which describe its files in the Trace Stream Description Language.
 
 use crate::text::line;
 use std::collections::{BTreeMap, HashMap};
@@ -13,7 +13,7 @@ use crate::events::kinds::{EventKind, EventKinds, KindField, ShownAs, is_name};
 use crate::events::layouts::LayoutName;
 use crate::events::{Epoch, Trace};
 
-/// The line by which this program recognizes its traces.
+/// The line by which this program recognises its own traces.
 const TRACER: &str = "tracer_name = \"perfctr-service\";";
 
 pub(super) fn is_ours(text: &str) -> bool {
@@ -181,7 +181,7 @@ pub(super) struct Format {
     pub(super) events: Types,
 }
 
-/// The number and type of each event kind, by the kind's number in this trace.
+/// The number and type of each kind of event, by the number that the kind has in this trace.
 type Types = HashMap<u64, (u16, Type)>;
 
 /// Reads metadata that [`write()`] wrote, or that a tool rewrote without changing the contents.
@@ -235,9 +235,9 @@ pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
     Ok((trace, format))
 }
 
-/// Returns the kinds of events that the blocks declare. Also returns a map from the number of a kind in this trace to its number and type
-/// in the result. Numbers in this trace are higher by `first` than the numbers in the result. Another program may have changed the numbers,
-/// so a kind that is among the default kinds gets its default number.
+/// Returns the kinds of events that the blocks declare. Also returns a map from each kind's number in this trace to its number and type in
+/// the result. Numbers in this trace are higher by `first` than the numbers in the result. Another program may have changed the numbers, so a
+/// kind that is among the default kinds gets its default number.
 fn kinds<'a>(
     blocks: impl Iterator<Item = &'a Block>,
     first: u64,
@@ -268,7 +268,7 @@ fn kinds<'a>(
     Ok((EventKinds(kinds), types))
 }
 
-/// Returns the kind that a block declares, and its type.
+/// Returns the kind of events that an event block declares, and the type of their payload.
 fn kind(block: &Block) -> Result<(EventKind, Type), String> {
     let text = block.text("name")?;
     let name = text.strip_prefix("hv:").filter(|name| is_name(name));

@@ -74,7 +74,7 @@ fn check(holds: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
 struct PacketHeader<'a> {
     begin: u64,
     end: u64,
-    /// A cursor at the packet's first event.
+    /// A cursor that starts at the packet's first event.
     events: Cursor<'a>,
     bytes: usize,
     number: u64,

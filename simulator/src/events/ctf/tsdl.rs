@@ -1,4 +1,4 @@
-//! A parser for the part of the Trace Stream Description Language that traces of unsigned integers need.
+//! Parses the part of the Trace Stream Description Language that traces of unsigned integers need.
 
 use std::collections::HashMap;
 
@@ -82,7 +82,7 @@ impl<'a> Parser<'_, 'a> {
         Err(format!("line {}: {problem}", self.line()))
     }
 
-    /// Returns the line number of the next token.
+    /// Returns the line number of the next token, for error messages.
     fn line(&self) -> usize {
         self.tokens.first().map_or(self.lines, |(line, _)| *line)
     }
@@ -150,7 +150,7 @@ impl<'a> Parser<'_, 'a> {
     fn block(&mut self) -> Result<Option<Block>, String> {
         if self.takes("typealias") {
             let of = self.layout(0)?;
-            // Only integers can have aliases: nested aliases of structures could make a type too large for memory.
+            // Only integers can have aliases, because nested aliases of structures could make a type too large for memory.
             if !matches!(of, Type::Integer { .. }) {
                 return self.expected("the alias of an integer");
             }

@@ -9,7 +9,7 @@ pub(super) enum Type {
     Integer {
         bits: u32,
         align: u32,
-        /// Whether the integer holds the lowest bits of the time.
+        /// Whether the integer is a clock field: the lowest bits of the time.
         clock: bool,
         /// Whether the integer is shown as a hexadecimal number.
         hex: bool,
@@ -18,8 +18,8 @@ pub(super) enum Type {
     },
     /// A value for each field, in this order.
     Struct { fields: Vec<(String, Type)>, align: u32 },
-    /// A value of one of several types. The value of the field `tag`, which comes before this
-    /// value, names the type.
+    /// A value of one of several types. The field `tag`, which comes earlier, names the type by its
+    /// value.
     Variant { tag: String, options: Vec<(String, Type)> },
     /// `length` values of one type.
     Array { of: Box<Type>, length: u64 },
@@ -36,13 +36,13 @@ impl Type {
     }
 }
 
-/// The integers of a packet or event, in order. Each has the name of its field and, in an
-/// enumeration, the name of its value. If several fields have the same name, lookups find the last.
+/// The integers of a packet or event, in order: the name of the field, its value and, in an
+/// enumeration, the name of the value. Lookups find the last field of a name.
 #[derive(Debug, Default)]
 pub(super) struct Values<'a>(Vec<(&'a str, u64, Option<&'a str>)>);
 
 impl Values<'_> {
-    /// Returns the value of a field, if there is one.
+    /// Returns the value of a field; `None` if there is no such field.
     pub(super) fn find(&self, name: &str) -> Option<u64> {
         let found = self.0.iter().rev().find(|(field, ..)| *field == name);
         found.map(|(_, value, _)| *value)

@@ -3,7 +3,7 @@ use super::{Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata};
 use crate::events::kinds::EventKinds;
 use crate::events::{Stream, StreamEntry, Trace, TracedEvent};
 
-/// When a packet has at least this size in bytes, the next packet begins.
+/// A packet ends when it has at least this number of bytes.
 const LARGE: usize = 1 << 16;
 
 /// Writes a trace: calls `put` with the name and the content of each file.
@@ -24,14 +24,14 @@ pub fn write<E>(
     Ok(())
 }
 
-/// A packet under construction.
+/// A packet that is being filled.
 struct Packet {
     begin: u64,
     end: u64,
     events: Vec<u8>,
 }
 
-/// A stream's file under construction.
+/// The file of a stream, while it is being written.
 struct StreamFile {
     endian: Endian,
     cpu_id: u64,
@@ -56,8 +56,8 @@ fn packets(stream: &Stream, trace: &Trace, form: Form, endian: Endian) -> Vec<u8
                 put_fields(&mut packet.events, event, &trace.kinds, endian);
             }
             StreamEntry::Lost(lost) => {
-                // A packet counts the events lost since the previous packet. So an empty packet
-                // precedes a gap at the start.
+                // A packet counts the events that were lost since the previous packet. So a gap at
+                // the start needs an empty packet before it.
                 if packet.is_some() || file.packets == 0 {
                     file.put(packet.take().unwrap_or_else(|| empty(now)));
                 }

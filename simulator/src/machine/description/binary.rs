@@ -1,5 +1,4 @@
-//! Converts to and from the binary format (see `platform::md`). The name block has each name once
-//! and is padded to 16 bytes. Each string and each item of data is padded to 8 bytes.
+//! Converts descriptions to and from the binary format (see `platform::md`).
 
 use std::collections::HashMap;
 
@@ -27,14 +26,14 @@ pub enum Unfit {
     Size,
 }
 
-/// Returns the first characters of a name, escaped.
+/// Returns the first characters of a name, escaped, for an error message.
 fn start(name: &str) -> String {
     let start: String = name.chars().take(20).collect();
     start.escape_default().to_string()
 }
 
 impl Description {
-    /// Reads a binary description. Removed nodes and properties are left out.
+    /// Reads a binary description. Leaves out removed nodes and properties.
     pub fn read(md: Md<'_>) -> Self {
         let numbers: HashMap<usize, usize> = md.nodes().map(md::Node::index).zip(0..).collect();
         let value = |value: md::Value<'_>| match value {
@@ -93,7 +92,7 @@ impl Description {
     }
 }
 
-/// The blocks of a binary description under construction.
+/// The blocks of a binary description that is being built.
 #[derive(Default)]
 struct Blocks {
     elements: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The machine and the guests in a binary description, and the files that contain descriptions.
+//! Reads the machine and the guests from a binary description, and reads and builds the files that contain descriptions.
 
 use std::fmt;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub enum DescribedError {
 /// The parts of a description that the service uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
-    /// How many nodes the description has.
+    /// The number of nodes in the description.
     pub nodes: usize,
     /// The platform, if the description has one.
     pub platform: Option<Platform>,
@@ -37,7 +37,7 @@ pub struct Described {
     pub guests: Vec<GuestDescription>,
 }
 
-/// The platform node of a description.
+/// What the platform node of a description says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
     /// The platform's name, such as `SUNW,T5440`.
@@ -46,10 +46,10 @@ pub struct Platform {
     pub stick_frequency: Option<u64>,
 }
 
-/// A guest node of a description.
+/// What a guest node of a description says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestDescription {
-    /// The guest's name; without a name, `guest` and the resource id.
+    /// The guest's name. If the description gives none, `guest` and the resource id.
     pub name: String,
     /// The guest's number among the hypervisor's resources.
     pub resource_id: u64,

@@ -1,5 +1,4 @@
-//! The labels of nodes. A label is the node's name, followed by `-` and a number if the name alone would be
-//! ambiguous.
+//! Computes the labels of nodes. A label is the node's name, followed by `-` and a number if the name alone would be ambiguous.
 
 use std::collections::HashMap;
 
@@ -9,7 +8,7 @@ pub(super) fn name(label: &str) -> &str {
     split(label).unwrap_or(label)
 }
 
-/// Returns a label without its final `-` and number; `None` if the label does not end in a `-` and a number.
+/// Returns a label without its final `-` and number; `None` if it has no such end.
 fn split(label: &str) -> Option<&str> {
     let (name, number) = label.rsplit_once('-')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());

@@ -23,8 +23,8 @@ pub struct GuestMemory {
 }
 
 impl Description {
-    /// Returns the description of a machine and its guests, each with its name. The guests in it have no memory yet: see
-    /// [`place`](Self::place).
+    /// Returns the description of a machine and its guests, with their names. The guests have no memory until [`place`](Self::place) gives it
+    /// to them.
     pub fn of<'a>(
         machine: Machine,
         guests: impl IntoIterator<Item = (&'a str, GuestConfig)>,
@@ -91,7 +91,7 @@ impl Description {
     }
 }
 
-/// Returns a grant in the form of the property `perf-counters`: the names of rights, separated by commas.
+/// Formats a grant as the property `perf-counters`: the names of rights, separated by commas.
 fn rights(grant: Grant) -> String {
     if grant == Grant::NONE { String::new() } else { grant.to_string().replace('+', ",") }
 }

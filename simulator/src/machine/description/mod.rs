@@ -36,19 +36,19 @@ pub use made::GuestMemory;
 pub use parse::{SourceError, parse};
 pub use print::print;
 
-/// A machine description: nodes with properties.
+/// A machine description. It consists of nodes with properties.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
-    /// The nodes. The root is the first.
+    /// The nodes, of which the first is the root.
     pub nodes: Vec<Node>,
 }
 
-/// A node: a name, and properties in order.
+/// A node, which has a name and properties.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
     /// The node's name. Other nodes may have the same name.
     pub name: String,
-    /// The properties in order. Several properties may have the same name.
+    /// The properties in order. Their names may repeat.
     pub properties: Vec<Property>,
 }
 

@@ -18,7 +18,7 @@ pub struct SourceError {
     pub message: String,
 }
 
-/// A result. An error is the part of the source with the problem, and a message.
+/// A result. The error is a range of bytes in the source, and a message about this range.
 type Located<T> = Result<T, (Range<usize>, String)>;
 
 type Item<'t> = Spanned<DeValue<'t>>;
@@ -72,7 +72,7 @@ fn properties(table: &DeTable<'_>, labels: &HashMap<&str, usize>) -> Located<Vec
     Ok(properties)
 }
 
-/// Returns the values of a property: one value, or all members of an array.
+/// Parses the values of a property: one value, or all members of an array.
 fn values(item: &Item<'_>, labels: &HashMap<&str, usize>) -> Located<Vec<Value>> {
     match item.get_ref() {
         DeValue::String(text) => Ok(vec![Value::String(string(item, text)?)]),
@@ -84,8 +84,7 @@ fn values(item: &Item<'_>, labels: &HashMap<&str, usize>) -> Located<Vec<Value>>
     }
 }
 
-/// Returns the value of a member of an array. A plain string is the label of the node that an arc
-/// leads to.
+/// Parses a member of an array. A plain string is the label of the node to which an arc leads.
 fn member(item: &Item<'_>, labels: &HashMap<&str, usize>) -> Located<Value> {
     let DeValue::String(label) = item.get_ref() else {
         return plain(item);
@@ -99,7 +98,7 @@ fn member(item: &Item<'_>, labels: &HashMap<&str, usize>) -> Located<Value> {
     }
 }
 
-/// Returns a number, data, or a string in the form `{ string = "first" }`.
+/// Parses a number, data, or a string in the form `{ string = "first" }`.
 fn plain(item: &Item<'_>) -> Located<Value> {
     match item.get_ref() {
         DeValue::Integer(integer) => u64::from_str_radix(integer.as_str(), integer.radix())
@@ -128,7 +127,7 @@ fn tagged(kind: &str, item: &Item<'_>) -> Located<Value> {
     }
 }
 
-/// Returns strings as data. A NUL ends each string.
+/// Encodes strings as data. A NUL ends each string.
 fn strings(items: &DeArray<'_>) -> Located<Vec<u8>> {
     let mut data = Vec::new();
     for item in items {

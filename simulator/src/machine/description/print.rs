@@ -11,7 +11,8 @@ use crate::text::is_plain;
 /// The maximum number of columns. Longer arrays are broken into several lines.
 const WIDTH: usize = 100;
 
-/// Returns the source of a description. Properties of a node with the same name become one array.
+/// Returns the source of a description. If a node has several properties of one name, they become
+/// one array.
 ///
 /// # Panics
 /// If an arc leads to a node that does not exist.
@@ -61,7 +62,7 @@ fn property(values: &[&Value], labels: &[String], indent: usize) -> String {
     }
 }
 
-/// Returns the source of a value as a member of an array.
+/// Formats a value as a member of an array.
 fn one(value: &Value, labels: &[String]) -> String {
     match value {
         Value::Arc(node) => string(&labels[*node]),
@@ -93,7 +94,7 @@ fn array(values: &[String], indent: usize) -> String {
     format!("[\n{}\n]", lines.join("\n"))
 }
 
-/// Returns the strings of data; `None` unless the data are printable strings, each ended by a NUL.
+/// Decodes the strings in data; `None` unless the data are printable strings, each ended by a NUL.
 fn strings(data: &[u8]) -> Option<Vec<&str>> {
     let (0, texts) = data.split_last()? else {
         return None;

@@ -54,7 +54,7 @@ pub(super) struct Access<'w, V: Variant> {
     by_kind: ByKind,
     /// The end of the current quantum. While [whole shapes](Self::shapes) execute, no instruction begins at this time or later.
     until: u64,
-    /// The number of the instruction line that was fetched last; [`NO_LINE`] if the instruction cache has dropped it.
+    /// The number of the line from which the latest instruction was fetched; [`NO_LINE`] if the instruction cache has dropped this line.
     fetched: u64,
     offset: u64,
     /// The number of the strand's core in the machine.
@@ -98,7 +98,7 @@ impl<'w, V: Variant> Access<'w, V> {
             planes,
             dram,
             strand_record: &mut truth.strands[strand.index()],
-            // Each core has eight strands. The memory system's own map of strands is not used here, because the truth checks this map.
+            // Each core has eight strands. This does not use the memory system's own map of strands, because the truth checks that map.
             core_record: &mut truth.cores[strand.index() / 8],
             unit_records: &mut truth.units,
             hub_events,
@@ -133,7 +133,7 @@ impl<'w, V: Variant> Access<'w, V> {
         }
     }
 
-    /// Returns the strand's requests and waits since the machine started.
+    /// Returns all requests and waits of the strand since the machine started.
     pub(super) fn until_now(&self) -> Waited {
         self.strand_record.waited()
     }
@@ -171,7 +171,7 @@ impl<'w, V: Variant> Access<'w, V> {
         (address.wrapping_add(self.offset) & ADDRESS_MASK) >> shift
     }
 
-    /// Executes a reference of the instruction that was issued last.
+    /// Executes a reference that belongs to the latest issued instruction.
     #[inline(always)]
     pub(super) fn reference(&mut self, reference: &Reference) {
         let Reference { address, size, kind, flow, .. } = *reference;
@@ -231,7 +231,7 @@ impl<'w, V: Variant> Access<'w, V> {
         });
     }
 
-    /// Executes a store and returns the time at which it is done. The strand waits only if too many of its stores are under way.
+    /// Executes a store and returns the time at which it is done. The strand waits only if it has too many stores under way.
     #[inline(always)]
     fn store(&mut self, address: u64, size: u16) -> u64 {
         let mut done = 0;
@@ -305,7 +305,7 @@ impl<'w, V: Variant> Access<'w, V> {
     fn store_line(&mut self, part: u64) -> u64 {
         self.event(StrandEvent::CrossbarStore);
         self.wait(Wait::Stores, self.strand.stores.room());
-        // The strand does not wait for the rest of the store.
+        // The strand continues now, without waiting for the rest of the store.
         let goes_on = self.now;
         let line = self.figures().line_of_data(part);
         self.ask_bank(line, 1);
@@ -361,7 +361,7 @@ impl<'w, V: Variant> Access<'w, V> {
         self.strand_record.waits(wait, self.now - since);
     }
 
-    /// Waits until the time `until`, unless this time has passed.
+    /// Waits until `until`, or not at all if this time has passed.
     #[inline]
     fn wait(&mut self, wait: Wait, until: u64) {
         if until > self.now {
@@ -390,7 +390,7 @@ fn node_of(strand: StrandId) -> Node {
     Node::new(mapped(Map::NodeOfStrand, strand.node().index())).unwrap_or(strand.node())
 }
 
-/// All cores. The strand's own core is borrowed separately, so that access to it needs no index.
+/// All cores. The strand borrows its own core separately, to reach it without an index.
 struct Cores<'w, V: Variant> {
     before: &'w mut [CoreState<V>],
     own: &'w mut CoreState<V>,

@@ -1,4 +1,4 @@
-//! Executes whole shapes. A *shape* is one way in which a block of the program's code executes.
+//! Executes whole shapes. A *shape* is one of the ways in which a block of the program's code executes.
 
 use super::{Access, CoreRequest, NO_LINE, ServedBy, StrandEvent};
 use crate::memory::figures::Variant;
@@ -12,7 +12,7 @@ impl<V: Variant> Access<'_, V> {
         let began = self.now;
         (self.until, self.fetched) = (until, NO_LINE);
         self.by_kind = ByKind::default();
-        // The time at which the current shape began, plus its stalls so far.
+        // When the current shape began, plus its stalls so far.
         let mut begins = self.now;
         // How many of the shape's instructions had begun when `self.issued` was last written.
         let mut begun = 0;
@@ -90,8 +90,8 @@ impl<V: Variant> Access<'_, V> {
                     if begins + longest < self.until {
                         continue 'steps;
                     }
-                    // The rest of the shape may now end too late, or may have to be fetched again. So execution stops after the steps that
-                    // belong to the current fetch.
+                    // The rest of the shape may now end too late, or may need another fetch. So stop after the steps that belong to the
+                    // current fetch.
                     if step.next != ShapeStep::WITHIN {
                         left = Some(usize::from(step.next));
                         break 'shapes;
@@ -143,8 +143,8 @@ impl<V: Variant> Access<'_, V> {
         rest.skip(references);
     }
 
-    /// If a store to a line of data changes no cache and causes no wait, executes it at the time
-    /// `now` and returns `true`. Otherwise changes nothing and returns `false`.
+    /// Executes a store to a line of data at the time `now`, but only if it changes no cache and
+    /// causes no wait. Returns whether it did; if not, nothing has changed.
     #[inline(always)]
     fn store_at_once(&mut self, part: u64, now: u64) -> bool {
         let figures = self.figures();
@@ -166,7 +166,7 @@ impl<V: Variant> Access<'_, V> {
     }
 }
 
-/// Returns the number of cycles that `done` takes if nothing misses.
+/// Returns how many cycles `done` takes if nothing misses.
 #[inline(always)]
 fn elapsed(timing: &Timing, done: &Done) -> u64 {
     u64::from(done.begun) * ISSUE
@@ -174,7 +174,7 @@ fn elapsed(timing: &Timing, done: &Done) -> u64 {
         + u64::from(done.loads) * timing.load
 }
 
-/// Returns the number of cycles from the start of a shape to the issue of the latest instruction in `done`, if nothing misses.
+/// Returns how many cycles after the start of a shape the latest instruction in `done` issues, if nothing misses.
 #[inline(always)]
 fn issued(timing: &Timing, done: &Done) -> u64 {
     let before = Done {

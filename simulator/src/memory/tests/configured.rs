@@ -9,14 +9,14 @@ use super::*;
 use crate::memory::Cache;
 use crate::recording::Position;
 
-/// Returns the configuration of a T2 Plus after `change`.
+/// Returns the configuration of a T2 Plus, changed by `change`.
 fn other(change: impl FnOnce(&mut Config)) -> Config {
     let mut config = Config::T2_PLUS;
     change(&mut config);
     config
 }
 
-/// Returns configurations with small caches. An L1 line is as long as an L2 line, half as long, or a quarter as long.
+/// Generates configurations with small caches. An L1 line is as long as an L2 line, half as long, or a quarter as long.
 fn config() -> impl Strategy<Value = Config> {
     let cache = |lines: std::ops::RangeInclusive<u32>| (lines, 0..4_u32, 3..9_u32);
     let (code, data, both) = (cache(0..=2), cache(0..=2), (7..=8_u32, 0..=16_u64, 0..5_u32));

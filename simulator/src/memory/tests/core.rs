@@ -1,4 +1,4 @@
-//! One core and its node, with expected counts computed by hand.
+//! Tests one core and its node, with expected counts computed by hand.
 
 use super::stream::KINDS;
 use super::*;

@@ -14,7 +14,7 @@ use platform::models::Devices;
 use platform::{Machine, Model};
 
 use super::{Config, Executed, Figures, MemorySystem, Pages, Quantum, T2Plus, Truth, Variant};
-use crate::recording::{Chunk, Class, Flow, Kind, Reference};
+use crate::recording::{Chunk, Class, Flow, Image, Kind, Reference};
 
 struct Bench<V: Variant = T2Plus> {
     system: MemorySystem<V>,
@@ -105,7 +105,7 @@ impl<V: Variant> Bench<V> {
         channels().map(|(node, mcu)| self.truth().dram(node, mcu, event)).sum()
     }
 
-    /// Returns the link port events that happened, by hub and port, except the clock event.
+    /// Returns the link port events that happened, by hub and port. Leaves out the clock event.
     fn lpu(&self) -> Vec<(usize, usize, LpuEvent, u64)> {
         let ports = Hub::ALL.iter().flat_map(|hub| Node::ALL.iter().map(move |port| (hub, port)));
         let counts = ports.flat_map(|(hub, port)| {

@@ -1,4 +1,4 @@
-//! The homes of pages that an operating system places. Strands 0, 64, 128 and 192 are on nodes 0 to 3.
+//! Tests the homes of pages that an operating system places. Strands 0, 64, 128 and 192 are on nodes 0 to 3.
 
 use platform::Interleave;
 
@@ -14,7 +14,7 @@ fn placed(machine: Machine, pages: &str) -> Bench<Figures> {
 }
 
 impl Bench<Figures> {
-    /// Returns for each node the number of lines that its memory has read and written.
+    /// Returns how many lines each node's memory has read and written.
     fn lines(&self) -> [(u64, u64); 4] {
         std::array::from_fn(|node| {
             let node = Node::ALL[node];

@@ -1,4 +1,4 @@
-//! Tests with random references: the models of registers agree with the recorded events, and invariants hold.
+//! Tests with random references that the models of registers agree with the recorded events, and that invariants hold.
 
 use guest_abi::{HubRole, HubUnit, McuRole, PerfReg};
 use platform::Bus;

@@ -1,13 +1,13 @@
-//! Execution by steps has the same results as execution reference by reference.
+//! Tests that execution by steps has the same results as execution reference by reference.
 
 use proptest::prelude::*;
 
 use super::stream::{CLASSES, FLOWS};
 use super::*;
 use crate::memory::Work;
-use crate::recording::Position;
+use crate::recording::{Image, Position};
 
-/// Returns the fetch of an instruction of 4 bytes.
+/// Returns a fetch of an instruction of 4 bytes.
 fn fetch(address: u64, kind: Kind) -> Reference {
     Reference::new(address, 4, kind)
 }
@@ -17,7 +17,7 @@ fn data(kind: Kind) -> Reference {
 }
 
 impl<V: Variant> Bench<V> {
-    /// Executes at most `most` references of a chunk. Begins at a position and stops at the time `until`.
+    /// Executes at most `most` references of a chunk, from a position on, until the time `until`.
     pub(super) fn part(
         &mut self,
         strand: usize,
@@ -95,10 +95,10 @@ fn a_line_that_another_strand_drives_out_is_fetched_again() {
     assert_eq!(bench.strand(0, SparcEvent::InstructionCacheMisses), 2);
 }
 
-/// The instructions of a shape. Each has the gap in bytes before the instruction, the size, the flow, and the data.
+/// The instructions of a shape: the gap in bytes before the instruction, its size, its flow, and its data.
 type Instructions = Vec<(u64, u16, usize, Vec<(usize, u16)>)>;
 
-/// Returns shapes in a few lines that share sets of the caches.
+/// Generates shapes in a few lines that share sets of the caches.
 fn shape() -> impl Strategy<Value = Vec<Reference>> {
     let data = prop::collection::vec((0..3_usize, 1..40_u16), 0..3);
     let instruction = (0..4_u64, 1..60_u16, 0..=FLOWS.len(), data);
@@ -130,10 +130,10 @@ fn shape() -> impl Strategy<Value = Vec<Reference>> {
     })
 }
 
-/// Executions of shapes. Each has the number of a shape and the addresses of its data.
+/// Executions of shapes: the number of the shape, and the addresses of its data.
 type Executions = Vec<(u32, Vec<u64>)>;
 
-/// Returns shapes and executions of these shapes.
+/// Generates shapes, and executions of these shapes.
 pub(super) fn program() -> impl Strategy<Value = (Vec<Vec<Reference>>, Executions)> {
     let execution = (any::<prop::sample::Index>(), prop::collection::vec(address(), 30));
     let executed = prop::collection::vec(execution, 1..60);
@@ -148,7 +148,7 @@ pub(super) fn program() -> impl Strategy<Value = (Vec<Vec<Reference>>, Execution
     })
 }
 
-/// Returns addresses of data in the lines of the shapes, and in lines that replace these lines in the L2 cache.
+/// Generates addresses of data in the lines of the shapes, and in lines that replace these lines in the L2 cache.
 fn address() -> impl Strategy<Value = u64> {
     (0..40_u64, 0..160_u64).prop_map(|(place, offset)| 0x1000 + place * 0x40000 + offset)
 }

@@ -1,4 +1,4 @@
-//! Strategies for references, machines and counter settings.
+//! Generates references, machines and counter settings.
 
 use guest_abi::{HubRole, McuRole, PerfReg};
 use platform::address::{global, l2_control};
@@ -7,7 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Returns references that conflict: each of a few L2 sets is used by more lines than it has ways.
+/// Generates references that conflict: each of a few L2 sets is used by more lines than it has
+/// ways.
 pub(super) fn reference() -> impl Strategy<Value = Reference> {
     let address = (0..24_u64, 0..6_u64, 0..256_u64);
     (address, 1..=16_u16, 0..7_usize, 0..7_usize, 0..CLASSES.len()).prop_map(
@@ -25,7 +26,7 @@ pub(super) fn reference() -> impl Strategy<Value = Reference> {
 pub(super) const FLOWS: [Flow; 7] =
     [Flow::Next, Flow::NotTaken, Flow::Taken, Flow::Jump, Flow::Call, Flow::Return, Flow::Trap];
 
-/// The classes that counters of a strand distinguish.
+/// The classes of instructions that a strand's counters distinguish.
 pub(super) const CLASSES: [Class; 4] =
     [Class::Other, Class::Atomic, Class::FloatingPoint, Class::Vector];
 

@@ -1,4 +1,4 @@
-//! Overlapping requests and waits, with expected times computed by hand from [`super::super::timing`].
+//! Tests overlapping requests and waits, with expected times computed by hand from [`super::super::timing`].
 
 use super::stream::FLOWS;
 use super::*;
@@ -38,7 +38,7 @@ fn load(address: u64) -> Vec<Reference> {
     vec![Reference::new(address, 8, Kind::Load)]
 }
 
-/// Returns an instruction at address 0 that loads 8 bytes at address 0x40.
+/// Returns the two references of an instruction at address 0 that loads 8 bytes at address 0x40.
 fn loads(flow: Flow) -> [Reference; 2] {
     let fetch = Reference::new(0, 4, Kind::FetchLoad);
     [Reference { flow, ..fetch }, Reference::new(0x40, 8, Kind::Load)]

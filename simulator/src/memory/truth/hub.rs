@@ -1,4 +1,4 @@
-//! Records the transactions of a hub: reads, write-backs, invalidations and snoop answers.
+//! Records what passes through a hub: reads, write-backs, invalidations and snoop answers.
 
 use guest_abi::event::LpuEvent;
 
@@ -7,27 +7,26 @@ use crate::counts::counts;
 
 const NODES: usize = 4;
 
-/// One count for each pair of nodes. The first index is the requesting node, and the second index is the other node.
+/// A count for each pair of nodes, indexed by the requesting node and then by the other node.
 type Pairs = [[u64; NODES]; NODES];
 
-/// The numbers of a hub's transactions, by kind and nodes.
+/// How many transactions a hub has had, by kind and nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct HubRecord {
-    /// The number of lines read from a cache, to share and to own, by requester and owner.
+    /// Lines read from a cache, by requester and owner: first reads to share, then reads to own.
     cache: [Pairs; 2],
-    /// The number of lines read from memory, to share and to own, by requester and home.
+    /// Lines read from memory, by requester and home: first reads to share, then reads to own.
     memory: [Pairs; 2],
-    /// The number of lines written back, by requester and home.
+    /// Lines written back, by requester and home.
     written: Pairs,
-    /// The number of invalidations, by requester.
+    /// Invalidations, by requester.
     invalidations: [u64; NODES],
-    /// The number of answers of each node (first index) and each [`SnoopAnswer`](crate::memory::traffic::SnoopAnswer) (second
-    /// index).
+    /// Answers, indexed by node and then by [`SnoopAnswer`](crate::memory::traffic::SnoopAnswer).
     answers: [[u64; 4]; NODES],
-    /// The number of copies of lines that a node lost because another node wrote to the line. The first index is the node that wrote, and
-    /// the second index is the node that lost its copy.
+    /// Copies of lines that a node lost because another node wrote to the line. Indexed by the node that wrote, and then by the node that
+    /// lost its copy.
     lost: Pairs,
-    /// The number of requests that waited for another request for the same line.
+    /// Requests that waited for another request for the same line.
     met: u64,
     /// The cycles that requests waited for other requests and for the hub.
     waited: u64,
@@ -83,7 +82,7 @@ impl HubRecord {
         [read(&self.memory), read(&self.cache), self.written[from][to], self.lost[from][to]]
     }
 
-    /// Returns the number of lines that moved to a node, and from it, without invalidations.
+    /// Returns how many lines moved to a node, and how many from it. Invalidations do not count.
     pub(super) fn moved(&self, node: usize) -> [u64; 2] {
         let lines = |[memory, cache, back, _]: [u64; 4]| memory + cache + back;
         let others = || (0..NODES).filter(|other| *other != node);
@@ -109,7 +108,7 @@ impl HubRecord {
 
     pub(super) fn lpu(&self, port: usize, event: LpuEvent) -> u64 {
         use LpuEvent as E;
-        // X, Y and Z are the ports except `port`, in ascending order.
+        // The other ports, in ascending order, are X, Y and Z.
         let mut others = [0, 1, 2, 3].into_iter().filter(|other| *other != port);
         let [x, y, z] = [(); 3].map(|()| others.next().unwrap_or(port));
         let cache = |other: usize| self.cache.iter().map(|reads| reads[port][other]).sum();
@@ -144,13 +143,13 @@ impl HubRecord {
         }
     }
 
-    /// Returns the number of reads and invalidations that a node requested.
+    /// Returns how many reads and invalidations a node requested.
     fn requests(&self, node: usize) -> u64 {
         let reads = self.cache.iter().chain(&self.memory);
         self.invalidations[node] + reads.map(|reads| sum(&reads[node])).sum::<u64>()
     }
 
-    /// Returns the number of reads by other nodes that reach this port. `to` selects reads to share (0) or reads to own (1).
+    /// Returns how many reads by other nodes reach this port. `to` selects reads to share (0) or reads to own (1).
     fn asked_of(&self, port: usize, to: usize) -> u64 {
         (0..NODES)
             .filter(|requester| *requester != port)

@@ -104,7 +104,7 @@ impl Truth {
         }
     }
 
-    /// Returns the count of an event of a hub's link port unit. A port has the same number as its node.
+    /// Returns the count of an event of a hub's link port unit. Each port has the number of its node.
     pub fn lpu(&self, hub: Hub, port: Node, event: LpuEvent) -> u64 {
         match event {
             LpuEvent::Clock => self.cycles,

@@ -27,24 +27,23 @@ const PAGE: u64 = 8192;
 /// Finds the units that a line belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnersByLine {
-    /// The owners of eight successive lines, for each node in turn. Nodes take successive pieces of memory in the order of this list. After
-    /// the last entry, the order repeats.
+    /// The owners of eight successive lines of each node. The nodes take turns at successive pieces of memory, in the order of this list.
     turns: Vec<[Owners; LINES_OF_A_NODE]>,
-    /// The number of lines in a piece of memory that one node takes in turn.
+    /// How many lines a node's piece of memory has before it is the next node's turn.
     piece: u64,
     /// The owners of all lines in `turns`, one after the other, if a piece has eight lines and `touches` is `None`. Otherwise empty.
     successive: Vec<Owners>,
     touches: Option<Touches>,
 }
 
-/// The first touch of each page, which places the page on a node.
+/// Places each page on a node by the page's first touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Touches {
     /// The number of lines in a page.
     lines: u64,
     /// For each node with memory, the owners of eight successive lines.
     of_nodes: BTreeMap<usize, [Owners; LINES_OF_A_NODE]>,
-    /// For each page, the node of the first core that missed a line of the page.
+    /// The node of the first core that missed a line of each page, by page.
     missed_by: BTreeMap<u64, usize>,
 }
 
@@ -67,7 +66,7 @@ impl OwnersByLine {
             (Pages::Hardware, Interleave::Bytes512) => LINES_OF_A_NODE as u64,
             (Pages::Hardware, Interleave::Gigabyte) => {
                 if let [first, _, _] = turns[..] {
-                    // Two bits of the address choose the node, so one of three nodes has two of the four values.
+                    // Two bits of the address choose the node. With three nodes, one of them has two of the four values.
                     turns.push(first);
                 }
                 (1 << 30) / line
@@ -88,7 +87,7 @@ impl OwnersByLine {
         Self { turns, piece, successive, touches }
     }
 
-    /// Notes that a core missed a line. The first core that misses a line of a page determines the page's node.
+    /// Notes that a core missed a line. If it is the first miss in a page, the core's node becomes the page's node.
     pub(super) fn missed(&mut self, line: L2Line, core: usize) {
         if let Some(Touches { lines, missed_by, .. }) = &mut self.touches {
             missed_by.entry(line.0 / *lines).or_insert(core / 8);

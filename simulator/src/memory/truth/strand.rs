@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::counts::{Counts, counts};
 use crate::recording::{ByKind, InstructionCounts};
 
-/// The unit that served a core's request to the L2 cache.
+/// What served a core's request to the L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::memory) enum ServedBy {
     /// The L2 cache of the strand's node.
@@ -21,7 +21,7 @@ pub(in crate::memory) enum ServedBy {
     CacheToCache,
 }
 
-/// The reason why a strand waits.
+/// What a strand waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::memory) enum Wait {
     /// A request to the L2 cache, with the unit that serves it.
@@ -60,7 +60,7 @@ pub(in crate::memory) enum CoreRequest {
     Store,
 }
 
-/// The number of clocks in which strands of a core issued instructions.
+/// Counts the clocks in which strands of a core issued instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct CoreRecord {
     busy: u64,
@@ -69,8 +69,8 @@ pub(in crate::memory) struct CoreRecord {
 }
 
 impl CoreRecord {
-    /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. Before this call, no
-    /// strand of the core may have issued an instruction in a clock later than `first`.
+    /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. No strand of the core may have issued
+    /// an instruction after `first` before this call.
     #[inline(always)]
     pub(in crate::memory) fn issue(&mut self, first: u64, last: u64, count: u64) {
         self.busy += count - u64::from(first < self.after);
@@ -96,7 +96,7 @@ pub(in crate::memory) struct StrandRecord {
     waited: [u64; Wait::COUNT],
 }
 
-/// Counts of a core's requests to its node's L2 cache, by the unit that served the requests. Also used for the cycles of such requests.
+/// Counts requests of cores to their nodes' L2 caches, by the unit that served them, or the cycles of such requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
     /// The count for the L2 cache of the core's node.
@@ -125,13 +125,13 @@ impl Served {
 pub struct Waited {
     /// The number of the strand's requests, including stores.
     pub served: Served,
-    /// The number of cycles that the strand waited for its requests.
+    /// How many cycles the strand waited for its requests.
     pub requests: Served,
-    /// The number of further cycles that the strand waited for lines already on their way to the L2 cache.
+    /// How many more cycles the strand waited for lines already on their way to the L2 cache.
     pub arriving: u64,
-    /// The number of cycles that the strand waited because too many of its stores were under way.
+    /// How many cycles the strand waited because it had too many stores under way.
     pub stores: u64,
-    /// The number of cycles that the strand waited for the stores of atomic instructions.
+    /// How many cycles the strand waited for the stores of atomic instructions.
     pub atomics: u64,
 }
 
@@ -188,8 +188,8 @@ impl StrandRecord {
         by_kind.add_to(&mut self.instructions);
     }
 
-    /// Returns the number of clocks in which a selected event happens. The events that count an instruction by its class all happen in one
-    /// clock. Each event of the instruction's memory references happens in a separate clock.
+    /// Returns the number of clocks in which a selected event happens. All events that count an instruction by its class happen in the same
+    /// clock. The events of its memory references happen in a clock each.
     pub(super) fn total(&self, select: SparcSelect, perf_config: PerfConfig) -> u64 {
         let counted = |mask: u8, times: u64| if select.mask() & mask != 0 { times } else { 0 };
         let [fetches, loads, atomics, stores] = &self.served;

@@ -38,7 +38,7 @@ pub(in crate::memory) struct UnitRecords {
     stray: Option<Stray>,
 }
 
-/// A place where a request for a line can arrive.
+/// Where a request for a line can arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spot {
     Unit(Unit),
@@ -75,7 +75,7 @@ pub struct Stray {
 enum What {
     Line(u64),
     Thread(usize),
-    /// The number of lines that have passed a link, in both directions together. The number is wrong for at least one direction.
+    /// How many lines have passed through a link, in both directions together. The number is wrong for at least one direction.
     Lines(u64),
 }
 
@@ -135,7 +135,7 @@ impl UnitRecords {
         }
     }
 
-    /// Returns the record of a channel at which a line arrives.
+    /// Returns the record of the channel to which a line belongs. If the line arrives at another channel, `at`, records it as astray.
     fn channel(&mut self, line: L2Line, at: (Node, Mcu)) -> &mut ChannelRecord {
         let (node, mcu) = self.owners.of(line).channel;
         if (node, mcu) != at {
@@ -165,7 +165,7 @@ impl UnitRecords {
         channel.cycles_to_write += cycles;
     }
 
-    /// Records a request that has passed `at`: a hub, or a link if there are no hubs. `counted` is `true` if a counter of the hub has
+    /// Records a request that has passed through `at`: a hub, or a link if there are no hubs. `counted` is `true` if a counter of the hub has
     /// counted the request.
     pub(in crate::memory) fn passed(
         &mut self,
@@ -185,8 +185,8 @@ impl UnitRecords {
         self.hubs[hub.index()].record(transaction);
     }
 
-    /// Checks each link between a node and a hub. The recorded requests say how many lines should have passed the link. `passed` returns
-    /// how many lines have entered the node by the link, and how many have left the node.
+    /// Checks each link between a node and a hub. By the recorded requests, a certain number of lines should have passed through the link.
+    /// `passed` returns how many have entered the node by the link, and how many have left it.
     pub(in crate::memory) fn check_links(&mut self, passed: impl Fn(Hub, usize) -> [u64; 2]) {
         for hub in Hub::ALL {
             for node in 0..self.machine.nodes() {

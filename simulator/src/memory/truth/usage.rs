@@ -1,4 +1,4 @@
-//! The use of channels, hubs and links, and the limits of their use.
+//! Computes how much channels, hubs and links are used, and the limits of their use.
 
 use guest_abi::{Hub, Mcu, Node};
 use serde::{Deserialize, Serialize};
@@ -12,13 +12,13 @@ use crate::memory::figures::Figures;
 /// A limit is the rate at which lines pass without a gap. It follows from the [times](crate::memory::timing) and the clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// The lines that moved between nodes and within nodes, by source, destination and kind. Entries of 0 are left out.
+    /// How many lines moved between nodes and within nodes, by source, destination and kind. There are no entries of 0.
     pub traffic: Vec<Traffic>,
-    /// The use of each DRAM channel of the machine.
+    /// How much each DRAM channel of the machine was used.
     pub channels: Vec<ChannelUse>,
-    /// The use of each hub of the machine.
+    /// How much each hub of the machine was used.
     pub hubs: Vec<HubUse>,
-    /// The use of each link of each node; empty if the machine has one node and no hubs.
+    /// How much each link of each node was used; empty if the machine has one node and no hubs.
     pub links: Vec<LinkUse>,
 }
 
@@ -35,7 +35,7 @@ pub struct Traffic {
     pub lines: u64,
 }
 
-/// The reason why lines move.
+/// Why lines move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrafficKind {
@@ -62,7 +62,7 @@ pub struct ChannelUse {
     pub writes: u64,
     /// The number of cycles for which the channel was busy.
     pub busy: u64,
-    /// The sum of the cycles that lines waited for the channel.
+    /// The cycles that lines waited for the channel, added up.
     pub waited: u64,
     /// The maximum rate of reads alone, in bytes per second. (Writes take longer.)
     pub limit: u64,
@@ -87,11 +87,11 @@ pub struct HubUse {
     pub busy: u64,
     /// The number of requests that waited for another request for the same line.
     pub met: u64,
-    /// The sum of the cycles that requests waited for other requests and for the hub.
+    /// The cycles that requests waited for other requests and for the hub, added up.
     pub waited: u64,
 }
 
-/// The use of a node's link to a hub. A directly linked node has four links, numbered by `hub`.
+/// How much a node's link to a hub was used. A directly linked node has four links, numbered by `hub`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkUse {
     /// The number of the hub, 0 to 3.
@@ -103,7 +103,7 @@ pub struct LinkUse {
     pub into: u64,
     /// The number of lines that left the node.
     pub out: u64,
-    /// The sum of the cycles for which each direction was busy.
+    /// The cycles for which each direction was busy, added up.
     pub busy: u64,
     /// The maximum number of bytes per second in each direction.
     pub limit: u64,
@@ -117,7 +117,7 @@ impl LinkUse {
     }
 }
 
-/// Returns the maximum rate of a unit in bytes per second, if each line occupies the unit for `cycles` cycles.
+/// Returns the maximum rate of a unit in bytes per second, if the unit is busy with each line for `cycles` cycles.
 const fn limit(figures: &Figures, cycles: u64) -> u64 {
     (HZ << figures.l2.line_shift) / cycles
 }

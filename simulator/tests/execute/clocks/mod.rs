@@ -1,4 +1,4 @@
-//! The PTIMER with its alarm, and clocks that go wrong.
+//! Tests the PTIMER with its alarm, and clocks that go wrong.
 
 #[rustfmt::skip]
 mod programs;
@@ -32,7 +32,7 @@ fn alarm(values: &[(usize, u32)]) -> Execution {
     machine(None, &program, &[])
 }
 
-/// The results that a strand stores when it wakes in [`ALARM`].
+/// What a strand stores when it wakes in [`ALARM`].
 #[derive(Debug, PartialEq)]
 struct Woken {
     at: u64,
@@ -82,7 +82,7 @@ fn the_alarm_interrupts_its_target_only_if_it_may() {
     let at = cycle_of(started(&mut execution) + 1852);
     execution.run(until(10_000));
     assert_eq!(woken(&mut execution), Woken { at, vector: 5, strand: 0, intr: [1, 0] });
-    // An interrupt wakes no strand if its target is missing from the machine, or if the interrupt is masked.
+    // An interrupt wakes no strand if the machine lacks its target, or if it is masked.
     for value in [(target, TWO_HUNDRED), (enabled, ZERO)] {
         let mut execution = alarm(&[value]);
         assert_eq!(execution.run(Limits::NONE), Stop::Ended);

@@ -1,4 +1,4 @@
-//! Programs in machine code that the clock tests execute.
+//! The programs in machine code that the clock tests execute.
 
 /// Strand 0 starts strand 4 and then loops. Strand 4 has another pipeline, and executes the program that follows this code.
 pub(crate) const BESIDE: &[u32] = &[
@@ -118,7 +118,7 @@ pub(crate) const STORES: &[u32] = &[
     0xcc21_4000, // st %g6, [%g5]
 ];
 
-/// The guest's program. Loads TIME_0 of the PTIMER, and jumps to the PTIMER.
+/// The guest's program, which loads TIME_0 of the PTIMER and then jumps to the PTIMER.
 pub(crate) const AT_PTIMER: &[u32] = &[
     0x9410_201f, // mov 0x1f, %o2
     0x952a_b020, // sllx %o2, 32, %o2

@@ -1,4 +1,4 @@
-//! Files that are cut off, damaged or malicious are refused.
+//! Tests that files that are cut off, damaged or malicious are refused.
 
 use refs::{FILE_HEADER, Stored};
 

@@ -1,4 +1,4 @@
-//! The bytes of a file, written by hand from the documentation of the format.
+//! Tests reading of files whose bytes are written by hand from the documentation of the format.
 
 use refs::FILE_HEADER;
 use simulator::recording::{Cause, Class, Flow, Kind, Mapping, Order, Reference};

@@ -1,4 +1,4 @@
-//! The reader returns exactly what the recorder has written.
+//! Tests that the reader returns exactly what the recorder has written.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -30,7 +30,7 @@ struct Step {
     block: Index,
     accesses: Vec<(Index, bool, u8, u64)>,
     order: Option<Order>,
-    /// If `true`, the log is encoded before this execution.
+    /// Whether the log is encoded before this execution.
     encoded: bool,
 }
 

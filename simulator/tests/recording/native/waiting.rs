@@ -1,4 +1,4 @@
-//! Recordings with more threads than a machine has strands.
+//! Tests recordings with more threads than a machine has strands.
 
 use std::process::Command;
 use std::{env, fs};
@@ -35,7 +35,7 @@ fn address(thread: u64, number: u64) -> u64 {
     (thread << 30) + offset
 }
 
-/// Reads the threads in turns of one chunk each. Returns the addresses of each thread's data.
+/// Reads one chunk of each thread in turn. Returns the addresses of each thread's data.
 fn in_turn(mut recording: Recording) -> Vec<Vec<u64>> {
     let mut data = vec![Vec::new(); recording.threads()];
     let mut chunks: Vec<_> = data.iter().map(|_| Chunk::default()).collect();

@@ -1,4 +1,4 @@
-//! The bus and the strand registers of the service. They are real devices or models of devices.
+//! The bus and the strand registers that the service uses: real devices, or models of devices.
 
 #[cfg(not(feature = "memory"))]
 use platform::Machine;

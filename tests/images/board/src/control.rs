@@ -51,7 +51,7 @@ pub fn begin(first: &'static Tested) {
     FIRST.set(Some(first));
 }
 
-/// Counts a call on the slow path, that is, a call that reaches Rust code.
+/// Counts a call that takes the slow path, and so reaches Rust code.
 pub fn called(trap: Trap) {
     if trap == Trap::Fast {
         SLOW.set(Some(slow_calls() + 1));
@@ -163,7 +163,7 @@ fn be(strand: StrandId) {
     if let Some(running) = RUNNING.get()
         && let Some(caller) = caller(&running.configuration, strand)
     {
-        // The configuration has the strand.
+        // This cannot fail, because the configuration has the strand.
         let Ok(handler) = Handler::new(running.hypervisor, caller) else { return };
         // SAFETY: the old strand was used only by `CALLER`, which is empty now, and by the fast path, whose context is renewed.
         CALLER.set(Some(unsafe { STRAND.put(Tested(handler)) }));

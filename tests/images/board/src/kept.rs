@@ -1,6 +1,6 @@
 use core::cell::Cell;
 
-/// A value that lasts from one trap to the next.
+/// A value that the image keeps from one trap to the next.
 pub struct Kept<T>(Cell<Option<T>>);
 
 // SAFETY: the image runs on one strand.

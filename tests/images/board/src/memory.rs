@@ -1,4 +1,4 @@
-//! Words of memory replace the device registers that QEMU lacks. The entry code is as shipped.
+//! Replaces the device registers that QEMU lacks with words of memory. The entry code is the shipped one.
 //!
 //! Before the service is created, the image replaces the registers' addresses in the service's table with the
 //! addresses of words. If a register must not answer, its address is misaligned, so that an access traps.
@@ -19,13 +19,13 @@ use crate::kept::Kept;
 /// The bus. The service's table contains addresses of memory words, so no access reaches a device.
 pub struct Bus(Mmio);
 
-/// The registers of all strands. The processor has the registers of one strand. Memory has the registers of all others.
+/// The registers of all strands. Those of one strand are in the processor, and those of all others are in memory.
 pub struct Registers(StrandRegs);
 
 const NODES: usize = Node::ALL.len();
 const HUBS: usize = Hub::ALL.len();
 
-/// The number of registers without an address. These registers come first.
+/// How many registers have no address. They come before all others.
 const FIRST: usize = 2;
 const ADDRESSED: usize = PerfReg::COUNT - FIRST;
 /// The number of cells from one bank of L2 control to the next. In bytes, it is the distance between the device's addresses.
@@ -54,7 +54,7 @@ type Table = [[*mut u64; NODES]; ADDRESSED];
 /// Where the table holds the address of bank 0 of L2 control, for each node.
 static BANKS: Kept<[*mut u64; NODES]> = Kept::new();
 
-/// A function to call at each access on the slow path.
+/// The function to call at each access on the slow path.
 static AT_ACCESS: Kept<fn()> = Kept::new();
 
 /// A bit that misaligns a register's address, so that the register does not answer.

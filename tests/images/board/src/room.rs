@@ -1,7 +1,7 @@
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
-/// Room for a value that the image replaces while it runs.
+/// Room for a value that the image can replace while it runs.
 pub struct Room<T>(UnsafeCell<MaybeUninit<T>>);
 
 // SAFETY: the image runs on one strand.

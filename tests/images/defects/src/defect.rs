@@ -1,4 +1,4 @@
-//! The defects. The check of the contract must find each of them.
+//! The defects that the image can have. The check of the contract must find each of them.
 
 use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -10,7 +10,7 @@ use platform::{Bus, address};
 
 use crate::Devices;
 
-/// The number of the defect. A test writes it into the image.
+/// The number of the defect, which a test writes into the image.
 #[unsafe(no_mangle)]
 static DEFECT: u32 = 0;
 
@@ -43,7 +43,7 @@ pub enum Defect {
     Version,
 }
 
-/// For each hub, the number of strands that ask for it.
+/// How many strands are asking for each hub.
 static ASK: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
 impl Defect {
@@ -61,7 +61,7 @@ impl Defect {
         Self::Version,
     ];
 
-    /// Returns the defect with the number that the test has written into the image; [`None`](Self::None) if there is no such defect.
+    /// Returns the defect whose number the test has written into the image; [`None`](Self::None) if there is no such defect.
     pub fn of_image() -> Self {
         // SAFETY: the word is constant while the image runs. The compiler must not know its value.
         let number = unsafe { (&raw const DEFECT).read_volatile() };
@@ -176,7 +176,7 @@ fn is_perf(trap: Trap, registers: &Registers) -> bool {
     trap == Trap::Fast && matches!(registers.o5, VFALLS_GET_PERFREG | VFALLS_SET_PERFREG)
 }
 
-/// Returns the number of the hub that has the register `id`; `None` for a register of another unit.
+/// Returns the number of the hub to which the register `id` belongs; `None` for a register of another unit.
 fn hub(id: u64) -> Option<usize> {
     matches!(id, 18..=89).then(|| (id as usize - 18) / 18)
 }

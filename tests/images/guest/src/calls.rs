@@ -1,4 +1,4 @@
-//! Statuses and values of negotiation and register calls, and function numbers.
+//! Checks the statuses and values of negotiation and register calls, and function numbers.
 
 use guest_abi::guest::Sun4v;
 use guest_abi::{Hypercall, Registers, Trap};
@@ -13,7 +13,7 @@ pub fn call(trap: Trap, registers: [u64; 6]) -> [u64; 6] {
     registers.to_array()
 }
 
-/// Negotiates a minor version of group 0x205. `None` gives up the group.
+/// Negotiates a minor version of group 0x205. `None` releases the group.
 pub fn negotiate(minor: Option<u64>) -> [u64; 6] {
     let major = u64::from(minor.is_some());
     call(Trap::Core, [GROUP, major, minor.unwrap_or(0), 3, 4, 0])
@@ -54,7 +54,7 @@ fn negotiation(check: &mut Check<'_>) {
         (0, 1, 0, EOK, 0),
         (0, 0, 0, ENOTSUPPORTED, 0),
         (1, 1, 9, EOK, 0),
-        // The guest gives up group CORE, so that no later call can end the guest.
+        // The guest releases group CORE, so that no later call can end the guest.
         (1, 0, 0, EOK, 0),
     ];
     for (group, major, minor, status, granted) in asked {

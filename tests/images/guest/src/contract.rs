@@ -1,4 +1,4 @@
-//! The answers that the contract requires. The guest has all rights, and strand 0 is its only strand. The answers are written from the
+//! The answers that the contract requires for a guest with all rights, whose only strand is strand 0. The answers are written from the
 //! specification, not from the crates under test.
 
 pub const EOK: u64 = 0;

@@ -43,7 +43,7 @@ pub fn run(report: &mut Report, machine: Machine) {
     report.check("the clock counts instructions").same("rd", nothing, 1);
 }
 
-/// The number of one register of each class, and a number that no register has.
+/// One register of each class, and a number that no register has.
 const OF_CLASSES: [u64; 5] = [0, 1, 3, 62, 90];
 const HT: u64 = 1 << 3;
 
@@ -93,7 +93,7 @@ fn refusals(report: &mut Report, names: [&str; 2], status: u64, ids: &[u64]) {
     }
 }
 
-/// Checks that a call returns this status, and changes no other register.
+/// Checks that a call returns this status and changes no other register.
 fn same(check: &mut Check<'_>, id: u64, value: u64, function: u64, status: u64) {
     check.case(Trap::Fast, [id, value, 2, 3, 4, function], [status, value, 2, 3, 4, function]);
 }

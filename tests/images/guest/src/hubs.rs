@@ -38,7 +38,7 @@ pub fn count(report: &mut Report) {
         let [status, ..] = call(Trap::Fast, [18, 0, 2, 3, 4, GET]);
         asks.next().map(|place| *place = status);
     };
-    // Nothing is printed between two refusals: printing takes so long that the second refusal would not count as a repetition.
+    // Prints nothing between two refusals, because printing takes so long that the second refusal would not count as a repetition.
     let mut counted = [0; 3];
     states.hold();
     ask();
@@ -79,7 +79,7 @@ struct States {
     own: StrandId,
     /// The strand whose access is in flight.
     holder: StrandId,
-    /// Another strand that requests the hub.
+    /// Another strand, which asks for the hub.
     other: StrandId,
 }
 
@@ -97,7 +97,7 @@ impl States {
         first..first + 18
     }
 
-    /// Returns the value that a register keeps throughout the test.
+    /// Returns the value that a register has throughout the test.
     fn value(id: u64) -> u64 {
         (id * 0x0101_0101_0101_0101) & mask(id)
     }

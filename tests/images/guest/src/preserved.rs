@@ -17,7 +17,7 @@ const PCR: u64 = 0x1234_5670;
 /// The number of the hypervisor's own function.
 const OWN: u64 = 0x84;
 
-/// The number of an unknown function. Its lower 32 bits are those of a known function.
+/// The number of a function that does not exist, but has the lower 32 bits of one that does.
 const FAR: u64 = 1 << 32 | OWN;
 
 /// An address of the guest, a misaligned address, the hypervisor's trap table, and an address without memory.
@@ -207,7 +207,7 @@ fn levels(check: &mut Check<'_>) {
     }
 }
 
-/// Traps inside trap handlers. The last trap ends in the hypervisor.
+/// Traps inside trap handlers, until the hypervisor takes the last trap.
 pub fn trap_in_handlers(report: &mut Report) {
     negotiate(Some(1));
     report.line(format_args!("the guest traps in its trap handlers now"));

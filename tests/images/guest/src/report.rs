@@ -14,7 +14,7 @@ pub struct Report {
     cases: u64,
 }
 
-/// A check with any number of comparisons. When the value is dropped, the check is reported.
+/// A check, which consists of any number of comparisons. Dropping the value reports the check.
 pub struct Check<'a> {
     report: &'a mut Report,
     name: &'static str,

@@ -1,4 +1,4 @@
-//! Sampling with `guest-abi` in the handler of overflow traps.
+//! Samples with `guest-abi` in the handler of overflow traps.
 //!
 //! The hypervisor has a model of the counters. The guest tells the model which events happen: see [`traps`](crate::traps). Plain
 //! division gives the expected counts and samples: of `n` events with period `p`, `n / p` are sampled.
@@ -27,7 +27,7 @@ use crate::traps::{self, Frame, TSTATE_PRIV};
 type Unit = OwnCounters<Sun4v, Sun4v>;
 type Taken = Sample<SparcSelect, SparcMode>;
 
-/// The unit and the profiler that the handler of overflow traps uses.
+/// What the handler of overflow traps uses: the unit and the profiler.
 struct Session {
     unit: Unit,
     profiler: Profiler<Unit, 1, 8>,
@@ -42,7 +42,7 @@ unsafe impl Sync for Shared {}
 
 static SESSION: Shared = Shared(UnsafeCell::new(None));
 
-/// The numbers of two strands: one with all rights, and one without rights.
+/// The numbers of two strands: the first has all rights, the second has none.
 const STRAND: usize = 37;
 const WITHOUT_RIGHTS: usize = 38;
 
@@ -94,7 +94,7 @@ fn counters(counters: Counters) {
     control(Control::Counters(counters));
 }
 
-/// The instructions at which the test makes events happen.
+/// An instruction at which the test makes events happen.
 #[derive(Clone, Copy)]
 enum Place {
     Here,
@@ -355,7 +355,7 @@ fn beyond(check: &mut Check<'_>) {
     for total in (1_u64..=12).map(|calls| calls * 0x7000_0001) {
         happens(SparcEvent::Loads, 0x7000_0001);
         sampled += pop().map_or(0, |sample| sample.period);
-        // All periods that have ended count, whether a sample was taken or not.
+        // All periods that have ended count, whether or not a sample was taken.
         check.same(total, sampled, total >> 30 << 30);
     }
     // 0x5_4000_000c events are 21 periods. Of these periods, 12 have a sample.

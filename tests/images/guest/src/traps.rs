@@ -1,4 +1,4 @@
-//! Traps of a guest that samples: the overflow trap, and accesses to %pcr and %pic. This processor has no %pcr or %pic.
+//! Handles the traps of a guest that samples: the overflow trap, and accesses to %pcr and %pic, which this processor does not have.
 //!
 //! The handler of illegal instructions replaces a read or write of %pcr or %pic with a call to the hypervisor's model.
 //! Then it skips the instruction.
@@ -30,7 +30,7 @@ type Window = [u64; 16];
 unsafe extern "C" {
     /// Installs the trap table for illegal instructions and overflow traps.
     fn take_traps();
-    /// Executes `ta 0xfe` with these values in %o0 to %o5. Returns %o0 as it is after the trap.
+    /// Executes `ta 0xfe` with these values in %o0 to %o5. Returns the value of %o0 after the trap.
     pub fn here(o0: u64, o1: u64, o2: u64, o3: u64, o4: u64, o5: u64) -> u64;
     pub fn there(o0: u64, o1: u64, o2: u64, o3: u64, o4: u64, o5: u64) -> u64;
     /// The address of the instruction after the trap.

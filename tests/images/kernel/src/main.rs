@@ -43,7 +43,7 @@ loop_end:
 );
 
 unsafe extern "C" {
-    /// Writes a byte `times` times. The other loops do the same.
+    /// Writes a byte `times` times. So do the other loops.
     fn loop_0(byte: *mut u8, times: u64);
     fn loop_1(byte: *mut u8, times: u64);
     fn loop_2(byte: *mut u8, times: u64);
@@ -122,7 +122,7 @@ fn sun4v() -> Sun4v {
     unsafe { Sun4v::new() }
 }
 
-/// Each strand enters here, on its own stack.
+/// Every strand starts here, on its own stack.
 #[unsafe(no_mangle)]
 extern "C" fn strand_main(strand: &'static Strand) {
     if strand.cpu == 0 {
@@ -175,7 +175,7 @@ fn description(console: &Core<Sun4v>) -> Option<usize> {
     unsafe impl Sync for Room {}
     static DESCRIPTION: Room = Room(UnsafeCell::new([0; ROOM]));
     let address = DESCRIPTION.0.get();
-    // The call has no buffer, so it returns the size that it needs.
+    // Without a buffer, the call returns the size that it needs.
     let needed = sun4v().call(Trap::Fast, MACH_DESC, [0; 5]);
     let size = sun4v().call(Trap::Fast, MACH_DESC, [address as u64, ROOM as u64, 0, 0, 0]);
     let [size, ..] = size.ok()?;
@@ -213,7 +213,7 @@ fn start(strand: &'static Strand) {
     let _ = sun4v().call(Trap::Fast, CPU_START, arguments);
 }
 
-/// Returns the byte that the loops of a strand write.
+/// Returns the byte to which the loops of a strand write.
 fn byte(cpu: usize) -> *mut u8 {
     STACKS.0.get().cast::<u8>().wrapping_add(cpu * STACK)
 }

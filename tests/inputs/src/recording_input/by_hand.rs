@@ -1,4 +1,4 @@
-//! Recordings in handwritten text.
+//! Checks recordings in handwritten text.
 
 use std::collections::BTreeSet;
 use std::io::Cursor;
@@ -7,7 +7,7 @@ use simulator::recording::{Chunk, Class, Kind, Order, Recording, RecordingError,
 
 use super::{fetching, number, same, size};
 
-/// The references of a text recording in the order of execution. A pair is the strand and the reference.
+/// The references of a text recording in the order of execution, each with its strand.
 type Lines = Vec<(usize, Reference)>;
 
 /// Asserts that the reader and a second reader find the same references in a text recording.

@@ -1,4 +1,4 @@
-//! Recordings in the native format.
+//! Checks recordings in the native format.
 
 use std::io::Cursor;
 

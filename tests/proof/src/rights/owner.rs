@@ -1,4 +1,4 @@
-//! The owner of the lock. It takes the steps of a change in the orders in which the service takes them ([`Ledger`]).
+//! The owner of the lock, which takes the steps of a change in the same orders as the service ([`Ledger`]).
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -12,9 +12,9 @@ pub(crate) struct Owner<'a, const G: usize, const S: usize> {
     world: &'a mut World<G, S>,
     how: Steps,
     strands_scrub: bool,
-    /// The number of steps that the owner has taken.
+    /// How many steps the owner has taken.
     steps: usize,
-    /// The world after each step, or `None` if the caller does not need it.
+    /// The world after each step; `None` if the caller does not need it.
     trail: Option<&'a mut Vec<World<G, S>>>,
 }
 

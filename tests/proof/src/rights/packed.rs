@@ -6,7 +6,7 @@ use perfctr_service::{Grant, StrandRight};
 use super::world::{Call, Doing, Strand, Tenure, World};
 use super::{Alike, guest};
 
-/// Packed fields. The last field is in the lowest bits.
+/// Fields that are packed into one word. The last field is in the lowest bits.
 struct Bits(u64);
 
 impl Bits {
@@ -132,7 +132,7 @@ impl<const G: usize, const S: usize> World<G, S> {
             guests.sort_unstable();
         }
         let unit = 2 * u128::from(self.unit.unclean) + u128::from(self.unit.out);
-        // The 4 is a bit above the two bits of the unit. It is always set, so the words are never all 0.
+        // The 4 sets a bit above the two bits of the unit, so that the words are never all 0.
         let bits =
             guests.iter().fold(4 + unit, |bits, guest| bits << Self::GUEST | u128::from(*guest));
         [bits as u64, (bits >> 64) as u64]

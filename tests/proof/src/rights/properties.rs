@@ -1,4 +1,4 @@
-//! The properties that must hold for each machine.
+//! States the properties that must hold for each machine.
 
 use perfctr_service::StrandRight;
 use perfctr_service::decisions::protocol::{Global, is_settled};

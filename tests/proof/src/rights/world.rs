@@ -1,4 +1,4 @@
-//! The part of a machine's state that concerns rights.
+//! The part of a machine's state that matters for rights.
 
 use hv_core::GuestId;
 use perfctr_service::decisions::protocol::{Asked, Global, Holding};
@@ -23,9 +23,9 @@ pub struct World<const G: usize, const S: usize> {
 pub(crate) struct Strand {
     pub(crate) asked: Asked,
     pub(crate) doing: Doing,
-    /// The tenure in which the guest has written to %pcr and %pic. `None` if both are 0.
+    /// The tenure in which the guest has written to %pcr and %pic; `None` if both are 0.
     pub(crate) pcr: Option<Tenure>,
-    /// The tenure in which the guest has set HT. `None` if HT is 0.
+    /// The tenure in which the guest has set HT; `None` if HT is 0.
     pub(crate) ht: Option<Tenure>,
 }
 
@@ -56,9 +56,10 @@ pub(crate) enum Tenure {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Unit {
-    /// The guest that has last written to the unit. `None` if the unit is 0.
+    /// The guest that has last written to the unit; `None` if the unit is 0.
     pub(crate) written: Option<(usize, Tenure)>,
-    /// Whether the unit is listed: it holds values of a guest that no longer has the unit.
+    /// Whether the unit is on the service's list, because it holds values of a guest that no longer
+    /// has the unit.
     pub(crate) unclean: bool,
     pub(crate) out: bool,
 }

@@ -1,4 +1,4 @@
-//! The judgement of busy units. The tests compare `smt/judgement.smt2` with the shipped function.
+//! Tests the judgement of busy units: compares `smt/judgement.smt2` with the shipped function.
 
 use perfctr_service::decisions::judgement::{Counts, Found, Watch};
 use tests::random::Random;

@@ -26,7 +26,7 @@ fn z3(text: &str) -> String {
     z3.arg("-in").stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = z3.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    // A thread writes the text, because z3 answers before it has read everything.
+    // Writes the text on a thread, because z3 answers before it has read everything.
     let text = text.to_owned();
     let writes = std::thread::spawn(move || input.write_all(text.as_bytes()));
     let output = child.wait_with_output().unwrap();

@@ -1,4 +1,4 @@
-//! The turns at a hub. The test compares `smt/turns.smt2` with the shipped function.
+//! Tests the turns at a hub: compares `smt/turns.smt2` with the shipped function.
 
 use guest_abi::StrandId;
 use perfctr_service::StrandSet;
@@ -8,7 +8,7 @@ use tests::random::Random;
 
 use super::all_are_true;
 
-/// Returns a set of strands as a bit vector of 256 bits, as in `smt/turns.smt2`.
+/// Encodes a set of strands as a bit vector of 256 bits, as in `smt/turns.smt2`.
 fn word(strands: &[u8]) -> String {
     let mut words = [0_u64; 4];
     for strand in strands {

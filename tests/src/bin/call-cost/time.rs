@@ -18,11 +18,11 @@ use super::{
     with_strand,
 };
 
-/// Enough calls for a measurement, but few enough that interrupts are rare.
+/// A number of calls that is enough for a measurement, but so small that interrupts are rare.
 const CALLS: u32 = 20_000;
 const ROUNDS: usize = 301;
 
-/// Enough calls that starting two threads takes only a small part of the time.
+/// So many calls that starting two threads takes only a small part of the time.
 const CALLS_AT_ONCE: u32 = 400_000;
 const ROUNDS_AT_ONCE: usize = 15;
 
@@ -87,7 +87,7 @@ fn calls() {
     }
 }
 
-/// Returns the mean time of a call.
+/// Returns the mean time of a call, measured over [`CALLS`] calls.
 fn nanoseconds(mut call: impl FnMut()) -> f64 {
     let start = Instant::now();
     for _ in 0..CALLS {

@@ -1,4 +1,4 @@
-//! Each test checks one fact. The expected values are written out.
+//! Tests the models. Each test checks one fact, with expected values that are written out.
 
 mod dram_channel;
 mod phase;
@@ -109,7 +109,7 @@ fn each_level_is_counted_by_its_bit_alone() {
 
 #[test]
 fn holdov_keeps_ov_for_the_write_that_carries_it_and_reads_0() {
-    // A row is OV before the write, the written value, and OV after the write.
+    // Each row is OV before the write, the written value, and OV after the write.
     let rows = [
         (0, 0, 0),
         (OV1 | OV0, 0, 0),
@@ -150,7 +150,7 @@ fn a_wrap_sets_ov_which_stays_while_counting_goes_on() {
 
 #[test]
 fn with_toe_the_skid_says_how_far_before_the_wrap_ov_is_set() {
-    // A row is a skid, and what PIC reads when OV is set: -15 in hardware, 0 at the wrap itself.
+    // Each row is a skid, and what PIC reads when OV is set: -15 in hardware, 0 at the wrap itself.
     for (skid, pic) in [(15, 0xffff_fff1), (14, 0xffff_fff2), (1, 0xffff_ffff), (0, 0)] {
         let mut strand = strand(Options { skid, phase: None }, STORES | TOE0, 0xffff_ff00);
         while read(&strand, Pcr) & OV0 == 0 {

@@ -1,4 +1,4 @@
-//! Tests of the phase in which the counters are updated.
+//! Tests the phase in which the counters are updated.
 
 use std::collections::BTreeSet;
 

@@ -10,14 +10,14 @@ use super::walk::Step;
 /// An opcode: op, op2 or op3, and the condition or control register that it selects.
 type Opcode = (u32, u32, u32);
 
-/// The instructions and traps of all walks.
+/// Which instructions and traps all walks together contain.
 #[derive(Default)]
 pub(crate) struct Coverage {
-    /// The instructions that were executed without a trap.
+    /// The instructions that were executed and did not trap.
     executed: BTreeSet<Opcode>,
     /// The numbers of traps, and whether each trap interrupted a hypervisor.
     trapped: BTreeSet<(u16, bool)>,
-    /// The number of steps in all walks, and the number of traps among them.
+    /// How many steps all walks have, and how many of them are traps.
     pub(crate) steps: usize,
     pub(crate) traps: usize,
 }
@@ -31,14 +31,14 @@ impl Coverage {
             }
             Step::Trapped(number) => {
                 self.traps += 1;
-                // One number stands for all software traps of its level.
+                // All software traps of a level count as one number.
                 let number = if number < 0x100 { number } else { number & !0x7f };
                 self.trapped.insert((number, from == Level::Hyperprivileged));
             }
         }
     }
 
-    /// Returns the opcodes and traps that are missing from all walks.
+    /// Returns the opcodes and traps that no walk contains.
     pub(crate) fn missing(&self) -> (Vec<Opcode>, Vec<(u16, bool)>) {
         let opcodes = opcodes();
         let missing = opcodes.difference(&self.executed).copied().collect();

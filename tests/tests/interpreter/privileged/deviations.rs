@@ -1,5 +1,5 @@
-//! Deviations of QEMU 7.2 from UltraSPARC Architecture 2007. The interpreter follows the architecture. Random walks avoid the
-//! deviations, and a test shows each with a few instructions. Each variant says what QEMU does (and what the architecture requires).
+//! Deviations of QEMU 7.2 from UltraSPARC Architecture 2007. The interpreter follows the architecture. Random walks avoid these deviations,
+//! and a test shows each of them with a few instructions. Each variant says what QEMU does (and what the architecture requires).
 //!
 //! Sections of chapter 7 are cited by the name of their instruction.
 
@@ -191,7 +191,7 @@ impl Deviation {
     }
 }
 
-/// The value that is compared after the last instruction of an example.
+/// What is compared after the last instruction of an example.
 #[derive(Clone, Copy)]
 enum Shown {
     Pc,
@@ -200,7 +200,7 @@ enum Shown {
     Value(ControlRegister),
 }
 
-/// A mark for the address after the example. A real address is never odd.
+/// A mark that stands for the address after the example. A real address is never odd.
 const AFTER: u64 = 1;
 
 impl Shown {
@@ -239,7 +239,7 @@ fn written(control: ControlRegister, value: u64) -> Vec<u32> {
     words
 }
 
-/// Returns instructions that enter a guest. %pstate gets this value.
+/// Returns instructions that enter a guest with this %pstate.
 fn down(pstate: u64) -> Vec<u32> {
     [wrpr(6, pstate), wrhpr(0, 0)].concat()
 }
@@ -262,7 +262,7 @@ fn begin() -> Vec<u32> {
     .concat()
 }
 
-/// Returns QEMU's state after `many` instructions, or `None` if QEMU ends earlier.
+/// Returns QEMU's state after `many` instructions; `None` if QEMU ends earlier.
 fn theirs(directory: &Path, walk: &Walk, many: usize) -> Option<State> {
     let mut machine = Niagara::boot(directory, &walk.image());
     let (mut text, mut last) = (String::new(), String::new());

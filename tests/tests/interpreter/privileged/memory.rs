@@ -1,4 +1,4 @@
-//! The memory of a random walk (`walk.rs`). It is at the start of the partition's memory.
+//! The memory of a random walk (`walk.rs`), at the start of the partition's memory.
 
 use std::ops::Range;
 
@@ -44,7 +44,7 @@ impl Memory {
         &mut self.bytes[from..from + (1 << shift)]
     }
 
-    /// Returns the scratchpad register of an access, or `None` for an access to memory.
+    /// Returns the scratchpad register that an access reaches; `None` for an access to memory.
     fn pad(&mut self, at: At) -> Option<&mut u64> {
         let number = at.address as usize / 8;
         [0x20, 0x4f].contains(&at.space).then(|| &mut self.scratchpad[number])

@@ -25,13 +25,13 @@ use walk::{IE, PEF, PRIV, Step, Walk};
 const WALKS: u64 = 200;
 const STEPS: usize = 2000;
 
-/// A state on a walk, and the step from it.
+/// A state on a walk, and the step that follows it.
 struct Stage {
     state: State,
     step: Option<Step>,
 }
 
-/// Returns the state that QEMU reports after a step, or `None` if QEMU continues at another address.
+/// Returns the state that QEMU reports after a step; `None` if QEMU continues at another address.
 fn theirs(before: &State, after: &State, step: Step) -> Option<State> {
     let Step::Trapped(number) = step else {
         return Some(after.clone());

@@ -1,11 +1,11 @@
-//! QEMU's niagara machine. It logs its state before each instruction.
+//! Runs QEMU's niagara machine, which logs its state before each instruction.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// A running machine. When this value is dropped, the machine is killed.
+/// A running machine. Dropping this value kills it.
 pub(crate) struct Niagara {
     child: Child,
     log: BufReader<ChildStdout>,
@@ -62,7 +62,7 @@ impl Niagara {
 
 impl Drop for Niagara {
     fn drop(&mut self) {
-        // An error only means that the process has already ended.
+        // Killing fails only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

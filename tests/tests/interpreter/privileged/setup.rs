@@ -1,4 +1,4 @@
-//! The start of a random walk (`walk.rs`): instructions that set every register to a random value.
+//! Starts a random walk (`walk.rs`) with instructions that set every register to a random value.
 
 use simulator::interpreter::instruction::ControlRegister::{
     self, Ancillary, Hyperprivileged, Privileged,
@@ -76,7 +76,7 @@ pub(crate) fn words(walk: &mut Walk) -> Vec<u32> {
     words
 }
 
-/// Adds instructions that write a control register. They use %g1 and %g2 as scratch registers.
+/// Adds instructions that write a control register, with %g1 and %g2 as scratch registers.
 pub(crate) fn write(words: &mut Vec<u32>, control: ControlRegister, value: u64) {
     words.extend(set(1, (value >> 32) as u32));
     words.extend(set(2, value as u32));

@@ -29,19 +29,19 @@ pub(crate) const PEF: u64 = 1 << 4;
 /// HPSTATE.HPRIV: the strand is in hyperprivileged mode.
 pub(crate) const HPRIV: u64 = 1 << 2;
 
-/// The maximum number of executions of one instruction.
+/// The maximum number of times that a walk executes one instruction.
 const REPEATED: u8 = 6;
 
 pub(crate) struct Walk {
     pub(crate) strand: Strand,
     pub(crate) memory: Memory,
-    /// The initial memory, without instructions.
+    /// The initial memory of the walk, without instructions.
     data: Vec<u8>,
     pub(crate) random: Random,
     /// The planned instructions, last first. `planned` is the address of the next planned instruction.
     plan: Vec<u32>,
     planned: u64,
-    /// The start of the memory that has no instructions yet.
+    /// The start of the memory that holds no instructions yet.
     fresh: u64,
     executed: Vec<u8>,
 }
@@ -61,7 +61,7 @@ enum Avoided {
     Deviation(Deviation),
     /// The architecture leaves the result undefined.
     Undefined,
-    /// The instruction leaves the walk's memory, or uses something that one of the two machines lacks.
+    /// The instruction leaves the walk's memory, or needs something that one of the two machines lacks.
     Beyond,
 }
 
@@ -91,7 +91,7 @@ impl Walk {
         let words = setup::words(&mut walk);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         walk.memory.put(BASE, &bytes);
-        // The setup is the same for both machines. It ends at the start of the walk.
+        // Both machines execute the same setup, which ends at the start of the walk.
         while walk.strand.pc != walk.begin() {
             let stepped = walk.strand.step(&mut walk.memory);
             stepped.expect("the set-up does not trap");
@@ -122,7 +122,7 @@ impl Walk {
         State::read(&mut self.strand, &mut self.memory)
     }
 
-    /// Returns the value of a control register, or `None` if the register does not exist at this trap level.
+    /// Returns the value of a control register; `None` if the register does not exist at this trap level.
     pub(crate) fn control(&mut self, control: ControlRegister) -> Option<u64> {
         self.strand.control_register(control, &mut self.memory)
     }
@@ -184,7 +184,7 @@ impl Walk {
         word
     }
 
-    /// Returns the reason to avoid an instruction, or `None`.
+    /// Returns why the walk avoids an instruction; `None` if it does not.
     fn avoided(&mut self, word: u32) -> Option<Avoided> {
         let windows = self.strand.windows;
         let tl = self.control(TL).unwrap_or(0);
@@ -304,7 +304,7 @@ impl Walk {
         }
     }
 
-    /// Returns the reason to avoid a write to a control register, or `None`.
+    /// Returns why the walk avoids a write to a control register; `None` if it does not.
     fn unwritten(&mut self, control: ControlRegister, value: u64) -> Option<Avoided> {
         let hyperprivileged = self.level() == Level::Hyperprivileged;
         let no_trap = self.control(TL) == Some(0);

@@ -20,7 +20,7 @@ enum State {
 }
 
 impl Console {
-    /// Adds the next bytes from the UART. Returns the bytes that this adds to the guest's text.
+    /// Handles the next bytes from the UART. Returns the new part of the guest's text.
     pub fn push(&mut self, bytes: &[u8]) -> &[u8] {
         let old = self.text.len();
         for byte in bytes {
@@ -40,7 +40,8 @@ impl Console {
         &self.text[old..]
     }
 
-    /// Returns all bytes of the guest, without the hypervisor's message that the guest has ended.
+    /// Returns everything that the guest has written, without the hypervisor's message that the
+    /// guest has ended.
     pub fn text(&self) -> &[u8] {
         &self.text
     }

@@ -22,7 +22,7 @@ pub(crate) struct Consoles {
 struct GuestConsole {
     name: String,
     console: Console,
-    /// The bytes of an incomplete line, without the name.
+    /// The start of a line that the guest has not finished, without the guest's name.
     line: Vec<u8>,
 }
 
@@ -128,7 +128,7 @@ impl Consoles {
     }
 }
 
-/// Prints a line that begins with the name of its guest, and clears the buffer.
+/// Prints a line after the name of its guest, and clears the buffer.
 fn end_line(name: &str, line: &mut Vec<u8>, output: &mut impl Write) -> io::Result<()> {
     write!(output, "{name}: ")?;
     output.write_all(line)?;

@@ -1,5 +1,5 @@
-//! The machine description that the hypervisor reads. It comes from the user's file, which is
-//! completed with the guests' memory, or it describes a machine with one guest.
+//! The machine description that the hypervisor reads. It is the user's file, completed with the
+//! memory of the guests, or a generated description of a machine with one guest.
 
 use std::ffi::OsStr;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use crate::cmd::boot::images::Image;
 
 /// A complete machine description, and the machine and guests that it describes.
 pub(crate) struct Complete {
-    /// The description in binary form.
+    /// The description in binary form, as the hypervisor reads it.
     pub(crate) bytes: Vec<u8>,
     pub(crate) machine: Machine,
     pub(crate) guests: Vec<NamedGuest>,
@@ -54,7 +54,7 @@ pub(crate) fn with_one_guest(
     complete(description, vec![image], memory)
 }
 
-/// Returns the real addresses of a guest with `memory` bytes.
+/// Returns the range of real addresses of a guest with `memory` bytes.
 pub(crate) const fn real(memory: u64) -> Range<u64> {
     REAL..REAL + memory
 }

@@ -14,7 +14,7 @@ use simulator::execute::{Execution, Interfaces};
 /// An ELF file for SPARC V9, which [`parse`] has checked.
 pub type Elf<'a> = ElfFile64<'a, BigEndian>;
 
-/// Parses the headers of an ELF file for SPARC V9. The error explains whether the file has another
+/// Parses the headers of an ELF file for SPARC V9. The error says whether the file has the wrong
 /// format or is truncated.
 pub fn parse(file: &[u8]) -> anyhow::Result<Elf<'_>> {
     // The fields e_ident, e_type and e_machine.
@@ -74,7 +74,7 @@ fn segments(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
     Some(segments)
 }
 
-/// Returns the address range from the first section with instructions to the last.
+/// Returns the address range from the first executable section to the end of the last.
 #[must_use]
 pub fn text(elf: &Elf<'_>) -> Range<u64> {
     let executable = elf
@@ -141,7 +141,7 @@ pub fn size(elf: &Elf<'_>, name: &str) -> u64 {
     elf.section_by_name(name).map_or(0, |section| section.size())
 }
 
-/// Returns all instructions in executable sections. Each has its address and its code.
+/// Returns all instructions in executable sections, each with its address.
 pub fn instructions(elf: &Elf<'_>) -> anyhow::Result<Vec<(u64, u32)>> {
     let mut all = Vec::new();
     for section in elf.sections() {
@@ -155,8 +155,8 @@ pub fn instructions(elf: &Elf<'_>) -> anyhow::Result<Vec<(u64, u32)>> {
     Ok(all)
 }
 
-/// Returns an ELF file with one segment, which contains these instructions. The file is loaded at
-/// `address`, and starts there.
+/// Returns an ELF file whose only segment contains these instructions. The file is loaded at
+/// `address`, and execution starts there.
 pub fn program(address: u64, instructions: &[u32]) -> Vec<u8> {
     const HEADERS: u64 = 64 + 56;
     let size = 4 * instructions.len() as u64;

@@ -41,12 +41,12 @@ pub(super) struct EventArgs {
     dump: Option<PathBuf>,
 }
 
-/// The number of instructions between two reads of the rings, counted over all strands. This number
-/// of instructions does not fill the ring of one strand.
+/// The number of instructions, counted over all strands, between two reads of the rings. Even if one strand executes all of them, their
+/// events fit into its ring.
 const BETWEEN_READS: u64 = 1 << 14;
 
-/// The conditions from which each layout's time between heartbeats follows. No strand delays an
-/// interrupt for longer than `longest_off_ns`.
+/// The conditions from which the time between heartbeats is computed for each layout. No strand delays an interrupt for longer than
+/// `longest_off_ns`.
 const CONDITIONS: Conditions =
     Conditions { hz: HZ, probe_ns: 200, timer_hz: 100, longest_off_ns: 20_000_000 };
 
@@ -59,15 +59,13 @@ pub(super) struct Events {
     observed: Option<Outputs>,
     dump: Option<OutputFile>,
     calls: Rc<RefCell<Vec<Call>>>,
-    /// The strands of all guests. `last_heartbeat` is the time at which they were last asked for
-    /// heartbeats, in cycles since the machine started.
+    /// The strands of all guests. `last_heartbeat` is the time of the latest request for heartbeats, in cycles since the machine started.
     strands: Vec<StrandId>,
     last_heartbeat: u64,
 }
 
 impl Events {
-    /// Starts to write the files that `args` name. Switches tracing on in the hypervisor if the
-    /// user wants its events.
+    /// Creates the files that `args` name. Switches tracing on in the hypervisor if the user wants its events.
     pub(super) fn begin(
         args: &EventArgs,
         force: Force,
@@ -158,8 +156,7 @@ impl Events {
     }
 }
 
-/// Finds the rings of a loaded hypervisor, and switches tracing on. Prints a message if there are
-/// no rings.
+/// Finds the rings of a loaded hypervisor, and switches tracing on. Prints a message if the image has no rings.
 fn switched_on(
     execution: &mut Execution,
     hypervisor: &Image,

@@ -12,17 +12,17 @@ use simulator::text::line;
 
 use crate::cmd::boot::elf;
 
-/// The maximum size of an image file, in bytes.
+/// The maximum size of an image file, in bytes. Larger files are refused.
 const LONGEST: u64 = 1 << 30;
 
 // Images that gzip has compressed. bundled/README.md names their sources.
 const HYPERVISOR: &[u8] = include_bytes!("../../../bundled/hypervisor.elf.gz");
 const GUEST: &[u8] = include_bytes!("../../../bundled/guest.elf.gz");
 
-/// An ELF file for SPARC V9.
+/// An ELF file for SPARC V9, and where it comes from.
 #[derive(Clone)]
 pub(crate) struct Image {
-    /// The name that messages use.
+    /// What messages call the image.
     pub(crate) name: String,
     /// The path; `None` for a bundled image.
     pub(crate) path: Option<PathBuf>,

@@ -149,14 +149,13 @@ pub(crate) struct BootArgs {
     force: Force,
 }
 
-/// The maximum number of instructions between two checks. A check prints the consoles, and carries
-/// out steps of the operator.
+/// The maximum number of instructions between two checks. A check prints the consoles, and performs the operator's steps that are due.
 const BATCH: u64 = 1 << 20;
 
-/// The period of the hypervisor's watchdog for clocks, in microseconds.
+/// The period at which the hypervisor's watchdog compares the clocks, in microseconds.
 const CLOCK_PERIOD: u64 = 10_000;
 
-/// The length limit of a console's input, in bytes.
+/// The maximum length of the file for a console's input, in bytes.
 const LONGEST_INPUT: u64 = 1 << 30;
 
 pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
@@ -260,8 +259,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     ended(&mut execution, stop, &consoles, &complete.guests)
 }
 
-/// Prints which optional interfaces an image lacks, and which interfaces it has in a version that
-/// this program does not know.
+/// Prints which optional interfaces an image lacks, and which it has in a version that this program does not know.
 fn tell_interfaces(image: &str, interfaces: &Interfaces) {
     let lacking: Vec<_> = interfaces.lacking().map(|one| format!("no {}", one.name())).collect();
     if !lacking.is_empty() {
@@ -358,8 +356,7 @@ fn load(
     Ok(())
 }
 
-/// Executes until the machine stops. Meanwhile, carries out the operator's steps, prints the
-/// consoles, and reads the events.
+/// Executes until the machine stops. In between, performs the operator's steps, prints the consoles, and reads the events.
 fn execute(
     execution: &mut Execution,
     (consoles, events, operator): &mut (&mut Consoles, &mut Events, &mut Operator),
@@ -374,7 +371,7 @@ fn execute(
     let mut stop = Stop::Limit;
     loop {
         let executed = match stop {
-            // No strand will execute another instruction, so all remaining steps are due.
+            // No strand will execute again, so all remaining steps are due.
             Stop::Ended => u64::MAX,
             _ => most - left,
         };

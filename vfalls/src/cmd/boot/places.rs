@@ -12,8 +12,8 @@ use crate::cmd::boot::{elf, fatal};
 use crate::disassembly::sparc::disassembly;
 use crate::symbols::debugging::Debugging;
 
-/// Looks for consoles that end with the message of a fatal trap. For each of them, prints the
-/// function and the source line of each address in the message, and the instruction at %tpc.
+/// Looks for consoles that end with the message of a fatal trap. For each address in such a
+/// message, prints the function and the source line. Also prints the instruction at %tpc.
 pub(crate) fn print(
     output: &mut impl Write,
     consoles: &Consoles,

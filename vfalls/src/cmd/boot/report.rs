@@ -1,4 +1,4 @@
-//! The result of an execution as text.
+//! Prints the result of an execution as text.
 
 use std::io::{self, Write};
 
@@ -49,8 +49,8 @@ pub(crate) fn print(output: &mut impl Write, run: &Executed) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns a failure as text. Its first line describes the failure, and further lines show the
-/// registers of an unexpected trap.
+/// Describes a failure. The first line is a summary; further lines show the registers of an
+/// unexpected trap.
 fn told(failure: &Failure) -> String {
     let named = failure.named_registers().map(|(name, value)| format!("{name} {value:#x}"));
     let named: Vec<_> = named.collect();
@@ -58,7 +58,7 @@ fn told(failure: &Failure) -> String {
     format!("operator: {failure}\n") + &lines.collect::<String>()
 }
 
-/// Returns a line about a step of the operator. `scenario` is the name of the scenario file.
+/// Describes a step of the operator in one line. `scenario` is the name of the scenario file.
 pub(crate) fn step(scenario: &str, step: &StepRun) -> String {
     let mut line = format!("operator: {} ({scenario}:{})", step.action, step.line);
     if let Some(reason) = &step.rejected {
@@ -89,7 +89,7 @@ pub(crate) fn log(output: &mut impl Write, log: &Log) -> io::Result<()> {
     }
 }
 
-/// Returns a table with a row for each event, and a column for its count on each node or hub.
+/// Returns a table of counts. It has a row for each event, and a column for each node or hub.
 fn events(run: &Executed) -> String {
     let places = run.events.iter().map(|event| event.by_place.len()).max().unwrap_or(0);
     let header: String = (0..places).map(|node| format!("|>node {node}")).collect();
@@ -119,7 +119,8 @@ fn strand_table(run: &Executed) -> String {
     table::text(&table)
 }
 
-/// Returns a table with a row for each guest. The columns are its numbers of hypercalls by status.
+/// Returns a table with a row for each guest. The columns show how many hypercalls returned each
+/// status.
 fn calls(run: &Executed) -> String {
     let statuses: Vec<&String> = run.hypercalls.by_status.keys().collect();
     let counts: String = statuses.iter().map(|status| format!("|>{status}")).collect();

@@ -1,4 +1,4 @@
-//! The lines of memory that move between nodes, as text.
+//! Prints the report of `c2c` as text.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,7 +91,8 @@ pub(crate) fn print(output: &mut impl Write, report: &SharingReport) -> io::Resu
     write!(output, "{}", table::text(&table))
 }
 
-/// The threads that use the same bytes with the same instruction.
+/// Uses of the same bytes by the same instruction. They are one row of the table, whatever threads
+/// they come from.
 #[derive(Default)]
 struct Group<'a> {
     code: Option<&'a Code>,
@@ -100,8 +101,8 @@ struct Group<'a> {
     times: u64,
 }
 
-/// Returns a table of the users of a line. Users with the lowest bytes are first. Among users with
-/// the same lowest byte, the user with the largest number of uses is first.
+/// Returns a table of the users of a line, sorted by their lowest byte, and then by falling number
+/// of uses.
 fn users(line: &SharedLine) -> String {
     let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
     for user in &line.users {

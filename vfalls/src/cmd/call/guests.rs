@@ -7,7 +7,7 @@ use platform::Machine;
 
 use simulator::machine::strands;
 
-/// The form of the option's value.
+/// The form of the option's value, as help and error messages show it.
 pub(super) const FORM: &str = "STRANDS:GRANT[:compat]";
 
 /// The help of the option.

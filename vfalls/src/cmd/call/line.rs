@@ -1,4 +1,4 @@
-//! The syntax of one line of a script.
+//! Parses one line of a script.
 
 use guest_abi::Registers;
 
@@ -8,7 +8,7 @@ use crate::numbers;
 pub(super) struct CallLine {
     pub(super) strand: u64,
     pub(super) trap: Trap,
-    /// The registers before the call.
+    /// The values of the registers before the call.
     pub(super) registers: Registers,
 }
 
@@ -38,7 +38,8 @@ impl Malformed {
 
 const FORM: &str = "STRAND fast|core FUNCTION [ARG0 .. ARG4], or STRAND trap NUMBER [ARG0 .. ARG5]";
 
-/// Parses a line. Returns `None` for an empty line or a line with only a comment.
+/// Parses a line. Returns `None` for a line without a call, which is empty or contains only a
+/// comment.
 pub(super) fn parse(text: &str) -> Result<Option<CallLine>, Malformed> {
     let text = text.split('#').next().unwrap_or_default().trim();
     if text.is_empty() {
@@ -74,7 +75,7 @@ fn trap_number(word: &str) -> Result<u8, Malformed> {
     }
 }
 
-/// Parses a number of 64 bits, which is decimal or, after 0x, hexadecimal.
+/// Parses a 64-bit number, in decimal, or in hexadecimal after 0x.
 fn number(word: &str) -> Result<u64, Malformed> {
     numbers::parse(word)
         .ok_or_else(|| Malformed::new(word, "a number of 64 bits, decimal or 0x hexadecimal"))

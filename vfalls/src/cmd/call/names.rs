@@ -1,4 +1,4 @@
-//! The names of calls and statuses.
+//! Describes calls and statuses by name.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use guest_abi::{HvError, PerfReg, Registers};
 use super::line::Trap;
 use super::script::ScriptCall;
 
-/// Returns the names of a call and of its status.
+/// Describes a call and its status by name. `after` holds the registers after the call.
 pub(super) fn describe(call: &ScriptCall, after: &Registers) -> String {
     let Registers { o0, o5, .. } = call.registers;
     let name: Cow<'_, str> = match (call.trap, o5) {

@@ -20,7 +20,7 @@ const SHOWN: usize = 60;
 pub(super) struct ScriptCall {
     pub(super) caller: Caller,
     pub(super) trap: Trap,
-    /// The registers before the call.
+    /// The values of the registers before the call.
     pub(super) registers: Registers,
 }
 
@@ -61,7 +61,7 @@ impl<R: Read> Script<R> {
         self.reader.buffer().contains(&b'\n')
     }
 
-    /// Reads the next line. Returns `false` at the end of the script.
+    /// Reads the next line for [`call`](Self::call). Returns `false` at the end of the script.
     pub(super) fn read_line(&mut self) -> anyhow::Result<bool> {
         self.line.clear();
         let read = (&mut self.reader).take(LONGEST as u64).read_until(b'\n', &mut self.line);
@@ -90,8 +90,8 @@ impl<R: Read> Script<R> {
         Ok(Some(ScriptCall { caller, trap: line.trap, registers: line.registers }))
     }
 
-    /// Returns the strand with this number, and the index of its guest. The error describes the
-    /// strand that was expected.
+    /// Returns strand number `number`, and the index of its guest. The error says what kind of
+    /// strand is expected.
     fn guest_of(&self, number: u64) -> Result<(StrandId, usize), String> {
         let strand = usize::try_from(number).ok().and_then(StrandId::new);
         let found = strand.and_then(|strand| {

@@ -24,7 +24,8 @@ impl Embedder for StderrConsole {
             ConsoleOutput::Byte(byte) => &[byte][..],
             ConsoleOutput::Break => b"(break)",
         };
-        // A console must accept all output even if nobody reads it, so an error is ignored.
+        // A guest expects a console to accept all output, even if nobody reads it. So errors are
+        // ignored.
         let _ = raw_stderr().write_all(bytes);
         Ok(())
     }
@@ -43,7 +44,7 @@ pub(super) fn hypervisor<'a>(
 }
 
 pub(super) struct Session<'a> {
-    /// The strands of all guests. A strand's index is its number.
+    /// The strands of all guests, indexed by strand number. `None` if no guest has the strand.
     strands: Vec<Option<Strand<'a, CallServices<'a>, StderrConsole>>>,
 }
 

@@ -1,5 +1,4 @@
-//! A time of day that is computed from the chosen clock and corrected to follow the system's time
-//! of day.
+//! A time of day that is computed from the chosen clock, and follows the system's time of day.
 
 use std::fmt;
 
@@ -9,14 +8,14 @@ use serde::Serialize;
 
 use crate::cmd::clocks::host::HostClock;
 
-/// The number of readings of the system's time of day, and of the corrections that followed them.
+/// Counts the readings of the system's time of day, by the correction that followed each of them.
 #[derive(Serialize, Default)]
 pub(super) struct Day {
     readings: u32,
     agreed: u32,
-    /// Readings after which the rate changed.
+    /// The number of readings after which the rate changed.
     slewed: u32,
-    /// Readings after which the time stepped forward or stood still.
+    /// The number of readings after which the time stepped forward or stood still.
     stepped: u32,
     /// The difference at the end, in nanoseconds: the computed time minus the system's time of day.
     ahead: i64,
@@ -72,8 +71,8 @@ impl<C: Clock> Following<C> {
         self.found.note(self.day.follow(reading));
     }
 
-    /// Measures the difference between the computed time and the system's time, and returns it with
-    /// the counts.
+    /// Measures the difference between the computed time and the system's time. Returns the
+    /// difference and the counts.
     pub(super) fn end(mut self) -> Day {
         let reading = read(&self.clock, self.step, &self.system);
         let day = self.day.at(reading.after);
@@ -82,8 +81,8 @@ impl<C: Clock> Following<C> {
     }
 }
 
-/// Reads a clock, the system's time of day, and the clock again. Returns the quickest of several
-/// such readings.
+/// Reads a clock, then the system's time of day, then the clock again. Repeats this several times,
+/// and returns the quickest reading.
 fn read(clock: &impl Clock, step: u64, system: &HostClock) -> DayReading {
     let try_once = || DayReading {
         before: clock.ticks(),

@@ -7,7 +7,7 @@ pub(crate) struct Fit {
     pub(crate) slope: f64,
     /// The standard error of the slope.
     pub(crate) error: f64,
-    /// The root mean square of the distances between the points and the line, along y.
+    /// The root mean square of the vertical distances between the points and the line.
     pub(crate) scatter: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The clocks that a host may have: how to find and read each of them.
+//! The clocks that a host may have. Finds them, and reads their time.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -49,8 +49,7 @@ impl ClockName {
         }
     }
 
-    /// Returns the number by which the system knows the clock, or `None` if the system has no such
-    /// clock.
+    /// Returns the number by which the system identifies the clock; `None` if the system has no such clock.
     const fn id(self) -> Option<ClockId> {
         match self {
             Self::Tsc => None,
@@ -75,13 +74,13 @@ pub(crate) struct HostClock {
 enum How {
     Cycles,
     System(ClockId),
-    /// A file that contains the number of seconds since 1970. The file is open as long as the program runs.
+    /// A file that contains the number of seconds since 1970. The file stays open until the program ends.
     Seconds(&'static File),
 }
 
 impl HostClock {
-    /// Returns the clock with this name, or `None` if the host does not have it. [`with_hz`](Self::with_hz) sets the
-    /// frequency of the cycle counter.
+    /// Returns the clock named `name`; `None` if the host does not have it. The cycle counter has no frequency until
+    /// [`with_hz`](Self::with_hz) sets it.
     pub(crate) fn find(name: ClockName, processors: &Processors) -> Option<Self> {
         if name == ClockName::Tsc {
             cycles()?;
@@ -104,12 +103,12 @@ impl HostClock {
         Self::of_system(name.id()?, name.text(), name.rating(), hazards)
     }
 
-    /// Returns the clock that shows the system's time of day, in nanoseconds since 1970. Returns `None` if the system has none.
+    /// Returns the clock that shows the system's time of day, in nanoseconds since 1970; `None` if the system has no such clock.
     pub(crate) fn time_of_day() -> Option<Self> {
         Self::of_system(ClockId::CLOCK_REALTIME, "realtime", 0, Hazards::default())
     }
 
-    /// Returns the clock of a PTP device, in nanoseconds. Returns `None` if this process cannot read it.
+    /// Returns the clock of a PTP device, which counts nanoseconds; `None` if this process cannot read it.
     pub(crate) fn of_device(path: &Path) -> Option<Self> {
         Self::of_system(dynamic(open(path)?)?, "ptp", 0, Hazards::default())
     }
@@ -150,7 +149,7 @@ impl HostClock {
         self
     }
 
-    /// Returns the clock, marked as a clock that can differ between processors.
+    /// Marks the clock as one that may show different times on different processors.
     pub(crate) fn unsynchronised(mut self) -> Self {
         self.description.scope = Scope::StrandUnsynchronised;
         self
@@ -188,8 +187,7 @@ fn open(path: &Path) -> Option<&'static File> {
     Some(Box::leak(Box::new(File::open(path).ok()?)))
 }
 
-/// Returns the kernel's number for the clock of an open device. The formula is in clock_getres(2),
-/// "Dynamic clocks".
+/// Returns the kernel's number for the clock of an open device. clock_getres(2) has the formula, under "Dynamic clocks".
 #[cfg(target_os = "linux")]
 fn dynamic(file: &File) -> Option<ClockId> {
     use std::os::fd::AsRawFd;

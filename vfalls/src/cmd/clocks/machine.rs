@@ -1,11 +1,11 @@
-//! The processors of the host.
+//! What the system reports about the host's processors.
 
 use std::fs;
 
 use guest_abi::clock::{Hazards, Scope};
 
-/// The facts that Linux reports about the processors. On other systems, nothing is known about
-/// them.
+/// What Linux reports about the processors. On other systems, `count` is 1, and the rest is
+/// unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Processors {
     /// The number of processors, or 1 if the number is unknown.
@@ -15,7 +15,7 @@ pub(crate) struct Processors {
     pub(crate) kernel: Option<KernelClocks>,
 }
 
-/// The counters from which a kernel can derive its own time, and the one that the kernel uses now.
+/// The counters from which a kernel can derive its time, and the counter that it uses now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KernelClocks {
     pub(crate) available: Vec<String>,
@@ -59,7 +59,7 @@ impl Processors {
         self.flags.iter().any(|has| has == flag)
     }
 
-    /// Returns the hazards of the cycle counter.
+    /// Returns what can go wrong with the cycle counter on these processors.
     pub(crate) fn tsc_hazards(&self) -> Hazards {
         Hazards {
             stops_when_idle: !self.has("nonstop_tsc"),
@@ -68,8 +68,8 @@ impl Processors {
         }
     }
 
-    /// Returns the hazards of the system's clocks, which the kernel derives from a counter. If the
-    /// counter is unknown, it may be the cycle counter, so the cycle counter's hazards apply.
+    /// Returns what can go wrong with the system's clocks. The kernel derives them from a counter.
+    /// If the counter is unknown, the result is that of the cycle counter.
     pub(crate) fn kernel_hazards(&self) -> Hazards {
         let current = self.kernel.as_ref().map(|clocks| &*clocks.current);
         match current {
@@ -80,8 +80,8 @@ impl Processors {
         }
     }
 
-    /// Returns the scope of the cycle counter. The kernel compares the processors' cycle counters.
-    /// If they differ, the kernel removes `tsc` from its list of counters.
+    /// Returns whether the cycle counters of all processors agree. The kernel compares them, and
+    /// removes `tsc` from its list of counters if they differ.
     pub(crate) fn scope(&self) -> Scope {
         let listed = |clocks: &KernelClocks| clocks.available.iter().any(|name| name == "tsc");
         if self.kernel.as_ref().is_some_and(listed) {

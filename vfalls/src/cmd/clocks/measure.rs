@@ -13,7 +13,7 @@ use crate::cmd::clocks::fit::Fit;
 use crate::cmd::clocks::host::HostClock;
 use crate::interrupt::{self, Interrupted};
 
-/// The duration for which the frequency of the cycle counter is measured.
+/// How long to measure the frequency of the cycle counter.
 const CALIBRATION: Duration = Duration::from_millis(250);
 
 /// Measures the frequency of a clock against a reference clock.
@@ -30,8 +30,7 @@ impl Comparison {
         Self { of, by, meter }
     }
 
-    /// Tries several times to read both clocks together, and adds the try with the shortest
-    /// duration.
+    /// Tries several times to read both clocks together, and adds the quickest reading.
     pub(crate) fn read(&mut self) {
         let readings = (0..32).map(|_| Reading {
             before: self.by.now(),
@@ -65,12 +64,12 @@ impl Comparison {
         Ok(())
     }
 
-    /// Returns the name of the reference clock.
+    /// Returns the name of the reference clock, for the report.
     pub(crate) fn by(&self) -> &'static str {
         self.by.describe().name
     }
 
-    /// Returns the measured frequency, or `None` if the readings do not determine it.
+    /// Returns the measured frequency; `None` if the readings do not determine it.
     pub(crate) fn frequency(&self) -> Option<Frequency> {
         self.meter.frequency()
     }
@@ -87,8 +86,8 @@ pub(crate) fn frequency(of: HostClock, by: HostClock) -> u64 {
     millihertz.map_or(0, |millihertz| (millihertz + 500) / 1000)
 }
 
-/// Returns how far the clock steps back between threads, in ticks. This is the largest difference
-/// between a reading and a smaller reading that any of the threads takes later.
+/// Returns how far the clock steps back from one thread to another, in ticks. This is the largest
+/// difference between a reading and a smaller reading that any thread takes later.
 pub(crate) fn step_back(clock: &HostClock, threads: usize) -> u64 {
     const TIME: Duration = Duration::from_millis(30);
     let (latest, worst) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -150,7 +149,7 @@ pub(crate) fn resolution(clock: &HostClock) -> Option<u64> {
     smallest
 }
 
-/// Rounds of readings. In each round, all clocks are read one after another. Times are in
+/// Readings of all clocks. In each round, the clocks are read one after another. Times are in
 /// nanoseconds since the first round.
 #[derive(Clone, Debug)]
 pub(crate) struct Rounds {
@@ -171,7 +170,8 @@ impl Rounds {
         }
     }
 
-    /// Reads all clocks several times, and adds the fastest try as a round.
+    /// Reads all clocks, one after another. Repeats this several times, and adds the quickest try
+    /// as a round.
     pub(crate) fn read(&mut self) {
         let read = || {
             let begun = Instant::now();
@@ -192,8 +192,8 @@ impl Rounds {
     /// Returns the drift of `clock` relative to the clock `from`. Slope and error are in parts per
     /// million; the scatter is in nanoseconds.
     pub(crate) fn drift(&self, clock: usize, from: usize) -> Option<Fit> {
-        // The first clock measures the time for every pair. Therefore, swapping the two clocks of a
-        // pair changes only the sign of the drift.
+        // All differences are placed on the time of the first clock. Therefore, swapping the two
+        // clocks of a pair changes only the sign of the drift.
         let difference = |round: &Vec<f64>| {
             let apart = round.get(clock)? - round.get(from)?;
             Some((round.first()? / 1e9, apart))

@@ -178,8 +178,7 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
             watched.note(watchdog.check(keeper, strand));
             day.iter_mut().for_each(Following::follow);
         }
-        // The pauses are uneven, so that the rounds do not keep step with a clock that an interrupt
-        // updates.
+        // The pauses differ in length, so that the rounds do not keep step with a clock that an interrupt updates.
         let uneven = 0.5 + (f64::from(round) * 0.618).fract();
         thread::sleep(Duration::from_secs_f64(args.seconds / f64::from(ROUNDS) * uneven));
     }
@@ -298,8 +297,7 @@ fn row(name: ClockName, clock: Option<&HostClock>, verdict: Verdict) -> ClockRow
     }
 }
 
-/// Shows the next step of the work in the progress bar. Returns an error if the user has
-/// interrupted the program.
+/// Shows the next step of the measurement in the progress bar. Fails if the user has interrupted the program.
 fn step(progress: &ProgressBar, message: &'static str) -> anyhow::Result<()> {
     ensure!(!interrupt::happened(), Interrupted);
     progress.set_message(message);

@@ -29,7 +29,7 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// Returns the devices of a host. `root` is the root directory of the host's file system.
+    /// Finds the clock devices of a host. `root` is the root directory of the host's file system.
     pub(super) fn all(root: &Path) -> Vec<Self> {
         let list = |kind, class: &str, model: &str| {
             let class = root.join("sys/class").join(class);
@@ -59,7 +59,7 @@ impl Device {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Discipline {
     pub(super) synchronised: bool,
-    /// The correction of the rate.
+    /// How much the kernel speeds up or slows down its time of day.
     pub(super) parts_per_million: f64,
 }
 
@@ -78,8 +78,8 @@ impl Discipline {
     }
 }
 
-/// If the rates of a clock and a device differ by at most this number of parts per million, the two
-/// agree. The kernel corrects a rate by at most 500 parts per million.
+/// A clock and a device agree if their rates differ by at most this number of parts per million. The kernel changes a rate by at most 500
+/// parts per million.
 const TOLERANCE: f64 = 500.0;
 
 /// A clock of the kernel, compared with a device.
@@ -87,8 +87,7 @@ const TOLERANCE: f64 = 500.0;
 pub(super) struct Compared {
     clock: &'static str,
     with: String,
-    /// By how much the clock is faster than the device. `None` if the device stands still or does
-    /// not answer any more.
+    /// By how much the clock is faster than the device; `None` if the device stands still or no longer answers.
     faster: Option<Faster>,
     agree: bool,
 }
@@ -231,8 +230,7 @@ mod tests {
             panic!("one comparison")
         };
         assert_eq!(with, "rtc0");
-        // Measured with the reference clock, the device's second lasts at least 1 s and at most
-        // `longest` seconds.
+        // By the reference clock, the device's second lasts at least 1 s and at most `longest` seconds.
         let Faster { parts_per_million, uncertainty } = *faster;
         assert!(parts_per_million + uncertainty >= 0.0, "{faster:?}");
         assert!(parts_per_million - uncertainty <= 1e6 - 1e6 / longest, "{faster:?}");
@@ -247,8 +245,8 @@ mod tests {
         }
     }
 
-    /// If a clock measures 1 GHz less 700 parts per million for a device that counts nanoseconds,
-    /// the clock is 700 parts per million too fast.
+    /// The device counts nanoseconds, so its frequency is 1 GHz. A clock by which it is 700 parts per million lower is 700 parts per million
+    /// too fast.
     #[test]
     fn a_clock_that_differs_from_its_witness_is_named() {
         let compared = |frequency| Compared::new("monotonic", "rtc0".to_owned(), frequency);

@@ -12,7 +12,7 @@ use crate::cmd::clocks::outside::Compared;
 use crate::cmd::clocks::witness::{Witness, Witnesses};
 use crate::table;
 
-/// All measurements. The JSON file has the form of this struct.
+/// All measurements. This struct is the form of the JSON file.
 #[derive(Serialize)]
 pub(super) struct ClockReport {
     pub(super) architecture: &'static str,
@@ -25,9 +25,9 @@ pub(super) struct ClockReport {
     pub(super) time_of_day: Option<Day>,
     pub(super) witnesses: Witnesses,
     pub(super) compared: Vec<Compared>,
-    /// The names of the devices whose clocks this process cannot read.
+    /// The names of the devices whose clock this process cannot read.
     pub(super) unreadable: Vec<String>,
-    /// The conclusion from the number of witnesses, as text.
+    /// What the report concludes from the number of witnesses, as text.
     pub(super) verdict: String,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct ClockRow {
 pub(super) struct Measured {
     hz: f64,
     uncertainty: f64,
-    /// The name of the reference clock. The measurement assumes that this clock is right.
+    /// The name of the reference clock, which the measurement assumes to be right.
     pub(super) by: &'static str,
 }
 
@@ -82,13 +82,13 @@ pub(super) struct Drift {
     pub(super) error: f64,
 }
 
-/// What the watchdog's checks found.
+/// The findings of the watchdog's checks.
 #[derive(Serialize, Default)]
 pub(super) struct Watched {
     pub(super) checks: u32,
     pub(super) agreed: u32,
     pub(super) skipped: u32,
-    /// The number of checks that found a difference between clocks, but not which clock was wrong.
+    /// The number of checks that found that two clocks differ, but not which clock is wrong.
     pub(super) undecided: u32,
     pub(super) demoted: Vec<String>,
     /// The measured frequency of the chosen clock.
@@ -189,7 +189,7 @@ impl ClockReport {
 }
 
 impl Watched {
-    /// Counts a check of the watchdog by its finding.
+    /// Counts a check of the watchdog under its finding.
     pub(super) fn note(&mut self, finding: Finding) {
         self.checks += 1;
         match finding {

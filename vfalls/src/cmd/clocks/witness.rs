@@ -22,7 +22,7 @@ pub(super) struct Witness {
 #[serde(transparent)]
 pub(super) struct Witnesses(pub(super) Vec<Witness>);
 
-/// The timers outside the processors from which Linux can derive its clocks.
+/// The timers outside the processors from which Linux can derive its time.
 const TIMERS: [&str; 3] = ["hpet", "acpi_pm", "pit"];
 
 /// The counters that a hypervisor offers to its guests. A guest reads the TSC, and converts its
@@ -30,8 +30,7 @@ const TIMERS: [&str; 3] = ["hpet", "acpi_pm", "pit"];
 const CONVERTED: [&str; 4] =
     ["kvm-clock", "hyperv_clocksource_tsc_page", "hyperv_clocksource_msr", "xen"];
 
-/// The PTP clocks that a hypervisor offers to its guests. Each of them shows the host's time of
-/// day.
+/// The PTP clocks that a hypervisor offers to its guests. They all show the host's time of day.
 const OF_HOST: [&str; 3] = ["KVM virtual PTP", "hyperv", "ptp_vmw"];
 
 impl Witnesses {
@@ -81,13 +80,13 @@ impl Witnesses {
         }
     }
 
-    /// Returns whether the two clocks belong to the same witness.
+    /// Returns whether both clocks belong to the same witness.
     pub(super) fn are_one(&self, clocks: [&str; 2]) -> bool {
         let has = |witness: &Witness, name: &str| witness.clocks.iter().any(|clock| clock == name);
         self.0.iter().any(|witness| clocks.iter().all(|clock| has(witness, clock)))
     }
 
-    /// Returns a conclusion from the number of witnesses, and from the comparison of the kernel's
+    /// Describes what follows from the number of witnesses, and from the comparison of the kernel's
     /// clocks with devices.
     pub(super) fn verdict(&self, compared: &[Compared]) -> String {
         let clocks: usize = self.0.iter().map(|witness| witness.clocks.len()).sum();
@@ -109,7 +108,7 @@ impl Witnesses {
 }
 
 /// Returns the counter from which the kernel derives its clocks, and the evidence for it. If the
-/// counter is unknown, assumes the TSC if the processors have a TSC.
+/// counter is unknown, returns the TSC on processors that have one.
 fn of_kernel(processors: &Processors) -> (&str, String) {
     let current = processors.kernel.as_ref().map(|kernel| &*kernel.current);
     let has_tsc = processors.has("tsc");
@@ -185,7 +184,8 @@ mod tests {
         device(Kind::Ptp, "ptp0", model)
     }
 
-    /// Returns the verdict on the kernel's clocks and `devices`.
+    /// Returns the verdict for a machine with these processors, this kernel counter and these
+    /// devices.
     fn verdict(cpuinfo: &str, counter: &str, devices: &[Device]) -> String {
         let processors = Processors::new(cpuinfo, Some(("tsc hpet", counter)));
         Witnesses::new(&processors, &KERNEL, devices, None).verdict(&[])
@@ -261,7 +261,7 @@ mod tests {
         );
         let all = Witnesses::new(&nothing, &[], &[], None);
         assert_eq!(all.verdict(&[]), "no clock can be read");
-        // The counter of a machine without a TSC has another name.
+        // This counter belongs to a machine without a TSC.
         let other = Processors::new("", Some(("arch_sys_counter", "arch_sys_counter")));
         let all = Witnesses::new(&other, &KERNEL[1..], &[], None);
         assert!(all.verdict(&[]).contains(" 1 witness: arch_sys_counter (monotonic_raw, "));

@@ -1,4 +1,4 @@
-//! The state of the view: its keys, and what is on the screen.
+//! The state of the interactive view. Handles its keys, and draws it.
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ use crate::cmd::top::view::{Look, View, ViewPage};
 use crate::numbers::count;
 use crate::text::layouts::time;
 
-/// Properties of the replay that do not change while it runs.
+/// What the view shows about the replay and does not change.
 pub(crate) struct About {
     pub(crate) machine: Machine,
-    /// The machine, the placement and the programs, on one line.
+    /// The top line of the screen. It names the machine, the placement and the programs.
     pub(crate) title: String,
     /// The size of an L2 cache line, in bytes.
     pub(crate) line: u64,
@@ -32,11 +32,11 @@ pub(crate) struct About {
     pub(crate) colours: bool,
 }
 
-/// What a key requests. Keys that choose a view request nothing.
+/// What a key asks the caller to do. A key that only changes the view asks nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     Nothing,
-    /// Set a new pace. During a pause, replay this number of intervals.
+    /// Set a new pace. A paused replay takes this number of further intervals.
     Pace(u64),
     /// Suspend the program, as Ctrl-Z does in a shell.
     Stop,
@@ -62,7 +62,7 @@ pub(crate) struct App {
     about: About,
     pub(crate) pace: Pace,
     view: View,
-    /// For each view, the number of the column by which its rows are sorted.
+    /// The number of the column by which each view sorts its rows.
     sort: [usize; View::ALL.len()],
     scroll: usize,
     /// `true` if the numbers count from the start of the replay; `false` if they count from the end
@@ -72,9 +72,9 @@ pub(crate) struct App {
     ended: bool,
     /// The latest sample. Its numbers count from the start of the replay.
     now: Option<LiveSample>,
-    /// The difference between the latest sample and the previous one.
+    /// The difference between the latest two samples.
     last: Option<Replayed>,
-    /// The number of scrolling lines that fit on the screen, as of the latest drawing.
+    /// How many scrolling lines the screen showed when it was last drawn.
     room: usize,
 }
 
@@ -275,7 +275,7 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(lines).reversed(), middle);
 }
 
-/// The time for which the view waits for a key before it looks for the next sample.
+/// How long the view waits for a key before it looks for the next sample.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
-//! Columns, bars and numbers of the views. They consist of ASCII characters, so that every terminal
-//! and every file can show them.
+//! Formats columns, bars and numbers for the views. All characters are ASCII, so every terminal and every file can show them.
 
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 
-/// Rows of cells under headers. Each column is as wide as its widest cell.
+/// A table of cells. Each column is as wide as its widest cell.
 pub(crate) struct Grid {
     /// `true` for each column whose cells align right.
     right: Vec<bool>,
@@ -80,7 +79,7 @@ impl Grid {
     }
 }
 
-/// Returns a part of a whole in percent, or `-` if the whole is 0.
+/// Returns `part` in percent of `whole`, or `-` if `whole` is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     match whole {
         0 => "-".to_owned(),
@@ -88,7 +87,7 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// Returns a quotient with two digits after the point, or `-` if the divisor is 0.
+/// Returns `number` divided by `by`, with two decimal places, or `-` if `by` is 0.
 pub(crate) fn ratio(number: f64, by: u64) -> String {
     match by {
         0 => "-".to_owned(),
@@ -96,8 +95,7 @@ pub(crate) fn ratio(number: f64, by: u64) -> String {
     }
 }
 
-/// Returns a bar of `width` characters, which shows how much of a limit is used. An example is
-/// `[||||    12.3%]`.
+/// Returns a bar of `width` characters that shows how much of a limit is used, such as `[|||| 12.3%]`.
 pub(crate) fn meter(used: u64, limit: u64, width: usize) -> Line<'static> {
     let share = if limit == 0 { 0.0 } else { used as f64 / limit as f64 };
     let inner = width.saturating_sub(2);
@@ -115,8 +113,7 @@ pub(crate) fn meter(used: u64, limit: u64, width: usize) -> Line<'static> {
     Line::from_iter([Span::from("["), bar, Span::from(text), Span::from("]")])
 }
 
-/// Returns a bar of `width` characters, which is divided in proportion to the numbers in `parts`.
-/// An example is `[lllrrrrrcc]`.
+/// Returns a bar of `width` characters, divided in proportion to the numbers in `parts`, such as `[lllrrrrrcc]`.
 pub(crate) fn shares(parts: &[(char, Color, u64)], width: usize) -> Line<'static> {
     let inner = width.saturating_sub(2);
     let all: u64 = parts.iter().map(|(.., part)| part).sum();

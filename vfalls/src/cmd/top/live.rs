@@ -20,10 +20,10 @@ const TEN_A_SECOND: usize = 3;
 /// frames each contain a service of 160 KB.
 const STACK: usize = 8 << 20;
 
-/// How fast the replay takes samples, and whether it waits after each sample.
+/// The pace of the replay: its speed, and whether it pauses after each sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// Whether the replay waits after each sample.
+    /// Whether the replay waits after each sample until the user continues it.
     pub(crate) paused: bool,
     /// The index of the speed in [`RATES`].
     rate: usize,
@@ -48,7 +48,7 @@ impl Pace {
     }
 }
 
-/// The state of the replay at the end of an interval.
+/// What the view shows at the end of an interval.
 #[derive(Clone)]
 pub(crate) struct LiveSample {
     /// The result of the replay so far.
@@ -64,7 +64,7 @@ impl LiveSample {
 
 struct State {
     pace: Pace,
-    /// The number of samples that the replay still takes although it is paused.
+    /// How many more samples the replay takes during the pause.
     steps: u64,
     stopped: bool,
     /// The latest sample; `None` if the view has taken it.
@@ -81,9 +81,9 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the view a sample. At full speed, the sample is left out if the view has not taken the
-    /// previous one. Then waits for as long as the pace requires. `since` is the end of the
-    /// previous wait.
+    /// Gives the view a sample. At full speed, skips the sample if the view has not taken the
+    /// previous one. Then waits for as long as the pace requires. `since` is the time at which the
+    /// previous wait ended.
     fn sample(&self, make: impl FnOnce() -> LiveSample, since: &mut Instant) -> ControlFlow<()> {
         let mut state = self.state();
         let passes = !state.pace.paused && state.pace.rate().is_none();
@@ -156,8 +156,8 @@ impl Live {
         self.shared.changed.notify_all();
     }
 
-    /// Returns the result after the end of the replay, but only once. Returns `None` before the
-    /// end.
+    /// Returns the result once, after the end of the replay. Returns `None` before the end, and in
+    /// later calls.
     pub(crate) fn ended(&mut self) -> anyhow::Result<Option<Replayed>> {
         let Some(thread) = self.thread.take_if(|thread| thread.is_finished()) else {
             return Ok(None);
@@ -167,8 +167,8 @@ impl Live {
     }
 }
 
-/// Stops the replay at its next sample. This does not wait for the replay's thread, because that
-/// thread may wait for its input.
+/// Stops the replay at its next sample. Does not wait for the replay's thread, because this thread
+/// may be waiting for its input.
 impl Drop for Live {
     fn drop(&mut self) {
         self.shared.state().stopped = true;

@@ -119,8 +119,7 @@ pub(crate) fn run(args: TopArgs) -> anyhow::Result<()> {
     ensure_truth(&run)
 }
 
-/// Shows the replay until the user quits. Returns the result if the replay has ended; otherwise
-/// `None`.
+/// Shows the replay until the user quits. Returns the result, or `None` if the user quits before the end of the replay.
 fn on_a_terminal(
     prepared: Prepared,
     program: &str,

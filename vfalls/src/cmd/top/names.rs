@@ -11,10 +11,10 @@ use simulator::recording::Recording;
 /// The function and the source line of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
-    /// The name of the function. If no function is known, it is the address of the page.
+    /// The name of the function; if it is unknown, the address of the page that contains the
+    /// instruction.
     pub(crate) function: String,
-    /// The source file without its directory, and the line. The text is empty if they are not
-    /// known.
+    /// The source file without its directory, and the line; empty if they are unknown.
     pub(crate) source: String,
 }
 
@@ -37,7 +37,7 @@ impl Names {
         Self { programs: programs.iter().map(symbols).collect(), known: RefCell::default() }
     }
 
-    /// Returns the index of the program to which a thread belongs.
+    /// Returns the index of the program that a thread executes.
     pub(crate) fn program_of(&self, thread: usize) -> usize {
         let ends = self.programs.iter().scan(0, |ends, (_, threads)| {
             *ends += threads;

@@ -1,5 +1,5 @@
-//! The terminal on which the view is shown. When the view ends, the terminal is restored, unless
-//! SIGKILL ends the process.
+//! The terminal that shows the view. It is restored when the view ends, unless SIGKILL ends the
+//! process.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -20,7 +20,7 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::prelude::{CrosstermBackend, Terminal};
 
-/// Whether the terminal shows the view, so that it must be restored.
+/// Whether the terminal shows the view, and so has to be restored.
 static OPEN: AtomicBool = AtomicBool::new(false);
 
 /// The lock that a thread holds while it writes to the terminal.
@@ -53,7 +53,7 @@ impl Screen {
         }
     }
 
-    /// Restores the terminal, calls `meanwhile`, and then shows the view again.
+    /// Restores the terminal while `meanwhile` runs, and then shows the view again.
     pub fn without(&mut self, meanwhile: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         close();
         meanwhile()?;
@@ -74,8 +74,8 @@ fn output() -> io::Result<File> {
     Ok(raw_stdout().as_fd().try_clone_to_owned()?.into())
 }
 
-/// Waits until no other thread writes to the terminal. Gives up after 100 ms, because the lock may
-/// belong to a thread that has ended, or to the calling thread.
+/// Locks the terminal for writing. Returns `None` after 100 ms, because a thread that has ended, or
+/// the calling thread, may hold the lock.
 fn lock() -> Option<MutexGuard<'static, ()>> {
     for _ in 0..100 {
         match WRITING.try_lock() {
@@ -94,8 +94,8 @@ fn show() -> io::Result<()> {
     execute!(output()?, EnterAlternateScreen)
 }
 
-/// Restores the terminal if it shows the view. Errors are ignored, because nothing can be done
-/// about them.
+/// Restores the terminal if it shows the view. Ignores errors, because nothing can be done about
+/// them.
 fn close() {
     let _writing = lock();
     if !OPEN.swap(false, Ordering::SeqCst) {

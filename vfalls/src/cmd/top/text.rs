@@ -1,4 +1,4 @@
-//! The output without a terminal, which consists of blocks of plain text.
+//! Prints the replay as blocks of plain text, when there is no terminal.
 
 use std::io::{self, Write};
 
@@ -9,12 +9,11 @@ use crate::numbers::count;
 use crate::table::WIDTH;
 use crate::text::layouts::time;
 
-/// The number of intervals at the start of a replay that have a block each. Later blocks cover
-/// several intervals.
+/// The number of intervals at the start of a replay that each get a block of their own. Later
+/// blocks cover several intervals.
 const BLOCKS: u64 = 50;
 
-/// Prints blocks of text. The blocks become less frequent, so that the text of a long replay stays
-/// short.
+/// Prints blocks of text, at growing distances, so that the text of a long replay stays short.
 #[derive(Default)]
 pub(crate) struct Blocks {
     intervals: u64,

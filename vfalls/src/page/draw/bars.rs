@@ -1,4 +1,4 @@
-//! Horizontal bars that consist of parts.
+//! Draws horizontal bars that consist of parts.
 
 use maud::html;
 
@@ -7,7 +7,8 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct Bar {
     pub label: String,
-    /// Each part has the class of its colour, its length, and its tooltip.
+    /// The parts of the bar, from left to right: the class of the colour, the length, and the
+    /// tooltip.
     pub parts: Vec<(&'static str, f64, String)>,
     /// The text that is drawn to the right of the bar.
     pub value: String,

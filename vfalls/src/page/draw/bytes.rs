@@ -15,8 +15,8 @@ pub(crate) struct ByteUser {
 /// A range of neighbouring bytes that one user uses in the same way.
 pub(crate) struct Span {
     pub bytes: Range<usize>,
-    /// Whether the bytes are read, and whether they are written. A read is drawn as a mark in the
-    /// row's upper half, and a write in its lower half.
+    /// Whether the bytes are read, and whether they are written. The row shows reads in its upper
+    /// half, and writes in its lower half.
     pub use_: [bool; 2],
     /// The class of the span's colour.
     pub class: &'static str,

@@ -1,4 +1,4 @@
-//! Distributions of durations on a logarithmic axis. Each distribution has a row.
+//! Draws distributions of durations on a logarithmic axis. Each distribution has a row.
 
 use maud::html;
 
@@ -8,11 +8,10 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct Dots {
     pub label: String,
-    /// The dots in order of duration. Each dot has its duration, the class of its colour, and its
-    /// tooltip.
+    /// The dots, sorted by duration: the duration, the class of the colour, and the tooltip.
     pub at: Vec<(f64, &'static str, String)>,
-    /// The parts of the distribution. Each part has its shortest duration, its longest duration,
-    /// and the number of its calls.
+    /// The parts of the distribution: the shortest and the longest duration, and the number of
+    /// calls between them.
     pub parts: Vec<(f64, f64, u64)>,
 }
 

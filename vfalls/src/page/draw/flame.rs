@@ -1,4 +1,4 @@
-//! A flame graph, in which the box of each function is above the box of its caller.
+//! Draws a flame graph: the box of each function is above the box of its caller.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const NARROWEST: f64 = 0.4;
 /// The maximum number of boxes that are drawn above each other. Deeper calls are left out.
 pub(crate) const DEEPEST: usize = 64;
 
-/// A function in a stack of calls. A box has its number of samples, and the boxes of its callees by
+/// A function in a stack of calls, with its number of samples, and the boxes of its callees by
 /// name.
 #[derive(Default)]
 struct FlameBox<'a> {
@@ -66,8 +66,8 @@ impl FlameBox<'_> {
     }
 }
 
-/// Draws stacks of calls. Each stack has the names of its functions, starting with the outermost
-/// function, and its number of samples.
+/// Draws stacks of calls. A stack is the names of its functions, with the outermost function first,
+/// and the number of its samples.
 pub(crate) fn flame(stacks: &[(Vec<&str>, u64)]) -> Drawing {
     let mut all = FlameBox::default();
     for (frames, samples) in stacks {

@@ -1,4 +1,4 @@
-//! Grids of cells, in which the colour of a cell shows a number.
+//! Draws grids of cells, whose colours show numbers.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::{Axis, Scale, WIDTH, round};
 use crate::numbers::{TimeUnit, percent, short};
 use crate::page::figure::Drawing;
 
-/// Numbers over time, drawn as rows of cells. `rows` contains the names of the rows.
+/// Numbers over time, which become rows of cells. `rows` holds the names of the rows.
 pub(crate) struct Cells<'a> {
     pub rows: &'a [String],
     /// The numbers of each row. A row has one number for each interval.
@@ -23,7 +23,7 @@ const CELL: f64 = 6.0;
 const ABOVE: f64 = 6.0;
 
 impl Cells<'_> {
-    /// Draws a heat map. Leaves out names of rows that would overlap.
+    /// Draws the cells as a heat map. Leaves out names of rows that would overlap.
     pub(crate) fn heat(&self, scale: &Scale) -> Drawing {
         let axis = Axis::of_time(LEFT, self.ends.last().copied().unwrap_or(0), self.unit);
         let height = if self.rows.len() > 24 { CELL } else { 2.0 * CELL };
@@ -62,8 +62,8 @@ impl Cells<'_> {
     }
 }
 
-/// Draws a square of numbers for each kind of traffic. The row of a number is the sending node, and
-/// its column is the receiving node.
+/// Draws a square of numbers for each kind of traffic. A row is a sending node, and a column is a
+/// receiving node.
 pub(crate) fn matrices(kinds: &[(String, Vec<Vec<u64>>)], scale: &Scale) -> Drawing {
     let sum: u64 = kinds.iter().flat_map(|(_, rows)| rows.iter().flatten()).sum();
     let nodes = kinds.first().map_or(0, |(_, rows)| rows.len());

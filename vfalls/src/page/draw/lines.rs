@@ -1,4 +1,4 @@
-//! Lines over time, with values above and below zero, and marks at single times.
+//! Draws lines over time, with values above and below zero, and marks at single times.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ pub(crate) struct Line<'a> {
     pub label: &'a str,
     /// The class of the line's colour in the style sheet.
     pub class: &'static str,
-    /// The points of the line: each is a time in cycles and a value.
+    /// The points of the line: the time in cycles, and the value.
     pub points: Vec<(u64, f64)>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Lines<'a> {
     pub lines: &'a [Line<'a>],
     /// The unit of the values, as text.
     pub values: &'a str,
-    /// The marks. Each mark has its time in cycles, the colour class of its line, and its tooltip.
+    /// The marks: the time in cycles, the class of the line's colour, and the tooltip.
     pub marks: &'a [(u64, &'static str, String)],
     /// The time at the right end of the axis, in cycles.
     pub cycles: u64,
@@ -47,7 +47,8 @@ pub(crate) fn lines(chart: &Lines<'_>) -> Drawing {
             path
         })
     };
-    // The grid has the same step above and below zero. The step suits the whole range of values.
+    // The grid has the same step above and below zero, so the step is chosen for the whole range of
+    // values.
     let steps = ticks(range, 5);
     let step = steps.get(1).copied().unwrap_or(range);
     let places = if step >= 1.0 { 0 } else { (-step.log10()).ceil().min(9.0) as usize };

@@ -1,4 +1,4 @@
-//! A map of the machine's nodes, hubs, memory channels and links.
+//! Draws a map of the machine's nodes, hubs, memory channels and links.
 
 use maud::{Markup, html};
 
@@ -10,19 +10,17 @@ use crate::page::figure::Drawing;
 pub(crate) struct Link {
     pub node: usize,
     pub hub: usize,
-    /// The share of the time in which the link is busy, from 0 to 1.
+    /// How busy the link is, as a share of the time from 0 to 1.
     pub used: f64,
 }
 
-/// The parts of a machine. Each `f64` is the share of the time in which a part is busy, from 0 to
-/// 1.
+/// The parts of a machine. Each `f64` tells how busy a part is, as a share of the time from 0 to 1.
 pub(crate) struct MachineMap {
-    /// The channels of each node. Each channel is its number and the share of the time in which it
-    /// is busy.
+    /// The channels of each node: the channel's number, and how busy it is.
     pub channels: Vec<Vec<(usize, f64)>>,
     /// The label of each node, such as `2 threads`.
     pub executes: Vec<String>,
-    /// The hubs. Each hub is its number and the share of the time in which it is busy.
+    /// The hubs: the hub's number, and how busy it is.
     pub hubs: Vec<(usize, f64)>,
     pub links: Vec<Link>,
 }

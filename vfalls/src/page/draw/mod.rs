@@ -31,20 +31,20 @@ use crate::page::figure::Legend;
 
 pub(super) const WIDTH: f64 = 360.0;
 
-/// The colour classes of parts, in the order in which charts use them. Colour-blind people can tell
-/// these colours apart (Okabe and Ito).
+/// The colour classes that distinguish the parts of a chart, in the order in which charts use them.
+/// Colour-blind people can tell these colours apart (Okabe and Ito).
 pub(super) const PARTS: [&str; 9] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
 
 /// The number of colours in a scale.
 const SCALE: usize = 8;
 
-/// Returns a length or coordinate as text, with at most one digit after the decimal point.
+/// Formats a length or coordinate with at most one digit after the decimal point.
 fn round(length: f64) -> String {
     let text = format!("{length:.1}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// Returns the width that labels need: the width of the longest label, and a gap.
+/// Returns the width to reserve for labels: the width of the longest label, and a gap.
 fn room<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
     let longest = labels.map(|label| label.chars().count()).max();
     longest.unwrap_or(0) as f64 * 6.0 + 8.0
@@ -89,21 +89,21 @@ impl Axis {
 /// A scale that assigns colours to numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scale {
-    /// The smallest number of each colour. The list leaves out the first colour, which stands for
-    /// 0.
+    /// The smallest number that gets each colour. The first colour, which stands for 0, is not in
+    /// the list.
     least: Vec<f64>,
 }
 
 impl Scale {
-    /// Returns the scale for the share of the time in which a part is busy, from 0 to 1. All pages
-    /// have the same scale. Most of its colours are for small shares.
+    /// Returns the scale for shares of time, from 0 to 1, in which a part is busy. All pages use
+    /// this scale. Most of its colours are for small shares.
     pub(super) fn of_use() -> Self {
         let least = [f64::MIN_POSITIVE, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5];
         Self { least: least.to_vec() }
     }
 
-    /// Returns a scale for numbers up to `most`. The ratio between the smallest numbers of two
-    /// neighbouring colours is constant.
+    /// Returns a logarithmic scale for numbers up to `most`: the smallest numbers of neighbouring
+    /// colours have a constant ratio.
     pub(super) fn of_counts(most: u64) -> Self {
         let colours = SCALE - 1;
         let ratio = (most.max(1) as f64).powf(1.0 / colours as f64).max(1.0 + 1e-9);
@@ -115,8 +115,8 @@ impl Scale {
         Self { least }
     }
 
-    /// Returns a scale for numbers up to `most`. The difference between the smallest numbers of two
-    /// neighbouring colours is constant.
+    /// Returns a linear scale for numbers up to `most`: the smallest numbers of neighbouring
+    /// colours have a constant difference.
     pub(super) fn of_equal_parts(most: u64) -> Self {
         let colours = SCALE as u64 - 1;
         let mut least: Vec<f64> =
@@ -128,7 +128,7 @@ impl Scale {
     /// Returns the index of a number's colour class.
     pub(super) fn level(&self, number: f64) -> usize {
         let level = self.least.partition_point(|least| *least <= number);
-        // A scale with fewer levels than colours skips some colours. It still uses the last colour.
+        // A scale with fewer levels than colours skips some colours, but still uses the last one.
         level * (SCALE - 1) / self.least.len().max(1)
     }
 

@@ -1,4 +1,4 @@
-//! Strips of states over time. Each thread has a strip, whose columns show the shares of the states.
+//! Draws strips of states over time. Each thread has a strip, whose columns show the shares of the states.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct StateStrip {
     pub label: String,
-    /// For each column, its shares from the bottom up. A share is the class of a colour, and the fraction of the column's time.
+    /// The shares in each column, from the bottom up: the class of the colour, and the fraction of the column's time.
     pub columns: Vec<Vec<(&'static str, f64)>>,
 }
 
@@ -20,8 +20,7 @@ const ABOVE: f64 = 4.0;
 /// The smallest distance between two labels, in units of the drawing.
 const LABEL: f64 = 11.0;
 
-/// Draws strips. `ends` states the end of each column in cycles. If there are many strips, each strip is lower, and only some strips have
-/// a label.
+/// Draws strips. `ends` holds the end of each column in cycles. If there are many strips, they are lower, and only some of them have a label.
 pub(crate) fn state_strips(strips: &[StateStrip], ends: &[u64], unit: TimeUnit) -> Drawing {
     let step = match strips.len() {
         ..=32 => 18.0,

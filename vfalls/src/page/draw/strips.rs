@@ -1,4 +1,4 @@
-//! Values over time. Each series of values has a strip.
+//! Draws values over time. Each series of values has a strip.
 
 use std::fmt::Write;
 
@@ -39,7 +39,7 @@ pub(crate) fn strips(chart: &Strips<'_>) -> Drawing {
     let axis = Axis::of_time(LEFT, ends.last().copied().unwrap_or(0), chart.unit);
     let bottom = ABOVE + STEP * chart.strips.len() as f64;
     let top = if *top > 0.0 { *top } else { 1.0 };
-    // Returns a path of steps. If the path is an area, it starts and ends at the base.
+    // Returns a path of steps. The path of an area starts and ends at the base.
     let line = |values: &[f64], base: f64, area: bool| {
         let mut line = format!("M{} {}", round(axis.left), round(base));
         for (value, end) in values.iter().zip(*ends) {
@@ -49,7 +49,7 @@ pub(crate) fn strips(chart: &Strips<'_>) -> Drawing {
         }
         match area {
             true => line + &format!("V{}Z", round(base)),
-            // A path that is not an area starts at the first value.
+            // The path of a line starts at the first value.
             false => line.replacen(&format!(" {}V", round(base)), " ", 1),
         }
     };

@@ -1,4 +1,4 @@
-//! Events on an axis of time, with a row for each kind of event.
+//! Draws events on a time axis, with a row for each kind of event.
 
 use std::fmt::Write;
 

@@ -22,7 +22,7 @@ pub(super) fn figures(run: &Replayed, details: &Details) -> Vec<Figure> {
     figures.into_iter().flatten().collect()
 }
 
-/// Returns the colour class of a status.
+/// Returns the CSS class that gives a status its colour.
 pub(in crate::page) fn colour(status: &str) -> &'static str {
     match status {
         "EOK" => "c6",
@@ -33,7 +33,7 @@ pub(in crate::page) fn colour(status: &str) -> &'static str {
     }
 }
 
-/// Returns the cells of a table row: guest, call, registers, status and number of calls.
+/// Returns the first cells of a table row: guest, call, registers, status and number of calls.
 fn cells(of: &Calls) -> [String; 5] {
     [
         of.guest.clone(),
@@ -79,7 +79,7 @@ fn by_status(run: &Replayed, details: &Details) -> Option<Figure> {
     })
 }
 
-/// Returns a sentence about the calls with which a guest reads its counters for the charts over
+/// Describes, in a sentence, the calls with which a guest reads its counters for the charts over
 /// time.
 fn reads(run: &Replayed, details: &Details) -> String {
     let reads = details.series.reads;
@@ -143,7 +143,7 @@ fn latencies(run: &Replayed, calls: &[Calls]) -> Option<Figure> {
     })
 }
 
-/// The percentiles that are drawn as dots. Each has the class of its colour, and its name.
+/// The percentiles that the chart shows as dots: the class of the colour, and the name.
 const PERCENTILES: [(&str, &str); 4] =
     [("s2", "half within"), ("s4", "90% within"), ("s6", "99% within"), ("c4", "longest")];
 

@@ -17,7 +17,7 @@ const MOST_LINES: usize = 3;
 /// The maximum number of users that are shown for a line.
 const MOST_USERS: usize = 32;
 
-/// The ways to use a line's bytes. Each way has the class of its colour, and its name.
+/// The ways to use a line's bytes: the use, the class of its colour, and its name.
 const USES: [(Use, &str, &str); 4] = [
     (Use::Fetch, "c0", "fetches"),
     (Use::Load, "c1", "loads"),
@@ -136,7 +136,7 @@ fn users_of(run: &Replayed, number: usize, line: &SharedLine, names: &Names) -> 
     }
 }
 
-/// Returns a span to draw for each range of neighbouring bytes that `user` uses.
+/// Returns a span for each range of neighbouring bytes that `user` uses.
 fn spans(user: &User, class: &'static str, words: &'static str) -> impl Iterator<Item = Span> {
     let uses = [user.what != Use::Store, user.writes()];
     let bits = user.bytes;

@@ -1,4 +1,4 @@
-//! The use of the machine's parts, and the traffic from node to node.
+//! Charts of how busy the machine's parts are, and of the traffic from node to node.
 
 use crate::numbers::{counted, percent};
 use crate::page::draw::{Link, MachineMap, Scale, map, matrices};
@@ -6,8 +6,8 @@ use crate::page::figure::Figure;
 use crate::table;
 use simulator::memory::{Traffic, TrafficKind, Usage};
 
-/// Returns the charts of a machine that has run for `cycles` cycles. `executes` has a label for
-/// each node, such as `2 threads`.
+/// Returns the charts of a machine after `cycles` cycles. `executes` has a label for each node,
+/// such as `2 threads`.
 pub(in crate::page) fn figures(usage: &Usage, cycles: u64, executes: Vec<String>) -> Vec<Figure> {
     let nodes = executes.len();
     let mut figures = vec![used(usage, cycles, executes)];
@@ -17,7 +17,7 @@ pub(in crate::page) fn figures(usage: &Usage, cycles: u64, executes: Vec<String>
     figures
 }
 
-/// Returns a label for each node, such as `2 threads`. `at` contains the node of each thread or
+/// Returns a label for each node, such as `2 threads`. `at` lists the node of each thread or
 /// strand.
 pub(in crate::page) fn executes(
     nodes: usize,

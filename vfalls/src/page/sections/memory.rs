@@ -60,15 +60,15 @@ fn heat_map(
     })
 }
 
-/// What can serve a miss. Each entry has the class of its colour, and its name.
+/// What can serve a miss: the class of the colour, and the name.
 const SERVED: [(&str, &str); 3] = [
     ("c2", "memory of the node"),
     ("c3", "memory of another node"),
     ("c4", "cache of another node"),
 ];
 
-/// The misses of a function, and the cycles for which the function waited for them. The misses are
-/// counted by what served them, in the order of [`SERVED`].
+/// The misses of a function, and the cycles for which it waited for them. The misses are counted by
+/// what served them, in the order of [`SERVED`].
 struct FunctionMisses {
     name: String,
     misses: [u64; 3],

@@ -21,7 +21,7 @@ pub(super) struct Section {
     pub figures: Vec<Figure>,
 }
 
-/// Returns the sections of a replay's page, without sections that have no charts.
+/// Returns the sections of a replay's page. Omits sections without charts.
 pub(super) fn sections(run: &Replayed, names: &Names) -> Vec<Section> {
     let section = |title: &str, figures: Vec<Figure>| Section { title: title.to_owned(), figures };
     let mut first = threads::figures(run);

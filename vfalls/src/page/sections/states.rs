@@ -15,8 +15,7 @@ const MOST: usize = 64;
 /// The maximum number of rows of a table.
 const ROWS: usize = 100;
 
-/// The maximum number of strips in a chart that draws each column. In a chart with more strips, each column is drawn together with its
-/// neighbour, as one column.
+/// The maximum number of strips for which a chart draws every column. With more strips, each pair of neighbouring columns is drawn as one.
 const FEW: usize = 64;
 
 /// Returns the charts of a run with several threads, or of a thread that did not run all the time.
@@ -33,7 +32,7 @@ pub(super) fn figures(run: &Replayed, names: &Names) -> Vec<Figure> {
     figures
 }
 
-/// Returns the class of a state's colour.
+/// Returns the CSS class that gives a state its colour.
 const fn class(state: State) -> &'static str {
     match state {
         State::Running => "c6",
@@ -50,7 +49,7 @@ const fn class(state: State) -> &'static str {
     }
 }
 
-/// Returns what a thread in this state does.
+/// Describes what a thread in this state does.
 const fn words(state: State) -> &'static str {
     match state {
         State::Running => "running",
@@ -167,7 +166,7 @@ fn strips(run: &Replayed, line: &TimeLine, states: &[State]) -> Drawing {
     state_strips(&drawn, &ends, TimeUnit::suiting(&run.time))
 }
 
-/// Returns a table with a row for each column of time. The row states how many threads are in each state, on average.
+/// Returns a table with a row for each column of the time line. The row shows how many threads are in each state, on average.
 fn averages(run: &Replayed, line: &TimeLine, states: &[State]) -> Table {
     let unit = TimeUnit::suiting(&run.time);
     let names = states.iter().map(|state| state.name().to_owned());

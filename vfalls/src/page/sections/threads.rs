@@ -1,4 +1,4 @@
-//! A chart of the cycles that threads spend on work and on each kind of wait.
+//! The chart of the cycles that threads spend on work and on each kind of wait.
 
 use crate::numbers::{count, percent};
 use crate::page::draw::{Bar, PARTS, bars};
@@ -56,7 +56,7 @@ pub(super) fn figures(run: &Replayed) -> Vec<Figure> {
     let drawn: Vec<_> = shown.iter().map(bar).collect();
     let longest = run.threads.iter().map(|one| cpi(one.cycles, one.instructions));
     let colours = PARTS.iter().zip(names).filter(|(_, name)| {
-        // If no thread spends cycles on a part, the legend leaves the part out.
+        // A part on which no thread spends cycles is not in the legend.
         run.threads
             .iter()
             .any(|one| parts(&one.stack).iter().any(|(part, cycles)| part == name && *cycles > 0))
@@ -71,7 +71,7 @@ pub(super) fn figures(run: &Replayed) -> Vec<Figure> {
     }]
 }
 
-/// Returns the name and the cycles of each part of a stack, in the order in which a bar shows the parts.
+/// Returns the parts of a stack, with their names and cycles, in the order in which a bar shows them.
 pub(in crate::page) fn parts(stack: &Stack) -> [(&'static str, u64); 9] {
     [
         ("busy", stack.busy),

@@ -10,7 +10,7 @@ use simulator::run::Replayed;
 /// The maximum number of units in a chart.
 const MOST: usize = 32;
 
-/// Returns the charts over time. The shortest chart is first.
+/// Returns the charts over time, with the shortest chart first.
 pub(super) fn figures(run: &Replayed, series: &Series) -> Vec<Figure> {
     let mut figures = bandwidth(run, series);
     figures.extend(counters(run, series));
@@ -21,7 +21,7 @@ pub(super) fn figures(run: &Replayed, series: &Series) -> Vec<Figure> {
 
 /// Returns one chart for each event.
 fn counters(run: &Replayed, series: &Series) -> Vec<Figure> {
-    // Events of different classes can have the same name, so the class is compared, too.
+    // Events of different classes can have the same name, so compare the class, too.
     let mut events: Vec<Vec<&CounterSeries>> = Vec::new();
     for counter in &series.counters {
         let same = |other: &CounterSeries| {
@@ -118,7 +118,7 @@ fn bandwidth(run: &Replayed, series: &Series) -> Vec<Figure> {
 struct Way<'a> {
     label: String,
     used: &'a UseSeries,
-    /// The maximum rate of all directions in total, in bytes per second.
+    /// The maximum rate of all directions together, in bytes per second.
     limit: f64,
     directions: f64,
 }

@@ -1,4 +1,4 @@
-//! Boots the guests of a machine description, and carries out an operator's steps on them.
+//! Boots the guests of a machine description, and performs an operator's steps on them.
 
 use serde_json::{Value, json};
 

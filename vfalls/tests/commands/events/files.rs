@@ -1,4 +1,4 @@
-//! The files that `--events-out` and `--events-chrome` write or replace.
+//! Tests the files that `--events-out` and `--events-chrome` write or replace.
 
 use std::fs;
 use std::io::Write;
@@ -26,7 +26,7 @@ fn existing_directories() {
     let place = Place::new("events-in-the-way");
     place.file("refs.txt", stat::program(100));
     let run = |arguments: &str| place.run(&format!("stat refs.txt --events-out {arguments}"));
-    // The directory is missing at first. Then it is empty, and at last it contains a trace.
+    // First the directory is missing, then it is empty, and last it contains a trace.
     run("events").well();
     fs::remove_dir_all(place.at("events")).unwrap();
     fs::create_dir(place.at("events")).unwrap();

@@ -1,4 +1,4 @@
-//! Malicious inputs.
+//! Tests malicious inputs.
 
 mod memory;
 mod names;

@@ -17,7 +17,7 @@ use crate::stat::json;
 /// second.
 const UNIT: u64 = 1_165_379;
 
-/// The cycles of a thread in each state.
+/// How many cycles a thread spent in each state.
 type States = BTreeMap<String, u64>;
 
 fn cycles(results: &Value) -> u64 {
@@ -179,10 +179,10 @@ fn readers_share_a_lock_and_a_writer_does_not() {
     Theory { takes: 61, works: &[60; 4], waits: &[0, 1, 1, 1], state: "lock" }.holds_for("rwlock");
 }
 
-/// The producer works for 1 unit at each of 80 items, and the consumer works for 2 units. The consumer waits for the first item until 1.
-/// After that, it always finds an item: it takes item k at 1 + 2k, and ends at 1 + 80 * 2 = 161. The queue has room for 4 items. So from k
-/// = 8 on, the producer puts item k at 2k - 7, when the consumer takes item k - 4. The producer puts the last item, k = 79, at 151, and has
-/// waited for 151 - 80 units.
+/// The producer works for 1 unit at each of 80 items, and the consumer for 2 units. The consumer waits for the first item until 1. After
+/// that, it always finds an item: it takes item k at 1 + 2k, and ends at 1 + 80 * 2 = 161. The queue has room for 4 items. So from k = 8 on,
+/// the producer puts item k at 2k - 7, when the consumer takes item k - 4. The producer puts the last item, k = 79, at 151, and has waited
+/// for 151 - 80 units.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_producer_waits_for_a_slow_consumer() {

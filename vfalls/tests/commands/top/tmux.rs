@@ -1,4 +1,4 @@
-//! A real terminal for tests. The terminal is provided by tmux, which is a Debian package.
+//! A real terminal for tests, which tmux provides.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::program::Place;
 
-/// A terminal that runs a shell, in its own tmux server. When this value is dropped, the server
-/// ends.
+/// A terminal that runs a shell, in its own tmux server. Dropping this value ends the server.
 pub(crate) struct Terminal {
     place: Place,
 }
@@ -68,7 +67,8 @@ impl Terminal {
         self.tmux(&["capture-pane", "-e", "-p"])
     }
 
-    /// Waits until `so` returns `true` for the screen, at most half a minute. Returns the screen.
+    /// Waits for at most half a minute until `so` returns `true` for the screen. Returns the
+    /// screen.
     pub(crate) fn wait(&self, so: impl Fn(&str) -> bool) -> String {
         let began = Instant::now();
         loop {

@@ -18,8 +18,8 @@ use super::image::Image;
 use super::plan::{Between, Fault, STRANDS, unit};
 use super::{End, Run, list_at};
 
-/// Returns the words of memory that differ between the two runs. Each has its physical address, and
-/// its value in each run.
+/// Returns the words of memory that differ between the two runs: the physical address, and the
+/// value in each run.
 fn differences(right: &Execution, found: &Execution, range: Range<u64>) -> Vec<(u64, [u64; 2])> {
     const EMPTY: &[u8] = &[0; 8192];
     let of_range = |(address, _): &(u64, &[u8])| range.contains(address);

@@ -1,5 +1,5 @@
-//! Images with one defect each. On each image, at least one of the random runs of module `drawn`
-//! must fail.
+//! Tests images with one defect each. At least one of the random runs of module `drawn` must fail
+//! on each image.
 
 use object::{Object, ObjectSymbol};
 use platform::memory_map::MAILBOX;

@@ -1,4 +1,4 @@
-//! Random runs, made from seeds. The test prints the seeds, and how often failures interrupted each
+//! Makes random runs from seeds. The test prints the seeds, and how often failures interrupted each
 //! kind of work.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use super::super::image;
 use super::plan::Plan;
 use super::{Ready, Run, compared};
 
-/// The number of runs with failures for each run without failures.
+/// How many runs with failures there are for each run without failures.
 const EACH: u64 = 20;
 
 /// The table of 100,000 runs must have at least this number of rows.

@@ -1,4 +1,4 @@
-//! Addresses of the image, and tables that the linker script collects in the image.
+//! Finds addresses in the image, and the tables that the linker script collects there.
 
 use std::ops::Range;
 

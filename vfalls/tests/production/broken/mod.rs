@@ -1,6 +1,6 @@
-//! Units that fail while two guests make calls. The first guest uses the units on three strands.
-//! The second guest, its neighbour, is refused until it receives the right to the units. Each run
-//! is compared with the same run without failures.
+//! Tests units that fail while two guests make calls. The first guest uses the units on three
+//! strands. The second guest, its neighbour, is refused until it receives the right to the units.
+//! Each run is compared with the same run without failures.
 
 mod compared;
 mod defects;
@@ -101,8 +101,7 @@ struct Run<'a> {
     plan: &'a Plan,
     execution: Execution,
     begun: u64,
-    /// Times at which a unit begins to fail (`true`) or works again (`false`). The latest time is
-    /// first.
+    /// When a unit begins to fail (`true`) or works again (`false`), latest first.
     events: Vec<(u64, Unit, bool)>,
     /// For each strand, `true` if the strand has reached the end of its list.
     finished: [bool; STRANDS.len()],
@@ -112,7 +111,7 @@ struct Run<'a> {
     /// What the operator sees at the end of the run; `None` before.
     look: Option<Seen>,
     /// The calls of this stage that did not have an answer yet when a report of their unit arrived.
-    /// Each is a strand's number and an index in its list.
+    /// They are given by the strand's number and the index in its list.
     must_refuse: Vec<(usize, usize)>,
 }
 
@@ -256,7 +255,7 @@ impl<'a> Run<'a> {
         self.until("the lists end", |run| run.finished == [true; 4])
     }
 
-    /// Lets strand number `number` carry out a step of the operator. Returns the operator's answer.
+    /// Makes strand number `number` perform a step of the operator. Returns the operator's answer.
     fn operate(&mut self, number: usize, step: &Step) -> Result<Answer, String> {
         self.execution
             .operate(strand(STRANDS[number]), step)

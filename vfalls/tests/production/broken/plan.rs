@@ -11,7 +11,7 @@ use tests::random::Random;
 use super::super::lists::{Entry, GET, SET};
 use super::strand;
 
-/// The numbers of the strands: three of the first guest, which has the rights at first, and one of
+/// The numbers of the strands: three of the first guest, which initially has the rights, and one of
 /// its neighbour.
 pub(super) const STRANDS: [usize; 4] = [0, 1, 64, 8];
 
@@ -22,7 +22,7 @@ pub(super) const FAILS: u64 = 2000;
 const GROUP: u64 = 0x205;
 const L2: u64 = 1;
 
-/// What the operator does between the two stages of a run.
+/// What happens between the two stages of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Between {
     /// The operator changes nothing, and only asks for the state of the hypervisor.
@@ -38,7 +38,7 @@ pub(super) enum Between {
     Return,
 }
 
-/// A unit that fails between two times of a run. Times are in cycles from the start of the run.
+/// A unit that fails for some time. Times are in cycles from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) unit: Unit,

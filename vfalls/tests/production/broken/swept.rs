@@ -1,6 +1,6 @@
-//! A store fails while the operator changes something. The test varies the latency of the store:
-//! with `ALL` in the environment it uses every latency, otherwise every 20th. With `ALL`, the
-//! report arrives at every instruction after the end of the guest's list.
+//! Tests a store that fails while the operator changes something. The test varies the latency of
+//! the store: with `ALL` in the environment it uses every latency, otherwise every 20th. With
+//! `ALL`, the report arrives at every instruction after the end of the guest's list.
 
 use std::array;
 
@@ -19,7 +19,7 @@ const UNITS: [(Unit, u64); 3] = [
     (Unit::L2(Node::Node0), 1),
 ];
 
-/// What the operator does, and the strands that can carry it out. The test repeats the change with
+/// What the operator does, and the strands that can perform it. The test repeats the change with
 /// each of these strands. The store that fails is always executed by strand 0.
 const CHANGES: [(Between, &[usize]); 5] = [
     (Between::Look, &[0]),

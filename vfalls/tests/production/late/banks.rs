@@ -1,4 +1,4 @@
-//! Writes of PERF_CONFIG during which some L2 banks fail.
+//! Tests writes of PERF_CONFIG during which some L2 banks fail.
 
 use std::array;
 

@@ -1,4 +1,4 @@
-//! Reports of failed stores for which no unit can be blamed.
+//! Tests reports of failed stores for which no unit can be blamed.
 
 use simulator::execute::{Limits, Stop, StoreLatency};
 use simulator::interpreter::instruction::Register;

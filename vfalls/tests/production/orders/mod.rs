@@ -79,7 +79,7 @@ struct Noted {
     accesses: Vec<(bool, u64)>,
 }
 
-/// The part of the machine's state that the calls change.
+/// What the calls change of the machine's state.
 #[derive(Clone)]
 struct State {
     strands: [Strand; 2],
@@ -337,7 +337,7 @@ impl Orders {
         self.state(calls, first)
     }
 
-    /// Explores all orders from a state. Returns the number of orders.
+    /// Explores all orders from a state. Returns how many there are.
     fn explore(&mut self, state: &State) -> u128 {
         let key = state.key();
         if let Some(orders) = self.known.get(&key) {

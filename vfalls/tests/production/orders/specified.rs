@@ -30,8 +30,7 @@ pub(super) struct Specified {
     pub(super) outcome: Outcome,
     pub(super) holder: Option<usize>,
     pub(super) marked: [bool; 2],
-    /// For each strand, `true` if the strand was refused so recently that another refusal does not
-    /// count.
+    /// Whether each strand was refused so recently that another refusal does not count.
     pub(super) recent: [bool; 3],
 }
 

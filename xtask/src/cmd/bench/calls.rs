@@ -11,10 +11,10 @@ use vfalls::table;
 
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Times {
-    /// The kinds of calls, in the order of the measurement. Each has its time in nanoseconds, and
-    /// the ratio to rustsbi's call.
+    /// The measured kinds of calls, in order. Each has its time in nanoseconds, and the ratio of
+    /// this time to that of rustsbi's call.
     calls: Vec<(String, f64, f64)>,
-    /// The calls that threads make at once, in the order of the measurement.
+    /// The calls that threads make at once, in the order of the measurement, with their rates.
     threads: Vec<(String, Rates)>,
 }
 
@@ -40,7 +40,7 @@ impl Times {
         String::from_utf8_lossy(&output.stdout).lines().try_fold(Self::default(), Self::with)
     }
 
-    /// Adds the figures in a line of the program's output.
+    /// Adds the figures that one line of the program's output contains.
     fn with(mut self, line: &str) -> anyhow::Result<Self> {
         let unknown = || format!("call-cost time says \"{line}\"");
         let words: Vec<&str> = line.split(' ').collect();

@@ -23,7 +23,7 @@ const PROGRAMS: [&str; 2] = ["call-cost", "sample-cost"];
 /// A call or a sample whose instructions are counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallKind {
-    /// The name that the program takes as its argument.
+    /// The name that the program takes as its argument, and that reports show.
     pub(crate) name: &'static str,
     /// The index of the program in [`PROGRAMS`].
     program: usize,
@@ -91,8 +91,8 @@ impl Counter {
         Ok(collected.div_ceil(TIMES))
     }
 
-    /// Returns the number of instructions for each reference of the bundled recording, when `vfalls stat` with `arguments` replays
-    /// the recording. Leaves out the instructions that `vfalls stat` needs for a recording of one reference.
+    /// Returns the number of instructions for each reference when `vfalls stat` with `arguments` replays the bundled recording. Subtracts the
+    /// instructions for a recording of one reference.
     pub(crate) fn replay(
         &self,
         vfalls: &Path,
@@ -112,12 +112,12 @@ impl Counter {
         Ok(whole.saturating_sub(stat(short.into())?) / references)
     }
 
-    /// Returns the number of instructions of a program with `arguments`, from its start to its end.
+    /// Counts the instructions that a program executes from its start to its end.
     pub(super) fn whole(&self, program: &Path, arguments: &[OsString]) -> anyhow::Result<u64> {
         self.collected(&[], program, arguments, Stdio::null())
     }
 
-    /// Returns the number of a program's instructions, as callgrind counts them with these options.
+    /// Counts a program's instructions with callgrind and these options.
     fn collected(
         &self,
         options: &[&str],
@@ -150,7 +150,7 @@ impl Counter {
     }
 }
 
-/// Returns the number in the line `==1== Collected : 26000`.
+/// Parses the number in the line `==1== Collected : 26000`.
 fn collected(text: &str) -> Option<u64> {
     text.lines()
         .find_map(|line| line.split_once("Collected : "))

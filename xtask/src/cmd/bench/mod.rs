@@ -52,7 +52,7 @@ pub struct BenchArgs {
     force: Force,
 }
 
-/// The content of the JSON file.
+/// The content of the file that `--json` writes.
 #[derive(Serialize)]
 struct Report {
     instructions: BTreeMap<&'static str, u64>,
@@ -64,17 +64,17 @@ struct Report {
     recording: BTreeMap<&'static str, Cost>,
 }
 
-/// The number of rounds for the rate in the JSON file. `FURTHER_ROUNDS` is for all other rates.
+/// The number of rounds from which the rate in the JSON file is computed. All other rates take `FURTHER_ROUNDS`.
 const ROUNDS: usize = 15;
 const FURTHER_ROUNDS: usize = 5;
 const READING_ROUNDS: usize = 5;
 const RECORDING_ROUNDS: usize = 2;
 
-/// The numbers of strands and nodes for which further rates are measured.
+/// The further machines whose rates are measured: their numbers of strands and nodes.
 const FURTHER: [(usize, usize); 7] =
     [(8, 4), (64, 1), (64, 2), (64, 4), (128, 2), (128, 4), (256, 4)];
 
-/// The replays whose instructions are counted per reference: their names, and arguments of `vfalls stat`.
+/// The replays whose instructions per reference are counted: their names, and their arguments for `vfalls stat`.
 const REPLAYS: [(&str, &[&str]); 5] = [
     ("on 1 strand", &["--place", "0"]),
     ("on the 8 strands of a core", &["--place", "0-7"]),
@@ -126,10 +126,10 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Numbers of instructions, by the name of the kind or replay.
+/// Numbers of instructions, by the name of the kind of call or of the replay.
 type CountOf = BTreeMap<&'static str, u64>;
 
-/// Shows a progress bar on standard error, and tables on standard output.
+/// Shows progress on standard error, and prints tables to standard output.
 struct Bench {
     progress: ProgressBar,
 }
@@ -157,7 +157,7 @@ impl Bench {
         Ok(instructions)
     }
 
-    /// Counts the instructions for a reference in each of [`REPLAYS`].
+    /// Counts the instructions per reference of each of [`REPLAYS`].
     fn count_references(&self, counter: &Counter) -> anyhow::Result<CountOf> {
         let vfalls = self.step("building vfalls", cargo::vfalls)?;
         let references = replay::recording()?.len() as u64;
@@ -173,8 +173,8 @@ impl Bench {
         Ok(instructions)
     }
 
-    /// Measures the time of the replay. Returns the best rate, in references per second, of one
-    /// replay of the decoded recording.
+    /// Measures how fast one replay of the decoded recording is. Returns the best rate of all
+    /// rounds, in references per second.
     fn time(&self) -> anyhow::Result<u64> {
         let references = replay::recording()?;
         let mut table = table::with_header(
@@ -211,7 +211,7 @@ impl Bench {
         Ok(best.round() as u64)
     }
 
-    /// Measures the cost of a reference from each kind of file.
+    /// Measures the cost of a reference in each kind of file, from the file to the counters.
     fn read(&self, counter: &Counter) -> anyhow::Result<BTreeMap<&'static str, Figures>> {
         let mut table = table::with_header(
             "vfalls stat FILE, a reference|>million references|>instructions|>to reach|>CPU time, ns|>wall time, ns",
@@ -250,7 +250,7 @@ impl Bench {
     }
 }
 
-/// Returns the peak memory of this process in KB, if the system reports it.
+/// Returns the peak memory of this process in KB; `None` if the system does not report it.
 fn peak_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

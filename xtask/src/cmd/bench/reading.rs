@@ -1,4 +1,4 @@
-//! Measures the cost of each reference of a file that `vfalls stat` reads, from the file to the counters.
+//! Measures the cost of each reference that `vfalls stat` reads from a file, from the file to the counters.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -45,7 +45,7 @@ pub(super) const KINDS: &[(FileKind, &str)] = match cfg!(target_arch = "x86_64")
     false => &[],
 };
 
-/// The cost of each reference of a file.
+/// The cost of a reference in a file.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Figures {
     references: u64,
@@ -76,7 +76,7 @@ pub(super) struct Files {
     json: OutputFile,
 }
 
-/// The part of `vfalls stat --json` that this program reads.
+/// The part of `vfalls stat --json` that this module reads.
 #[derive(Deserialize)]
 struct Replayed {
     references: u64,
@@ -85,9 +85,9 @@ struct Replayed {
 struct Lengths {
     /// The number of lines that `sort` sorts.
     numbers: u32,
-    /// The number of rounds of each thread of `threads.c`.
+    /// The number of rounds that each thread of `threads.c` makes.
     rounds: u32,
-    /// The number of lines of lackey's output.
+    /// The number of lines of lackey's output in the file.
     lackey: usize,
 }
 
@@ -116,8 +116,8 @@ impl Files {
 
     /// Returns the number of instructions for each reference. Computes it from the difference
     /// between the long and the short file, so that the start of the program does not count. Rounds
-    /// to the nearest, because the two threads of the program share their work differently each
-    /// time, and the number changes by 0.3%.
+    /// to the nearest integer, because the result varies by 0.3%: the two threads of the program
+    /// share their work differently each time.
     fn instructions(&self, counter: &Counter) -> anyhow::Result<u64> {
         let count = |file: &OutputFile| {
             let instructions = counter.whole(&self.vfalls, &self.arguments(file))?;
@@ -129,7 +129,7 @@ impl Files {
         Ok((long.0.saturating_sub(short.0) + references / 2) / references)
     }
 
-    /// Measures the times for the long file: the best of `rounds` rounds.
+    /// Measures the time to replay the long file, and returns the best of `rounds` rounds.
     pub(super) fn figures(&self, counter: &Counter, rounds: usize) -> anyhow::Result<Figures> {
         let (mut cpu, mut wall) = (f64::INFINITY, f64::INFINITY);
         for _ in 0..rounds {
@@ -161,7 +161,8 @@ impl Files {
     }
 }
 
-/// For each kind of file that has a budget, counts and prints the instructions for a reference.
+/// Counts and prints the instructions per reference for each kind of file that has a budget. Fails
+/// if a count is above its budget.
 pub(super) fn within_budget() -> anyhow::Result<()> {
     let counter = Counter::new()?;
     let mut counts = BTreeMap::new();

@@ -32,7 +32,7 @@ const LINES: u32 = 50_000;
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Cost {
     references: u64,
-    /// The nanoseconds that recording adds, for each reference, to the emulator's own time.
+    /// How many nanoseconds recording adds to the emulator's own time for each reference.
     recording_nanoseconds: f64,
     /// The time with recording, divided by the emulator's own time.
     times_the_emulator: f64,
@@ -52,9 +52,9 @@ impl Cost {
     }
 }
 
-/// Measures the cost of recording a program: the best of `rounds` rounds. Returns `None` if the program is not installed.
+/// Measures the cost of recording a program, and returns the best of `rounds` rounds. Returns `None` if the program is not installed.
 pub(super) fn cost((name, words): (&str, &[&str]), rounds: usize) -> anyhow::Result<Option<Cost>> {
-    // The program in PATH may be a version manager's script.
+    // The program in PATH may be the script of a version manager, which is not an ELF file.
     let places = [tools::find(name), Some(Path::new("/usr/bin").join(name))];
     let can_be_recorded =
         |program: &PathBuf| recorder::check(&[program.clone().into()], Options::default()).is_ok();
@@ -75,7 +75,7 @@ pub(super) fn cost((name, words): (&str, &[&str]), rounds: usize) -> anyhow::Res
     cost
 }
 
-/// Returns a text of `lines` lines. Each line is a number.
+/// Returns a text of `lines` lines, each with a number.
 pub(super) fn numbers(lines: u32) -> String {
     let mut text = String::new();
     let mut number = 1_u32;

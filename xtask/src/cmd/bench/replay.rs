@@ -23,7 +23,7 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// Calls `round` for each of `rounds` rounds. `round` returns its number of references and its seconds of processor time.
+    /// Calls `round` `rounds` times. `round` returns the number of references that it has replayed, and the processor time in seconds.
     pub(super) fn measure(
         rounds: usize,
         mut round: impl FnMut() -> anyhow::Result<(usize, f64)>,
@@ -52,8 +52,8 @@ fn devices(machine: Machine) -> anyhow::Result<Devices> {
     Ok(devices)
 }
 
-/// Replays a recording. Its threads are spread over a Batoka with `nodes` nodes. Returns the number of references and the seconds
-/// of processor time.
+/// Replays a recording, with its threads spread over a Batoka with `nodes` nodes. Returns the number of references and the processor time in
+/// seconds.
 fn replay(nodes: usize, recording: Recording) -> anyhow::Result<(usize, f64)> {
     let machine = Machine::new(Model::Batoka, nodes)?;
     let devices = devices(machine)?;
@@ -101,8 +101,8 @@ fn unit_pcr(register: PerfReg) -> Option<u64> {
     }
 }
 
-/// Replays references from memory. Each of `strands` strands on `nodes` nodes replays a piece of the
-/// references. Returns the number of references and the seconds of processor time.
+/// Replays references from memory. Each of `strands` strands on `nodes` nodes replays a piece of them. Returns the number of references and
+/// the processor time in seconds.
 pub(super) fn decoded(
     references: &[Reference],
     strands: usize,
@@ -110,7 +110,7 @@ pub(super) fn decoded(
 ) -> anyhow::Result<(usize, f64)> {
     let pieces = references.chunks(references.len().div_ceil(strands).max(1));
     let chunk = |piece: &[Reference]| {
-        // A piece begins with a fetch. Data references before that fetch belong to an instruction of the previous piece.
+        // A piece begins with a fetch. Data references before the first fetch belong to the last instruction of the previous piece.
         let whole = piece.iter().skip_while(|one| !one.kind.is_fetch());
         Chunk::new(whole.copied().collect(), Vec::new())
     };

@@ -5,17 +5,17 @@ use std::time::Instant;
 use anyhow::Context;
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// Times in seconds.
+/// The time that some work took, in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Time {
-    /// The sum of the times of all processors.
+    /// The processor time, summed over all processors.
     pub(super) cpu: f64,
-    /// The time of the host's monotonic clock.
+    /// The wall time, by the host's monotonic clock.
     pub(super) wall: f64,
 }
 
-/// Returns the result of `work` and its time. `who` chooses whose processor time counts: this process's or its children's. Only
-/// children for which `work` waits count.
+/// Returns the result of `work`, and its time. `who` selects whether the processor time is that of this process or of its children. A child
+/// counts only if `work` waits for it.
 pub(super) fn timed<T>(
     who: UsageWho,
     work: impl FnOnce() -> anyhow::Result<T>,

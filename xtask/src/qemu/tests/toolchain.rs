@@ -1,7 +1,7 @@
 use super::*;
 use crate::tools::tests::program;
 
-/// Creates a directory as rustup does. For each toolchain, `toolchains` has its name, `true` if it has rust-src, and the output of `cargo
+/// Creates a directory like rustup's. For each toolchain, `toolchains` has the name, whether rust-src is installed, and the output of `cargo
 /// -Z help`.
 fn rustup(name: &str, toolchains: &[(&str, bool, &str)]) -> PathBuf {
     let home = env::temp_dir().join(format!("xtask-toolchain-{}-{name}", std::process::id()));

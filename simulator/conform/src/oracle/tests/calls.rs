@@ -1,4 +1,4 @@
-//! Dispatch, the registers of the call, and reads and writes that succeed.
+//! Tests dispatch, the registers of the call, and reads and writes that succeed.
 
 use super::*;
 

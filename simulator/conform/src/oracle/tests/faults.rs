@@ -1,4 +1,4 @@
-//! Hubs that are busy, and devices that fault.
+//! Tests hubs that are busy, and devices that fault.
 
 use super::*;
 

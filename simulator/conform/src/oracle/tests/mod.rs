@@ -1,4 +1,4 @@
-//! Cases with expected results from the documents. The model also runs the scripts of `tests/real_guests`.
+//! Tests the reference model with expected results from the documents. The model also runs the scripts of `tests/real_guests`.
 
 mod calls;
 mod faults;

@@ -1,4 +1,4 @@
-//! The checks of version, presence and grant, and their order.
+//! Tests the checks of version, presence and grant, and their order.
 
 use super::*;
 

@@ -23,7 +23,7 @@ impl Branches {
         self.entries[entry(address)] > STRONGLY_TAKEN / 2
     }
 
-    /// Updates the entry of the conditional branch at this address after the branch was taken or not.
+    /// Updates the entry of the conditional branch at this address with the outcome of the branch.
     pub(super) fn resolve(&mut self, address: u64, taken: bool) {
         let state = &mut self.entries[entry(address)];
         *state = match taken {

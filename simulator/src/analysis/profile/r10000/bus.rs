@@ -1,4 +1,4 @@
-//! The processors on one bus. Each one snoops the requests of the others.
+//! The processors on one bus. Each snoops the requests of the others.
 
 use super::caches::{Caches, Snoop, Traffic};
 
@@ -74,7 +74,7 @@ mod tests {
         traffic
     }
 
-    /// A processor that reads a block asks the others. The first reader has the block exclusively. After the second read, both share it.
+    /// A processor that reads a block asks the others. The first reader gets the block exclusively. After the second read, both share it.
     #[test]
     fn blocks_are_exclusive_until_another_processor_reads_them() {
         let mut bus = Bus::new(3);

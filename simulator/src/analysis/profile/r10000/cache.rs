@@ -29,7 +29,7 @@ impl CacheLine {
     }
 }
 
-/// The state of a line just before a hit.
+/// What a hit finds: the state of the line, and its position in the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     /// Whether the other line of the set was used more recently.
@@ -78,7 +78,7 @@ impl Cache {
         Some(std::mem::replace(&mut line.state, state))
     }
 
-    /// Returns whether a line is in the cache, without using it.
+    /// Returns whether a line is in the cache. Does not count as a use.
     pub(super) fn has(&self, number: u64) -> bool {
         let sets = self.sets.len() as u64;
         self.sets[(number % sets) as usize].iter().any(|line| holds(line, number))

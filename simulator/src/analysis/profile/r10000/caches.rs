@@ -178,8 +178,8 @@ impl Caches {
         found
     }
 
-    /// Answers another processor's request about a block. Returns whether the block was in the secondary cache. Dirty data leave both
-    /// caches.
+    /// Answers another processor's request about a block. Returns whether the secondary cache had the block. If the block is dirty, its data
+    /// leave both caches.
     pub(super) fn answer(&mut self, request: Request, block: u64, traffic: &mut Traffic) -> bool {
         let has = self.secondary.has(block);
         let (requests, hits) = match request {
@@ -213,7 +213,7 @@ impl Caches {
         true
     }
 
-    /// Returns whether the secondary cache has the block at an address.
+    /// Returns whether the secondary cache contains the block at an address.
     pub(super) fn has_block(&self, address: u64) -> bool {
         self.secondary.has(address >> SECONDARY_SHIFT)
     }
@@ -231,13 +231,13 @@ impl Caches {
     }
 }
 
-/// Returns the lines of a primary cache in a block of the secondary cache. A line has `1 << shift` bytes.
+/// Returns the numbers of a primary cache's lines that are in a block of the secondary cache. A line has `1 << shift` bytes.
 fn parts(block: u64, shift: u32) -> std::ops::Range<u64> {
     let of_line = SECONDARY_SHIFT - shift;
     (block << of_line)..(block + 1) << of_line
 }
 
-/// Returns the lines that a reference touches, up to the end of the address space.
+/// Returns the numbers of the lines that a reference touches, up to the end of the address space.
 fn lines(address: u64, size: u16, shift: u32) -> std::ops::RangeInclusive<u64> {
     let last = address.saturating_add(u64::from(size).saturating_sub(1));
     address >> shift..=last >> shift

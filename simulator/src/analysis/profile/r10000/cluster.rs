@@ -1,4 +1,4 @@
-//! Processors on one bus.
+//! Simulates processors on one bus.
 
 use guest_abi::StrandId;
 use guest_abi::sampling::ModeSet;

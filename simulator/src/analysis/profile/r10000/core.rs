@@ -22,7 +22,7 @@ use crate::analysis::profile::run::Truth;
 use crate::analysis::profile::stacks::Point;
 use crate::recording::{Flow, Kind, Reference};
 
-/// The maximum number of instructions that are decoded in one cycle. Also the maximum that graduate in one cycle.
+/// The maximum number of instructions that are decoded in one cycle, and that graduate in one cycle.
 const WIDTH: usize = 4;
 
 /// The capacity of the active list. It holds instructions from when they are decoded until they graduate.
@@ -58,7 +58,7 @@ pub(crate) struct Core {
     references: VecDeque<Reference>,
     /// The number of references already removed from `references`.
     passed: u64,
-    /// The time at which the memory system has served all misses.
+    /// The time at which the memory system will have served all misses.
     idle_at: u64,
     /// The time at which instructions are decoded again; `None` while a mispredicted branch has not issued.
     decodes_at: Option<u64>,
@@ -74,7 +74,7 @@ pub(crate) struct Core {
     modes: ModeSet<R10000Mode>,
 }
 
-/// The path that was decoded after a mispredicted branch.
+/// The path that is decoded after a mispredicted branch, until the branch has been executed.
 #[derive(Clone, Copy, Debug)]
 struct WrongPath {
     /// The address of the next instruction on the path.
@@ -159,7 +159,7 @@ impl Core {
         self.now += 1;
     }
 
-    /// Graduates the oldest completed instructions. Returns whether any instruction graduated.
+    /// Graduates the oldest completed instructions. Returns whether there were any.
     fn graduate(&mut self, cycle: &mut Cycle, bus: &Bus, truth: &mut Truth) -> bool {
         let mut graduated = 0;
 
@@ -176,7 +176,7 @@ impl Core {
                 oldest.happened.graduate(oldest.fetch.data(), oldest.fetch.class, stored);
             }
             if !stored {
-                // The load linked and the store conditional are executed again.
+                // The processor executes the load linked and the store conditional again.
                 (oldest.failed, oldest.linked, oldest.accessed) = (true, None, None);
                 oldest.stage = Stage::Decoded(self.now);
                 graduated += 1;
@@ -379,7 +379,7 @@ impl Core {
     }
 }
 
-/// Serves misses one after the other. Returns the time at which the last miss has been served.
+/// Serves misses one after the other. Returns the time at which the last one has been served.
 fn serve(now: u64, idle_at: &mut u64, traffic: &Traffic) -> u64 {
     let primary = traffic.instruction_misses + traffic.data_misses;
     if primary + traffic.stores_to_shared == 0 {

@@ -1,4 +1,4 @@
-//! The events of a cycle, as reported to the counters.
+//! Describes recorded instructions as the events that a cycle reports to the counters.
 
 use platform::models::r10000::{Cycle, Operation, R10000Event};
 

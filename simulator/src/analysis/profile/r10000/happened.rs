@@ -7,9 +7,9 @@ use super::counts::counts;
 use crate::recording::{Class, DataAccess};
 
 counts! {
-    /// The events that an instruction caused.
+    /// How often an instruction has caused each event.
     pub(super) struct Happened {
-        /// The cycles in which the instruction was the oldest one.
+        /// The cycles in which the instruction was the oldest one that had not graduated.
         pub(super) cycles: u64,
         issued: u64,
         loads_issued: u64,

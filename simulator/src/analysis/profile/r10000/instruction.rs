@@ -2,14 +2,14 @@ use super::happened::Happened;
 use crate::analysis::profile::stacks::{Point, StackId};
 use crate::recording::{Class, Flow, Kind, Reference};
 
-/// The stage of an instruction in the pipeline.
+/// How far an instruction has come in the pipeline, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The instruction has not been decoded.
+    /// The instruction is waiting to be decoded.
     Fetched,
-    /// The instruction was decoded in the given cycle. Since then, it is in the active list.
+    /// The instruction was decoded in this cycle, and has been in the active list since then.
     Decoded(u64),
-    /// The instruction has been issued. Its result is available in the given cycle.
+    /// The instruction was issued. Its result is available from this cycle on.
     Issued(u64),
 }
 
@@ -60,7 +60,7 @@ impl ActiveInstruction {
         self.fetch.kind != Kind::FetchOther
     }
 
-    /// Returns whether the instruction issues to a functional unit. Jumps and traps do not.
+    /// Returns whether the instruction issues to a functional unit. Jumps and traps do not issue.
     pub(super) fn issues(&self) -> bool {
         self.uses_memory() || self.is_conditional() || self.fetch.flow == Flow::Next
     }

@@ -65,14 +65,14 @@ pub(crate) use cluster::Cluster;
 pub use cluster::MOST_PROCESSORS;
 use happened::Happened;
 
-/// Why a recording without control flow causes no branch events.
+/// The reason why no branch events happen with a recording without control flow.
 pub(super) const NO_BRANCHES: &str = "the recording does not tell branches from other instructions";
 
-/// Why a recording without control flow causes no floating-point events.
+/// The reason why no floating-point events happen with a recording without control flow.
 pub(super) const NO_CLASSES: &str =
     "the recording does not tell floating-point instructions from other instructions";
 
-/// Returns why an event never happens; `None` if the processors model it. `flow` says whether the recording [has control
+/// Returns the reason why an event never happens; `None` if the processors model it. `flow` says whether the recording [has control
 /// flow](crate::recording::Recording::has_flow).
 pub(crate) fn absence(event: R10000Event, flow: bool, processors: usize) -> Option<&'static str> {
     use R10000Event as Event;
@@ -93,7 +93,7 @@ pub(crate) fn absence(event: R10000Event, flow: bool, processors: usize) -> Opti
     }
 }
 
-/// Returns the limits of a modelled event; `None` if it has no limits.
+/// Describes in what way the model limits an event; `None` if it does not.
 pub(crate) fn limit(event: R10000Event) -> Option<&'static str> {
     use R10000Event as Event;
     match event {

@@ -16,7 +16,7 @@ const TABLE: u64 = 0xc000_0000_0000_0000;
 #[derive(Clone, Debug)]
 pub(super) struct Tlb {
     pairs: Box<[Option<u64>; ENTRIES]>,
-    /// The entry that was used last. It is tried first.
+    /// The index of the entry that was used last. It is tried first.
     last: usize,
     /// The Random register. It selects the entry that the next write replaces.
     random: usize,
@@ -44,12 +44,12 @@ impl Tlb {
         found.is_some()
     }
 
-    /// Decrements the register Random. The hardware does so in each cycle in which an instruction graduates.
+    /// Counts the register Random down by 1. The hardware does so in each cycle in which an instruction graduates.
     pub(super) fn graduate(&mut self) {
         self.random = self.random.checked_sub(1).unwrap_or(ENTRIES - 1);
     }
 
-    /// Writes the entry that Random selects, for the pair of pages at `address`.
+    /// Makes the entry that Random selects translate the pair of pages at `address`.
     pub(super) fn write_random(&mut self, address: u64) {
         self.pairs[self.random] = Some(address >> PAIR_SHIFT);
     }

@@ -9,8 +9,8 @@ use crate::recording::{Flow, Reference};
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownCode {
     instructions: HashMap<u64, Known>,
-    /// The address of the latest branch that passed control elsewhere, and the address after that branch. `None` if the target of the
-    /// branch is known.
+    /// The address of the latest branch that passed control elsewhere, and the address after that branch. `None` if the target of the branch
+    /// is known.
     branch: Option<(u64, u64)>,
 }
 
@@ -19,12 +19,12 @@ pub(super) struct Known {
     pub(super) size: u16,
     pub(super) is_branch: bool,
     pub(super) is_conditional: bool,
-    /// The address to which the branch last passed control; `None` if the branch has not passed control elsewhere.
+    /// The address to which the branch last passed control elsewhere; `None` if it never has.
     pub(super) target: Option<u64>,
 }
 
 impl KnownCode {
-    /// Notes an instruction that is executed. Instructions must be passed in the order of the program.
+    /// Notes an instruction that is executed. Call it in the order of the program.
     pub(super) fn note(&mut self, fetch: &Reference) {
         if let Some((branch, after)) = self.branch.take() {
             if fetch.address == after {

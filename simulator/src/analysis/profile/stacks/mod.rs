@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use super::functions::Functions;
 pub(super) use unwinder::Unwinder;
 
-/// A call of a function from one place. It is an edge of the call graph.
+/// A call of one function from one place in the program: an edge of the call graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallEdge {
     /// The address of the calling instruction. If the callee is a signal handler, the address of
@@ -43,18 +43,17 @@ const MOST_STACKS: usize = 1 << 20;
 /// All stacks of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
-    /// All stacks except the empty one. Each entry is the stack of the caller, and the innermost
-    /// call.
+    /// All stacks except the empty one, each as the stack of the caller and the innermost call.
     added: Vec<(StackId, CallEdge)>,
     known: HashMap<(StackId, CallEdge), StackId>,
     counts: HashMap<CallEdge, u64>,
 }
 
 impl Stacks {
-    /// The stack that contains no call.
+    /// The stack without calls.
     pub const EMPTY: StackId = StackId(0);
 
-    /// Returns the calls of a stack. The outermost call is first.
+    /// Returns the calls of a stack, with the outermost call first.
     #[must_use]
     pub fn calls(&self, stack: StackId) -> Vec<CallEdge> {
         let mut calls: Vec<CallEdge> = self.inward(stack).collect();
@@ -62,7 +61,7 @@ impl Stacks {
         calls
     }
 
-    /// Returns the calls of a stack. The innermost call is first.
+    /// Returns the calls of a stack, with the innermost call first.
     fn inward(&self, mut stack: StackId) -> impl Iterator<Item = CallEdge> {
         std::iter::from_fn(move || {
             let (below, call) = self.added[stack.0.checked_sub(1)? as usize];
@@ -71,7 +70,7 @@ impl Stacks {
         })
     }
 
-    /// Returns the number of times that each call happened.
+    /// Returns how often each call happened.
     #[must_use]
     pub fn counts(&self) -> &HashMap<CallEdge, u64> {
         &self.counts
@@ -98,8 +97,8 @@ impl Stacks {
         addresses
     }
 
-    /// Returns `stack` with `call` added as the innermost call. If the stack contains `call`
-    /// already, returns the stack unchanged.
+    /// Returns `stack` with `call` as the new innermost call. If the stack contains `call` already,
+    /// returns the stack unchanged.
     pub(super) fn with(&mut self, stack: StackId, call: CallEdge) -> StackId {
         *self.counts.entry(call).or_default() += 1;
         if let Some(known) = self.known.get(&(stack, call)) {

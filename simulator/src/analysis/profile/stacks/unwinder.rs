@@ -5,19 +5,18 @@ use std::collections::HashSet;
 use super::{CallEdge, Functions, StackId, Stacks};
 use crate::recording::{Flow, Reference};
 
-/// The maximum number of frames in a thread's stack. If a call would exceed this number, the outer
-/// half of the frames is dropped.
+/// The maximum number of frames in a thread's stack. A call beyond it drops the outer half of the
+/// frames.
 const MOST_FRAMES: usize = 1 << 14;
 
 /// The maximum number of frames that one return can end.
 const MOST_UNWOUND: usize = 1 << 10;
 
-/// The maximum distance, in bytes, from the start of an entry in a procedure linkage table to the
-/// jump of this entry.
+/// The maximum distance, in bytes, from the start of a procedure linkage table entry to the entry's
+/// jump.
 const STUB: u64 = 64;
 
-/// The prefix of names in the dynamic linker. Functions with this prefix find a procedure, and jump
-/// to it.
+/// The prefix of the names of functions in the dynamic linker that find a procedure and jump to it.
 const RESOLVER: &str = "_dl_runtime_resolve";
 
 /// An active call of a thread.
@@ -29,7 +28,7 @@ struct CallFrame {
     stack: StackId,
 }
 
-/// The frames of a thread, with the outermost frame first, and the thread's latest instruction.
+/// The frames of a thread, with the outermost one first, and its latest instruction.
 #[derive(Clone, Debug, Default)]
 struct UnwoundThread {
     frames: Vec<CallFrame>,
@@ -45,7 +44,7 @@ pub(crate) struct Unwinder<'a> {
     stacks: Stacks,
     threads: Vec<UnwoundThread>,
     symbols: Option<&'a dyn Functions>,
-    /// Whether transfers of control have a delay slot.
+    /// Whether branches, calls and returns have a delay slot.
     delayed: bool,
     /// The return addresses of all calls so far.
     after_calls: HashSet<u64>,
@@ -109,8 +108,8 @@ impl<'a> Unwinder<'a> {
             Flow::Call => {
                 let slot = if self.delayed { 4 } else { 0 };
                 let back = from.address.wrapping_add(u64::from(from.size) + slot);
-                // A call of the next instruction only reads the program counter, so it adds no
-                // frame.
+                // A call of the next instruction adds no frame, because it only reads the program
+                // counter.
                 if to != back {
                     self.call(thread, from.address, to, back);
                 }
@@ -137,7 +136,7 @@ impl<'a> Unwinder<'a> {
                     }
                 }
             }
-            // If control stays at `from`, an instruction or a system call is executed again.
+            // If control stays at `from`, the thread executes the instruction or system call again.
             Flow::Next | Flow::Trap if to != expected && to != from.address => {
                 // Here, a signal handler ends or starts.
                 let goes_on = |frame: &CallFrame| [frame.back, frame.call.site].contains(&to);

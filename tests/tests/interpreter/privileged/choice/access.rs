@@ -1,4 +1,4 @@
-//! Loads, stores and atomic instructions.
+//! Chooses loads, stores and atomic instructions.
 
 use simulator::interpreter::Level;
 
@@ -44,7 +44,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Returns CASA or CASXA.
+    /// Returns a random CASA or CASXA, after the instructions that compute its address.
     fn compare(&mut self, level: Level, high: u32, at: u32, low: u32) -> Vec<u32> {
         let (rd, rs2) = (self.register(), self.register());
         let (op3, space) = (self.random().one_of(&[0x3c, 0x3e]), self.space(level));

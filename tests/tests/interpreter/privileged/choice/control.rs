@@ -1,4 +1,4 @@
-//! Accesses to control registers, interrupts, returns from traps, and changes of the level.
+//! Chooses accesses to control registers, interrupts, returns from traps, and changes of the level.
 
 use simulator::interpreter::Level;
 use simulator::interpreter::instruction::ControlRegister::Privileged;

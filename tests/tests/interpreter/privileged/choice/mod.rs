@@ -12,7 +12,7 @@ use tests::assembler::{COMPUTES, NOP, accesses, computes, number, sethi, shorten
 use super::memory::{HTBAS, SCRATCH, TBAS};
 use super::walk::{IE, PEF, PSTATES, Walk};
 
-/// Returns a value of %tstate. Its %gl is at most `most`.
+/// Returns a value of %tstate whose %gl is at most `most`.
 pub(crate) fn state_value(random: &mut Random, most: usize) -> u64 {
     let any = random.next_u64();
     let pstate = any >> 20 & PSTATES & !if random.below(3) == 0 { 0 } else { IE };
@@ -20,7 +20,7 @@ pub(crate) fn state_value(random: &mut Random, most: usize) -> u64 {
     global << 40 | (any & 0xffff) << 24 | (pstate | PEF) << 8 | any >> 40 & 7
 }
 
-/// The choice of the next instructions at the current address of a strand.
+/// Chooses the next instructions at the current address of a strand.
 pub(crate) struct Choice<'w> {
     pub(crate) walk: &'w mut Walk,
     pub(crate) pc: u64,
@@ -151,8 +151,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Returns an instruction that sets a register to the upper bits of an address. Also returns the low ten bits, which the instruction
-    /// leaves 0.
+    /// Returns an instruction that sets a register to the upper bits of an address, and the low ten bits, which the instruction leaves 0.
     fn far(&mut self, register: u32, address: u64) -> (u32, u32) {
         (sethi(register, address as u32), (address & 0x3ff) as u32)
     }

@@ -7,19 +7,18 @@ use super::machine::{self, Machine, PointKind, Reached, Resume, Watchpoint};
 use super::packets::{self, LONGEST, Packets, Received, bytes, digits, number};
 use super::registers;
 
-/// A machine that a debugger controls or can connect to. When the machine is new, it waits for a
-/// debugger.
+/// A machine that a debugger controls or can connect to. A new machine waits for a debugger.
 pub struct Debugger<'a> {
     pub(super) machine: Machine<'a>,
     packets: Packets,
-    /// The latest packet to the debugger. The debugger may request this packet again.
+    /// The latest packet that was sent. The debugger may ask for it again.
     sent: Vec<u8>,
     /// `true` if a debugger has sent a packet, and has not detached or disconnected since.
     attached: bool,
     killed: bool,
     /// The strand whose registers and memory the packets read and write.
     selected: StrandId,
-    /// The only strand that `c` and `s` resume, or `None` if they resume all strands.
+    /// The only strand that the packets `c` and `s` resume; `None` if they resume all strands.
     resumed: Option<StrandId>,
     /// How the machine executes; `None` while the machine waits.
     runs: Option<Resume>,
@@ -37,12 +36,12 @@ enum Response {
     Later,
 }
 
-/// The answer to a packet that this module does not know.
+/// The answer to a packet that this module does not support.
 const UNKNOWN: &str = "";
 const OK: &str = "OK";
 const WRONG: &str = "E01";
 
-/// The signal numbers of the protocol.
+/// The protocol's signal numbers. They tell the debugger why the machine stopped.
 const NO_SIGNAL: u8 = 0;
 const SIGINT: u8 = 2;
 const SIGTRAP: u8 = 5;
@@ -334,7 +333,7 @@ impl<'a> Debugger<'a> {
         Response::Later
     }
 
-    /// Parses the actions of a `vCont` packet. At most one strand steps.
+    /// Parses the actions of a `vCont` packet. Fails if more than one strand would step.
     fn actions(&self, actions: &str) -> Result<Resume, Wrong> {
         let (mut step, mut strands, mut all) = (None, Vec::new(), false);
         for action in actions.split(';') {
@@ -367,7 +366,7 @@ fn thread(strand: StrandId) -> String {
     format!("{:x}", strand.index() + 1)
 }
 
-/// Parses two numbers with a comma between them.
+/// Parses two hexadecimal numbers that a comma separates.
 fn pair(text: &str) -> Result<(u64, u64), Wrong> {
     let (first, second) = text.split_once(',').ok_or(Wrong)?;
     number(first).zip(number(second)).ok_or(Wrong)

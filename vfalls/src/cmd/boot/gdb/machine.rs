@@ -10,7 +10,7 @@ use simulator::interpreter::Level;
 use simulator::machine::guests::NamedGuest;
 use simulator::recording::Kind;
 
-/// A machine, and its guests in the order of their memory.
+/// A machine that a debugger controls. The guests are in the order of their memory.
 pub struct Machine<'a> {
     pub(super) execution: &'a mut Execution,
     guests: &'a [NamedGuest],
@@ -18,8 +18,7 @@ pub struct Machine<'a> {
     watchpoints: Vec<Watchpoint>,
 }
 
-/// The locations of the guests' memory. A guest uses real addresses, and the hypervisor uses physical
-/// addresses.
+/// Where the memory of each guest is. Converts between a guest's real addresses and the physical addresses of the hypervisor.
 #[derive(Clone)]
 struct Addresses {
     guests: Vec<StrandSet>,
@@ -45,7 +44,7 @@ pub(super) const ACCESSES: PointKind = 4;
 /// watchpoints.
 const MOST_WATCHPOINTS: usize = 64;
 
-/// The strands that execute, and how far they execute.
+/// Which strands execute, and how far.
 pub(super) enum Resume {
     All,
     /// The strands in `strands` take turns. All other strands wait.
@@ -76,8 +75,7 @@ impl Addresses {
         self.guests.iter().position(|strands| strands.contains(strand)).map(|guest| guest as u64)
     }
 
-    /// Returns the address that the software used for an access, which is real in a guest and
-    /// physical in the hypervisor.
+    /// Returns the address that the software used for an access: a real address in a guest, a physical address in the hypervisor.
     fn used(&self, access: &Observed) -> Option<u64> {
         if access.level == Level::Hyperprivileged {
             return Some(access.physical);
@@ -110,7 +108,7 @@ impl<'a> Machine<'a> {
         Self { execution, guests, addresses, watchpoints: Vec::new() }
     }
 
-    /// Returns the strand with this number; `None` if the machine has no such strand.
+    /// Returns strand number `number`; `None` if the machine has no such strand.
     pub(super) fn strand(&self, number: u64) -> Option<StrandId> {
         let machine = self.execution.machine();
         StrandId::new(usize::try_from(number).ok()?)
@@ -163,8 +161,7 @@ impl<'a> Machine<'a> {
         self.execution.load(physical, bytes).ok()
     }
 
-    /// Sets a watchpoint. A watchpoint that is set already stays. Returns `None` if there are too
-    /// many watchpoints.
+    /// Sets a watchpoint, or keeps it if it is already set. Returns `None` if there are too many watchpoints.
     pub(super) fn watch(&mut self, watchpoint: Watchpoint) -> Option<()> {
         self.ignore(&watchpoint);
         if self.watchpoints.len() == MOST_WATCHPOINTS {
@@ -234,7 +231,8 @@ impl<'a> Machine<'a> {
         Reached::Stop(Stop::Limit)
     }
 
-    /// Steps a strand. A step in a guest also includes the hypervisor's instructions that follow.
+    /// Steps a strand. If the instruction enters the hypervisor, the step includes the hypervisor's instructions up to the return to the
+    /// guest.
     fn step(&mut self, strand: StrandId, from: Level, alone: bool, most: u64) -> Reached {
         for _ in 0..most {
             let stepped = self.execution.step(strand);
@@ -256,8 +254,7 @@ impl<'a> Machine<'a> {
         if alone {
             return Reached::Stop(Stop::Limit);
         }
-        // The strand is still in the hypervisor, and it may wait for other strands, so all strands
-        // execute.
+        // The strand is still in the hypervisor. It may be waiting for other strands, so all strands execute.
         Reached::Stop(self.execution.run(Limits::instructions(most)))
     }
 }

@@ -1,14 +1,14 @@
 //! Serves gdb's remote protocol. gdb sees each strand as a thread.
 //!
-//! Breakpoints and watchpoints apply to every strand, at the addresses that software uses. gdb
-//! reads and writes memory as the selected strand does: the guest's memory by real address while
-//! the strand executes its guest, and all memory by physical address while it executes the
-//! hypervisor. If the next instruction of a guest enters the hypervisor, a step includes the whole
-//! hypercall or trap.
+//! Breakpoints and watchpoints apply to every strand, at real addresses in a guest and physical
+//! addresses in the hypervisor. gdb reads and writes memory as the selected strand does: the
+//! guest's memory by real address while the strand executes its guest, and all memory by physical
+//! address while it executes the hypervisor. If the next instruction of a guest enters the
+//! hypervisor, a step includes the whole hypercall or trap.
 //!
-//! The crate `gdbstub` does not fit here, because it ends its session at a packet that it cannot
-//! read. This module answers such a packet with an error, and continues the session. If the
-//! connection is lost, the machine keeps its state, and waits for the next debugger.
+//! The crate `gdbstub` does not fit, because it ends its session at a malformed packet. This module
+//! answers such a packet with an error, and continues the session. If the connection is lost, the
+//! machine keeps its state, and waits for the next debugger.
 
 mod debugger;
 mod machine;
@@ -33,7 +33,7 @@ use crate::say::say;
 pub use debugger::Debugger;
 pub use machine::Machine;
 
-/// A machine for gdb to debug, with its consoles and its output.
+/// A machine that gdb debugs, with the consoles and the output of `boot`.
 pub(crate) struct Debugged<'a, W> {
     pub(crate) execution: &'a mut Execution,
     pub(crate) consoles: &'a mut Consoles,
@@ -43,7 +43,7 @@ pub(crate) struct Debugged<'a, W> {
     pub(crate) output: &'a mut W,
 }
 
-/// The pause between two checks for a connection or an interrupt.
+/// How long the server sleeps between two checks for a connection or an interrupt.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The time limit for sending an answer. If a debugger does not take the answer in this time, the
@@ -55,8 +55,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const BATCH: u64 = 1 << 16;
 
 impl<W: Write> Debugged<'_, W> {
-    /// Executes until the first guest's entry, and then waits for gdb at a port of this computer.
-    /// Serves gdb until the machine stops, and returns the reason of the stop.
+    /// Executes up to the first guest's entry, and then waits for gdb at a port of this computer.
+    /// Serves gdb until the machine stops, and returns why it stopped.
     pub(crate) fn debug(mut self, port: u16) -> anyhow::Result<Stop> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
             .with_context(|| format!("port {port} cannot be used"))?;
@@ -72,7 +72,7 @@ impl<W: Write> Debugged<'_, W> {
         self.serve(&listener, first)
     }
 
-    /// Executes until the first guest's entry.
+    /// Executes up to the first guest's entry.
     fn begin(&mut self) -> anyhow::Result<Stop> {
         let entry = self.complete.images[0].entry;
         self.execution.breakpoints().insert(entry);
@@ -140,7 +140,7 @@ fn prepared(connection: TcpStream) -> io::Result<TcpStream> {
 }
 
 /// Reads the bytes that a debugger has sent. If the machine is stopped, waits up to [`PAUSE`] for
-/// them. Fails if the connection has ended.
+/// bytes. Fails if the connection has ended.
 fn hear(
     connection: &mut TcpStream,
     debugger: &mut Debugger<'_>,

@@ -1,5 +1,5 @@
-//! gdb's packets. A packet is a `$`, a text, a `#`, and two hexadecimal digits. The digits are the
-//! sum of the text's bytes modulo 256.
+//! Encodes and parses gdb's packets. A packet is a `$`, a text, a `#`, and two hexadecimal digits.
+//! The digits are the sum of the text's bytes modulo 256.
 
 /// The maximum length of a packet's text, in bytes.
 pub(super) const LONGEST: usize = 0x4000;
@@ -9,13 +9,13 @@ pub(super) enum Received {
     Packet(Vec<u8>),
     /// A packet that has a wrong checksum or is too long.
     Wrong,
-    /// The debugger requests the latest packet again.
+    /// The debugger asks for the latest packet again.
     Again,
     /// The debugger wants to stop the machine.
     Interrupt,
 }
 
-/// The part of a packet that has arrived so far.
+/// The part of a packet that has been received so far.
 #[derive(Default)]
 pub(super) struct Packets {
     place: PacketPlace,
@@ -27,8 +27,8 @@ enum PacketPlace {
     #[default]
     Between,
     Text,
-    /// The next byte is a digit of the checksum. The value is the first digit, or `None` if it has
-    /// not arrived.
+    /// The next byte is a digit of the checksum. The value is the first digit; `None` if the next
+    /// byte is the first digit.
     Checksum(Option<u8>),
 }
 
@@ -44,8 +44,8 @@ impl Packets {
             (PacketPlace::Between, 0x03) => return Some(Received::Interrupt),
             (PacketPlace::Between, _) => {}
             (PacketPlace::Text, b'#') => self.place = PacketPlace::Checksum(None),
-            // The text keeps at most one byte more than a packet may have. The extra byte shows
-            // that the packet is too long.
+            // Longer texts are cut after one byte too many. This byte shows that the packet is too
+            // long.
             (PacketPlace::Text, _) if self.text.len() <= LONGEST => self.text.push(byte),
             (PacketPlace::Text, _) => {}
             (PacketPlace::Checksum(None), _) => self.place = PacketPlace::Checksum(Some(byte)),
@@ -69,18 +69,17 @@ fn sum(text: &[u8]) -> u8 {
     text.iter().fold(0, |sum, byte| sum.wrapping_add(*byte))
 }
 
-/// Returns the packet with the text `text`, which must not contain `$` or `#`.
+/// Encodes `text` as a packet. The text must not contain `$` or `#`.
 pub(super) fn packet(text: &str) -> Vec<u8> {
     format!("${text}#{:02x}", sum(text.as_bytes())).into_bytes()
 }
 
-/// Returns bytes as hexadecimal digits.
+/// Encodes bytes as hexadecimal digits.
 pub(super) fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the bytes that the hexadecimal digits in `text` encode; `None` if `text` does not
-/// consist of pairs of digits.
+/// Decodes pairs of hexadecimal digits to bytes; `None` if `text` does not consist of such pairs.
 pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
     let (pairs, []) = text.as_bytes().as_chunks() else {
         return None;
@@ -89,8 +88,7 @@ pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
     pairs.iter().map(|[high, low]| Some((digit(*high)? << 4 | digit(*low)?) as u8)).collect()
 }
 
-/// Returns the number that the hexadecimal digits in `text` encode; `None` if `text` contains other
-/// characters.
+/// Parses a hexadecimal number; `None` if `text` contains other characters.
 pub(super) fn number(text: &str) -> Option<u64> {
     // `from_str_radix` accepts a sign, which is not allowed here.
     let digits = text.bytes().all(|byte| byte.is_ascii_hexdigit());

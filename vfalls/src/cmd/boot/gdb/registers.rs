@@ -3,7 +3,7 @@
 use simulator::interpreter::Strand;
 use simulator::interpreter::instruction::Register;
 
-/// The target description. It tells gdb which registers the machine has.
+/// The target description in XML. It tells gdb which registers the machine has.
 pub(super) const DESCRIPTION: &str =
     "<target version=\"1.0\"><architecture>sparc:v9</architecture></target>";
 
@@ -12,12 +12,12 @@ pub(super) const DESCRIPTION: &str =
 const COUNT: u32 = 86;
 const PC: u32 = 80;
 const NPC: u32 = 81;
-/// gdb's number of a register that contains %ccr, %asi, %pstate and %cwp in the layout of %tstate.
+/// gdb's number for a register that contains %ccr, %asi, %pstate and %cwp in the layout of %tstate.
 const STATE: u32 = 82;
-/// gdb's number of %y. Registers 83 and 84 are %fsr and %fprs.
+/// gdb's number for %y. Registers 83 and 84 are %fsr and %fprs.
 const Y: u32 = 85;
 
-/// The lowest bit of the field %ccr in the register [`STATE`]. [`ASI`] is the lowest bit of the field %asi.
+/// The position of the field %ccr in the register [`STATE`]; [`ASI`] is the position of the field %asi.
 const CCR: u32 = 32;
 const ASI: u32 = 24;
 

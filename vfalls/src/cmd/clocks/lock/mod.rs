@@ -1,5 +1,5 @@
-//! Simulates several methods that lock a drifting clock to a system time. The hypervisor uses the
-//! method [`TimeOfDay`](hv_core::time::TimeOfDay). The other methods are here for comparison only.
+//! Simulates several methods of locking a drifting clock to a system time. The hypervisor uses the
+//! method [`TimeOfDay`](hv_core::time::TimeOfDay). The others are here for comparison only.
 
 mod situation;
 #[cfg(test)]
@@ -30,10 +30,10 @@ pub(super) struct Outcome {
     converges: bool,
     steps_back: u32,
     largest_step_back: i64,
-    /// The percentage of the readings at which the rate is corrected by the method's
-    /// [limit](Way::limit).
+    /// The percentage of readings at which the method's [limit](Way::limit) cuts off the correction
+    /// of the rate.
     percent_at_limit: i64,
-    /// The number of corrections of the rate in the opposite direction of the previous correction.
+    /// The number of times that the correction of the rate changes its direction.
     turns: u32,
 }
 
@@ -108,7 +108,7 @@ impl Outcome {
     }
 }
 
-/// Prints a table of the outcomes.
+/// Prints the results of the simulations as a table.
 pub(super) fn print(outcomes: &[Outcome], output: &mut impl Write) -> anyhow::Result<()> {
     let mut table = table::with_header(
         "way|trouble|>drift ppm|>largest error us|>last quarter us|converges|>steps back|>largest us|>at limit|>turns",

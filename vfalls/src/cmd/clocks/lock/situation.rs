@@ -14,7 +14,7 @@ pub(super) const TICK: i64 = 10 * MILLISECOND;
 #[serde(rename_all = "snake_case")]
 pub(super) enum Trouble {
     Nothing,
-    /// The thread wakes up to 5 ms late.
+    /// The thread often wakes up too late, by up to 5 ms.
     LateWakeUps,
     /// Each 57th update of the system time comes [`LATE`] late, and each 32nd comes [`EARLY`] early.
     UnevenSystemTime,
@@ -66,8 +66,7 @@ impl Situation {
         (update - i64::from(is_late) + i64::from(is_early && !is_late)) * TICK
     }
 
-    /// Returns the true time at which the thread wakes up. The wake-up is due at `second`, in
-    /// seconds.
+    /// Returns the true time at which the thread wakes up. `second` is the time at which the wake-up is due, in seconds.
     pub(super) const fn wake_up(self, second: i64) -> i64 {
         let late = match self.trouble {
             Trouble::LateWakeUps => second * 7919 % 5001 * 1000,

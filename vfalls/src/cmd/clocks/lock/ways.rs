@@ -10,15 +10,15 @@ pub(super) trait Locked {
     /// Returns the time at the moment when the local clock shows `clock`.
     fn at(&mut self, clock: i64) -> i64;
 
-    /// Corrects the time at the moment when the local clock shows `clock` and the system time is
+    /// Corrects the time. At this moment, the local clock shows `clock`, and the system time is
     /// `system`.
     fn follow(&mut self, clock: i64, system: i64);
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// The time runs with the local clock until it differs from the system time by 1.5 ticks. Then
-    /// it is set to the system time.
+    /// The time runs with the local clock until it differs from the system time by 1.5 ticks, and
+    /// is then set to the system time.
     Bound,
     /// The rate is corrected in proportion to the error, with a gain of 4 per second.
     HighGain,
@@ -54,7 +54,7 @@ impl Way {
         }
     }
 
-    /// Starts a time that is 0 when the local clock and the system time are 0.
+    /// Returns a time that starts at 0, when the local clock and the system time are 0, too.
     pub(super) fn start(self, situation: Situation) -> Box<dyn Locked> {
         let gains = match self {
             Self::Bound => return Box::new(Bound(0)),
@@ -89,7 +89,7 @@ struct Controlled {
     /// nanosecond of error.
     gains: [i64; 3],
     limit: i64,
-    /// The local clock's time, the shown time and the error at the latest correction.
+    /// The local clock, the shown time and the error, all at the latest correction.
     clock: i64,
     time: i64,
     error: i64,

@@ -10,8 +10,8 @@ use simulator::replay::{Setup, Stage};
 
 use super::*;
 
-/// Returns the view at the end of a program with three threads. A thread with a larger number
-/// executes more instructions.
+/// Returns the view at the end of a program with three threads. The higher the number of a thread,
+/// the more instructions it executes.
 fn app(model: Model, nodes: usize) -> App {
     app_with(model, nodes, Config::T2_PLUS)
 }

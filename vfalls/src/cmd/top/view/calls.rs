@@ -8,8 +8,8 @@ use super::{Look, ViewPage};
 use crate::cmd::top::grid::Grid;
 use crate::numbers::count;
 
-/// Returns a page with a row for each guest, and a row for each class of registers in the guest's
-/// calls.
+/// Returns a page about the hypercalls. Each guest has a row, followed by a row for each class of
+/// registers in its calls.
 pub(super) fn page(of: &Replayed) -> ViewPage {
     let statuses: Vec<&str> = of.by_status().into_keys().collect();
     let columns: String = statuses.iter().map(|status| format!("|>{status}")).collect();

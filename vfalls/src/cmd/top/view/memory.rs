@@ -1,4 +1,5 @@
-//! The view of what nodes share: channels, hubs, links, and the traffic between nodes.
+//! The view of the resources that nodes share: channels, hubs, links, and the traffic between
+//! nodes.
 
 use ratatui::text::Line;
 use simulator::memory::{ChannelUse, HubUse, LinkUse, Traffic, TrafficKind, Usage};
@@ -61,8 +62,8 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
     ViewPage { head: Vec::new(), rows }
 }
 
-/// Returns a row for each pair of nodes: the numbers of lines that the first node has sent to the
-/// second node.
+/// Returns a row for each pair of nodes. It shows how many cache lines the first node has sent to
+/// the second.
 fn traffic(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let mut grid = Grid::new("lines from|to|>memory|>cache|>written back|>copies dropped");
     let nodes = 0..look.machine.nodes();

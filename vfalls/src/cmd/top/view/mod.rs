@@ -1,4 +1,4 @@
-//! The views of a replay: their list, order and columns, and parts that several views use.
+//! The views of a replay, and the parts that several views use.
 
 mod calls;
 mod code;
@@ -23,9 +23,9 @@ pub(crate) use overview::summary;
 /// The lines that a view shows.
 #[derive(Default)]
 pub(crate) struct ViewPage {
-    /// The lines that do not scroll.
+    /// The lines at the top, which do not scroll.
     pub(crate) head: Vec<Line<'static>>,
-    /// The lines that scroll.
+    /// The lines below, which scroll.
     pub(crate) rows: Vec<Line<'static>>,
 }
 
@@ -38,7 +38,7 @@ impl ViewPage {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
-    /// A summary of the other views.
+    /// A summary of all other views.
     Overview,
     Threads,
     Memory,
@@ -53,7 +53,7 @@ pub(crate) enum View {
     Counters,
 }
 
-/// Parameters that all views need to show a replay.
+/// What each view needs to know to show a replay.
 #[derive(Clone, Copy)]
 pub(crate) struct Look<'a> {
     pub(crate) machine: Machine,
@@ -107,8 +107,7 @@ impl fmt::Display for View {
     }
 }
 
-/// Returns a bar that shows how many misses were served by local memory, remote memory, and a
-/// cache.
+/// Returns a bar that shows how many misses local memory, remote memory, or another cache served.
 fn served(served: &Served, width: usize) -> Line<'static> {
     let parts = [
         ('l', Color::Green, served.local),
@@ -124,7 +123,7 @@ fn misses(served: &Served) -> u64 {
 
 const WORK: &str = ">instructions|>CPI|>MPKI|>local|>remote|>cache";
 
-/// Returns the cells for the columns [`WORK`].
+/// Returns what a thread did, as cells for the columns [`WORK`].
 fn work(of: &ThreadRun) -> [String; 6] {
     let (instructions, misses) = (of.instructions, misses(&of.served));
     let [local, remote, cache] =

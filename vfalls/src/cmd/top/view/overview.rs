@@ -10,7 +10,7 @@ use crate::numbers::count;
 /// The width of the columns before the bar.
 const NUMBERS: usize = 59;
 
-/// The maximum number of functions that the overview shows, and the maximum number of memory lines.
+/// The maximum number of functions that the overview lists, and of memory lines.
 const MOST: usize = 10;
 
 pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
@@ -41,8 +41,8 @@ pub(crate) fn summary(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     lines
 }
 
-/// Returns bars for each channel, each hub, and the links of each node. Several bars are on one
-/// line.
+/// Returns a bar for each channel, for each hub, and for the links of each node. A line holds
+/// several bars.
 fn busy(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let usage = &of.usage;
     let cycles = of.cycles;
@@ -53,7 +53,7 @@ fn busy(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let links = nodes.map(|node| {
         let here = || usage.links.iter().filter(move |link| link.node == node);
         let busy = here().map(|link| link.busy).sum();
-        // The busy cycles of a link are the sum of its two directions.
+        // The busy cycles of a link are the sum of its two directions, so its limit counts twice.
         (format!("links {node}"), busy, cycles * 2 * here().count() as u64)
     });
     let links = links.filter(|(.., most)| *most > 0);

@@ -8,14 +8,13 @@ use super::{Look, ViewPage, WORK, misses, work};
 use crate::cmd::top::grid::{Grid, shares};
 use crate::numbers::count;
 
-/// The number of columns by which rows can be sorted. Rows can be sorted by all columns except the
-/// bar.
+/// The number of columns by which rows can be sorted: all except the bar.
 pub(super) const COLUMNS: usize = 9;
 
 /// The width of the columns before the bar.
 const NUMBERS: usize = 78;
 
-/// If less than this width is left for the bar, the bar is left out.
+/// If less than this width is left for the bar, the view omits it.
 const NARROW: usize = 20;
 
 const LEGEND: &str = "cycles: . busy  2 L2 cache  l local memory  r remote memory  c other cache  \
@@ -63,8 +62,7 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
     ViewPage::table(lines)
 }
 
-/// Returns the value by which a thread is sorted for column number `column`, which must be at least
-/// 2.
+/// Returns the value by which column number `column` sorts a thread. `column` must be at least 2.
 fn sort_key(thread: &ThreadRun, column: usize) -> f64 {
     let (served, instructions) = (thread.served, thread.instructions.max(1) as f64);
     match column {

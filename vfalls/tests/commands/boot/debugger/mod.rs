@@ -30,7 +30,7 @@ const COUNTER: [u32; 9] = [
     0x91d0_20ff,
 ];
 
-/// A process of `vfalls boot` that waits for a debugger.
+/// A `vfalls boot` process that waits for a debugger.
 struct Debuggee {
     run: Child,
     port: u16,
@@ -97,7 +97,7 @@ impl Debuggee {
         stdout
     }
 
-    /// Returns the remaining text of standard output and standard error.
+    /// Returns what the run still prints to standard output and standard error.
     fn rest(&mut self) -> (String, String) {
         let (mut stdout, mut stderr) = (String::new(), String::new());
         self.run.stdout.as_mut().unwrap().read_to_string(&mut stdout).unwrap();

@@ -1,4 +1,4 @@
-//! Sends bytes that no real debugger sends.
+//! Sends bytes that no real debugger sends, and checks the answers.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Exceptions: the handler of a TLB miss, and interrupts.
+//! Simulates exceptions: the handler of a TLB miss, and interrupts.
 
 use platform::models::r10000::{Cycle, Operation, R10000Mode};
 

@@ -28,7 +28,7 @@ impl Core {
             },
         };
         let fetch = moved(references.first().expect("an instruction has references"));
-        // The scheduler lets an instruction begin one cycle after the previous instruction, even if the two issue in the same cycle.
+        // Even if two instructions issue in the same cycle, the scheduler lets the second begin one cycle after the first.
         if instruction.begins > self.now + 1 {
             // The thread has waited for a thread on another processor. Meanwhile, this processor has executed no instruction of the
             // program.
