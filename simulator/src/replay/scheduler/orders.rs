@@ -16,7 +16,8 @@ const LATEST: u64 = 1 << 47;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
     Signal(Cause, u64),
-    Object(ObjectWait),
+    /// The number of the program whose memory has the object, and what the thread waits for.
+    Object(usize, ObjectWait),
     Sleep,
 }
 
@@ -27,9 +28,9 @@ impl Wait {
             Self::Signal(Cause::Start, _) => State::NotBegun,
             Self::Signal(Cause::Thread, _) => State::Thread,
             Self::Signal(Cause::Condition, _) => State::Condition,
-            Self::Signal(Cause::Section, _) | Self::Object(ObjectWait::Lock(_)) => State::Lock,
-            Self::Object(ObjectWait::Semaphore(_)) => State::Semaphore,
-            Self::Object(ObjectWait::Barrier(_)) => State::Barrier,
+            Self::Signal(Cause::Section, _) | Self::Object(_, ObjectWait::Lock(_)) => State::Lock,
+            Self::Object(_, ObjectWait::Semaphore(_)) => State::Semaphore,
+            Self::Object(_, ObjectWait::Barrier(_)) => State::Barrier,
             Self::Sleep => State::Sleep,
         }
     }
@@ -40,6 +41,7 @@ impl Scheduler {
     pub(super) fn order(&mut self, order: Order, strand: StrandId, now: u64) -> bool {
         let thread = self.executing;
         let number = self.threads[thread].program;
+        let (holder, order) = self.shared.order(number, order);
         let program = &mut self.programs[number];
         let family = &mut self.families[program.family];
         let signals = match order {
@@ -78,27 +80,29 @@ impl Scheduler {
                 }
             }
             Order::Acquire(acquire) => {
-                self.accounts.taken(number, &acquire, thread);
+                self.accounts.taken(holder, &acquire, thread);
                 let Acquire { lock, shared, .. } = acquire;
-                let is_given = program.objects.acquire(lock, shared, thread);
-                (Vec::new(), (!is_given).then_some(Wait::Object(ObjectWait::Lock(lock))))
+                let is_given = self.programs[holder].objects.acquire(lock, shared, thread);
+                (Vec::new(), (!is_given).then_some(Wait::Object(holder, ObjectWait::Lock(lock))))
             }
             Order::Release { lock, signal } => {
                 let mut woken = signals.make(signal);
-                woken.extend(program.objects.release(lock, thread));
+                woken.extend(self.programs[holder].objects.release(lock, thread));
                 (woken, None)
             }
             Order::Take(Semaphore { address, first }) => {
-                let is_given = program.objects.take(address, first, thread);
-                (Vec::new(), (!is_given).then_some(Wait::Object(ObjectWait::Semaphore(address))))
+                let is_given = self.programs[holder].objects.take(address, first, thread);
+                let wait = Wait::Object(holder, ObjectWait::Semaphore(address));
+                (Vec::new(), (!is_given).then_some(wait))
             }
             Order::Post(Semaphore { address, first }) => {
-                (program.objects.post(address, first).into_iter().collect(), None)
+                let objects = &mut self.programs[holder].objects;
+                (objects.post(address, first).into_iter().collect(), None)
             }
             Order::Arrive { barrier, threads } => {
-                match program.objects.arrive(barrier, threads, thread) {
+                match self.programs[holder].objects.arrive(barrier, threads, thread) {
                     Some(others) => (others, None),
-                    None => (Vec::new(), Some(Wait::Object(ObjectWait::Barrier(barrier)))),
+                    None => (Vec::new(), Some(Wait::Object(holder, ObjectWait::Barrier(barrier)))),
                 }
             }
             Order::Sleep(nanoseconds) => {
@@ -172,15 +176,15 @@ impl Scheduler {
             self.begin(thread);
         }
         let lock = match wait {
-            Wait::Object(ObjectWait::Lock(lock)) => Some(lock),
-            Wait::Signal(Cause::Section, _) => self.threads[thread].next_lock(),
+            Wait::Object(holder, ObjectWait::Lock(lock)) => Some((holder, lock)),
+            Wait::Signal(Cause::Section, _) => {
+                let next = self.threads[thread].next_lock();
+                next.map(|lock| self.shared.object(self.threads[thread].program, lock))
+            }
             _ => None,
         };
         match lock {
-            Some(lock) => {
-                let lock = (self.threads[thread].program, lock);
-                self.accounts.wait_for_lock(thread, lock, at);
-            }
+            Some(lock) => self.accounts.wait_for_lock(thread, lock, at),
             None => self.accounts.enter(thread, wait.state(), at),
         }
         self.threads[thread].wait = Some(wait);
@@ -250,9 +254,9 @@ impl Scheduler {
                     _ => program.dropped += 1,
                 }
             }
-            Wait::Object(object) => {
-                program.objects.force(object, number);
+            Wait::Object(holder, object) => {
                 program.forced += 1;
+                self.programs[holder].objects.force(object, number);
             }
             Wait::Sleep => {}
         }

@@ -350,3 +350,56 @@ fn a_child_that_a_signal_ends_is_named() {
     assert!(stat.stdout.contains(&format!("\nNot covered: {said}.\n")), "{}", stat.stdout);
     assert_eq!(all[1].recording.process().ends, Some(1));
 }
+
+/// Two processes take a lock that is in memory which they share. Each holds it for a tenth of a million rounds, four times.
+const LOCKED: &str = r#"
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile long own;
+__attribute__((noinline)) static void work(pthread_mutex_t *lock) {
+    for (int turn = 0; turn < 4; turn++) {
+        pthread_mutex_lock(lock);
+        for (int i = 0; i < 100000; i++)
+            own = i;
+        pthread_mutex_unlock(lock);
+    }
+}
+int main(void) {
+    pthread_mutex_t *lock =
+        mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_mutexattr_t shared;
+    pthread_mutexattr_init(&shared);
+    pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+    pthread_mutex_init(lock, &shared);
+    if (!fork()) {
+        work(lock);
+        _exit(0);
+    }
+    work(lock);
+    wait(0);
+    return 0;
+}
+"#;
+
+/// While one process holds the lock, the other waits. Without the lock, the two would work at the same time, and the run would take half as
+/// long.
+#[test]
+#[ignore = "needs qemu-user"]
+fn a_lock_of_two_processes() {
+    let place = Place::new("record-locked");
+    HOST.compile(&place, "locked", LOCKED, &[]);
+    let ended = record(&place, "-- ./locked");
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let stat = place.run("stat --json stat.json refs");
+    assert_eq!(stat.status, 0, "{}", stat.stderr);
+    let run = place.json("stat.json");
+    let threads = run["threads"].as_array().unwrap();
+    let state = |thread: usize, state: &str| threads[thread]["states"][state].as_u64().unwrap();
+    let cycles = run["cycles"].as_u64().unwrap();
+    let work: u64 = (0..2).map(|thread| state(thread, "running")).sum();
+    assert!(cycles * 105 / 100 > work, "{cycles} cycles, {work} of work");
+    let waited: u64 = (0..2).map(|thread| state(thread, "lock")).sum();
+    assert!(waited > cycles / 2, "{waited} of {cycles} cycles wait for the lock: {threads:#?}");
+}
