@@ -18,37 +18,24 @@
 1:      inc %g3
         and %g3, 7, %g3
         wrpr %g3, 0, %cwp
-        clr %l0
-        clr %l1
-        clr %l2
-        clr %l3
-        clr %l4
-        clr %l5
-        clr %l6
-        clr %l7
+        .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+        clr %l\n
+        .endr
         subcc %g2, 1, %g2
         be,pn %icc, 2f
          nop
-        clr %o0
-        clr %o1
-        clr %o2
-        clr %o3
-        clr %o4
-        clr %o5
-        clr %o6
+        .irp n, 0, 1, 2, 3, 4, 5, 6
+        clr %o\n
+        .endr
         ba,pt %xcc, 1b
          clr %o7
 2:      wrpr %g1, 0, %cwp
         mov %g1, %i4
         .irp level, 1, 2
         wrpr %g0, \level, %gl
-        clr %g1
-        clr %g2
-        clr %g3
-        clr %g4
-        clr %g5
-        clr %g6
-        clr %g7
+        .irp n, 1, 2, 3, 4, 5, 6, 7
+        clr %g\n
+        .endr
         .endr
         wrpr %g0, 0, %gl
         mov %i0, %o0
@@ -61,13 +48,9 @@
         clr %i1
         .irp level, 1, 2
         wrpr %g0, \level, %gl
-        or %i1, %g1, %i1
-        or %i1, %g2, %i1
-        or %i1, %g3, %i1
-        or %i1, %g4, %i1
-        or %i1, %g5, %i1
-        or %i1, %g6, %i1
-        or %i1, %g7, %i1
+        .irp n, 1, 2, 3, 4, 5, 6, 7
+        or %i1, %g\n, %i1
+        .endr
         .endr
         wrpr %g0, 0, %gl
         clr %g4
@@ -77,24 +60,15 @@
 3:      inc %g3
         and %g3, 7, %g3
         wrpr %g3, 0, %cwp
-        or %g4, %l0, %g4
-        or %g4, %l1, %g4
-        or %g4, %l2, %g4
-        or %g4, %l3, %g4
-        or %g4, %l4, %g4
-        or %g4, %l5, %g4
-        or %g4, %l6, %g4
-        or %g4, %l7, %g4
+        .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+        or %g4, %l\n, %g4
+        .endr
         subcc %g2, 1, %g2
         be,pn %icc, 4f
          nop
-        or %g4, %o0, %g4
-        or %g4, %o1, %g4
-        or %g4, %o2, %g4
-        or %g4, %o3, %g4
-        or %g4, %o4, %g4
-        or %g4, %o5, %g4
-        or %g4, %o6, %g4
+        .irp n, 0, 1, 2, 3, 4, 5, 6
+        or %g4, %o\n, %g4
+        .endr
         ba,pt %xcc, 3b
          or %g4, %o7, %g4
 4:      wrpr %g1, 0, %cwp
