@@ -54,16 +54,13 @@ pub struct Job {
 
 /// The reason why the sharing of lines cannot be examined.
 #[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum SharingError {
-    #[error(transparent)]
     Recording(#[from] RecordingError),
-    #[error(transparent)]
     Placement(#[from] PlacementError),
-    #[error(transparent)]
     Memory(#[from] MemoryError),
-    #[error(transparent)]
     Stray(#[from] Stray),
     #[error("l2.line is {0}, expected 64: a 64-bit word has one bit for each byte of a line")]
     Lines(u64),
