@@ -4,32 +4,25 @@
         .register %g2, #scratch
         .register %g3, #scratch
 
+        .macro keep read, register, at
+        \read %\register, %g1
+        stx %g1, [%i1 + \at]
+        .endm
+
 ! Stores the state of the strand to 12 words. %i1 + `first` is the address of the first word.
-        .macro store_state first
-        rdpr %cwp, %g1
-        stx %g1, [%i1 + \first]
-        rdpr %cansave, %g1
-        stx %g1, [%i1 + \first + 8]
-        rdpr %canrestore, %g1
-        stx %g1, [%i1 + \first + 16]
-        rdpr %otherwin, %g1
-        stx %g1, [%i1 + \first + 24]
-        rdpr %cleanwin, %g1
-        stx %g1, [%i1 + \first + 32]
-        rdpr %wstate, %g1
-        stx %g1, [%i1 + \first + 40]
-        rdpr %pstate, %g1
-        stx %g1, [%i1 + \first + 48]
-        rdpr %pil, %g1
-        stx %g1, [%i1 + \first + 56]
-        rdpr %tl, %g1
-        stx %g1, [%i1 + \first + 64]
-        rdpr %gl, %g1
-        stx %g1, [%i1 + \first + 72]
-        rd %y, %g1
-        stx %g1, [%i1 + \first + 80]
-        rd %asi, %g1
-        stx %g1, [%i1 + \first + 88]
+        .macro keep_state first
+        keep rdpr, cwp, \first
+        keep rdpr, cansave, \first+8
+        keep rdpr, canrestore, \first+16
+        keep rdpr, otherwin, \first+24
+        keep rdpr, cleanwin, \first+32
+        keep rdpr, wstate, \first+40
+        keep rdpr, pstate, \first+48
+        keep rdpr, pil, \first+56
+        keep rdpr, tl, \first+64
+        keep rdpr, gl, \first+72
+        keep rd, y, \first+80
+        keep rd, asi, \first+88
         .endm
 
         .macro around name, trap
@@ -45,10 +38,9 @@
         set 0x132, %i5
         wr %g0, 0x55, %y
         wr %g0, 0x82, %asi
-        store_state 224
+        keep_state 224
         wr %g0, 0x5a, %ccr
-        rd %ccr, %g1
-        stx %g1, [%i1 + 320]
+        keep rd, ccr, 320
         .irp n, 0, 1, 2, 3, 4, 5
         ldx [%i0 + 8 * \n], %o\n
         .endr
@@ -72,9 +64,8 @@
         .irp n, 0, 1, 2, 3, 4, 5, 6, 7
         stx %g\n, [%i1 + 160 + 8 * \n]
         .endr
-        rd %ccr, %g1
-        stx %g1, [%i1 + 424]
-        store_state 328
+        keep rd, ccr, 424
+        keep_state 328
         ret
          restore
         .endm
