@@ -4,25 +4,18 @@
         .register %g2, #scratch
         .register %g3, #scratch
 
-        .macro keep read, register, at
-        \read %\register, %g1
-        stx %g1, [%i1 + \at]
-        .endm
-
 ! Stores the state of the strand to 12 words. %i1 + `first` is the address of the first word.
         .macro keep_state first
-        keep rdpr, cwp, \first
-        keep rdpr, cansave, \first+8
-        keep rdpr, canrestore, \first+16
-        keep rdpr, otherwin, \first+24
-        keep rdpr, cleanwin, \first+32
-        keep rdpr, wstate, \first+40
-        keep rdpr, pstate, \first+48
-        keep rdpr, pil, \first+56
-        keep rdpr, tl, \first+64
-        keep rdpr, gl, \first+72
-        keep rd, y, \first+80
-        keep rd, asi, \first+88
+        word = \first
+        .irp register, cwp, cansave, canrestore, otherwin, cleanwin, wstate, pstate, pil, tl, gl
+        rdpr %\register, %g1
+        stx %g1, [%i1 + word]
+        word = word + 8
+        .endr
+        rd %y, %g1
+        stx %g1, [%i1 + word]
+        rd %asi, %g1
+        stx %g1, [%i1 + word + 8]
         .endm
 
         .macro around name, trap
@@ -40,7 +33,8 @@
         wr %g0, 0x82, %asi
         keep_state 224
         wr %g0, 0x5a, %ccr
-        keep rd, ccr, 320
+        rd %ccr, %g1
+        stx %g1, [%i1 + 320]
         .irp n, 0, 1, 2, 3, 4, 5
         ldx [%i0 + 8 * \n], %o\n
         .endr
@@ -64,7 +58,8 @@
         .irp n, 0, 1, 2, 3, 4, 5, 6, 7
         stx %g\n, [%i1 + 160 + 8 * \n]
         .endr
-        keep rd, ccr, 424
+        rd %ccr, %g1
+        stx %g1, [%i1 + 424]
         keep_state 328
         ret
          restore
