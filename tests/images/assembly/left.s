@@ -5,13 +5,16 @@
         .register %g2, #scratch
         .register %g3, #scratch
 
-        .macro left name, trap
-        .globl \name
-\name:
-        save %sp, -192, %sp
-        flushw
-        rdpr %cleanwin, %i5
-        wrpr %g0, 7, %cleanwin
+        .macro add_to_g4 register
+        or %g4, \register, %g4
+        .endm
+
+        .macro add_to_i1 register
+        or %i1, \register, %i1
+        .endm
+
+! Executes `action` for the local and out registers of each free window.
+        .macro in_windows action
         rdpr %cwp, %g1
         mov 7, %g2
         mov %g1, %g3
@@ -19,25 +22,40 @@
         and %g3, 7, %g3
         wrpr %g3, 0, %cwp
         .irp n, 0, 1, 2, 3, 4, 5, 6, 7
-        clr %l\n
+        \action %l\n
         .endr
         subcc %g2, 1, %g2
         be,pn %icc, 2f
          nop
         .irp n, 0, 1, 2, 3, 4, 5, 6
-        clr %o\n
+        \action %o\n
         .endr
         ba,pt %xcc, 1b
-         clr %o7
+         \action %o7
 2:      wrpr %g1, 0, %cwp
-        mov %g1, %i4
+        .endm
+
+! Executes `action` for the globals of levels 1 and 2.
+        .macro in_globals action
         .irp level, 1, 2
         wrpr %g0, \level, %gl
         .irp n, 1, 2, 3, 4, 5, 6, 7
-        clr %g\n
+        \action %g\n
         .endr
         .endr
         wrpr %g0, 0, %gl
+        .endm
+
+        .macro left name, trap
+        .globl \name
+\name:
+        save %sp, -192, %sp
+        flushw
+        rdpr %cleanwin, %i5
+        wrpr %g0, 7, %cleanwin
+        in_windows clr
+        mov %g1, %i4
+        in_globals clr
         mov %i0, %o0
         mov %i1, %o1
         mov 0x12, %o2
@@ -46,32 +64,9 @@
         mov %i2, %o5
         ta \trap
         clr %i1
-        .irp level, 1, 2
-        wrpr %g0, \level, %gl
-        .irp n, 1, 2, 3, 4, 5, 6, 7
-        or %i1, %g\n, %i1
-        .endr
-        .endr
-        wrpr %g0, 0, %gl
+        in_globals add_to_i1
         clr %g4
-        rdpr %cwp, %g1
-        mov 7, %g2
-        mov %g1, %g3
-3:      inc %g3
-        and %g3, 7, %g3
-        wrpr %g3, 0, %cwp
-        .irp n, 0, 1, 2, 3, 4, 5, 6, 7
-        or %g4, %l\n, %g4
-        .endr
-        subcc %g2, 1, %g2
-        be,pn %icc, 4f
-         nop
-        .irp n, 0, 1, 2, 3, 4, 5, 6
-        or %g4, %o\n, %g4
-        .endr
-        ba,pt %xcc, 3b
-         or %g4, %o7, %g4
-4:      wrpr %g1, 0, %cwp
+        in_windows add_to_g4
         mov %g4, %i0
         wrpr %i5, 0, %cleanwin
         ret
