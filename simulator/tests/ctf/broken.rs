@@ -11,9 +11,9 @@ use simulator::events::ctf::{self, Endian};
 use simulator::events::layouts::LayoutName;
 use tempfile::{TempDir, tempdir};
 use tests::machine::strand;
+use tests::random::Random;
 
 use crate::merged::rewritten;
-use crate::recorded::Random;
 use crate::{Hands, trace, write_trace};
 
 /// Writes a big-endian trace: strand 3 has two events, at 1000 and 2000, in one packet of 60 + 2 * (10 + 16) bytes.
@@ -172,16 +172,16 @@ fn any_damage() {
         let whole = files.clone().map(|file| fs::read(file).unwrap());
         let mut refused = 0;
         for _ in 0..300 {
-            let number = random.below(2) as usize;
+            let number = random.below(2);
             let mut bytes = whole[number].clone();
-            let at = random.below(bytes.len() as u64) as usize;
-            let length = random.below(40) as usize;
+            let at = random.below(bytes.len());
+            let length = random.below(40);
             let end = bytes.len().min(at + length);
             match random.below(4) {
                 0 => bytes.truncate(at),
                 1 => drop(bytes.drain(at..end)),
                 2 => bytes.extend_from_within(at..end),
-                _ => bytes[at] = random.next() as u8,
+                _ => bytes[at] = random.next_u64() as u8,
             }
             fs::write(&files[number], bytes).unwrap();
             refused += u32::from(ctf::read(&path).is_err());
