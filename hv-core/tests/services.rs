@@ -9,6 +9,15 @@ use hv_core::{
     Strand,
 };
 
+/// A group with one function, which has the number of the group.
+struct OneFunction<const GROUP: u64>;
+
+impl<const GROUP: u64> Group for OneFunction<GROUP> {
+    const NUMBER: ApiGroup = ApiGroup(GROUP);
+    const VERSIONS: &'static [Version] = &[Version::V1_0, Version::V1_1];
+    const FUNCTIONS: &'static [u64] = &[GROUP];
+}
+
 /// A service with one function, which returns `%o0 + ADD` in version 1.0, and 1000 more in 1.1. It records the hypervisor's calls.
 #[derive(Default)]
 struct Adder<const GROUP: u64, const ADD: u64> {
@@ -21,25 +30,23 @@ struct Adder<const GROUP: u64, const ADD: u64> {
 
 struct AdderContext<'a, const GROUP: u64, const ADD: u64>(&'a Adder<GROUP, ADD>);
 
-impl<const GROUP: u64, const ADD: u64> Group for Adder<GROUP, ADD> {
-    const NUMBER: ApiGroup = ApiGroup(GROUP);
-    const VERSIONS: &'static [Version] = &[Version::V1_0, Version::V1_1];
-    const FUNCTIONS: &'static [u64] = &[GROUP];
-}
-
 impl<const GROUP: u64, const ADD: u64> Service for Adder<GROUP, ADD> {
-    type Group = Self;
+    type Group = OneFunction<GROUP>;
     type Context<'a> = AdderContext<'a, GROUP, ADD>;
 
     fn knows(&self, caller: Caller) -> bool {
         caller == CALLER
     }
 
-    fn context<'a>(&'a self, _: Caller, _: &'a Negotiated<Self>) -> AdderContext<'a, GROUP, ADD> {
+    fn context<'a>(
+        &'a self,
+        _: Caller,
+        _: &'a Negotiated<OneFunction<GROUP>>,
+    ) -> AdderContext<'a, GROUP, ADD> {
         AdderContext(self)
     }
 
-    fn version_changed(&self, guest: GuestId, version: &Negotiated<Self>) {
+    fn version_changed(&self, guest: GuestId, version: &Negotiated<OneFunction<GROUP>>) {
         assert_eq!(guest, CALLER.guest);
         self.versions.borrow_mut().push(version.get().number());
     }
@@ -52,7 +59,7 @@ impl<const GROUP: u64, const ADD: u64> Service for Adder<GROUP, ADD> {
 }
 
 impl<const GROUP: u64, const ADD: u64> Context for AdderContext<'_, GROUP, ADD> {
-    type Group = Adder<GROUP, ADD>;
+    type Group = OneFunction<GROUP>;
 
     fn call(
         &self,
@@ -222,17 +229,11 @@ fn software_traps_between_fast_and_core() {
 /// A service that refuses its one function with EINVAL and 0x30 in %o1. With `GREEDY`, its fast path serves every function.
 struct Refusing<const GROUP: u64, const GREEDY: bool>;
 
-impl<const GROUP: u64, const GREEDY: bool> Group for Refusing<GROUP, GREEDY> {
-    const NUMBER: ApiGroup = ApiGroup(GROUP);
-    const VERSIONS: &'static [Version] = &[Version::V1_0, Version::V1_1];
-    const FUNCTIONS: &'static [u64] = &[GROUP];
-}
-
 impl<const GROUP: u64, const GREEDY: bool> Service for Refusing<GROUP, GREEDY> {
-    type Group = Self;
+    type Group = OneFunction<GROUP>;
     type Context<'a> = Self;
 
-    fn context<'a>(&'a self, _: Caller, _: &'a Negotiated<Self>) -> Self {
+    fn context<'a>(&'a self, _: Caller, _: &'a Negotiated<OneFunction<GROUP>>) -> Self {
         Self
     }
 
@@ -240,7 +241,7 @@ impl<const GROUP: u64, const GREEDY: bool> Service for Refusing<GROUP, GREEDY> {
 }
 
 impl<const GROUP: u64, const GREEDY: bool> Context for Refusing<GROUP, GREEDY> {
-    type Group = Self;
+    type Group = OneFunction<GROUP>;
 
     fn fast_path(&self, _: u64, frame: &mut Frame<'_>) -> bool {
         if GREEDY {

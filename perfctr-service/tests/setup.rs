@@ -18,14 +18,20 @@ fn guest(strands: impl Iterator<Item = usize>, grant: Grant) -> GuestConfig {
     GuestConfig::new(strands.map(strand).collect(), grant)
 }
 
+type Service<'a> = PerfCounterService<(&'a Devices, &'a Devices)>;
+
+/// Returns the service of the machine with these devices, configured with these guests.
+fn configured<'a>(devices: &'a Devices, guests: &[GuestConfig]) -> Service<'a> {
+    let service = PerfCounterService::new((devices, devices));
+    service.configure(devices.machine(), guests).unwrap();
+    service
+}
+
 /// Guest 0 has strands 0 to 63, guest 1 has strands 64 to 127. Strands 128 to 255 execute no guest.
 #[test]
 fn a_guest_is_served_on_its_own_strands_only() {
-    let machine = Machine::new(Model::Batoka, 4).unwrap();
-    let devices = Devices::new(machine);
-    let guests = [guest(0..64, Grant::ALL), guest(64..128, Grant::NONE)];
-    let service = PerfCounterService::new((&devices, &devices));
-    service.configure(machine, &guests).unwrap();
+    let devices = Devices::new(BATOKA);
+    let service = configured(&devices, &[guest(0..64, Grant::ALL), guest(64..128, Grant::NONE)]);
     let hypervisor = Hypervisor::new((service,), NoConsole);
     for (number, number_of_guest, serves) in [
         (0, 0, true),
@@ -53,11 +59,8 @@ fn a_guest_is_served_on_its_own_strands_only() {
 /// at once.
 #[test]
 fn a_change_names_the_strands_that_it_awaits() {
-    let machine = Machine::new(Model::Batoka, 1).unwrap();
-    let devices = Devices::new(machine);
-    let guests = [guest(3..5, Grant::GLOBAL), guest(7..8, Grant::NONE)];
-    let service = PerfCounterService::new((&devices, &devices));
-    service.configure(machine, &guests).unwrap();
+    let devices = Devices::new(Machine::new(Model::Batoka, 1).unwrap());
+    let service = configured(&devices, &[guest(3..5, Grant::GLOBAL), guest(7..8, Grant::NONE)]);
     let [operator, first, second] = [7, 3, 4].map(strand);
     let change = |grant: [Grant; 2]| {
         let mut grants = service.grants();
@@ -82,8 +85,7 @@ const BATOKA: Machine = match Machine::new(Model::Batoka, 4) {
 };
 static DEVICES: Devices = Devices::new(BATOKA);
 
-type Service = PerfCounterService<(&'static Devices, &'static Devices)>;
-static HYPERVISOR: Hypervisor<(Service,), NoConsole> =
+static HYPERVISOR: Hypervisor<(Service<'static>,), NoConsole> =
     Hypervisor::new((PerfCounterService::new((&DEVICES, &DEVICES)),), NoConsole);
 
 /// The service is in a static, so it is never on a stack.
@@ -130,9 +132,8 @@ fn what_is_logged() {
     log::set_logger(&LOGGER).unwrap();
     log::set_max_level(log::LevelFilter::Trace);
     let devices = Devices::new(BATOKA);
-    let hypervisor = Hypervisor::new((PerfCounterService::new((&devices, &devices)),), NoConsole);
-    let (service,) = hypervisor.services();
-    service.configure(BATOKA, &[guest(0..1, Grant::ALL)]).unwrap();
+    let service = configured(&devices, &[guest(0..1, Grant::ALL)]);
+    let hypervisor = Hypervisor::new((service,), NoConsole);
     let caller = Caller { guest: GuestId::new(0).unwrap(), strand: strand(0) };
     let strand = hypervisor.strand(caller).unwrap();
     strand.call(Trap::Core, 0, [0x205, 1, 1, 0, 0]).unwrap();
@@ -162,8 +163,8 @@ fn a_service_is_configured_once() {
 /// The documentation states these sizes. The hypervisor also stores the versions that guests have negotiated.
 #[test]
 fn sizes() {
-    assert_eq!(size_of::<Service>().div_ceil(1024), 212);
-    let together = size_of::<Hypervisor<(Service,), NoConsole>>();
-    assert_eq!(together - size_of::<Service>(), 3 * 1024);
+    assert_eq!(size_of::<Service<'_>>().div_ceil(1024), 212);
+    let together = size_of::<Hypervisor<(Service<'_>,), NoConsole>>();
+    assert_eq!(together - size_of::<Service<'_>>(), 3 * 1024);
     assert_eq!(size_of::<Hypervisor<(), NoConsole>>(), 2 * 1024);
 }

@@ -20,6 +20,14 @@ impl Ended {
         self.stdout
     }
 
+    /// Like [`well`](Self::well), and also asserts that standard output contains each of these parts, in any order.
+    #[track_caller]
+    pub fn says(self, parts: &[&str]) -> String {
+        let output = self.well();
+        contains_all(&output, parts);
+        output
+    }
+
     /// Like [`badly`](Self::badly), and also asserts that standard output is empty.
     pub fn badly_at_once(&self, says: &str) {
         self.badly(says);

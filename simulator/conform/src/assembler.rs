@@ -6,20 +6,39 @@ pub const FLUSH: u32 = 0x81d8_0000;
 pub const ILLEGAL: [u32; 2] = [0, 0x81f8_0000];
 
 /// The numbers of the integer registers that the guests use, as encoded in instructions. First the global registers.
+pub const G1: u32 = 1;
+pub const G2: u32 = 2;
+pub const G3: u32 = 3;
 pub const G6: u32 = 6;
 pub const G7: u32 = 7;
 /// The out registers. %o6 is the stack pointer.
 pub const O0: u32 = 8;
 pub const O1: u32 = 9;
+pub const O2: u32 = 10;
+pub const O3: u32 = 11;
+pub const O4: u32 = 12;
 pub const O5: u32 = 13;
 pub const SP: u32 = 14;
 /// The local registers.
+pub const L0: u32 = 16;
 pub const L1: u32 = 17;
 pub const L2: u32 = 18;
 pub const L3: u32 = 19;
 pub const L4: u32 = 20;
+pub const L6: u32 = 22;
+pub const L7: u32 = 23;
 /// %i6, the frame pointer.
 pub const FP: u32 = 30;
+
+/// Opcodes (op3) of instructions that compute, load and store.
+pub const ADD: u32 = 0x00;
+pub const AND: u32 = 0x01;
+pub const OR: u32 = 0x02;
+pub const SUB: u32 = 0x04;
+pub const ANDN: u32 = 0x05;
+pub const SUBCC: u32 = 0x14;
+pub const LDX: u32 = 0x0b;
+pub const STX: u32 = 0x0e;
 
 /// Opcodes (op3) of instructions that read and write control registers.
 pub const RD: u32 = 0x28;
@@ -116,12 +135,20 @@ pub const fn sethi(rd: u32, value: u32) -> u32 {
 
 /// Encodes two instructions that set a register to a 32-bit value.
 pub const fn set(rd: u32, value: u32) -> [u32; 2] {
-    [sethi(rd, value), computes(0x02, rd, rd, number(value & 0x3ff))]
+    [sethi(rd, value), computes(OR, rd, rd, number(value & 0x3ff))]
+}
+
+/// The word of `ba,a,pt %xcc` with a displacement of 0.
+pub const BA_ANNULLED: u32 = 0x3068_0000;
+
+/// Returns a branch between two addresses. `word` is the branch with a displacement of 0.
+pub const fn branch(word: u32, from: u64, to: u64) -> u32 {
+    word | (to.wrapping_sub(from) >> 2) as u32 & 0x7_ffff
 }
 
 /// Encodes `mov`, which sets a register to a [`number`].
 pub const fn mov(rd: u32, value: u32) -> u32 {
-    computes(0x02, rd, 0, number(value))
+    computes(OR, rd, 0, number(value))
 }
 
 /// Encodes `rd %pc`, which sets a register to the instruction's own address.

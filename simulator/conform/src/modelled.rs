@@ -247,7 +247,8 @@ fn first_strand(node: Node) -> Option<StrandId> {
     StrandId::new(StrandId::PER_NODE * node.index())
 }
 
-fn faulty(unit: Unit) -> FaultyUnit {
+/// Returns the same unit, as the device models name it.
+pub const fn faulty(unit: Unit) -> FaultyUnit {
     match unit {
         Unit::Mcu(node, mcu) => FaultyUnit::Mcu(node, mcu),
         Unit::Hub(hub) => FaultyUnit::Hub(hub),

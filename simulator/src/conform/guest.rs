@@ -5,7 +5,8 @@
 //! other CPUs.
 
 use conform::assembler::{
-    DONE, L1, L2, NOP, O0, O1, O5, TBA, WRPR, accesses, computes, mov, number, set, trap,
+    ADD, BA_ANNULLED, DONE, G1, L0, L1, L2, L6, L7, LDX, NOP, O0, O1, O2, O3, O4, O5, OR, SUBCC,
+    TBA, WRPR, accesses, branch, computes, mov, number, set, trap,
 };
 use platform::memory_map::REAL;
 
@@ -24,27 +25,9 @@ const TABLE: u64 = 0x8000;
 /// The offset to which the branch at the guest's entry jumps.
 const BEGIN: u64 = 0x100;
 
-const G1: u32 = 1;
-const O2: u32 = 10;
-const O3: u32 = 11;
-const O4: u32 = 12;
-const L0: u32 = 16;
-const L6: u32 = 22;
-const L7: u32 = 23;
-const LDX: u32 = 0x0b;
-const ADD: u32 = 0x00;
-const SUBCC: u32 = 0x14;
-const OR: u32 = 0x02;
-
-/// The words of `ba,pt %xcc`, `ba,a,pt %xcc` and `bgeu,pn %xcc` with a displacement of 0.
+/// The words of `ba,pt %xcc` and `bgeu,pn %xcc` with a displacement of 0.
 const BA: u32 = 0x1068_0000;
-const BA_ANNULLED: u32 = 0x3068_0000;
 const BGEU: u32 = 0x1a60_0000;
-
-/// Encodes a branch from one address to another.
-const fn branch(code: u32, from: u64, to: u64) -> u32 {
-    code | (to.wrapping_sub(from) >> 2) as u32 & 0x7_ffff
-}
 
 /// Returns the initial content of the memory of a guest with this number of CPUs. The guest begins at the first byte.
 #[must_use]

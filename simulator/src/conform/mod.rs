@@ -148,16 +148,14 @@ pub const CHECKS: [&str; 9] = [
 
 /// Why an image cannot be checked.
 #[derive(Clone, Debug, thiserror::Error)]
+#[error(transparent)]
 #[non_exhaustive]
 pub enum Fault {
     /// The machine cannot be built.
-    #[error(transparent)]
     Setup(#[from] SetupError),
     /// The image does not fit into the hypervisor's memory.
-    #[error(transparent)]
     Memory(#[from] NoMemoryAt),
     /// The machine description is too large.
-    #[error(transparent)]
     Description(#[from] Unfit),
     /// No strand of a guest has begun.
     #[error("the image has not started a guest in {0} instructions")]

@@ -117,28 +117,33 @@ impl Physical {
 
     /// Writes bytes, up to the first address without memory.
     pub(super) fn load(&mut self, physical: u64, bytes: &[u8]) -> Result<(), NoMemoryAt> {
-        let mut done = 0;
-        while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-            let address = physical.wrapping_add(done as u64);
-            let page = self.page(address).ok_or(NoMemoryAt(address))?;
-            let at = address as usize % PAGE;
-            let some = rest.len().min(PAGE - at);
-            self.pages[page.0 as usize].write(at, &rest[..some]);
-            done += some;
-        }
-        Ok(())
+        self.page_by_page(physical, bytes.len(), |page, at, part| page.write(at, &bytes[part]))
     }
 
     /// Reads bytes, up to the first address without memory.
     pub(super) fn dump(&mut self, physical: u64, bytes: &mut [u8]) -> Result<(), NoMemoryAt> {
+        self.page_by_page(physical, bytes.len(), |page, at, part| {
+            let part = &mut bytes[part];
+            part.copy_from_slice(&page.bytes[at..at + part.len()]);
+        })
+    }
+
+    /// Calls `access` for each page of `length` bytes, up to the first address without memory. The arguments are the page, the offset in
+    /// the page, and the range of the bytes.
+    fn page_by_page(
+        &mut self,
+        physical: u64,
+        length: usize,
+        mut access: impl FnMut(&mut Page, usize, Range<usize>),
+    ) -> Result<(), NoMemoryAt> {
         let mut done = 0;
-        while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        while done < length {
             let address = physical.wrapping_add(done as u64);
             let page = self.page(address).ok_or(NoMemoryAt(address))?;
             let at = address as usize % PAGE;
-            let some = rest.len().min(PAGE - at);
-            rest[..some].copy_from_slice(&self.pages[page.0 as usize].bytes[at..at + some]);
-            done += some;
+            let end = length.min(done + PAGE - at);
+            access(&mut self.pages[page.0 as usize], at, done..end);
+            done = end;
         }
         Ok(())
     }

@@ -182,16 +182,14 @@ pub enum AnyMemory {
 
 /// Why a memory system cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(transparent)]
 #[non_exhaustive]
 pub enum MemoryError {
     /// The machine has no enabled memory channel.
-    #[error(transparent)]
     NoMemory(#[from] NoMemory),
     /// All pages are to be on a node without memory.
-    #[error(transparent)]
     NoMemoryOnNode(#[from] NoMemoryOnNode),
     /// A number of the configuration is out of range, or numbers do not fit together.
-    #[error(transparent)]
     Impossible(#[from] Impossible),
 }
 

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
+use conform::modelled::faulty;
 use guest_abi::StrandId;
 use hv_core::GuestId;
 use perfctr_service::mailbox::{Refusal, Seen, Step as Request};
 use perfctr_service::{ChangeError, Grant, Grants, StrandSet, Unit};
 use platform::AccessError;
-use platform::models::{Devices, FaultyUnit};
+use platform::models::Devices;
 
 use super::file::{Action, Scenario, Step};
 use crate::machine::clocks::{Change, Clock};
@@ -298,12 +299,4 @@ impl Operator {
 /// Returns whether the change of a guest's grant adds a right.
 pub(crate) fn gains(before: Grant, after: Grant) -> bool {
     after.global && !before.global || after.strand > before.strand
-}
-
-const fn faulty(unit: Unit) -> FaultyUnit {
-    match unit {
-        Unit::Mcu(node, mcu) => FaultyUnit::Mcu(node, mcu),
-        Unit::Hub(hub) => FaultyUnit::Hub(hub),
-        Unit::L2(node) => FaultyUnit::L2(node),
-    }
 }

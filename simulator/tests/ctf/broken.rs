@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hv_core::trace::Trace;
 use perfctr_service::trace::Get;
@@ -11,22 +11,23 @@ use simulator::events::ctf::{self, Endian};
 use simulator::events::layouts::LayoutName;
 use tempfile::{TempDir, tempdir};
 use tests::machine::strand;
+use tests::random::Random;
 
 use crate::merged::rewritten;
-use crate::recorded::Random;
 use crate::{Hands, trace, write_trace};
 
 /// Writes a big-endian trace: strand 3 has two events, at 1000 and 2000, in one packet of 60 + 2 * (10 + 16) bytes.
-fn small(place: &TempDir) -> std::path::PathBuf {
+fn small() -> (TempDir, PathBuf) {
+    let place = tempdir().unwrap();
     let clock = Hands::default();
     let rings = Rings::new(LayoutName::Clock64, Keep::All.mode());
     let collector = rings.collector(&clock);
     for time in [1000, 2000] {
         collector.record(strand(3), time, Get::default());
     }
-    let path = write_trace(place, &trace(LayoutName::Clock64, collector.streams()), Endian::Big);
+    let path = write_trace(&place, &trace(LayoutName::Clock64, collector.streams()), Endian::Big);
     assert_eq!(fs::metadata(path.join("strand_003")).unwrap().len(), 112);
-    path
+    (place, path)
 }
 
 /// Reads a trace that must be refused. Returns the message, which must be one line.
@@ -48,9 +49,8 @@ fn problem_of(path: &Path, file: &str) -> String {
 
 /// Changes the file of strand 3, and asserts the messages. A case consists of an offset, the new bytes, and the message about packet 0.
 fn with_bytes(cases: &[(usize, &[u8], &str)]) {
-    let place = tempdir().unwrap();
     for (at, bytes, says) in cases {
-        let path = small(&place);
+        let (_place, path) = small();
         let file = path.join("strand_003");
         let mut content = fs::read(&file).unwrap();
         content[*at..at + bytes.len()].copy_from_slice(bytes);
@@ -90,8 +90,7 @@ fn events() {
 
 #[test]
 fn files() {
-    let place = tempdir().unwrap();
-    let path = small(&place);
+    let (_place, path) = small();
     let file = path.join("strand_003");
     let bytes = fs::read(&file).unwrap();
     let twice = bytes.repeat(2);
@@ -114,8 +113,7 @@ fn files() {
 
 #[test]
 fn metadata() {
-    let place = tempdir().unwrap();
-    let path = small(&place);
+    let (_place, path) = small();
     let file = path.join("metadata");
     let text = fs::read_to_string(&file).unwrap();
     for row in [
@@ -166,8 +164,7 @@ fn metadata() {
 /// A damaged trace, from our writer or from `babeltrace2`, is either read or refused, but never makes the reader panic.
 #[test]
 fn any_damage() {
-    let place = tempdir().unwrap();
-    let path = small(&place);
+    let (place, path) = small();
     let rewritten = rewritten(&place, &path);
     let mut random = Random(1);
     for path in [path, rewritten] {
@@ -175,16 +172,16 @@ fn any_damage() {
         let whole = files.clone().map(|file| fs::read(file).unwrap());
         let mut refused = 0;
         for _ in 0..300 {
-            let number = random.below(2) as usize;
+            let number = random.below(2);
             let mut bytes = whole[number].clone();
-            let at = random.below(bytes.len() as u64) as usize;
-            let length = random.below(40) as usize;
+            let at = random.below(bytes.len());
+            let length = random.below(40);
             let end = bytes.len().min(at + length);
             match random.below(4) {
                 0 => bytes.truncate(at),
                 1 => drop(bytes.drain(at..end)),
                 2 => bytes.extend_from_within(at..end),
-                _ => bytes[at] = random.next() as u8,
+                _ => bytes[at] = random.next_u64() as u8,
             }
             fs::write(&files[number], bytes).unwrap();
             refused += u32::from(ctf::read(&path).is_err());

@@ -20,8 +20,9 @@ use simulator::events::layouts::LayoutName;
 use simulator::events::{Stream, StreamEntry, Trace};
 use tempfile::{TempDir, tempdir};
 use tests::machine::strand;
+use tests::random::Random;
 
-use recorded::{Known, Random, random_event, record};
+use recorded::{Known, random_event, record};
 
 pub(crate) fn write_trace(place: &TempDir, trace: &Trace, endian: Endian) -> PathBuf {
     let path = place.path().join("trace");
@@ -55,13 +56,14 @@ pub(crate) fn trace(layout: LayoutName, streams: Vec<Stream>) -> Trace {
 
 /// Returns a random gap in cycles, below 2^32 and often near 2^27 or 2^28, where the times in short headers wrap.
 fn gap(random: &mut Random) -> u64 {
-    match random.below(8) {
+    let gap = match random.below(8) {
         0 => 0,
         1 => (1 << 27) - 1 + random.below(3),
         2 => (1 << 28) - 1 + random.below(3),
         3 => random.below(1 << 32),
         bits => random.below(1 << (4 * bits)),
-    }
+    };
+    gap as u64
 }
 
 /// Records random events at random times, on random strands of `strands`. `reads` holds the number
@@ -80,7 +82,7 @@ fn record_random(
         for _ in 0..*events {
             let time = clock.0.get() + gap(&mut random);
             clock.0.set(time);
-            let strand = strand(strands[random.below(strands.len() as u64) as usize]);
+            let strand = strand(random.one_of(strands));
             let event = random_event(&mut random);
             assert_eq!(collector.time(strand), Some(time));
             record(&collector, strand, time, event);

@@ -6,28 +6,13 @@ use perfctr_service::trace::{
     ChangeComplete, ChangePending, Get, GetRefused, Granted, Held, HubConflict, Revoked, Set,
     SetRefused, UnitOut, UnitReturned,
 };
+use tests::random::Random;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Known {
     pub(crate) time: u64,
     pub(crate) strand: StrandId,
     pub(crate) event: AnyEvent,
-}
-
-/// The random number generator SplitMix64.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound.max(1)
-    }
 }
 
 macro_rules! kinds {
@@ -52,9 +37,9 @@ macro_rules! kinds {
         pub(crate) fn random_event(random: &mut Random) -> AnyEvent {
             let kinds: &[fn(&mut Random) -> AnyEvent] = &[$(|random| {
                 // The shift gives values of all magnitudes.
-                AnyEvent::$Name($Name { $($field: (random.next() >> random.below(64)) as _),* })
+                AnyEvent::$Name($Name { $($field: (random.next_u64() >> random.below(64)) as _),* })
             }),*];
-            kinds[random.below(kinds.len() as u64) as usize](random)
+            random.one_of(kinds)(random)
         }
 
         pub(crate) fn record(trace: &impl Trace, strand: StrandId, time: u64, event: AnyEvent) {

@@ -33,13 +33,13 @@ const JUMP: &[u32] = &[0x0300_0400, 0x81c0_4000, 0x0100_0000];
 /// The limit for runs that would otherwise not end.
 const CYCLES: Limits = Limits { cycles: 100_000, ..Limits::NONE };
 
-/// Returns a machine of two nodes. At reset it executes this program, with these trap handlers.
-fn machine(memory: Option<Config>, program: &[u32], handlers: &[(u64, &[u32])]) -> Execution {
+/// Returns a machine of two nodes. At reset it executes a program of these parts, with these trap handlers.
+fn machine(memory: Option<Config>, parts: &[&[u32]], handlers: &[(u64, &[u32])]) -> Execution {
     let mut execution =
         Execution::new(&Setup::new(Machine::new(Model::Batoka, 2).unwrap()).memory(memory))
             .unwrap();
     put(&mut execution, RESET, JUMP);
-    put(&mut execution, PROGRAM, program);
+    put(&mut execution, PROGRAM, &parts.concat());
     for (trap, handler) in handlers {
         put(&mut execution, HTBA + trap * 32, handler);
     }
@@ -69,7 +69,7 @@ fn stores_to_devices_complete_late() {
     without[barrier] = 0x0100_0000;
     for (program, found) in [(LATE, 0x55), (&without[..], 0)] {
         for memory in [None, Some(Config::T2_PLUS)] {
-            let mut execution = machine(memory, program, &[]);
+            let mut execution = machine(memory, &[NUMBER, program], &[]);
             assert_eq!(execution.run(CYCLES), Stop::Ended);
             assert_eq!(left(&mut execution), [2, 0x55, found]);
             assert_eq!(execution.state(strand(1)), State::Parked);
@@ -81,7 +81,7 @@ fn stores_to_devices_complete_late() {
 #[test]
 fn accesses_that_fail() {
     let handlers = [(0x07, STORE_ERROR), (0x32, DATA_ERROR)];
-    let mut execution = machine(None, FAULTS, &handlers);
+    let mut execution = machine(None, &[TRAPS, FAULTS], &handlers);
     assert_eq!(execution.run(CYCLES), Stop::Ended);
     let membar = PROGRAM + 4 * 10;
     // The type SBDIOU is in bits 61:60. Bits 47:40 mark all bytes.
@@ -97,7 +97,7 @@ fn accesses_that_fail() {
 #[test]
 fn a_guest_reaches_what_is_translated() {
     let handlers = [(0x30, NOTE), (0x31, NOTE2), (0x3f, NOTE), (0x40, NOTE2), (0x3e, LAST)];
-    let mut execution = machine(None, GUEST_START, &handlers);
+    let mut execution = machine(None, &[TRAPS, GUEST_START], &handlers);
     put(&mut execution, GUEST, INSIDE);
     let accesses = Rc::new(RefCell::new(Vec::new()));
     let heard = Rc::clone(&accesses);
@@ -130,7 +130,7 @@ fn a_guest_reaches_what_is_translated() {
 /// that sends it. When the strand enables interrupts, it takes both, the highest first.
 #[test]
 fn an_interrupt_wakes() {
-    let mut execution = machine(None, WAKE, &[(0x60, VECTOR)]);
+    let mut execution = machine(None, &[TRAPS, NUMBER, WAKE], &[(0x60, VECTOR)]);
     assert_eq!(execution.run(CYCLES), Stop::Limit);
     let [there, sent, woken, vectors] = left(&mut execution);
     assert_eq!((there, vectors), (1, 0x0905));
@@ -146,8 +146,8 @@ fn an_interrupt_wakes() {
 fn no_interrupt_is_lost_at_a_halt() {
     const NOP: u32 = 0x0100_0000;
     for nops in 0..80 {
-        let program = [SEND_TO_ITSELF, &vec![NOP; nops], HALT_AND_TELL].concat();
-        let mut execution = machine(None, &program, &[]);
+        let parts = [SEND_TO_ITSELF, &vec![NOP; nops], HALT_AND_TELL];
+        let mut execution = machine(None, &parts, &[]);
         assert_eq!(execution.run(CYCLES), Stop::Limit, "{nops} instructions before the halt");
         let [told] = left(&mut execution);
         assert_eq!(told, 5, "{nops} instructions before the halt");
@@ -157,7 +157,7 @@ fn no_interrupt_is_lost_at_a_halt() {
 /// A strand wakes in the cycle in which %stick equals %hstick_cmpr.
 #[test]
 fn a_timer_wakes() {
-    let mut execution = machine(None, TIMER, &[]);
+    let mut execution = machine(None, &[TRAPS, TIMER], &[]);
     assert_eq!(execution.run(CYCLES), Stop::Ended);
     assert_eq!(left(&mut execution), [1000, 1]);
 }
@@ -167,7 +167,7 @@ fn a_timer_wakes() {
 #[test]
 fn an_overflow_traps_at_its_instruction() {
     for memory in [None, Some(Config::T2_PLUS)] {
-        let mut execution = machine(memory, GUEST_START, &[(0x180, HALT)]);
+        let mut execution = machine(memory, &[TRAPS, GUEST_START], &[(0x180, HALT)]);
         put(&mut execution, GUEST, SAMPLE);
         put(&mut execution, GUEST + 0x4f * 32, OVERFLOW);
         assert_eq!(execution.run(CYCLES), Stop::Ended);
@@ -197,14 +197,14 @@ fn runs_are_the_same() {
         )
     };
     for memory in [None, Some(Config::T2_PLUS)] {
-        let mut whole = machine(memory, LOCK, &[]);
+        let mut whole = machine(memory, &[NUMBER, LOCK], &[]);
         assert_eq!(whole.run(Limits::NONE), Stop::Ended);
         let expected = state(&mut whole);
         assert_eq!(expected.2[8], 200 * (1 + 2 + 3 + 4 + 5 + 6 + 7));
         let instructions = |_, length| Limits::instructions(length);
         let cycles = |now, length| Limits { cycles: now + length, ..Limits::NONE };
         for limits in [instructions as fn(u64, u64) -> Limits, cycles] {
-            let mut pieces = machine(memory, LOCK, &[]);
+            let mut pieces = machine(memory, &[NUMBER, LOCK], &[]);
             let mut length = 0;
             loop {
                 length = length % 50 + 1;
@@ -224,7 +224,7 @@ fn strands_stop_at_a_breakpoint_once() {
     const CASXA: u64 = PROGRAM + 4 * 10;
     let executed = Rc::new(RefCell::new([0; 8]));
     let counts = Rc::clone(&executed);
-    let mut execution = machine(None, LOCK, &[]);
+    let mut execution = machine(None, &[NUMBER, LOCK], &[]);
     execution.observe(Some(Box::new(move |access| {
         if access.kind == Kind::FetchOther && access.physical == CASXA {
             counts.borrow_mut()[access.strand.index()] += 1;
@@ -246,7 +246,7 @@ fn strands_stop_at_a_breakpoint_once() {
 #[test]
 fn programs_that_change_themselves() {
     // The code is st %o0, [%o1]; ba .-4; nop. The store puts inc %l0 in place of the nop.
-    let mut execution = machine(None, &[0xd022_4000, 0x10bf_ffff, 0x0100_0000], &[]);
+    let mut execution = machine(None, &[&[0xd022_4000, 0x10bf_ffff, 0x0100_0000]], &[]);
     let registers = &mut execution.strand_mut(strand(0)).registers;
     registers.set(Register::O0, 0xa004_2001);
     registers.set(Register::new(9), PROGRAM + 8);
@@ -261,7 +261,7 @@ fn programs_that_change_themselves() {
 /// The test chooses the strand that executes the next instruction.
 #[test]
 fn a_test_chooses_the_order() {
-    let mut execution = machine(None, LATE, &[]);
+    let mut execution = machine(None, &[NUMBER, LATE], &[]);
     assert_eq!(execution.step(strand(1)), None, "it is parked");
     while execution.state(strand(1)) == State::Parked {
         assert_eq!(execution.step(strand(0)), Some(Stop::Limit));

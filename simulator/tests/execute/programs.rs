@@ -1,11 +1,22 @@
 //! The programs of the tests: SPARC V9 instruction words, each with its assembly code. The GNU assembler makes the
 //! same words from that code.
 
-/// Strand 0 writes a register and sets a flag; strand 1 waits for the flag and reads the register.
-pub(crate) const LATE: &[u32] = &[
+/// Selects the trap table, and trap level 0.
+pub(crate) const TRAPS: &[u32] = &[
+    0x0300_0410, // sethi %hi(0x104000), %g1
+    0x8b98_4000, // wrhpr %g1, %htba
+    0x8f90_2000, // wrpr %g0, 0, %tl
+];
+
+/// Sets %g2 to the number of the strand.
+pub(crate) const NUMBER: &[u32] = &[
     0x8210_2010, // mov 0x10, %g1
     0xc4d8_4c60, // ldxa [%g1] 0x63, %g2
     0x8408_a0ff, // and %g2, 0xff, %g2
+];
+
+/// Strand 0 writes a register and sets a flag; strand 1 waits for the flag and reads the register.
+pub(crate) const LATE: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4 ! results
     0x8610_2084, // mov 0x84, %g3
     0x8728_f020, // sllx %g3, 32, %g3
@@ -36,9 +47,6 @@ pub(crate) const LATE: &[u32] = &[
 
 /// Stores to an absent device, and loads from it.
 pub(crate) const FAULTS: &[u32] = &[
-    0x0300_0410, // sethi %hi(0x104000), %g1
-    0x8b98_4000, // wrhpr %g1, %htba
-    0x8f90_2000, // wrpr %g0, 0, %tl
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x8610_2084, // mov 0x84, %g3
     0x8728_f020, // sllx %g3, 32, %g3
@@ -78,9 +86,6 @@ pub(crate) const DATA_ERROR: &[u32] = &[
 
 /// Loads translations for partition 2, and enters privileged mode at 0x80000000.
 pub(crate) const GUEST_START: &[u32] = &[
-    0x0300_0410, // sethi %hi(0x104000), %g1
-    0x8b98_4000, // wrhpr %g1, %htba
-    0x8f90_2000, // wrpr %g0, 0, %tl
     0x8210_2080, // mov 0x80, %g1
     0x8410_2002, // mov 2, %g2
     0xc4f0_4b00, // stxa %g2, [%g1] 0x58
@@ -154,12 +159,6 @@ pub(crate) const LAST: &[u32] = &[
 
 /// Strand 0 starts strand 1, waits for strand 1, and sends vectors 5 and 9 to it. Strand 1 halts.
 pub(crate) const WAKE: &[u32] = &[
-    0x0300_0410, // sethi %hi(0x104000), %g1
-    0x8b98_4000, // wrhpr %g1, %htba
-    0x8f90_2000, // wrpr %g0, 0, %tl
-    0x8210_2010, // mov 0x10, %g1
-    0xc4d8_4c60, // ldxa [%g1] 0x63, %g2
-    0x8408_a0ff, // and %g2, 0xff, %g2
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x0ac0_800e, // brnz,pn %g2, 5f
     0x8c10_2002, // mov 2, %g6
@@ -214,9 +213,6 @@ pub(crate) const VECTOR: &[u32] = &[
 
 /// Halts until %stick is 1000.
 pub(crate) const TIMER: &[u32] = &[
-    0x0300_0410, // sethi %hi(0x104000), %g1
-    0x8b98_4000, // wrhpr %g1, %htba
-    0x8f90_2000, // wrpr %g0, 0, %tl
     0x8210_23e8, // mov 1000, %g1
     0xbf98_4000, // wrhpr %g1, %hstick_cmpr
     0x0900_0800, // sethi %hi(0x200000), %g4
@@ -263,9 +259,6 @@ pub(crate) const HALT: &[u32] = &[
 
 /// Strand 0 starts all strands of its core. Each strand adds its number to a word 200 times under a lock.
 pub(crate) const LOCK: &[u32] = &[
-    0x8210_2010, // mov 0x10, %g1
-    0xc4d8_4c60, // ldxa [%g1] 0x63, %g2
-    0x8408_a0ff, // and %g2, 0xff, %g2
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x0ac0_8004, // brnz,pn %g2, 1f
     0x8c10_20ff, // mov 0xff, %g6

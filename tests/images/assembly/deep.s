@@ -10,13 +10,9 @@
 \name:
         save %sp, -192, %sp
         sllx %i0, 8, %l7
-        add %l7, 0x10, %l0
-        add %l7, 0x11, %l1
-        add %l7, 0x12, %l2
-        add %l7, 0x13, %l3
-        add %l7, 0x14, %l4
-        add %l7, 0x15, %l5
-        add %l7, 0x16, %l6
+        .irp n, 0, 1, 2, 3, 4, 5, 6
+        add %l7, 0x10 + \n, %l\n
+        .endr
         clr %i5
         mov %i2, %o0
         mov %i1, %o5
@@ -41,27 +37,11 @@
         sllx %i0, 8, %o0
         xor %o0, %l7, %o1
         or %i5, %o1, %i5
-        add %o0, 0x10, %o1
-        xor %o1, %l0, %o1
+        .irp n, 0, 1, 2, 3, 4, 5, 6
+        add %o0, 0x10 + \n, %o1
+        xor %o1, %l\n, %o1
         or %i5, %o1, %i5
-        add %o0, 0x11, %o1
-        xor %o1, %l1, %o1
-        or %i5, %o1, %i5
-        add %o0, 0x12, %o1
-        xor %o1, %l2, %o1
-        or %i5, %o1, %i5
-        add %o0, 0x13, %o1
-        xor %o1, %l3, %o1
-        or %i5, %o1, %i5
-        add %o0, 0x14, %o1
-        xor %o1, %l4, %o1
-        or %i5, %o1, %i5
-        add %o0, 0x15, %o1
-        xor %o1, %l5, %o1
-        or %i5, %o1, %i5
-        add %o0, 0x16, %o1
-        xor %o1, %l6, %o1
-        or %i5, %o1, %i5
+        .endr
         ret
          restore %i5, 0, %o0
         .endm

@@ -5,6 +5,47 @@
         .register %g2, #scratch
         .register %g3, #scratch
 
+        .macro add_to_g4 register
+        or %g4, \register, %g4
+        .endm
+
+        .macro add_to_i1 register
+        or %i1, \register, %i1
+        .endm
+
+! Executes `action` for the local and out registers of each free window.
+        .macro in_windows action
+        rdpr %cwp, %g1
+        mov 7, %g2
+        mov %g1, %g3
+1:      inc %g3
+        and %g3, 7, %g3
+        wrpr %g3, 0, %cwp
+        .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+        \action %l\n
+        .endr
+        subcc %g2, 1, %g2
+        be,pn %icc, 2f
+         nop
+        .irp n, 0, 1, 2, 3, 4, 5, 6
+        \action %o\n
+        .endr
+        ba,pt %xcc, 1b
+         \action %o7
+2:      wrpr %g1, 0, %cwp
+        .endm
+
+! Executes `action` for the globals of levels 1 and 2.
+        .macro in_globals action
+        .irp level, 1, 2
+        wrpr %g0, \level, %gl
+        .irp n, 1, 2, 3, 4, 5, 6, 7
+        \action %g\n
+        .endr
+        .endr
+        wrpr %g0, 0, %gl
+        .endm
+
         .macro left name, trap
         .globl \name
 \name:
@@ -12,45 +53,9 @@
         flushw
         rdpr %cleanwin, %i5
         wrpr %g0, 7, %cleanwin
-        rdpr %cwp, %g1
-        mov 7, %g2
-        mov %g1, %g3
-1:      inc %g3
-        and %g3, 7, %g3
-        wrpr %g3, 0, %cwp
-        clr %l0
-        clr %l1
-        clr %l2
-        clr %l3
-        clr %l4
-        clr %l5
-        clr %l6
-        clr %l7
-        subcc %g2, 1, %g2
-        be,pn %icc, 2f
-         nop
-        clr %o0
-        clr %o1
-        clr %o2
-        clr %o3
-        clr %o4
-        clr %o5
-        clr %o6
-        ba,pt %xcc, 1b
-         clr %o7
-2:      wrpr %g1, 0, %cwp
+        in_windows clr
         mov %g1, %i4
-        .irp level, 1, 2
-        wrpr %g0, \level, %gl
-        clr %g1
-        clr %g2
-        clr %g3
-        clr %g4
-        clr %g5
-        clr %g6
-        clr %g7
-        .endr
-        wrpr %g0, 0, %gl
+        in_globals clr
         mov %i0, %o0
         mov %i1, %o1
         mov 0x12, %o2
@@ -59,45 +64,9 @@
         mov %i2, %o5
         ta \trap
         clr %i1
-        .irp level, 1, 2
-        wrpr %g0, \level, %gl
-        or %i1, %g1, %i1
-        or %i1, %g2, %i1
-        or %i1, %g3, %i1
-        or %i1, %g4, %i1
-        or %i1, %g5, %i1
-        or %i1, %g6, %i1
-        or %i1, %g7, %i1
-        .endr
-        wrpr %g0, 0, %gl
+        in_globals add_to_i1
         clr %g4
-        rdpr %cwp, %g1
-        mov 7, %g2
-        mov %g1, %g3
-3:      inc %g3
-        and %g3, 7, %g3
-        wrpr %g3, 0, %cwp
-        or %g4, %l0, %g4
-        or %g4, %l1, %g4
-        or %g4, %l2, %g4
-        or %g4, %l3, %g4
-        or %g4, %l4, %g4
-        or %g4, %l5, %g4
-        or %g4, %l6, %g4
-        or %g4, %l7, %g4
-        subcc %g2, 1, %g2
-        be,pn %icc, 4f
-         nop
-        or %g4, %o0, %g4
-        or %g4, %o1, %g4
-        or %g4, %o2, %g4
-        or %g4, %o3, %g4
-        or %g4, %o4, %g4
-        or %g4, %o5, %g4
-        or %g4, %o6, %g4
-        ba,pt %xcc, 3b
-         or %g4, %o7, %g4
-4:      wrpr %g1, 0, %cwp
+        in_windows add_to_g4
         mov %g4, %i0
         wrpr %i5, 0, %cleanwin
         ret

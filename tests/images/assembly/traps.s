@@ -109,6 +109,13 @@ take_traps:
         place here
         place there
 
+! Reads %pic into a register, and adds the bits that differ from `expected` to %i1.
+        .macro read_back register, expected
+        rd %asr17, \register
+        xor \register, \expected, \register
+        or \register, %i1, %i1
+        .endm
+
 ! Writes %o0 to %pic and reads it back, with each kind of register as operand. Returns the bits that differed.
         .globl by_every_kind
 by_every_kind:
@@ -119,20 +126,14 @@ by_every_kind:
         xor %l3, %i0, %i1
         not %i0, %l5
         wr %l5, 0, %asr17
-        rd %asr17, %o4
-        xor %o4, %l5, %o4
-        or %o4, %i1, %i1
+        read_back %o4, %l5
         inc %i0
         mov %i0, %o3
         wr %o3, 0, %asr17
-        rd %asr17, %i5
-        xor %i5, %i0, %i5
-        or %i5, %i1, %i1
+        read_back %i5, %i0
         inc %i0
         wr %i0, %g0, %asr17
-        rd %asr17, %g3
-        xor %g3, %i0, %g3
-        or %g3, %i1, %i1
+        read_back %g3, %i0
         wr %i0, -2, %asr17
         rd %asr17, %o0
         xor %o0, %i0, %o0

@@ -13,7 +13,7 @@ use program::{CODE, DATA, Program, RESULT};
 use simulator::interpreter::{
     At, Counting, Environment, Instruction, Level, PRIMARY, Strand, Trap,
 };
-use tests::assembler::{accesses, computes, mov, number, set};
+use tests::assembler::{STX, accesses, computes, mov, number, set};
 
 /// The trap of the system call at the end of a [`program`].
 const SYSTEM_CALL: u64 = 0x6d;
@@ -162,7 +162,7 @@ fn qemu_loses_a_carry_after_a_logical_instruction() {
             computes(op3, g1, g1, g2),
             computes(0x28, g2, 2, 0),
         ];
-        let stored = [g1, g2].map(|register| accesses(0x0e, register, g3, number(register * 8)));
+        let stored = [g1, g2].map(|register| accesses(STX, register, g3, number(register * 8)));
         let program = Program::showing(&[&instructions[..], &set(g3, DATA), &stored].concat());
         let shown = |memory: &[u8]| [memory[15], memory[23]];
         assert_eq!(shown(&interpreted(&program)), [result, here]);

@@ -6,8 +6,8 @@
 use tests::random::Random;
 
 use tests::assembler::{
-    ACCESSES, CAS, COMPUTES, FP, G6, G7, NOP, SP, TWINS, accesses, accesses_space, computes,
-    number, read_pc, set, sethi, shortened, trap,
+    ACCESSES, ADD, AND, CAS, COMPUTES, FP, G6, G7, LDX, NOP, OR, SP, STX, TWINS, accesses,
+    accesses_space, computes, number, read_pc, set, sethi, shortened, trap,
 };
 
 /// The address of the code. Code and data are below 2 GB, so that two instructions set an address.
@@ -99,10 +99,10 @@ struct Case<'r> {
 
 impl Case<'_> {
     fn generate(random: &mut Random, case: u32, cases: u32, code: &mut Vec<u32>) {
-        let loaded = |register| accesses(0x0b, register, G7, number(register * 8));
+        let loaded = |register| accesses(LDX, register, G7, number(register * 8));
         code.extend(set(G7, INITIALS + case * INITIAL));
         for (index, control) in [(32, 2), (33, 0)] {
-            code.push(accesses(0x0b, G6, G7, number(index * 8)));
+            code.push(accesses(LDX, G6, G7, number(index * 8)));
             code.push(computes(0x30, control, G6, number(0)));
         }
         code.extend((0..32).filter(|one| !KEPT.contains(one)).map(loaded));
@@ -130,12 +130,12 @@ impl Case<'_> {
             code.extend(one.back());
         }
 
-        let stored = |register| accesses(0x0e, register, G6, number(register * 8));
+        let stored = |register| accesses(STX, register, G6, number(register * 8));
         code.extend(set(G6, results(cases) + case * RESULT));
         code.extend((0..32).filter(|one| !KEPT.contains(one)).map(stored));
         for (index, control) in [(32, 2), (33, 0)] {
             code.push(computes(0x28, G7, control, 0));
-            code.push(accesses(0x0e, G7, G6, number(index * 8)));
+            code.push(accesses(STX, G7, G6, number(index * 8)));
         }
     }
 
@@ -230,7 +230,7 @@ impl Case<'_> {
             computes(0x24, rd, self.read(), self.second()),
             computes(0x26, rd, rd, number(0)),
             computes(0x28, G6, 2, 0),
-            computes(0x01, G6, G6, number(0xf)),
+            computes(AND, G6, G6, number(0xf)),
             computes(0x30, 2, G6, number(0)),
         ]
     }
@@ -291,13 +291,13 @@ impl Case<'_> {
     fn division(&mut self) -> Group {
         let op3 = self.random.one_of(&[0x0d, 0x0e, 0x0f, 0x1e, 0x1f, 0x2d]);
         let (rd, rs1) = (self.written(), self.read());
-        vec![computes(0x02, G6, self.read(), number(1)), computes(op3, rd, rs1, G6)]
+        vec![computes(OR, G6, self.read(), number(1)), computes(op3, rd, rs1, G6)]
     }
 
     /// Returns a load or store in the scratch memory.
     fn access(&mut self) -> Group {
         let (rd, read) = (self.written(), self.read());
-        let address = |low| computes(0x01, G6, read, number(0xff0 | low));
+        let address = |low| computes(AND, G6, read, number(0xff0 | low));
         // The maximum distance of an access from a multiple of 16.
         let bounded = |(op3, size): (u32, u64)| (op3, 16 - size as u32);
         let single = |(op3, _): &(u32, _)| !TWINS.contains(op3);
@@ -311,7 +311,7 @@ impl Case<'_> {
                 let space = self.random.one_of(&[0x80, 0x88]);
                 vec![
                     address(low),
-                    computes(0x00, G6, G6, G7),
+                    computes(ADD, G6, G6, G7),
                     accesses_space(op3, rd, G6, self.read(), space),
                 ]
             }
@@ -331,7 +331,7 @@ impl Case<'_> {
                     ],
                     _ => vec![
                         address(low),
-                        computes(0x00, G6, G6, G7),
+                        computes(ADD, G6, G6, G7),
                         computes(0x30, 3, 0, number(self.stored(op3, space))),
                         accesses(op3 | 0x10, rd, G6, number(16)),
                     ],

@@ -66,7 +66,7 @@ fn illumos_boots_on_every_machine() {
 #[rustfmt::skip]
 fn illumos_boots_while_a_hub_is_out_of_service() {
     let guest = Guest::new(0..256, Grant::GLOBAL).with_compat();
-    let (mut both, _) = start(Machine::Batoka, 4, guest);
+    let mut both = start(Machine::Batoka, 4, guest);
     let version = set_version(0x205, 1, 0, Ok(0));
     both.set_hub(0, HubCondition::Faulted);
     play(&mut both, 9, &[version, get(18, Err(10))]);
@@ -89,7 +89,7 @@ fn illumos_boots_while_a_hub_is_out_of_service() {
 #[test]
 #[rustfmt::skip]
 fn newer_groups_first() {
-    let (mut both, _) = start(Machine::Batoka, 1, Guest::new(0..64, Grant::GLOBAL));
+    let mut both = start(Machine::Batoka, 1, Guest::new(0..64, Grant::GLOBAL));
     play(&mut both, 0, &[
         set_version(0x20c, 1, 0, Err(6)),
         set_version(0x209, 1, 0, Err(6)),
@@ -113,7 +113,7 @@ fn newer_groups_first() {
 #[rustfmt::skip]
 fn linux() {
     let guest = Guest::new(0..128, Grant::GLOBAL_HTSTRAND);
-    let (mut both, board) = start(Machine::Maramba, 2, guest);
+    let mut both = start(Machine::Maramba, 2, guest);
     play(&mut both, 0, &[
         set_version(0, 1, 0, Ok(0)),
         set_version(1, 1, 0, Ok(0)),
@@ -129,5 +129,6 @@ fn linux() {
         (Other(0x84), 0, [1, 2, 3, X, P], [7, 2, 3, X, P]),
         (Other(0x85), 0, [1, 2, 3, 4, P], [7, 2, 3, 4, P]),
     ]);
+    let board = both.machine.board();
     assert!(board.cells().is_empty() && board.pcrs().is_empty());
 }

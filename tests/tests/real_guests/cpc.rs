@@ -1,17 +1,21 @@
 //! Tests how the CPC back end configures and enables the counters of its strand, and loses its right to the counters.
 
+use tests::comparison::Comparison;
 use tests::oracle::{Cell, Grant, Guest, Machine};
 
-use super::{get, negotiated, play, set, set_version, start};
+use super::{get, negotiated, play, set, set_version};
+
+/// Starts a guest with 64 strands, whose strand 7 negotiates group 0x205.
+fn started(grant: Grant) -> Comparison<'static> {
+    negotiated(Machine::Maramba, 1, Guest::new(0..64, grant), 7)
+}
 
 /// The back end sets an L2 event, probes for HT, and stops, configures and enables the counters. It has the right to all of this.
 #[test]
 #[rustfmt::skip]
 fn cpc_with_every_right() {
-    let guest = Guest::new(0..64, Grant::GLOBAL_HTSTRAND);
-    let (mut both, board) = start(Machine::Maramba, 1, guest);
+    let mut both = started(Grant::GLOBAL_HTSTRAND);
     play(&mut both, 7, &[
-        set_version(0x205, 1, 0, Ok(0)),
         // The event is L2_dmiss_ld served from remote memory.
         set(1, 2, 0),
         get(1, Ok(2)),
@@ -26,21 +30,17 @@ fn cpc_with_every_right() {
         set(0, 0xc000_0000_0000_0001, 0),
     ]);
     for bank in 0..8 {
-        assert_eq!(board.holds(Cell::L2 { node: 0, bank }), 0x20_0000_0000);
+        assert_eq!(both.machine.board().holds(Cell::L2 { node: 0, bank }), 0x20_0000_0000);
     }
     // Each strand has its own PCR.
-    play(
-        &mut both,
-        8,
-        &[get(0, Ok(0))],
-    );
+    play(&mut both, 8, &[get(0, Ok(0))]);
 }
 
 /// With only `strand`, the back end gets no L2 event and no HT. Everything else works.
 #[test]
 #[rustfmt::skip]
 fn cpc_without_ht() {
-    let mut both = negotiated(Machine::Maramba, 1, Guest::new(0..64, Grant::STRAND), 7);
+    let mut both = started(Grant::STRAND);
     play(&mut both, 7, &[
         set(1, 2, 10),
         set(0, 0xc000_0000_0000_0009, 10),
@@ -56,7 +56,7 @@ fn cpc_without_ht() {
 #[test]
 #[rustfmt::skip]
 fn a_revoked_right_is_seen_as_ht_0() {
-    let mut both = negotiated(Machine::Maramba, 1, Guest::new(0..64, Grant::HTSTRAND), 7);
+    let mut both = started(Grant::HTSTRAND);
     play(&mut both, 7, &[
         set(0, 0x0000_0000_17e8_c82f, 0),
     ]);

@@ -8,7 +8,6 @@ mod boot;
 mod busstat;
 mod cpc;
 
-use tests::board::Board;
 use tests::comparison::{Comparison, board};
 use tests::leak;
 use tests::oracle::{Guest, Machine, Trap, World};
@@ -60,16 +59,16 @@ const fn set(id: u64, value: u64, status: u64) -> Line {
     (Trap::Fast, SETPERF, [id, value, X, X, P], after)
 }
 
-/// Starts a guest in the reference model and on the machine under test. Returns the comparison, and the board of the machine.
-fn start(machine: Machine, nodes: usize, guest: Guest) -> (Comparison<'static>, &'static Board) {
+/// Starts a guest in the reference model and on the machine under test.
+fn start(machine: Machine, nodes: usize, guest: Guest) -> Comparison<'static> {
     let world = World::new(machine, nodes, &[], vec![guest]).unwrap();
     let board = leak(board(&world));
-    (Comparison::new(world, board), board)
+    Comparison::new(world, board)
 }
 
 /// [Starts](start) a guest, which negotiates group 0x205 in version 1.0 on a strand.
 fn negotiated(machine: Machine, nodes: usize, guest: Guest, on: u16) -> Comparison<'static> {
-    let (mut both, _) = start(machine, nodes, guest);
+    let mut both = start(machine, nodes, guest);
     play(&mut both, on, &[set_version(0x205, 1, 0, Ok(0))]);
     both
 }

@@ -28,16 +28,21 @@ fn no_command_is_shown_the_help() {
     shows_help_without_arguments(PROGRAM, "vfalls");
 }
 
+/// Returns the keys that a table of an input file can have. The message about an unknown key names them.
+fn keys(table: &str, command: &str) -> Vec<String> {
+    let place = Place::new(&format!("help-{table}"));
+    place.file("input.toml", format!("[[{table}]]\nno_key = 1\n"));
+    let said = place.run(&format!("{command} input.toml")).stderr;
+    let keys = said.split_once("expected one of ").expect("the keys").1;
+    keys.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
 /// The help of `stat` and `boot` names all keys that a step of a scenario can have.
 #[test]
 fn the_help_names_the_keys_of_a_step() {
-    let place = Place::new("help-steps");
-    place.file("steps.toml", "[[step]]\nno_key = 1\n");
-    let ended = place.run("boot --scenario steps.toml");
-    let keys = ended.stderr.split_once("expected one of ").expect("the keys").1;
+    let keys = keys("step", "boot --scenario");
+    assert!(keys.contains(&"lose".to_owned()), "{keys:?}");
     let help = ["stat", "boot"].map(|command| vfalls(&[command, "--help"]).well()).concat();
-    let keys: Vec<&str> = keys.split('`').skip(1).step_by(2).collect();
-    assert!(keys.contains(&"lose"), "{keys:?}");
     for key in keys {
         let named = [format!("{key}:"), format!(" {key} "), format!(", {key}")];
         assert!(named.iter().any(|named| help.contains(named)), "no {key}");
@@ -47,16 +52,12 @@ fn the_help_names_the_keys_of_a_step() {
 /// The help of `--guests` names all keys that a file of guests can have.
 #[test]
 fn the_help_names_the_keys_of_a_guest() {
-    let place = Place::new("help-guests");
-    place.file("guests.toml", "[[guest]]\nno_key = 1\n");
-    let ended = place.run("stat --guests guests.toml");
-    let keys = ended.stderr.split_once("expected one of ").expect("the keys").1;
+    let keys = keys("guest", "stat --guests");
+    assert!(keys.contains(&"strands".to_owned()), "{keys:?}");
     let help = vfalls(&["stat", "--help"]).well();
     let help = help.split_once("--guests <FILE>").unwrap().1;
     let help = help.split("\n\n").next().unwrap();
-    let keys: Vec<&str> = keys.split('`').skip(1).step_by(2).collect();
-    assert!(keys.contains(&"strands"), "{keys:?}");
     for key in keys {
-        assert!(help.contains(key), "the help of --guests (vfalls/src/cmd/stat/mod.rs): no {key}");
+        assert!(help.contains(&key), "the help of --guests (vfalls/src/cmd/stat/mod.rs): no {key}");
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::program::{Place, contains_all, vfalls};
+use crate::program::{Place, vfalls};
 use crate::stat::json;
 
 /// Strand 64, which is on node 1, is the first to touch two pages. Strand 0, on node 0, then reads another line of each of these pages,
@@ -74,8 +74,8 @@ fn what_holds_is_said() {
     let hardware = "memory: 512 bytes on each node in turn, as the hardware interleaves";
     let touched = "memory: each page of 8 KB on the node that first touches it";
     for command in ["stat", "top", "c2c", "report", "annotate"] {
-        let help = vfalls(&[command, "--help"]).well();
-        contains_all(&help, &["--memory <WHERE>", "first-touch", "node:N", "interleave:SIZE"]);
+        let parts = ["--memory <WHERE>", "first-touch", "node:N", "interleave:SIZE"];
+        vfalls(&[command, "--help"]).says(&parts);
         if command == "annotate" {
             continue;
         }
@@ -91,8 +91,7 @@ fn what_holds_is_said() {
     }
     let text = place.run("c2c touches --memory interleave:4M").well();
     assert!(text.contains("# memory: pages of 4M on each node in turn\n"), "{text}");
-    let text = place.run("c2c touches --memory node:3").well();
-    assert!(text.contains("# memory: all pages on node 3\n"), "{text}");
+    place.run("c2c touches --memory node:3").says(&["# memory: all pages on node 3\n"]);
     assert!(!place.run("stat --bundled --nodes 1").well().contains("memory: "));
     place.run("stat touches --memory first-touch --html page.html").well();
     let page = fs::read_to_string(place.at("page.html")).unwrap();

@@ -26,6 +26,15 @@ fn compile(place: &Place, compiler: Compiler, name: &str, flags: &str) {
     compiler.compile(place, name, &fs::read_to_string(source).unwrap(), &flags);
 }
 
+/// Compiles a program of `theory/` for this host and for SPARC V9, and calls `check` for each of them.
+fn on_both(place: &str, name: &str, flags: &str, check: impl Fn(&Place, Compiler)) {
+    let place = Place::new(place);
+    for compiler in [HOST, SPARC] {
+        compile(&place, compiler, name, flags);
+        check(&place, compiler);
+    }
+}
+
 /// Records a program into the file `recording`.
 fn record(place: &Place, command: &str) -> Ended {
     let recorded = place.run(&format!("record --force --output recording -- {command}"));
@@ -164,11 +173,9 @@ fn cachegrind(place: &Place, [l1i, l1d, l2]: [&str; 3]) -> HashMap<String, i64> 
 fn counters_in_one_line_and_in_lines_of_their_own() {
     const LINES: u32 = 2000;
     const TURNS: usize = 16;
-    let place = Place::new("theory-turns");
-    for compiler in [HOST, SPARC] {
-        compile(&place, compiler, "turns", "-O2");
+    on_both("theory-turns", "turns", "-O2", |place, compiler| {
         let events = "lpu:cycles_cache_hit,lpu:cycles_INV_egress";
-        let one = Twice::new(&place, "./turns one", LINES, events);
+        let one = Twice::new(place, "./turns one", LINES, events);
         let lines = i64::from(LINES);
         let transfers = one.served("c2c");
         assert_eq!(transfers.len(), TURNS, "{compiler:?}");
@@ -180,7 +187,7 @@ fn counters_in_one_line_and_in_lines_of_their_own() {
         // Each invalidation is sent to the three other nodes.
         near(one.total("cycles_INV_egress"), 3 * 15 * lines);
 
-        let own = Twice::new(&place, "./turns own", LINES, events);
+        let own = Twice::new(place, "./turns own", LINES, events);
         near(own.served("c2c").iter().sum(), 0);
         near(own.total("cycles_cache_hit"), 0);
         near(own.total("cycles_INV_egress"), 0);
@@ -192,7 +199,7 @@ fn counters_in_one_line_and_in_lines_of_their_own() {
             near(remote[thread], 3 * lines / 4);
         }
         near(local[4..].iter().chain(&remote[4..]).sum(), 0);
-    }
+    });
 }
 
 /// Threads on four nodes read a buffer on node 0. Each node reads each line once. Node 0 reads from
@@ -202,10 +209,8 @@ fn counters_in_one_line_and_in_lines_of_their_own() {
 fn a_buffer_on_one_node_is_remote_to_the_others() {
     const PIECES: u32 = 512;
     let lines = i64::from(PIECES) * 512 / 64;
-    let place = Place::new("theory-remote");
-    for compiler in [HOST, SPARC] {
-        compile(&place, compiler, "remote", "-O2");
-        let more = Twice::new(&place, "./remote", PIECES, "dram:mem_reads");
+    on_both("theory-remote", "remote", "-O2", |place, compiler| {
+        let more = Twice::new(place, "./remote", PIECES, "dram:mem_reads");
         let (local, remote) = (more.served("local"), more.served("remote"));
         assert_eq!(local.len(), 4, "{compiler:?}");
         near(local[0], lines);
@@ -216,7 +221,7 @@ fn a_buffer_on_one_node_is_remote_to_the_others() {
         }
         near(more.served("c2c").iter().sum(), 0);
         near(more.total("mem_reads"), 4 * lines);
-    }
+    });
 }
 
 /// The main thread of a program initialises memory that threads on other nodes read. If the first touch places pages, all pages are on
@@ -228,12 +233,10 @@ fn a_buffer_on_one_node_is_remote_to_the_others() {
 fn pages_on_the_wrong_node_and_repaired() {
     const PAGES: u32 = 64;
     let lines = i64::from(PAGES) * 8192 / 64;
-    let place = Place::new("theory-pages");
-    for compiler in [HOST, SPARC] {
-        compile(&place, compiler, "pages", "-O2");
+    on_both("theory-pages", "pages", "-O2", |place, compiler| {
         let counted = |who: &str, memory: &str| {
             let options = format!("--memory {memory} --event dram:mem_reads");
-            let more = Twice::with(&place, &format!("./pages {who}"), PAGES, &options);
+            let more = Twice::with(place, &format!("./pages {who}"), PAGES, &options);
             near(more.served("c2c").iter().sum(), 0);
             [more.served("local"), more.served("remote")]
         };
@@ -264,7 +267,7 @@ fn pages_on_the_wrong_node_and_repaired() {
             near(local[thread], 2 * lines / 4);
             near(remote[thread], 2 * 3 * lines / 4);
         }
-    }
+    });
 }
 
 /// A program reads 8 MB repeatedly. The L2 cache of 4 MB never has the next line. Then the program
@@ -273,15 +276,13 @@ fn pages_on_the_wrong_node_and_repaired() {
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_stream_larger_than_the_l2_cache_is_read_from_memory() {
     const LINES: i64 = (8 << 20) / 64;
-    let place = Place::new("theory-stream");
-    for compiler in [HOST, SPARC] {
-        compile(&place, compiler, "stream", "-O2");
+    on_both("theory-stream", "stream", "-O2", |place, _| {
         let events = "dram:mem_reads,dram:mem_writes";
-        let read = Twice::new(&place, "./stream read", 1, events);
+        let read = Twice::new(place, "./stream read", 1, events);
         near(read.total("mem_reads"), LINES);
         near(read.total("mem_writes"), 0);
-        let write = Twice::new(&place, "./stream write", 1, events);
+        let write = Twice::new(place, "./stream write", 1, events);
         near(write.total("mem_reads"), LINES);
         near(write.total("mem_writes"), LINES);
-    }
+    });
 }

@@ -43,6 +43,13 @@ fn machine(compares: bool) -> Booted {
     booted
 }
 
+/// Returns a [machine] that has compared the clocks five times.
+fn compared() -> Booted {
+    let mut booted = machine(true);
+    pass(&mut booted, 5);
+    booted
+}
+
 /// Runs the machine for a number of check periods.
 fn pass(booted: &mut Booted, periods: u64) {
     let until = booted.0.now() + periods * CYCLES;
@@ -114,8 +121,7 @@ fn a_clock_that_goes_wrong_is_named() {
 #[ignore = "builds images"]
 fn a_clock_of_one_strand_that_goes_wrong_is_named() {
     for number in [0, 8, 64] {
-        let mut booted = machine(true);
-        pass(&mut booted, 5);
+        let mut booted = compared();
         booted.0.change_clock(Clock::Stick(Some(strand(number))), Change::Stop);
         pass(&mut booted, 4);
         let said = format!(
@@ -129,8 +135,7 @@ fn a_clock_of_one_strand_that_goes_wrong_is_named() {
 #[test]
 #[ignore = "builds images"]
 fn the_checks_go_on_without_dead_strands() {
-    let mut booted = machine(true);
-    pass(&mut booted, 5);
+    let mut booted = compared();
     booted.0.park(strand(0));
     booted.0.park(strand(8));
     pass(&mut booted, 5);
@@ -146,8 +151,7 @@ fn the_checks_go_on_without_dead_strands() {
 #[ignore = "builds images"]
 fn a_dead_strand_keeps_no_other_from_its_checks() {
     for (dead, number) in [(8, 64), (64, 0), (0, 8)] {
-        let mut booted = machine(true);
-        pass(&mut booted, 5);
+        let mut booted = compared();
         booted.0.park(strand(dead));
         pass(&mut booted, 5);
         booted.0.change_clock(Clock::Stick(Some(strand(number))), Change::Stop);
@@ -163,8 +167,7 @@ fn a_dead_strand_keeps_no_other_from_its_checks() {
 #[ignore = "builds images"]
 fn the_alarm_does_not_die_with_its_strand() {
     for alive in [0, 8, 64] {
-        let mut booted = machine(true);
-        pass(&mut booted, 5);
+        let mut booted = compared();
         booted.0.change_clock(STICK, Change::Stop);
         pass(&mut booted, 4);
         assert!(booted.log()[0].contains("the clock %stick is not trusted any more"));

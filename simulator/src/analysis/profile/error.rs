@@ -28,26 +28,20 @@ pub enum EventError {
 
 /// The reason why a program cannot be sampled.
 #[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ProfileError {
-    #[error(transparent)]
     Events(#[from] EventError),
-    #[error(transparent)]
     Recording(#[from] RecordingError),
-    #[error(transparent)]
     Placement(#[from] PlacementError),
     #[error("there is no program, expected at least one")]
     NoProgram,
     #[error("{0}: found no instruction, expected at least one, such as \"I  04001090,3\"")]
     NoInstruction(String),
-    #[error(transparent)]
     Memory(#[from] MemoryError),
-    #[error(transparent)]
     Stray(#[from] Stray),
-    #[error(transparent)]
     SamplingGuest(#[from] ConfigError),
-    #[error(transparent)]
     Negotiate(#[from] NegotiateError),
     #[error("found {0} processors, expected 1 to {most}", most = super::MOST_PROCESSORS)]
     Processors(usize),

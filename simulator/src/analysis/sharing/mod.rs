@@ -58,16 +58,13 @@ pub struct Job {
 
 /// Why the sharing of lines cannot be examined.
 #[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum SharingError {
-    #[error(transparent)]
     Recording(#[from] RecordingError),
-    #[error(transparent)]
     Placement(#[from] PlacementError),
-    #[error(transparent)]
     Memory(#[from] MemoryError),
-    #[error(transparent)]
     Stray(#[from] Stray),
     #[error(transparent)]
     Region(#[from] RegionError),

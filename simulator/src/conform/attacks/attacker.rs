@@ -1,7 +1,7 @@
 //! The guest that attacks. Each of its two strands performs one attack after the other. If an attack ends the guest, the operator resets
 //! the guest.
 
-use conform::assembler::{JMPL, L1, NOP, computes, number, sethi};
+use conform::assembler::{BA_ANNULLED, JMPL, L1, NOP, branch, computes, number, sethi};
 use guest_abi::StrandId;
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
@@ -312,10 +312,9 @@ impl<'a> Attacker<'a> {
         execution.load(self.base(), &program(self.ids.len()))?;
         for vector in 0..VECTORS {
             // Each entry of the table is `ba,a` to `CAUGHT`.
-            let words = (CAUGHT - REAL - TABLE - 32 * vector) / 4;
-            let branch = 0x3068_0000 | words as u32;
-            let at = self.base() + TABLE + 32 * vector;
-            execution.load(at, &branch.to_be_bytes())?;
+            let offset = TABLE + 32 * vector;
+            let word = branch(BA_ANNULLED, REAL + offset, CAUGHT);
+            execution.load(self.base() + offset, &word.to_be_bytes())?;
         }
         Ok(())
     }

@@ -13,9 +13,9 @@ use super::random;
 use crate::execute::map;
 use crate::interpreter::WindowState;
 use conform::assembler::{
-    ACCESSES, CAS, DONE, FLUSH, FLUSHW, GL, ILLEGAL, JMPL, L1, L2, L3, L4, NOP, O0, O1, O5, PIL,
-    PSTATE, RD, RDHPR, RDPR, RESTORE, RETURN, SAVE, SP, TBA, TL, TNPC, TPC, TSTATE, WR, WRHPR,
-    WRPR, accesses, computes, mov, number, read_pc, sethi, trap, wrpr,
+    ACCESSES, ADD, CAS, DONE, FLUSH, FLUSHW, GL, ILLEGAL, JMPL, L1, L2, L3, L4, LDX, NOP, O0, O1,
+    O5, PIL, PSTATE, RD, RDHPR, RDPR, RESTORE, RETURN, SAVE, SP, TBA, TL, TNPC, TPC, TSTATE, WR,
+    WRHPR, WRPR, accesses, computes, mov, number, read_pc, sethi, trap, wrpr,
 };
 
 /// A kind of attacks. The attacks are numbered from 0.
@@ -349,8 +349,8 @@ fn provoked(taken: u16, demanded: Demanded) -> Attack {
         // The instructions are taddcctv and udivx.
         0x23 => vec![computes(0x22, L4, 0, number(1))],
         0x28 => vec![computes(0x0d, L4, 0, 0)],
-        0x30 => vec![accesses(0x0b, L4, L2, 0)],
-        0x34 => vec![accesses(0x0b, L4, L2, number(1))],
+        0x30 => vec![accesses(LDX, L4, L2, 0)],
+        0x34 => vec![accesses(LDX, L4, L2, number(1))],
         0x37 => vec![accesses(0x1b, L4, L2, 0x4f << 5)],
         0x41..=0x4f => vec![
             // Writes %softint, %pil, and then the bits PRIV and IE.
@@ -443,7 +443,7 @@ fn returns(index: &mut Index) -> Attack {
     }
     words.extend([
         read_pc(L1),
-        computes(0x00, L1, L1, number(7 * 4)),
+        computes(ADD, L1, L1, number(7 * 4)),
         computes(WRPR, TPC, L1, 0),
         computes(WRPR, TNPC, L1, 0),
         computes(WRPR, TSTATE, L3, 0),

@@ -8,8 +8,9 @@ use super::kinds::{Attack, Demanded};
 use crate::execute::map;
 use crate::interpreter::WindowState;
 use conform::assembler::{
-    ACCESSES, CAS, DONE, FLUSH, GL, ILLEGAL, L1, L2, NOP, O0, O5, RD, RDHPR, RDPR, SP, TBA, TL,
-    TNPC, TSTATE, WR, WRHPR, WRPR, accesses, computes, mov, number, read_pc, sethi, trap, wrpr,
+    ACCESSES, ADD, ANDN, CAS, DONE, FLUSH, GL, ILLEGAL, L1, L2, NOP, O0, O5, OR, RD, RDHPR, RDPR,
+    SP, TBA, TL, TNPC, TSTATE, WR, WRHPR, WRPR, accesses, computes, mov, number, read_pc, sethi,
+    trap, wrpr,
 };
 
 /// The address spaces, in this order: memory (primary, nucleus, real, cacheable); both scratchpads;
@@ -143,7 +144,7 @@ fn some(random: &mut Random) -> Vec<u32> {
         20 => {
             // Sets another stack pointer, and causes windows to be spilled.
             vec![
-                computes(0x02, SP, rs1, 0),
+                computes(OR, SP, rs1, 0),
                 computes(0x3c, SP, SP, number(0x1f40)),
                 computes(0x2b, 0, 0, 0),
                 trap(random.one_of(&[0x80, 0xff, 0x84])),
@@ -155,7 +156,7 @@ fn some(random: &mut Random) -> Vec<u32> {
             vec![read_pc(L1), accesses(4, rd, L1, number(offset)), FLUSH]
         }
         22 => vec![random.next_u64() as u32],
-        _ => vec![computes(0x02, rd, rs1, operand)],
+        _ => vec![computes(OR, rd, rs1, operand)],
     }
 }
 
@@ -202,7 +203,7 @@ fn deep(random: &mut Random) -> Vec<u32> {
         wrpr(GL, 0),
         computes(WRPR, 10, 0, number(random.below(8) as u32)),
         read_pc(O0),
-        computes(0x05, O0, O0, number(31)),
+        computes(ANDN, O0, O0, number(31)),
         mov(9, 64),
         mov(O5, function),
         trap(0x80),
@@ -215,7 +216,7 @@ fn climb(random: &mut Random) -> Vec<u32> {
     let level = 1 + random.below(2) as u32;
     vec![
         read_pc(L1),
-        computes(0x00, L1, L1, number(7 * 4)),
+        computes(ADD, L1, L1, number(7 * 4)),
         wrpr(TL, level),
         computes(WRPR, TNPC, L1, 0),
         // The value has the bits PRIV and PEF.

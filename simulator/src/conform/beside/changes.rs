@@ -1,6 +1,6 @@
 //! Changes the machine between calls: units break and return to service, and guests are reset.
 
-use conform::modelled::Hardware;
+use conform::modelled::{Hardware, faulty};
 use conform::oracle::{self, HubCondition};
 use conform::translated::{node_of, unit, unit_of};
 use conform::{Change, System};
@@ -118,14 +118,5 @@ impl System for Beside {
 
     fn counts(&mut self) -> u64 {
         0
-    }
-}
-
-/// Converts a unit to the type that the device models use.
-fn faulty(unit: Unit) -> FaultyUnit {
-    match unit {
-        Unit::Mcu(node, mcu) => FaultyUnit::Mcu(node, mcu),
-        Unit::Hub(hub) => FaultyUnit::Hub(hub),
-        Unit::L2(node) => FaultyUnit::L2(node),
     }
 }

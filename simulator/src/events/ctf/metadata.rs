@@ -4,11 +4,11 @@ use crate::text::line;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
-use super::Endian;
 use super::header::Form;
 use super::identity::Uuid;
 use super::tsdl::{self, Block};
 use super::types::Type;
+use super::{Endian, Format, Types};
 use crate::events::kinds::{EventKind, EventKinds, KindField, ShownAs, is_name};
 use crate::events::layouts::LayoutName;
 use crate::events::{Epoch, Trace};
@@ -171,18 +171,6 @@ fn quoted(text: &str) -> String {
     });
     format!("\"{}\"", escaped.collect::<String>())
 }
-
-/// The types of the packets and events of a trace.
-pub(super) struct Format {
-    pub(super) endian: Endian,
-    pub(super) packet_header: Type,
-    pub(super) packet_context: Type,
-    pub(super) event_header: Type,
-    pub(super) events: Types,
-}
-
-/// The number and type of each kind of event, by the number that the kind has in this trace.
-type Types = HashMap<u64, (u16, Type)>;
 
 /// Reads metadata that [`write()`] wrote, or that a tool rewrote without changing the contents.
 /// Returns the trace without its streams.

@@ -21,11 +21,13 @@ mod tsdl;
 mod types;
 mod writer;
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use guest_abi::StrandId;
 
 use crate::input;
+use types::Type;
 
 pub use bytes::Endian;
 pub use reader::{ReadError, read};
@@ -38,6 +40,18 @@ const MAGIC: u64 = 0xc1fc_1fc1;
 const PACKET_HEADER: usize = 4 + 4 + 6 * 8 + 4;
 
 const METADATA: &str = "metadata";
+
+/// The types of the packets and events of a trace.
+struct Format {
+    endian: Endian,
+    packet_header: Type,
+    packet_context: Type,
+    event_header: Type,
+    events: Types,
+}
+
+/// The number and type of each event kind, by the kind's number in this trace.
+type Types = HashMap<u64, (u16, Type)>;
 
 /// Returns the name of the file that holds a strand's stream, such as `strand_007`.
 fn file_name(strand: StrandId) -> String {

@@ -6,9 +6,9 @@ use std::{fs, io};
 use guest_abi::StrandId;
 use hv_core::trace::put;
 
-use super::metadata::{self, Format};
+use super::metadata;
 use super::types::{Cursor, Type, Values};
-use super::{MAGIC, METADATA, file_name};
+use super::{Format, MAGIC, METADATA, file_name};
 use crate::events::kinds::EventKinds;
 use crate::events::{Stream, StreamEntry, Trace, TracedEvent};
 use crate::input::{self, InputError, LONGEST_PROGRAM};

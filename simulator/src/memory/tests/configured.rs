@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::random::check_round;
+use super::random::{check_round, setting};
 use super::steps::program;
-use super::stream::{machine, setting, turns};
+use super::stream::{machine, turns};
 use super::*;
 use crate::memory::Cache;
 use crate::recording::Position;

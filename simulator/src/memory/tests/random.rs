@@ -1,24 +1,84 @@
 //! Tests with random references that the models of registers agree with the recorded events, and that invariants hold.
 
 use guest_abi::{HubRole, HubUnit, McuRole, PerfReg};
-use platform::Bus;
-use platform::address::global;
+use platform::address::{global, l2_control};
+use platform::{Bus, StrandRegisters};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
 use super::super::geometry::L2Line;
 use super::super::l2::LineState;
-use super::stream::{Setting, Turn, machine, reference, setting, turns};
+use super::stream::{Turn, machine, reference, turns};
 use super::*;
 use crate::memory::Modelled;
+
+/// The values that are written to the registers before some turns.
+#[derive(Clone, Debug)]
+pub(super) struct Setting {
+    strand: u64,
+    dram: u64,
+    hub: u64,
+    perf_config: u64,
+    /// The start value of all counters.
+    start: u64,
+}
+
+pub(super) fn setting() -> impl Strategy<Value = Setting> {
+    let class = prop_oneof![Just(0_u64), Just(2), Just(3), Just(5), 0..16_u64];
+    let lpu = prop_oneof![0..0x2a_u64, 0..0x100_u64];
+    let start = prop_oneof![Just(0), Just(u64::MAX), Just(u64::MAX - 0x11_0000_0011), any::<u64>()];
+    (
+        (class.clone(), 0..256_u64, class, 0..256_u64),
+        0..256_u64,
+        (lpu.clone(), lpu),
+        0..4_u64,
+        start,
+    )
+        .prop_map(|((sl0, mask0, sl1, mask1), dram, (lpu0, lpu1), perf_config, start)| {
+            Setting {
+                strand: 1 << 2 | mask0 << 6 | sl0 << 14 | mask1 << 19 | sl1 << 27,
+                dram,
+                hub: lpu0 | lpu1 << 8,
+                perf_config,
+                start,
+            }
+        })
+}
 
 impl<V: Variant> Bench<V> {
     fn read(&self, register: PerfReg) -> u64 {
         self.devices.read(id(0), global(register).unwrap()).unwrap()
     }
 
+    fn apply(&self, setting: &Setting) {
+        let machine = self.devices.machine();
+        for node in 0..machine.nodes() {
+            for bank in 0..8 {
+                let address = l2_control(bank).unwrap();
+                let value = setting.perf_config << 36 | 0x1f;
+                self.devices.write(id(node * 64), address, value).unwrap();
+            }
+        }
+        for strand in 0..machine.strands() {
+            self.devices.set_pcr(id(strand), setting.strand);
+            self.devices.set_pic(id(strand), setting.start);
+        }
+        for register in PerfReg::ALL.into_iter().filter(|register| machine.has_register(*register))
+        {
+            let Some(address) = global(register) else {
+                continue;
+            };
+            let value = match register.kind() {
+                guest_abi::Kind::Dram { role: McuRole::Pcr, .. } => setting.dram,
+                guest_abi::Kind::Hub { role: HubRole::Pcr, .. } => setting.hub,
+                _ => setting.start,
+            };
+            self.devices.write(id(0), address, value).unwrap();
+        }
+    }
+
     /// Checks that every counter is its start value plus the recorded events.
-    pub(super) fn compare(&self, setting: &Setting, happened: &Truth) {
+    fn compare(&self, setting: &Setting, happened: &Truth) {
         let machine = self.devices.machine();
         let start = setting.start;
         let config = PerfConfig::from_value(setting.perf_config);

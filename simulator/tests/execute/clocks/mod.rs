@@ -29,7 +29,7 @@ fn cycle_of(nanoseconds: u128) -> u64 {
 fn alarm(values: &[(usize, u32)]) -> Execution {
     let mut program = ALARM.to_vec();
     values.iter().for_each(|(value, word)| program[VALUES_OF_ALARM[*value]] = *word);
-    machine(None, &program, &[])
+    machine(None, &[TRAPS, NUMBER, PTIMER, &program], &[])
 }
 
 /// What a strand stores when it wakes in [`ALARM`].
@@ -101,13 +101,13 @@ fn the_alarm_interrupts_its_target_only_if_it_may() {
 fn the_ptimer_answers_accesses_of_its_size() {
     let handlers = [(0x07, STORE_ERROR), (0x32, DATA_ERROR)];
     let at = ACCESS.iter().position(|word| *word == 0x0100_0000).unwrap();
-    let here = PROGRAM + 4 * at as u64;
+    let here = PROGRAM + 4 * (TRAPS.len() + PTIMER.len() + at) as u64;
     // `failed` has the addresses that the handlers of store_error and of data_access_error store.
     for (accesses, failed) in [(ANSWERED, [0, 0]), (LOADS, [0, here]), (STORES, [here + 4, 0])] {
         for access in accesses {
             let mut program = ACCESS.to_vec();
             program[at] = *access;
-            let mut execution = machine(None, &program, &handlers);
+            let mut execution = machine(None, &[TRAPS, PTIMER, &program], &handlers);
             assert_eq!(execution.run(CYCLES), Stop::Ended);
             let [store, _, _, load, _] = left(&mut execution);
             assert_eq!([store, load], failed, "{access:#x}");
@@ -116,7 +116,7 @@ fn the_ptimer_answers_accesses_of_its_size() {
         }
     }
     let mut execution =
-        machine(None, &[&ACCESS[..at], &ANSWERED[..1], &ACCESS[at + 1..]].concat(), &[]);
+        machine(None, &[TRAPS, PTIMER, &ACCESS[..at], &ANSWERED[..1], &ACCESS[at + 1..]], &[]);
     execution.run(CYCLES);
     let words: [u64; 5] = left(&mut execution);
     assert_eq!(words[4], 0xffff_ffe0, "ALARM_0 after reset");
@@ -125,7 +125,7 @@ fn the_ptimer_answers_accesses_of_its_size() {
 #[test]
 fn a_guest_does_not_reach_the_ptimer() {
     let handlers = [(0x3f, NOTE), (0x40, NOTE2), (0x3e, LAST)];
-    let mut execution = machine(None, GUEST_START, &handlers);
+    let mut execution = machine(None, &[TRAPS, GUEST_START], &handlers);
     put(&mut execution, GUEST, AT_PTIMER);
     assert_eq!(execution.run(CYCLES), Stop::Ended);
     let words: [u64; 4] = left(&mut execution);
@@ -161,8 +161,8 @@ fn the_alarm_follows_a_ptimer_that_goes_wrong() {
 #[test]
 fn timers_follow_a_clock_that_goes_wrong() {
     // Returns the time at which the strand wakes and reads %stick, and the value that it reads.
-    let woken = |program: &[u32], at, clock: Clock, change: Change| {
-        let mut execution = machine(None, program, &[]);
+    let woken = |parts: &[&[u32]], at, clock: Clock, change: Change| {
+        let mut execution = machine(None, parts, &[]);
         let stored = Rc::new(RefCell::new(None));
         let heard = Rc::clone(&stored);
         execution.observe(Some(Box::new(move |access| {
@@ -176,9 +176,11 @@ fn timers_follow_a_clock_that_goes_wrong() {
         execution.run(CYCLES);
         stored.take()
     };
+    let alone = &[TRAPS, TIMER];
+    let beside = &[NUMBER, BESIDE, TRAPS, TIMER];
     let stick = |number| Clock::Stick(StrandId::new(number));
     for clock in [stick(1), Clock::Tick(None), Clock::Ptimer] {
-        let woken = woken(TIMER, 48, clock, Change::Stop);
+        let woken = woken(alone, 48, clock, Change::Stop);
         assert_eq!(woken, Some((1000, 1000)), "it is another clock");
     }
     for clock in [stick(0), Clock::Stick(None)] {
@@ -194,23 +196,22 @@ fn timers_follow_a_clock_that_goes_wrong() {
             (Change::Jump(-1000), Some((2166, 1000))),
             (Change::Lose(1000), Some((2165, 1000))),
         ] {
-            assert_eq!(woken(TIMER, 48, clock, change), expected, "{clock}: {change:?}");
+            assert_eq!(woken(alone, 48, clock, change), expected, "{clock}: {change:?}");
         }
     }
-    let beside = [BESIDE, TIMER].concat();
     for (change, expected) in [
         (Change::Stop, None),
         (Change::Jump(100), Some((884, 1000))),
         (Change::Jump(-100), Some((1117, 1000))),
     ] {
-        assert_eq!(woken(TIMER, 500, stick(0), change), expected, "alone: {change:?}");
-        assert_eq!(woken(&beside, 500, stick(4), change), expected, "beside: {change:?}");
+        assert_eq!(woken(alone, 500, stick(0), change), expected, "alone: {change:?}");
+        assert_eq!(woken(beside, 500, stick(4), change), expected, "beside: {change:?}");
     }
 }
 
 #[test]
 fn stick_and_tick_are_set_separately() {
-    let mut execution = machine(None, SET_CLOCKS, &[]);
+    let mut execution = machine(None, &[SET_CLOCKS], &[]);
     assert_eq!(execution.run(CYCLES), Stop::Ended);
     // %stick is read three cycles after it is set, and %tick two cycles after it is set.
     assert_eq!(left(&mut execution), [1003, 102]);

@@ -2,9 +2,6 @@
 
 /// Strand 0 starts strand 4 and then loops. Strand 4 has another pipeline, and executes the program that follows this code.
 pub(crate) const BESIDE: &[u32] = &[
-    0x8210_2010, // mov 0x10, %g1
-    0xc4d8_4c60, // ldxa [%g1] 0x63, %g2
-    0x8408_a0ff, // and %g2, 0xff, %g2
     0x0ac0_8005, // brnz,pn %g2, 1f
     0x8c10_2010, // mov 0x10, %g6
     0x8e10_2060, // mov 0x60, %g7
@@ -13,21 +10,19 @@ pub(crate) const BESIDE: &[u32] = &[
     0x0100_0000, // 1: nop
 ];
 
-/// Strand 0 starts strand 1 and sets the PTIMER. The PTIMER counts at the crystal's rate, and interrupts strand 1 when the count reaches
-/// 50. Both strands halt. When a strand wakes, it stores the time, the interrupt vector and its own number. It also stores the register
-/// INTR, before and after it acknowledges the interrupt.
-pub(crate) const ALARM: &[u32] = &[
-    0x0300_0410, // sethi %hi(0x104000), %g1
-    0x8b98_4000, // wrhpr %g1, %htba
-    0x8f90_2000, // wrpr %g0, 0, %tl
-    0x8210_2010, // mov 0x10, %g1
-    0xc4d8_4c60, // ldxa [%g1] 0x63, %g2
-    0x8408_a0ff, // and %g2, 0xff, %g2
+/// Sets %g4 to the address of the results, and %g3 to the address of the PTIMER's register 0x9000.
+pub(crate) const PTIMER: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x8610_201f, // mov 0x1f, %g3
     0x8728_f020, // sllx %g3, 32, %g3
     0x0b04_4024, // sethi %hi(0x11009000), %g5
     0x8610_c005, // or %g3, %g5, %g3
+];
+
+/// Strand 0 starts strand 1 and sets the PTIMER. The PTIMER counts at the crystal's rate, and interrupts strand 1 when the count reaches
+/// 50. Both strands halt. When a strand wakes, it stores the time, the interrupt vector and its own number. It also stores the register
+/// INTR, before and after it acknowledges the interrupt.
+pub(crate) const ALARM: &[u32] = &[
     0x0ac0_8014, // brnz,pn %g2, 5f
     0x8c10_2002, // mov 2, %g6
     0x8e10_2060, // mov 0x60, %g7
@@ -70,21 +65,13 @@ const ACKNOWLEDGE: u32 = ENABLE;
 
 /// The indices in [`ALARM`] of three instructions. They load the values for the register INTR_EN, for the interrupt's target, and for the
 /// acknowledgement in INTR. A test replaces such an instruction by [`ZERO`] or [`TWO_HUNDRED`] to load another value.
-pub(crate) const VALUES_OF_ALARM: [usize; 3] = [21, 25, 40];
+pub(crate) const VALUES_OF_ALARM: [usize; 3] = [10, 14, 29];
 pub(crate) const ZERO: u32 = 0x8e10_2000; // mov 0, %g7
 pub(crate) const TWO_HUNDRED: u32 = 0x8e10_20c8; // mov 200, %g7
 
 /// Accesses the PTIMER with an instruction that a test puts in place of the first `nop`. %g3 is the address of register 0x9000, and %g5 is
 /// the address of the target.
 pub(crate) const ACCESS: &[u32] = &[
-    0x0300_0410, // sethi %hi(0x104000), %g1
-    0x8b98_4000, // wrhpr %g1, %htba
-    0x8f90_2000, // wrpr %g0, 0, %tl
-    0x0900_0800, // sethi %hi(0x200000), %g4
-    0x8610_201f, // mov 0x1f, %g3
-    0x8728_f020, // sllx %g3, 32, %g3
-    0x0b04_4024, // sethi %hi(0x11009000), %g5
-    0x8610_c005, // or %g3, %g5, %g3
     0x0b00_001c, // sethi %hi(0x7000), %g5
     0x8a00_c005, // add %g3, %g5, %g5
     0x8c10_2055, // mov 0x55, %g6

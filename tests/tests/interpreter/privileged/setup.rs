@@ -4,7 +4,7 @@ use simulator::interpreter::instruction::ControlRegister::{
     self, Ancillary, Hyperprivileged, Privileged,
 };
 
-use tests::assembler::{NOP, accesses, computes, number, set, wrpr};
+use tests::assembler::{LDX, NOP, accesses, computes, number, set, wrpr};
 
 use super::choice::state_value;
 use super::memory::{CODE, HTBAS, TBAS, VALUES};
@@ -18,7 +18,7 @@ pub(crate) fn words(walk: &mut Walk) -> Vec<u32> {
     let mut load = |words: &mut Vec<u32>, registers: &[u32]| {
         words.extend(set(1, VALUES as u32));
         for register in registers {
-            words.push(accesses(0x0b, *register, 1, number(value)));
+            words.push(accesses(LDX, *register, 1, number(value)));
             value += 8;
         }
     };

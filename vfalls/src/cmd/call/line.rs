@@ -5,8 +5,7 @@ use guest_abi::Registers;
 use crate::numbers;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct CallLine {
-    pub(super) strand: u64,
+pub(super) struct Call {
     pub(super) trap: Trap,
     /// The values of the registers before the call.
     pub(super) registers: Registers,
@@ -38,9 +37,8 @@ impl Malformed {
 
 const FORM: &str = "STRAND fast|core FUNCTION [ARG0 .. ARG4], or STRAND trap NUMBER [ARG0 .. ARG5]";
 
-/// Parses a line. Returns `None` for a line without a call, which is empty or contains only a
-/// comment.
-pub(super) fn parse(text: &str) -> Result<Option<CallLine>, Malformed> {
+/// Parses a line. Returns the number of the calling strand, and its call; `None` for an empty line or a line with only a comment.
+pub(super) fn parse(text: &str) -> Result<Option<(u64, Call)>, Malformed> {
     let text = text.split('#').next().unwrap_or_default().trim();
     if text.is_empty() {
         return Ok(None);
@@ -64,7 +62,7 @@ pub(super) fn parse(text: &str) -> Result<Option<CallLine>, Malformed> {
     }
     let mut registers = Registers::from(registers);
     registers.o5 = function.unwrap_or(registers.o5);
-    Ok(Some(CallLine { strand, trap, registers }))
+    Ok(Some((strand, Call { trap, registers })))
 }
 
 /// Parses the number of a software trap, which must not be the number of the fast or the core trap.
@@ -87,26 +85,22 @@ mod tests {
 
     #[test]
     fn calls_are_parsed_and_comments_skipped() {
-        let line = CallLine {
-            strand: 70,
-            trap: Trap::Fast,
-            registers: [6, u64::MAX, 0, 0, 0, 0x107].into(),
-        };
+        let registers = [6, u64::MAX, 0, 0, 0, 0x107].into();
+        let call = Call { trap: Trap::Fast, registers };
         for text in [
             "70 fast 0x107 6 0xffffffffffffffff",
             "  0x46\tfast  263 0X6 18446744073709551615 0 0 0 # set\r\n",
             "70 fast 0x107 6 0xFFFFFFFFFFFFFFFF#",
         ] {
-            assert_eq!(parse(text), Ok(Some(line)), "{text}");
+            assert_eq!(parse(text), Ok(Some((70, call))), "{text}");
         }
         for (text, number, registers) in [
             ("3 trap 0x83", 0x83, [0; 6]),
             ("3 trap 129 1 2", 0x81, [1, 2, 0, 0, 0, 0]),
             ("3 trap 0xfe 1 2 3 4 5 6 # six", 0xfe, [1, 2, 3, 4, 5, 6]),
         ] {
-            let line =
-                CallLine { strand: 3, trap: Trap::Other(number), registers: registers.into() };
-            assert_eq!(parse(text), Ok(Some(line)), "{text}");
+            let call = Call { trap: Trap::Other(number), registers: registers.into() };
+            assert_eq!(parse(text), Ok(Some((3, call))), "{text}");
         }
         for text in ["", " \t\r\n", "#", " # 0 fast"] {
             assert_eq!(parse(text), Ok(None), "{text:?}");

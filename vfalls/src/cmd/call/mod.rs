@@ -10,11 +10,13 @@ use crate::plain;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use guest_abi::StrandId;
 use perfctr_service::GuestConfig;
 use platform::models::Devices;
 
 use crate::cmd::machine::MachineArgs;
-use script::{Script, ScriptCall};
+use line::Call;
+use script::Script;
 use session::Session;
 use simulator::input::{self, LONGEST_TEXT};
 
@@ -89,8 +91,8 @@ fn make_all(
     while script.read_line()? {
         calls.extend(script.call()?);
     }
-    for call in &calls {
-        output.make(call)?;
+    for (strand, call) in &calls {
+        output.make(*strand, call)?;
     }
     output.flush()
 }
@@ -107,8 +109,8 @@ fn make_as_read(
         if !script.read_line()? {
             return output.flush();
         }
-        if let Some(call) = script.call()? {
-            output.make(&call)?;
+        if let Some((strand, call)) = script.call()? {
+            output.make(strand, &call)?;
         }
     }
 }
@@ -121,8 +123,8 @@ struct Answers<'a, W> {
 }
 
 impl<W: Write> Answers<'_, W> {
-    fn make(&mut self, call: &ScriptCall) -> anyhow::Result<()> {
-        let after = self.session.make(call);
+    fn make(&mut self, strand: StrandId, call: &Call) -> anyhow::Result<()> {
+        let after = self.session.make(strand, call);
         let [o0, o1, o2, o3, o4, o5] = after.to_array();
         write!(self.stream, "{o0:#x} {o1:#x} {o2:#x} {o3:#x} {o4:#x} {o5:#x}")?;
         if self.terminal {

@@ -5,11 +5,10 @@ use std::borrow::Cow;
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT, PerfFunction};
 use guest_abi::{HvError, PerfReg, Registers};
 
-use super::line::Trap;
-use super::script::ScriptCall;
+use super::line::{Call, Trap};
 
 /// Describes a call and its status by name. `after` holds the registers after the call.
-pub(super) fn describe(call: &ScriptCall, after: &Registers) -> String {
+pub(super) fn describe(call: &Call, after: &Registers) -> String {
     let Registers { o0, o5, .. } = call.registers;
     let name: Cow<'_, str> = match (call.trap, o5) {
         (Trap::Core, API_SET_VERSION) => "API_SET_VERSION".into(),
@@ -42,16 +41,11 @@ fn with_register(function: PerfFunction, id: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use guest_abi::StrandId;
-    use hv_core::{Caller, GuestId};
 
     #[test]
     fn calls_and_statuses_have_names() {
         let text = |trap, function, o0, status| {
-            let caller =
-                Caller { guest: GuestId::new(0).unwrap(), strand: StrandId::new(0).unwrap() };
-            let registers = Registers::call(function, [o0, 0, 0, 0, 0]);
-            let call = ScriptCall { caller, trap, registers };
+            let call = Call { trap, registers: Registers::call(function, [o0, 0, 0, 0, 0]) };
             describe(&call, &Registers::call(function, [status, 0, 0, 0, 0]))
         };
         for (trap, function, o0, status, expected) in [

@@ -3,26 +3,18 @@
 use std::io::{BufRead, BufReader, Read};
 
 use anyhow::{Context, anyhow};
+use guest_abi::StrandId;
 use guest_abi::trap::EXIT;
-use guest_abi::{Registers, StrandId};
-use hv_core::{Caller, GuestId};
+use hv_core::GuestId;
 use perfctr_service::GuestConfig;
 
-use super::line::{self, Malformed, Trap};
+use super::line::{self, Call, Malformed, Trap};
 
 /// The maximum length of a line, in bytes.
 const LONGEST: usize = 1 << 16;
 
 /// The maximum number of characters of a bad line that an error message shows.
 const SHOWN: usize = 60;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ScriptCall {
-    pub(super) caller: Caller,
-    pub(super) trap: Trap,
-    /// The values of the registers before the call.
-    pub(super) registers: Registers,
-}
 
 #[derive(Clone, Copy, Debug)]
 struct ScriptGuest {
@@ -74,20 +66,20 @@ impl<R: Read> Script<R> {
         Ok(length > 0)
     }
 
-    /// Returns the call in the latest line; `None` if the line contains no call. Fails if the guest
+    /// Returns the call in the latest line, and its strand; `None` if the line contains no call. Fails if the guest
     /// has stopped.
-    pub(super) fn call(&mut self) -> anyhow::Result<Option<ScriptCall>> {
-        let Some(line) = line::parse(&self.text()).map_err(|wrong| self.error(wrong))? else {
+    pub(super) fn call(&mut self) -> anyhow::Result<Option<(StrandId, Call)>> {
+        let Some((number, call)) = line::parse(&self.text()).map_err(|wrong| self.error(wrong))?
+        else {
             return Ok(None);
         };
         let (strand, guest) = self
-            .guest_of(line.strand)
-            .map_err(|expected| self.error(Malformed::new(&line.strand.to_string(), expected)))?;
-        let caller = Caller { guest: self.guests[guest].id, strand };
-        if (line.trap, line.registers.o5) == (Trap::Core, EXIT) {
+            .guest_of(number)
+            .map_err(|expected| self.error(Malformed::new(&number.to_string(), expected)))?;
+        if (call.trap, call.registers.o5) == (Trap::Core, EXIT) {
             self.guests[guest].stopped = Some(self.number);
         }
-        Ok(Some(ScriptCall { caller, trap: line.trap, registers: line.registers }))
+        Ok(Some((strand, call)))
     }
 
     /// Returns strand number `number`, and the index of its guest. The error says what kind of

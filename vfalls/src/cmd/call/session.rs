@@ -10,8 +10,7 @@ use perfctr_service::{GuestConfig, PerfCounterService};
 use platform::Machine;
 use platform::models::Devices;
 
-use super::line::Trap;
-use super::script::ScriptCall;
+use super::line::{Call, Trap};
 
 type CallServices<'a> = (PerfCounterService<(&'a Devices, &'a Devices)>,);
 
@@ -62,10 +61,10 @@ impl<'a> Session<'a> {
         Self { strands: strands.collect() }
     }
 
-    /// Makes a call, and returns the registers after the call.
-    pub(super) fn make(&self, call: &ScriptCall) -> Registers {
+    /// Makes a call of a strand, and returns the registers after the call.
+    pub(super) fn make(&self, strand: StrandId, call: &Call) -> Registers {
         let mut registers = call.registers;
-        if let Some(strand) = &self.strands[call.caller.strand.index()] {
+        if let Some(strand) = &self.strands[strand.index()] {
             match call.trap {
                 Trap::Fast => strand.fast_trap(&mut registers),
                 Trap::Core => match strand.core_trap(&mut registers) {

@@ -2,35 +2,20 @@
 
 use std::time::Duration;
 
-use platform::Machine;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Clear, Paragraph};
-use simulator::replay::Progress;
 use simulator::run::Replayed;
 
+use crate::cmd::top::About;
 use crate::cmd::top::grid::{meter, title};
 use crate::cmd::top::live::{LiveSample, Pace};
-use crate::cmd::top::names::Names;
 use crate::cmd::top::view::{Look, View, ViewPage};
 use crate::numbers::count;
 use crate::text::layouts::time;
-
-/// What the view shows about the replay and does not change.
-pub(crate) struct About {
-    pub(crate) machine: Machine,
-    /// The top line of the screen. It names the machine, the placement and the programs.
-    pub(crate) title: String,
-    /// The size of an L2 cache line, in bytes.
-    pub(crate) line: u64,
-    pub(crate) names: Names,
-    /// The progress of the replay before its first reference.
-    pub(crate) before: Progress,
-    pub(crate) colours: bool,
-}
 
 /// What a key asks the caller to do. A key that only changes the view asks nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,6 +20,7 @@ use crate::output::{self, Force};
 use crate::say::say;
 use crate::text::summary::{self, ThreadRows};
 use anyhow::ensure;
+use platform::Machine;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use signal_hook::consts::SIGTSTP;
 use signal_hook::low_level::emulate_default_handler;
@@ -27,12 +28,25 @@ use simulator::memory::{Config, Pages};
 use simulator::replay::{Prepared, Progress, Stage};
 use simulator::run::{Replayed, Run};
 
-use self::app::{About, App, Ask, PATIENCE};
+use self::app::{App, Ask, PATIENCE};
 use self::live::{Live, Pace};
 use self::names::Names;
 use self::screen::Screen;
 use self::text::Blocks;
 use self::view::Look;
+
+/// Properties of the replay that do not change while it runs.
+struct About {
+    machine: Machine,
+    /// The machine, the placement and the programs, on one line.
+    title: String,
+    /// The size of an L2 cache line, in bytes.
+    line: u64,
+    names: Names,
+    /// The progress of the replay before its first reference.
+    before: Progress,
+    colours: bool,
+}
 
 /// Show a replay while it goes on: nodes, threads, memory, code, hypercalls and counters
 ///

@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{compile, record, replay};
-use crate::program::{Place, command, contains_all, start, wait};
-use crate::record::{HOST, SPARC};
+use super::{on_both, record, replay};
+use crate::program::{Place, command, start, wait};
 use crate::stat;
 
 /// The number of whole cycles in 3 ms. The machine has 1,165,379,275 cycles per second.
@@ -20,28 +19,23 @@ const SLEEP: u64 = 3_496_137;
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn waits_for_a_lock_that_is_not_known_are_counted() {
-    let place = Place::new("theory-unknown");
-    for compiler in [HOST, SPARC] {
-        compile(&place, compiler, "host", "-O1");
-        let waits: u64 = record(&place, "./host lock").stdout.trim().parse().unwrap();
+    on_both("theory-unknown", "host", "-O1", |place, compiler| {
+        let waits: u64 = record(place, "./host lock").stdout.trim().parse().unwrap();
         assert!(waits > 1, "{compiler:?}");
-        let results = stat::json(&place, "recording");
+        let results = stat::json(place, "recording");
         assert_eq!(results["waits"]["as_recorded"], waits, "{compiler:?}");
-        let output = place.run("stat recording").well();
         let sentence =
             format!("\n{waits} waits are as recorded: the lock is not known (in syscall).\n");
-        contains_all(&output, &[&sentence]);
-    }
+        place.run("stat recording").says(&[&sentence]);
+    });
 }
 
 /// The simulated machine sleeps exactly for the time that the program asks for.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_sleep_takes_the_time_that_it_asks_for() {
-    let place = Place::new("theory-sleep");
-    for compiler in [HOST, SPARC] {
-        compile(&place, compiler, "host", "-O1");
-        let results = replay(&place, "./host sleep", "");
+    on_both("theory-sleep", "host", "-O1", |place, _| {
+        let results = replay(place, "./host sleep", "");
         let [thread] = &results["threads"].as_array().unwrap()[..] else { panic!("{results}") };
         let mut states: BTreeMap<String, u64> =
             serde_json::from_value(thread["states"].clone()).unwrap();
@@ -49,7 +43,7 @@ fn a_sleep_takes_the_time_that_it_asks_for() {
         let running = results["cycles"].as_u64().unwrap() - SLEEP;
         let expected = [("running", running), ("sleep", SLEEP)];
         assert_eq!(states, expected.map(|(state, cycles)| (state.to_owned(), cycles)).into());
-    }
+    });
 }
 
 /// Records a program that prints a line and then reads a byte. Writes this byte after `delay`. Returns the JSON of the replay.
@@ -71,16 +65,13 @@ fn read_after(place: &Place, delay: Duration) -> Value {
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_call_that_blocks_takes_no_time() {
-    let place = Place::new("theory-read");
-    for compiler in [HOST, SPARC] {
-        compile(&place, compiler, "host", "-O1");
-        let [at_once, late] =
-            [0, 300].map(|delay| read_after(&place, Duration::from_millis(delay)));
+    on_both("theory-read", "host", "-O1", |place, compiler| {
+        let [at_once, late] = [0, 300].map(|delay| read_after(place, Duration::from_millis(delay)));
         for results in [&at_once, &late] {
             assert_eq!(results["waits"]["calls"], json!({ "read": 1 }), "{compiler:?}");
         }
         assert_eq!(late["threads"], at_once["threads"], "{compiler:?}");
-        let output = place.run("stat recording").well();
-        contains_all(&output, &["\nSystem calls that may block take no time: 1 read.\n"]);
-    }
+        let said = "\nSystem calls that may block take no time: 1 read.\n";
+        place.run("stat recording").says(&[said]);
+    });
 }

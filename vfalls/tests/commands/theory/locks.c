@@ -28,31 +28,23 @@ static void work(long units)
 	nanosleep(&time, NULL);
 }
 
-/* Works for one unit with the mutex. */
-static void *hold_mutex(void *number)
-{
-	(void)number;
-	for (int round = 0; round < ROUNDS; round++) {
-		pthread_mutex_lock(&mutex);
-		work(1);
-		sum++;
-		pthread_mutex_unlock(&mutex);
+/* Defines the function of a thread that works for one unit in each round, between `take` and `give`. */
+#define WORKER(name, take, give)                               \
+	static void *name(void *number)                        \
+	{                                                      \
+		(void)number;                                  \
+		for (int round = 0; round < ROUNDS; round++) { \
+			take;                                  \
+			work(1);                               \
+			give;                                  \
+		}                                              \
+		return NULL;                                   \
 	}
-	return NULL;
-}
 
-/* Works for one unit with the spin lock. */
-static void *hold_spin(void *number)
-{
-	(void)number;
-	for (int round = 0; round < ROUNDS; round++) {
-		pthread_spin_lock(&spin);
-		work(1);
-		sum++;
-		pthread_spin_unlock(&spin);
-	}
-	return NULL;
-}
+WORKER(hold_mutex, pthread_mutex_lock(&mutex), (sum++, pthread_mutex_unlock(&mutex)))
+WORKER(hold_spin, pthread_spin_lock(&spin), (sum++, pthread_spin_unlock(&spin)))
+/* Two threads can have the semaphore at the same time. */
+WORKER(enter, sem_wait(&semaphore), sem_post(&semaphore))
 
 /* Thread 0 works for one unit before each barrier. */
 static void *meet(void *number)
@@ -61,18 +53,6 @@ static void *meet(void *number)
 		if (number == NULL)
 			work(1);
 		pthread_barrier_wait(&barrier);
-	}
-	return NULL;
-}
-
-/* Works for one unit with the semaphore, which two threads can have at the same time. */
-static void *enter(void *number)
-{
-	(void)number;
-	for (int round = 0; round < ROUNDS; round++) {
-		sem_wait(&semaphore);
-		work(1);
-		sem_post(&semaphore);
 	}
 	return NULL;
 }

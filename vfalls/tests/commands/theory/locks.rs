@@ -8,9 +8,8 @@ use std::thread::{self, JoinHandle};
 
 use serde_json::Value;
 
-use super::{compile, record, replay};
+use super::{on_both, record, replay};
 use crate::program::{Place, squeezed};
-use crate::record::{HOST, SPARC};
 use crate::stat::json;
 
 /// The number of cycles that a unit of work in `locks.c` takes. The unit is a sleep of 1 ms. The machine has 1,165,379,275 cycles per
@@ -100,12 +99,10 @@ impl Theory<'_> {
     /// The time of the program may differ by 2%. The time of a thread's waits may differ by 2% and a tenth of a unit.
     #[track_caller]
     fn holds_for(&self, name: &str) {
-        let place = Place::new(&format!("theory-{name}"));
-        for compiler in [HOST, SPARC] {
-            compile(&place, compiler, "locks", "-O2");
-            let results = replay(&place, &format!("./locks {name}"), "");
+        on_both(&format!("theory-{name}"), "locks", "-O2", |place, compiler| {
+            let results = replay(place, &format!("./locks {name}"), "");
             let all = states(&results);
-            sums_are_shown(&place, &all);
+            sums_are_shown(place, &all);
             // The main thread only starts and joins the others.
             let threads = &all[1..];
             assert_eq!(threads.len(), self.waits.len(), "{compiler:?}");
@@ -129,7 +126,7 @@ impl Theory<'_> {
                 assert!(others <= UNIT / 10, "{compiler:?}: {thread:?}");
             }
             assert_eq!(results["waits"]["as_recorded"], 0, "{compiler:?}");
-        }
+        });
     }
 }
 
@@ -233,14 +230,12 @@ impl Drop for Load {
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn recordings_on_an_idle_and_a_loaded_host_take_the_same_time() {
-    let place = Place::new("theory-contended");
-    for compiler in [HOST, SPARC] {
-        compile(&place, compiler, "contended", "-O1");
+    on_both("theory-contended", "contended", "-O1", |place, compiler| {
         let run = |load: usize| {
             let load = Load::new(load);
-            record(&place, "./contended");
+            record(place, "./contended");
             drop(load);
-            let results = json(&place, "recording --place spread");
+            let results = json(place, "recording --place spread");
             states(&results);
             let lock = &results["waits"]["locks"][0];
             assert_eq!(lock["taken"], 8000, "{compiler:?}");
@@ -251,5 +246,5 @@ fn recordings_on_an_idle_and_a_loaded_host_take_the_same_time() {
         let runs = [0, 4, 0, 4].map(run);
         let (least, most) = (runs.iter().min().unwrap(), runs.iter().max().unwrap());
         assert!(most - least <= least / 50, "{compiler:?}: {runs:?}");
-    }
+    });
 }

@@ -6,7 +6,8 @@ use platform::memory_map::MAILBOX;
 use platform::memory_map::mailbox::POWER;
 use simulator::interpreter::Level;
 use tests::assembler::{
-    NOP, RDHPR, RDPR, TNPC, TPC, TSTATE, WR, WRPR, accesses, computes, mov, number, set,
+    ADD, ANDN, BA_ANNULLED, G1, G2, G3, NOP, OR, RDHPR, RDPR, STX, SUB, SUBCC, TNPC, TPC, TSTATE,
+    WR, WRPR, accesses, branch, computes, mov, number, set,
 };
 use vfalls::cmd::boot::elf;
 use xtask::qemu::build::Production;
@@ -23,36 +24,21 @@ const SEEDS: u64 = 300;
 /// Unused words of the image, in front of the trap table.
 const ROOM: u64 = 0x10_2000;
 
-/// Global registers that the handler of reports may change before it examines the interrupted code.
-const G1: u32 = 1;
-const G2: u32 = 2;
-const G3: u32 = 3;
-
-/// Values of the field op3. [`LONG`] is the bit that makes a shift operate on 64 bits.
-const ADD: u32 = 0x00;
-const SUB: u32 = 0x04;
-const ANDN: u32 = 0x05;
-const SUBCC: u32 = 0x14;
+/// The opcode (op3) of `sllx`, and the bit that makes a shift operate on 64 bits.
 const SLLX: u32 = 0x25;
-const STX: u32 = 0x0e;
 const LONG: u32 = 1 << 12;
 
-/// Branches on %xcc: always, with the delay slot annulled; if not equal; and if less (unsigned).
-const BA_A: u32 = 0x3068_0000;
+/// Branches on %xcc: if not equal, and if less (unsigned).
 const BNE: u32 = 0x1260_0000;
 const BLU: u32 = 0x0a60_0000;
 
 /// The instruction `rdhpr %htstate, %g3`.
 const READ_HTSTATE: u32 = computes(RDHPR, G3, 1, 0);
-const CLEAR_G3: u32 = computes(0x02, G3, 0, 0);
+const CLEAR_G3: u32 = computes(OR, G3, 0, 0);
 const MEMBAR: u32 = 0x8143_e040;
 /// The instruction `mov %g0, %g2`. After this instruction, the handler of reports examines the
 /// interrupted code.
 const HOOK: u32 = 0x8410_0000;
-
-const fn branch(condition: u32, from: u64, to: u64) -> u32 {
-    condition | (to.wrapping_sub(from) as u32) >> 2 & 0x7_ffff
-}
 
 /// The shipped image with changed instructions.
 struct Changed {
@@ -88,7 +74,7 @@ impl Changed {
     fn insert(&mut self, address: u64, more: &[u32]) {
         let (_, original) = *self.instructions.iter().find(|(at, _)| *at == address).unwrap();
         let trapped = self.symbol("sun4v_trapped");
-        self.put(address, branch(BA_A, address, ROOM));
+        self.put(address, branch(BA_ANNULLED, address, ROOM));
         let mut at = ROOM;
         for code in more {
             let code = if [BNE, BLU].contains(code) { branch(*code, at, trapped) } else { *code };
@@ -96,7 +82,7 @@ impl Changed {
             at += 4;
         }
         self.put(at, original);
-        self.put(at + 4, branch(BA_A, at + 4, address + 4));
+        self.put(at + 4, branch(BA_ANNULLED, at + 4, address + 4));
     }
 
     /// Inserts instructions into the handler of reports, before [`HOOK`].
@@ -143,7 +129,7 @@ const DEFECTS: [Defect; 13] = [
     ("a report changes %ccr", |image| {
         let clear = [
             read(G3, TSTATE),
-            computes(0x02, G2, 0, number(0xff)),
+            computes(OR, G2, 0, number(0xff)),
             computes(SLLX, G2, G2, number(32) | LONG),
             computes(ANDN, G3, G3, G2),
             write(TSTATE, G3),

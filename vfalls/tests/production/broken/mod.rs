@@ -13,6 +13,7 @@ use std::array;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use conform::modelled::faulty;
 use guest_abi::{Node, PerfReg, StrandId};
 use hv_core::GuestId;
 use perfctr_service::mailbox::{Seen, Step};
@@ -31,7 +32,7 @@ use super::levels::HPRIV;
 use super::lists::{self, Entry};
 use super::{Booted, Guest, MEMORY, REAL, strand};
 use image::{Image, unanswered};
-use plan::{Between, EXIT, FAILS, Fault, Plan, STRANDS, faulty};
+use plan::{Between, EXIT, FAILS, Fault, Plan, STRANDS};
 
 /// The limit for every wait, in cycles. [`QUIET`] is a time after which every report has arrived.
 const PATIENCE: u64 = 3_000_000;

@@ -4,7 +4,6 @@ use std::array;
 
 use guest_abi::{Hub, Mcu, Node, PerfReg};
 use perfctr_service::Unit;
-use platform::models::FaultyUnit;
 use simulator::execute::StoreLatency;
 use tests::random::Random;
 
@@ -104,14 +103,6 @@ pub(super) fn unit(entry: &Entry, number: usize) -> Option<Unit> {
     let is_access = entry[0] == 13 && [GET, SET].contains(&entry[6]);
     let register = PerfReg::new(entry[1]).filter(|_| is_access)?;
     Unit::for_register(register, strand(STRANDS[number]).node())
-}
-
-pub(super) const fn faulty(unit: Unit) -> FaultyUnit {
-    match unit {
-        Unit::Mcu(node, mcu) => FaultyUnit::Mcu(node, mcu),
-        Unit::Hub(hub) => FaultyUnit::Hub(hub),
-        Unit::L2(node) => FaultyUnit::L2(node),
-    }
 }
 
 /// Returns the registers that a strand uses. No other strand of its guest uses these registers, so

@@ -124,6 +124,13 @@ mod tests {
         Cache::new(8 * 32, 32)
     }
 
+    /// Returns the cache after it was filled with these lines.
+    fn filled(lines: [CacheLine; 2]) -> Cache {
+        let mut cache = cache();
+        assert_eq!(lines.map(|line| cache.fill(line)), [None; 2]);
+        cache
+    }
+
     #[test]
     fn the_least_recently_used_line_goes() {
         let mut cache = cache();
@@ -142,9 +149,7 @@ mod tests {
 
     #[test]
     fn a_write_makes_dirty() {
-        let mut cache = cache();
-        cache.fill(clean(3));
-        cache.fill(dirty(7));
+        let mut cache = filled([clean(3), dirty(7)]);
         assert_eq!(cache.touch(3, true), found(true, false));
         assert_eq!(cache.touch(3, false), found(false, true));
         assert_eq!(cache.touch(7, false), found(true, true));
@@ -154,9 +159,7 @@ mod tests {
 
     #[test]
     fn a_line_whose_state_changes_is_not_used() {
-        let mut cache = cache();
-        cache.fill(clean(0));
-        cache.fill(clean(4));
+        let mut cache = filled([clean(0), clean(4)]);
         assert_eq!(cache.set_state(0, State::Dirty), Some(State::Clean));
         assert_eq!(cache.set_state(0, State::Dirty), Some(State::Dirty));
         assert_eq!(cache.set_state(8, State::Dirty), None);
@@ -166,9 +169,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_removed_leaves_room() {
-        let mut cache = cache();
-        cache.fill(dirty(0));
-        cache.fill(clean(4));
+        let mut cache = filled([dirty(0), clean(4)]);
         assert_eq!(cache.remove(4), Some(clean(4)));
         assert_eq!(cache.remove(4), None);
         assert_eq!(cache.fill(clean(8)), None);

@@ -2,7 +2,7 @@
 
 use simulator::interpreter::Level;
 
-use tests::assembler::{ACCESSES, TWINS, accesses, accesses_space, computes, mov, number};
+use tests::assembler::{ACCESSES, OR, TWINS, accesses, accesses_space, computes, mov, number};
 
 use super::super::memory::SCRATCH;
 use super::Choice;
@@ -29,7 +29,7 @@ impl Choice<'_> {
         };
         let rd = if TWINS.contains(&op3) { rd & !1 } else { rd };
         let low = low + (self.random().next_u64() % 16 / size * size) as u32;
-        let or = computes(0x02, at, at, number(low));
+        let or = computes(OR, at, at, number(low));
         match any {
             1 | 2 => {
                 let space = self.space(level);
@@ -48,7 +48,7 @@ impl Choice<'_> {
     fn compare(&mut self, level: Level, high: u32, at: u32, low: u32) -> Vec<u32> {
         let (rd, rs2) = (self.register(), self.register());
         let (op3, space) = (self.random().one_of(&[0x3c, 0x3e]), self.space(level));
-        let or = computes(0x02, at, at, number(low));
+        let or = computes(OR, at, at, number(low));
         vec![high, or, accesses_space(op3, rd, at, rs2, space)]
     }
 

@@ -1,14 +1,15 @@
 use std::io::Cursor;
 use std::ops::ControlFlow;
 
-use platform::Model;
+use platform::{Machine, Model};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use simulator::memory::{Cache, Config};
 use simulator::recording::Recording;
-use simulator::replay::{Setup, Stage};
+use simulator::replay::{Progress, Setup, Stage};
 
 use super::*;
+use crate::cmd::top::names::Names;
 
 /// Returns the view at the end of a program with three threads. The higher the number of a thread,
 /// the more instructions it executes.

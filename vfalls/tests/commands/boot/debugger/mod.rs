@@ -68,6 +68,14 @@ impl Debuggee {
         self.gdb_before("set endian big", typed)
     }
 
+    /// Works as [`gdb`](Self::gdb), and asserts that gdb [`says`] what is expected.
+    #[track_caller]
+    fn answers(&self, typed: &str, expected: &str) -> String {
+        let said = self.gdb(typed);
+        says(&said, expected);
+        said
+    }
+
     /// Works as [`gdb`](Self::gdb), but types `before` before gdb connects.
     fn gdb_before(&self, before: &str, typed: &str) -> String {
         let mut gdb = Command::new("timeout");
@@ -127,13 +135,10 @@ fn says(said: &str, expected: &str) {
 #[ignore = "needs gdb-multiarch"]
 fn a_debugger_stops_and_goes_on() {
     let run = Debuggee::start(&["--strands", "0,64"]);
-    let said = run.gdb(
+    run.answers(
         "set scheduler-locking on | thread 2 | continue | thread 1 | set scheduler-locking off \
          | info threads | x/i $pc | stepi | print/x $npc - $pc | print/x $pc | set var $g3 = 0x1234567890 \
          | print/x $g3 | break *$pc + 8 | continue | delete | continue",
-    );
-    says(
-        &said,
         "Thread 2 stopped | (strand 0 of guest: runs) | (strand 64 of guest: halted) | => 0x80000000: | $1 = 0x4\n \
          | $2 = 0x80000004\n | $3 = 0x1234567890\n | Breakpoint 1, 0x0000000080000 | exited normally",
     );
@@ -145,12 +150,9 @@ fn a_debugger_stops_and_goes_on() {
 #[ignore = "needs gdb-multiarch"]
 fn one_strand_executes_while_the_others_are_locked() {
     let run = Debuggee::counter("gdb-locked");
-    let said = run.gdb(
+    run.answers(
         "set scheduler-locking on | stepi | print/x $pc | break *0x8000000c | continue | continue | print $g2 \
          | set scheduler-locking step | stepi | print/x $pc | set scheduler-locking off | continue | print $g2",
-    );
-    says(
-        &said,
         "$1 = 0x80000004 | Breakpoint 1, | Breakpoint 1, | $2 = 2 | $3 = 0x80000010 | $4 = 3",
     );
     run.ends_by("INT");
@@ -162,9 +164,10 @@ fn one_strand_executes_while_the_others_are_locked() {
 #[ignore = "needs gdb-multiarch"]
 fn a_locked_strand_that_waits_is_reported() {
     let run = Debuggee::start(&["--strands", "0,64"]);
-    let said =
-        run.gdb("set scheduler-locking on | thread 2 | continue | stepi | continue | print 1");
-    says(&said, "Thread 2 stopped | Thread 2 stopped | Thread 2 stopped | $1 = 1");
+    run.answers(
+        "set scheduler-locking on | thread 2 | continue | stepi | continue | print 1",
+        "Thread 2 stopped | Thread 2 stopped | Thread 2 stopped | $1 = 1",
+    );
     run.ends_by("INT");
 }
 
@@ -191,16 +194,13 @@ fn an_old_debugger_steps_and_continues() {
 #[ignore = "needs gdb-multiarch"]
 fn memory_and_registers_are_written() {
     let run = Debuggee::counter("gdb-writes");
-    let said = run.gdb(
+    let said = run.answers(
         "set var *(long *) 0x80002000 = 0x7fffffff24235d7d | set var *(char *) 0x80002000 = 0x11 \
          | print/x *(long *) 0x80002000 | set var $y = 0x12345678 | print/x $y \
          | set var $i5 = 0xfedcba9876543210 | set var $state = $state + ((long) 0x99 << 32) | print/x $ccr \
          | set var $f0 = 1.5 | set var *(int *) 0 = 1 | set var *(int *) 0x80000008 = 0x8400a064 \
          | break *0x8000000c | continue | print/x $g2 | print/x $i5 | print/x $ccr \
          | set var $pc = 0x80000018 | set var $npc = 0x8000001c | delete | continue",
-    );
-    says(
-        &said,
         "$1 = 0x11ffffff24235d7d | $2 = 0x12345678 | $3 = 0x99 | Breakpoint 1, \
          | $4 = 0x11ffffff24235de1 | $5 = 0xfedcba9876543210 | $6 = 0x99 | exited normally",
     );
@@ -212,14 +212,11 @@ fn memory_and_registers_are_written() {
 #[ignore = "needs gdb-multiarch"]
 fn watchpoints_stop_at_loads_and_stores() {
     let run = Debuggee::counter("gdb-watches");
-    let said = run.gdb(
+    run.answers(
         "watch *(long *) 0x80002000 | continue | print/x $pc | continue | delete \
          | rwatch *(char *) 0x80002007 | continue | print/x $pc | delete \
          | awatch *(char *) 0x80002007 | continue | print/x $pc | continue | print/x $pc | delete \
          | watch *(char *) 0x80002008 | set var $g3 = 1 | continue",
-    );
-    says(
-        &said,
         "Hardware watchpoint 1 | Old value = 0 | New value = 1 | $1 = 0x80000010 | Old value = 1 | New value = 2 \
          | Hardware read watchpoint 2 | Value = 2 | $2 = 0x80000008 | Hardware access (read/write) watchpoint 3 \
          | New value = 3 | $3 = 0x80000010 | Value = 3 | $4 = 0x80000008 | exited normally",
@@ -233,10 +230,11 @@ fn a_debugger_detaches_and_another_attaches() {
     let run = Debuggee::counter("gdb-detach");
     // The first debugger sets a breakpoint and a watchpoint, and detaches. Both are removed then.
     run.gdb("break *0x8000000c | continue | watch *(long *) 0x80002000 | detach");
-    let said = run.gdb("print *(long *) 0x80002000 > 1 | info threads | stepi");
-    says(&said, "$1 = 1 | (strand 0 of counter: runs)");
-    let said = run.gdb("set var $g3 = 1 | continue");
-    says(&said, "exited normally");
+    run.answers(
+        "print *(long *) 0x80002000 > 1 | info threads | stepi",
+        "$1 = 1 | (strand 0 of counter: runs)",
+    );
+    run.answers("set var $g3 = 1 | continue", "exited normally");
     run.ends_well();
 }
 
@@ -244,7 +242,7 @@ fn a_debugger_detaches_and_another_attaches() {
 #[ignore = "needs gdb-multiarch"]
 fn a_debugger_ends_the_execution() {
     let mut run = Debuggee::counter("gdb-kill");
-    says(&run.gdb("stepi | kill"), "[Inferior 1 (Remote target) killed]");
+    run.answers("stepi | kill", "[Inferior 1 (Remote target) killed]");
     assert_eq!(run.run.wait().unwrap().code(), Some(2));
     assert_eq!(run.rest().1, "error: the debugger has ended the execution\n");
 }
@@ -254,8 +252,10 @@ fn a_debugger_ends_the_execution() {
 fn a_debugger_that_dies_leaves_the_machine_as_it_was() {
     let run = Debuggee::counter("gdb-dies");
     run.gdb("break *0x8000000c | continue | set var $g4 = 0x1234 | shell kill -9 $PPID");
-    let said = run.gdb("print/x $pc | print/x $g4 | print $g2 | set var $g3 = 1 | continue");
-    says(&said, "$1 = 0x8000000c | $2 = 0x1234 | $3 = 1 | exited normally");
+    run.answers(
+        "print/x $pc | print/x $g4 | print $g2 | set var $g3 = 1 | continue",
+        "$1 = 0x8000000c | $2 = 0x1234 | $3 = 1 | exited normally",
+    );
     run.ends_well();
 }
 

@@ -25,8 +25,7 @@ fn ask(stream: &mut TcpStream, bytes: &[u8]) -> String {
 
 /// Asserts that gdb can attach, and that the guest is still at its first instruction.
 fn waits_at_the_entry(run: Debuggee) {
-    let said = run.gdb("print/x $pc | print/x *(long *) 0x80002000");
-    says(&said, "$1 = 0x80000000 | $2 = 0x0");
+    run.answers("print/x $pc | print/x *(long *) 0x80002000", "$1 = 0x80000000 | $2 = 0x0");
     run.ends_by("TERM");
 }
 
