@@ -39,6 +39,9 @@ pub(crate) struct RegionArgs {
     warm_up: Option<PointArg>,
 }
 
+/// Returns the addresses and names of functions or markers, of the files that have a symbol with the given part.
+type AllNamed<'a> = fn(&'a Symbols, Option<&str>) -> Vec<(u64, &'a str)>;
+
 /// A point of a replay, as the user names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PointArg {
@@ -136,7 +139,7 @@ impl PointArg {
         programs: &[Option<&'a Symbols>],
         what: &str,
         name: &str,
-        all: fn(&'a Symbols) -> Vec<(u64, &'a str)>,
+        all: AllNamed<'a>,
     ) -> anyhow::Result<Vec<(usize, u64)>> {
         let symbols = || programs.iter().enumerate().filter_map(|(at, one)| Some((at, (*one)?)));
         ensure!(
@@ -144,19 +147,27 @@ impl PointArg {
             "{}: the recording does not name the program's files, which have its functions: expected a number of instructions",
             self.text
         );
-        let mut addresses = Vec::new();
-        let mut names = Vec::new();
-        for (program, symbols) in symbols() {
-            for (address, one) in all(symbols) {
-                if is_named(one, name) {
-                    addresses.push((program, address));
-                }
-                names.push(one);
-            }
+        let part = name.rsplit("::").next();
+        let found = |part| -> Vec<(usize, (u64, &'a str))> {
+            let of = |(program, symbols)| {
+                all(symbols, part).into_iter().map(move |found| (program, found))
+            };
+            symbols().flat_map(of).collect()
+        };
+        let named = |found: &[(usize, (u64, &str))]| -> Vec<(usize, u64)> {
+            let meant = found.iter().filter(|(_, (_, one))| is_named(one, name));
+            meant.map(|(program, (address, _))| (*program, *address)).collect()
+        };
+        let addresses = named(&found(part));
+        if !addresses.is_empty() {
+            return Ok(addresses);
         }
+        // A separate file with debugging information may have the name.
+        let all = found(None);
+        let addresses = named(&all);
         if addresses.is_empty() {
             symbols().for_each(|(_, symbols)| symbols.note_unusable());
-            bail!("{}", unknown(what, name, names.into_iter()));
+            bail!("{}", unknown(what, name, all.iter().map(|(_, (_, one))| *one)));
         }
         Ok(addresses)
     }

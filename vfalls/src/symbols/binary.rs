@@ -278,6 +278,14 @@ fn markers(files: &[&object::File<'_>]) -> Vec<(u64, String)> {
     symbols.filter_map(marker).collect()
 }
 
+/// Returns `true` if the name of a symbol of a file contains `part`.
+pub(super) fn has_symbol(path: &Path, part: &str) -> bool {
+    let Ok(bytes) = input::read_found(path, LONGEST_PROGRAM) else { return false };
+    let Ok(elf) = parse(&bytes) else { return false };
+    let mut symbols = elf.symbols().chain(elf.dynamic_symbols());
+    symbols.any(|symbol| symbol.name().is_ok_and(|name| name.contains(part)))
+}
+
 /// Demangles C++ and Rust names. C names stay as they are, although some names such as `f` also are
 /// mangled C++ types.
 pub(crate) fn demangled(name: &str) -> String {

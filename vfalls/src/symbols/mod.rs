@@ -233,39 +233,41 @@ impl Symbols {
         })
     }
 
-    /// Returns the first address and the name of each function.
-    pub(crate) fn functions(&self) -> Vec<(u64, &str)> {
-        self.located(Binary::functions)
+    /// Returns the first address and the name of each function. If `part` is given, leaves out files without a symbol that contains it.
+    pub(crate) fn functions(&self, part: Option<&str>) -> Vec<(u64, &str)> {
+        self.located(part, Binary::functions)
     }
 
-    /// Returns the address and the name of each place of a marker, which the header `vfalls-marker.h` defines.
-    pub(crate) fn markers(&self) -> Vec<(u64, &str)> {
-        self.located(Binary::markers)
+    /// Returns the address and the name of each place of a marker, which the header `vfalls-marker.h` defines. If `part` is given, leaves
+    /// out files without a symbol that contains it.
+    pub(crate) fn markers(&self, part: Option<&str>) -> Vec<(u64, &str)> {
+        self.located(part, Binary::markers)
     }
 
-    /// Returns the addresses in the recording of what `all` finds in each file, with its names.
+    /// Returns the addresses in the recording of what `all` finds in each file, with its names. Reading all symbols and the debugging
+    /// information of a file takes long, so files without a symbol that contains `part` are left out.
     fn located<'a, I: Iterator<Item = (u64, &'a str)>>(
         &'a self,
+        part: Option<&str>,
         all: impl Fn(&'a Binary) -> I,
     ) -> Vec<(u64, &'a str)> {
-        let mut found: Vec<_> = match &self.places {
-            Places::Everywhere(loaded_at) => {
-                let binary = self.files[0].binary(&self.separate);
-                let named = binary.into_iter().flat_map(all);
-                named.map(|(address, name)| (address.wrapping_add(*loaded_at), name)).collect()
-            }
-            Places::Mapped(parts) => {
-                let in_part = |(part, file): &'a (Mapping, usize)| {
-                    let file = &self.files[*file];
-                    let binary = file.binary(&self.separate)?;
-                    let at = binary.loaded_at(part.start, part.offset, file.lowest)?;
-                    let named =
-                        all(binary).map(move |(address, name)| (address.wrapping_add(at), name));
-                    Some(named.filter(|(address, _)| (part.start..part.end).contains(address)))
-                };
-                parts.iter().filter_map(in_part).flatten().collect()
-            }
+        let Places::Mapped(parts) = &self.places else {
+            let named = self.files[0].binary(&self.separate).into_iter().flat_map(all);
+            let at = self.loaded_at().unwrap_or(0);
+            return named.map(|(address, name)| (address.wrapping_add(at), name)).collect();
         };
+        let has =
+            |file: &File| part.is_none_or(|part| binary::has_symbol(Path::new(&file.path), part));
+        let has: Vec<bool> = self.files.iter().map(has).collect();
+        let mut found = Vec::new();
+        for (mapping, number) in parts.iter().filter(|(_, number)| has[*number]) {
+            let file = &self.files[*number];
+            let Some(binary) = file.binary(&self.separate) else { continue };
+            let at = binary.loaded_at(mapping.start, mapping.offset, file.lowest);
+            let Some(at) = at else { continue };
+            let named = all(binary).map(|(address, name)| (address.wrapping_add(at), name));
+            found.extend(named.filter(|(at, _)| (mapping.start..mapping.end).contains(at)));
+        }
         found.sort_unstable();
         found.dedup();
         found

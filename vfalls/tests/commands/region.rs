@@ -114,7 +114,7 @@ fn other_views_are_of_the_region() {
 fn a_wrong_point_is_one_clear_line() {
     let place = Place::new("region-wrong");
     let instruction = "0 i 0x1000 4\n0 r 0x8000 8\n";
-    place.file("text", &instruction.repeat(10));
+    place.file("text", instruction.repeat(10));
     for (options, message) in [
         (
             "--bundled --from sort_by_prise",
