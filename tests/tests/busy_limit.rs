@@ -78,7 +78,7 @@ fn each_strand_has_its_own_clock() {
     let machine = machine();
     let board = machine.board();
     board.set_hub(1, HubCondition::Busy);
-    // Each strand asks several times, because some refusals are on behalf of other strands.
+    // Each strand asks several times, because it is refused some of these times while another strand has its turn.
     let worst = |strand, ticks| {
         board.set_ticks(strand, ticks);
         let statuses: Vec<u64> = (0..8).map(|_| machine.get(strand, 36).0).collect();

@@ -162,7 +162,7 @@ impl<const N: usize> Watchdog<N> {
         }
     }
 
-    /// Trusts a retired source again if it has been right for long enough. Returns whether it did.
+    /// Trusts a retired source again if it has been right for long enough. Returns `true` if the source is trusted again.
     fn is_right_again<S: ClockSource>(
         &self,
         observer: &Observer<'_, S, N>,

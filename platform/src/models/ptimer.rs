@@ -4,7 +4,7 @@ use super::answer;
 use crate::AccessError;
 use crate::ptimer::{COUNTER_BITS, EXTERNAL, Input, Register};
 
-/// The bits of the counter. The comparator compares only the low bits.
+/// The mask of the counter's bits. The comparator compares only the low bits.
 const COUNTER: u64 = (1 << COUNTER_BITS) - 1;
 const LOW_BITS: u32 = 27;
 const LOW: u64 = (1 << LOW_BITS) - 1;
@@ -26,7 +26,7 @@ pub struct PtimerEngine {
     clock_source: u32,
     alarm: u64,
     count: u64,
-    /// When the counter showed `count`, in nanoseconds.
+    /// The time at which the counter showed `count`, in nanoseconds.
     at: u64,
     /// The fraction of the next count that had passed at the time `at`, multiplied by [`Rate::per`].
     begun: u128,

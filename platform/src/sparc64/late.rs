@@ -69,7 +69,7 @@ pub(super) fn set_match() {
 
 /// Clears the pending hstick_match.
 pub(super) fn clear_match() {
-    // SAFETY: the image takes hstick_match for reports and its timer only.
+    // SAFETY: the image uses hstick_match only for reports and for its timer.
     unsafe { asm!(".word {CLEAR}", CLEAR = const layout::CLEAR_HINTP, options(nostack)) };
 }
 

@@ -310,7 +310,7 @@ impl<'a> Play<'a, '_> {
         Ok(())
     }
 
-    /// Reads all registers on behalf of a guest.
+    /// Reads all registers with calls of a guest.
     fn look(&self, guest: GuestId, strand: StrandId) -> Result<Found, RunError> {
         let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
         let mut found = Found { guest: self.name(guest), registers: 0, not_zero: Vec::new() };
