@@ -191,7 +191,7 @@ pub struct Report {
     pub instructions: Vec<CallCount>,
 }
 
-/// Returns strand number `number`, which the largest machine has.
+/// Returns strand number `number`. It must exist on the largest machine.
 const fn strand(number: usize) -> StrandId {
     match StrandId::new(number) {
         Some(strand) => strand,
@@ -302,7 +302,7 @@ fn jobs(own: Option<&Configuration>, omissions: Omissions, mailbox: bool) -> Vec
 }
 
 /// Checks an image. `ours` is the project's own image: the report lists how many instructions calls take in both images. `progress` is
-/// called with the number of configurations that are done and the number of all configurations, and returns whether to go on.
+/// called with the number of configurations that are done and the number of all configurations. It returns `false` to stop the check.
 ///
 /// # Errors
 /// The image does not start a guest, or `progress` has returned `false`.

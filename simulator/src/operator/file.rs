@@ -68,7 +68,7 @@ pub struct Step {
 pub struct Scenario {
     /// The path of the file, for messages; `text` if there is no file.
     pub name: String,
-    /// The steps in the order of time.
+    /// The steps in chronological order.
     pub steps: Vec<Step>,
 }
 

@@ -60,7 +60,7 @@ impl LackeyReader {
         self.source.progress()
     }
 
-    /// Replaces the content of `chunk` by the next references: [`BLOCK`] or a few more, and fewer only at the end. A fetch is in the
+    /// Replaces the content of `chunk` with the next references: [`BLOCK`] or a few more, and fewer only at the end. A fetch is in the
     /// same chunk as all of its data. At the end of the recording and after an error, returns `false` and an empty chunk.
     pub(super) fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool, RecordingError> {
         let mut block = std::mem::take(&mut self.block);

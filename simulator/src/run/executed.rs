@@ -52,7 +52,7 @@ pub struct Executed {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ClockRun {
     pub clock: String,
-    /// The changes in the order of time.
+    /// The changes in chronological order.
     pub changes: Vec<ClockChange>,
     /// By how many nanoseconds the clock is ahead of the true time, at evenly spread times in cycles; negative if the clock is behind.
     pub ahead: Vec<(u64, i64)>,

@@ -51,7 +51,7 @@ pub struct Series {
     pub links: Vec<LinkSeries>,
 }
 
-/// The reads of counters that a guest makes only for a [`Series`].
+/// The reads of counters that a guest performs only for a [`Series`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Reads {
@@ -68,7 +68,7 @@ pub struct GuestSeries {
     pub calls: Vec<u64>,
 }
 
-/// Identifies a counter.
+/// Identifies a counter by its unit, its register, and its number within the unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CounterName {

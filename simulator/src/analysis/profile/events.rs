@@ -23,7 +23,7 @@ impl SampledUnit {
     /// All units. Help texts list them in this order.
     pub const ALL: [Self; 2] = [Self::Sparc, Self::R10000];
 
-    /// Returns what command lines call the unit.
+    /// Returns the name of the unit on command lines.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
