@@ -32,7 +32,7 @@ impl Bounds {
 pub struct Snapshot {
     /// The PMU whose registers were read.
     pub pmu: Pmu,
-    /// The value of the PCR.
+    /// The value of the PCR, which was the same before and after the read of the counters.
     pub pcr: u64,
     /// Counter 0, without the flag of a DRAM counter.
     pub pic0: u64,

@@ -11,7 +11,7 @@ use crate::guest::StrandCount;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct EventReport<E> {
-    /// The counted event.
+    /// The event that this report is about.
     pub event: E,
     /// The counter that the profiler has assigned to the event.
     pub counter: Counter,

@@ -81,7 +81,7 @@ pub(super) struct Gate {
 pub(super) enum Refused {
     /// Another access is in flight.
     Taken,
-    /// It is another strand's turn.
+    /// Another strand has the turn.
     Turn,
     /// Another strand owns the lock of the gate.
     Locked,

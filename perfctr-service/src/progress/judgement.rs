@@ -35,7 +35,7 @@ pub struct Counts {
 pub enum Found {
     /// Another access is in flight, or the chip is busy.
     Busy,
-    /// It is another strand's turn.
+    /// Another strand has the turn.
     Turn,
     /// The strand could not enter the gate.
     Locked,

@@ -122,7 +122,7 @@ impl Log {
     }
 }
 
-/// An access to data in a [`Log`].
+/// An access to data, as [`Log::accesses`] returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggedAccess {
     /// The instruction, the size and the kind of the access.

@@ -38,7 +38,7 @@ const MOST_CROSS_CALLS: u64 = 10_000_000;
 pub enum ScenarioStage<'a> {
     /// The replay continues, and has made this progress.
     Progress(Progress),
-    /// A step has ended.
+    /// A step of the scenario has ended, with this result.
     Step(&'a StepRun),
     /// The phase with this number, counted from 1, has ended.
     Phase(usize, &'a PhaseRun),

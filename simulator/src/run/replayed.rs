@@ -204,7 +204,7 @@ pub struct CounterResult {
     /// The strand, if the counter is in %pic. In JSON, its number.
     #[serde(default, with = "json")]
     pub strand: Option<StrandId>,
-    /// The name of the register.
+    /// The name of the register that holds the counter.
     pub name: Cow<'static, str>,
     pub event: Cow<'static, str>,
     /// The count that the guest measured.

@@ -44,7 +44,7 @@ pub struct Series {
     pub reads: Reads,
     /// The number of hypercalls over time, for each guest.
     pub hypercalls: Vec<GuestSeries>,
-    /// The counts of each counter that counts an event.
+    /// The counts over time of each counter that counts an event.
     pub counters: Vec<CounterSeries>,
     /// The use of each enabled DRAM channel of the machine.
     pub channels: Vec<ChannelSeries>,
@@ -94,7 +94,7 @@ pub struct CounterName {
     pub strand: Option<StrandId>,
 }
 
-/// The counts of a counter in each interval.
+/// The measured and the true count of a counter in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CounterSeries {

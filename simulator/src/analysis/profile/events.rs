@@ -15,7 +15,7 @@ use crate::nearest::unknown;
 pub enum SampledUnit {
     /// The counters of a strand of an UltraSPARC T2 Plus.
     Sparc,
-    /// The counters of an R10000.
+    /// The counters of an R10000, with the events of `perfex`.
     R10000,
 }
 

@@ -19,7 +19,7 @@ pub(in crate::memory) struct HubRecord {
     memory: [Pairs; 2],
     /// Lines written back, by requester and home.
     written: Pairs,
-    /// Invalidations, by requester.
+    /// Requests to invalidate a line, by requester.
     invalidations: [u64; NODES],
     /// Answers, indexed by node and then by [`SnoopAnswer`](crate::memory::traffic::SnoopAnswer).
     answers: [[u64; 4]; NODES],
