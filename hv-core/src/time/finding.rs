@@ -73,7 +73,7 @@ pub enum Finding {
     Begun,
     /// The trusted sources agree, within the limits.
     Agrees,
-    /// The check was inconclusive. The next check compares its counts with those of the last conclusive check.
+    /// The check was inconclusive. The next check compares its counts with the counts of the last conclusive check.
     Skipped(Skipped),
     /// Only one source is trusted, so there is no other source to check it.
     NoReference,

@@ -25,7 +25,7 @@ use crate::logger::trap_name;
 /// Whether each strand is handling a failure of the hypervisor.
 static FAILING: [AtomicBool; StrandId::COUNT] = [const { AtomicBool::new(false) }; StrandId::COUNT];
 
-/// What made the hypervisor fail.
+/// The cause of a failure of the hypervisor.
 #[derive(Clone, Copy)]
 pub(super) enum Failure {
     Trap(&'static FatalTrap),

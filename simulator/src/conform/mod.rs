@@ -202,7 +202,7 @@ const fn strand(number: usize) -> StrandId {
 /// What a job does on its configuration.
 #[derive(Clone, Copy)]
 enum Work {
-    /// Runs a part of the sweep. The number is that of its configuration.
+    /// Runs a part of the sweep, on the configuration with this number.
     Part(Part, usize),
     InFlight,
     Fair,

@@ -62,7 +62,7 @@ pub(crate) struct Devices {
     broken: AtomicBool,
     accesses: AtomicU64,
     registers: [Register; ADDRESSES.len()],
-    /// Stands for all registers of the hubs. Even two reads must not access them at the same time.
+    /// Stands for all registers of the hubs. Even two reads must not happen at the same time.
     hubs: UnsafeCell<()>,
     /// The number of the strand that last accessed `registers`, plus 1. Writes of 0 do not count.
     last: AtomicU64,

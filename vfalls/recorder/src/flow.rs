@@ -23,7 +23,7 @@ pub(crate) struct Section {
     pub(crate) signal: u64,
 }
 
-/// Which accesses a section made to a word.
+/// How a section has accessed a word.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     /// Whether the section read the word before it wrote the word.

@@ -200,7 +200,7 @@ pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<StrandEvent>>, Event
     once(names(list)?.iter().map(select).collect::<Result<_, _>>()?)
 }
 
-/// Returns those of the selected events that a counter can count.
+/// Returns the selected events that a counter can count.
 pub(super) fn counted(selected: &[Selected<StrandEvent>]) -> Vec<Selected<SparcSelect>> {
     let counted = selected.iter().filter_map(|one| {
         let Selected { name, absence, usual, .. } = *one;

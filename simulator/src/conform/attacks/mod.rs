@@ -1,5 +1,5 @@
 //! One guest attacks the image while another guest makes calls. The attacker must reach nothing outside its own memory. The neighbour's
-//! answers must equal those of the reference model, and the hypervisor must survive.
+//! answers must equal the answers of the reference model, and the hypervisor must survive.
 
 mod attacker;
 mod edges;
