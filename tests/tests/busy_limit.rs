@@ -104,7 +104,7 @@ fn an_access_that_takes_place_is_progress() {
             played(machine, &[(0, ticks, 9)]);
         }
         board.set_hub(1, HubCondition::Free);
-        // Strand 0 has the turn, so other strands are refused four times on its behalf.
+        // Strand 0 has the turn, so other strands are refused four times.
         let served = (0..6).any(|_| machine.get(server, 36).0 == 0);
         assert!(served);
         board.set_hub(1, HubCondition::Busy);

@@ -110,7 +110,7 @@ pub(crate) struct Done {
     pub(crate) begun: u16,
     /// The number of instructions that have begun and do not pass control to the next instruction in memory.
     pub(crate) taken: u16,
-    /// Whether the latest instruction passes control to another instruction than the next in memory.
+    /// `true` if the latest instruction does not pass control to the next instruction in memory.
     pub(crate) is_taken: bool,
     pub(crate) loads: u16,
     /// The number of loads before the latest instruction.

@@ -59,7 +59,7 @@ pub enum Run {
     Sharing(sharing::SharingReport),
 }
 
-/// Why a file is not a [`Run`].
+/// The error of [`Run::read`]: the file cannot be read, or does not contain a [`Run`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -70,7 +70,7 @@ pub enum ReadError {
     Parse { name: String, source: ParseError },
 }
 
-/// Why a text is not the JSON of a [`Run`].
+/// The error of [`Run::parse`]: the text is not the JSON of a [`Run`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]

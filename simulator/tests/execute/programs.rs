@@ -1,5 +1,5 @@
-//! The programs of the tests: SPARC V9 instruction words, each with its assembly code. The GNU assembler makes the
-//! same words from that code.
+//! The programs of the tests: SPARC V9 instruction words, each with its assembly code. The GNU assembler produces
+//! the same words from this code.
 
 /// Strand 0 writes a register and sets a flag; strand 1 waits for the flag and reads the register.
 pub(crate) const LATE: &[u32] = &[

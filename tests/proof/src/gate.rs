@@ -199,7 +199,7 @@ impl Gate {
         answer: Answer,
     ) -> Option<Wait> {
         let served = answer == Answer::Served;
-        // w counts at least two strands: the refused strand, and the strand on whose behalf it is refused. If the refused strand is not
+        // w counts at least two strands: the refused strand, and the strand that has the turn. If the refused strand is not
         // remembered, its next request is refused too.
         let w = (after.remembered.len() as u32).max(2);
         let refused = Wait { accesses: 0, in_flight: false, asks: 0, fewest: w };
