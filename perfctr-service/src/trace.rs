@@ -60,7 +60,7 @@ hv_core::events! {
     /// - `strand`: the number of the calling strand. In events that do not belong to a call, the strand that recorded the event.
     /// - `duration`: the duration of the call in ticks, at most `u32::MAX`.
     pub enum ServiceEvent {
-        /// A register was read.
+        /// A `get` call read a register, and returned its value to the guest.
         8 Get "get_perfreg" {
             perfreg: u8 = REGISTERS,
             status: u8 = STATUSES,
@@ -70,7 +70,7 @@ hv_core::events! {
             /// The value that the guest received.
             value: u64 = Hex,
         }
-        /// A register was written.
+        /// A `set` call wrote a register.
         9 Set "set_perfreg" {
             perfreg: u8 = REGISTERS,
             status: u8 = STATUSES,

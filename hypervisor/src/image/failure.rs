@@ -152,7 +152,7 @@ pub(super) fn without_handler<B: Placed>(failure: Failure) -> ! {
     stop()
 }
 
-/// Reports why the hypervisor cannot go on: in its log or, if the machine has no description, on the first guest's console.
+/// Reports why the hypervisor cannot continue: in its log or, if the machine has no description, on the first guest's console.
 pub(super) fn complain(what: &dyn Display) {
     if layout::is_described() {
         log::say(Level::Error, format_args!("the hypervisor cannot go on: {what}"));

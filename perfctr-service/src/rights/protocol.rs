@@ -185,7 +185,7 @@ impl Global {
 /// What a guest is granted, and the part of the grant that it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Holding {
-    /// The operator's grant.
+    /// The rights that the operator grants the guest.
     pub granted: Grant,
     /// The part of the grant that the guest holds: less than the grant while a change is pending.
     pub held: Grant,

@@ -77,7 +77,7 @@ pub enum Cause {
     Wake = 0,
     /// Another thread starts this thread.
     Start = 1,
-    /// Another thread ends.
+    /// Another thread ends, for example a thread that this thread joins.
     Thread = 2,
     /// There are two cases. In the first, another thread signals a condition variable, which wakes the waiting thread. In the second,
     /// another thread leaves a section in which it has signalled a condition variable. A later section of the waiting thread has used the

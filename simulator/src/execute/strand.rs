@@ -8,7 +8,7 @@ use super::stores::{Entries, LateStore};
 use super::ticks::TickRegister;
 use crate::interpreter::{Level, Timer};
 
-/// Whether a strand executes.
+/// Whether a strand executes instructions, or why it does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// The strand waits until another strand starts it.

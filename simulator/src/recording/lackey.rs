@@ -249,7 +249,7 @@ impl<'r> Room<'r> {
 /// Stores a reference. If it is data, updates the kind of the latest fetch.
 #[inline(always)]
 fn put<'r>(place: &'r mut Reference, reference: Reference, fetch: &mut Option<&'r mut Reference>) {
-    // The flow and the class of `place` are already right, because lackey's references all have the same ones.
+    // The flow and the class of `place` are already right, because all of lackey's references have the same flow and class.
     (place.address, place.size, place.kind) = (reference.address, reference.size, reference.kind);
     if reference.kind.is_fetch() {
         *fetch = Some(place);

@@ -47,15 +47,15 @@ pub const LONGEST: u64 = 64 << 20;
 #[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
 #[allow(clippy::large_enum_variant, reason = "a program has one value")]
 pub enum Run {
-    /// Programs were replayed.
+    /// The result of a replay without a scenario.
     Replay(Replayed),
-    /// Programs were replayed, while an operator played a scenario.
+    /// The result of a replay during which an operator played a scenario.
     Scenario(Played),
-    /// A machine executed guests.
+    /// The result of an execution of guests.
     Execution(Executed),
-    /// A program was profiled.
+    /// The profile of a program.
     Profile(profile::report::ProfileReport),
-    /// A program was searched for lines that threads share.
+    /// The lines of memory that move between nodes while a program executes.
     Sharing(sharing::SharingReport),
 }
 

@@ -16,9 +16,9 @@ use hv_core::sync::model::{Part, explore, meet};
 
 pub(crate) const PCR: u64 = 0;
 pub(crate) const L2: u64 = 1;
-/// The number of NODE0_MCU0_PCR.
+/// The number of NODE0_MCU0_PCR, a DRAM register.
 pub(crate) const DRAM: u64 = 2;
-/// The number of ZAM0_LPU_A_PCR.
+/// The number of ZAM0_LPU_A_PCR, a hub register.
 pub(crate) const HUB: u64 = 18;
 
 /// The addresses of L2 control (bank 0), NODE0_MCU0_PCR and ZAM0_LPU_A_PCR.

@@ -70,7 +70,7 @@ fn set(sections: &mut Vec<Section>, section: Section) {
     }
 }
 
-/// The sections that a section of the thread `own` must stay after: for each other thread, the latest such section.
+/// The sections that must stay before a section of the thread `own`. Of each of the other threads, only the latest such section is kept.
 struct Earlier {
     own: u32,
     sections: Vec<Section>,

@@ -210,7 +210,7 @@ impl ThreadClock {
     }
 }
 
-/// Pseudo-random numbers (SplitMix64).
+/// A generator of random numbers (SplitMix64). The field is the generator's state.
 struct Random(u64);
 
 impl Random {

@@ -63,7 +63,7 @@ enum Outcome {
 /// The numbers of attacks and resets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// The number of attacks.
+    /// The number of attacks that were completed.
     pub tried: usize,
     /// The number of attacks for which the architecture demands an outcome. All these attacks had the demanded outcome.
     pub demanded: usize,

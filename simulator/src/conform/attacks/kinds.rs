@@ -50,7 +50,7 @@ const fn with_rights(kind: Kind) -> Kind {
 pub static ADDRESSES: Kind = kind("addresses", 5 * ADDRESSES_OF_ALL, 7, address);
 /// Jumps to addresses all over the physical space.
 pub static JUMPS: Kind = kind("jumps", 4 * 2 * ADDRESSES_OF_ALL, 11, jump);
-/// Invalid stack pointers.
+/// Calls with invalid stack pointers.
 pub static STACKS: Kind = with_rights(kind("stack pointers", EDGES.len() * 2 * 7 * 6, 5, stack));
 
 /// All kinds of attacks in the check of an image.

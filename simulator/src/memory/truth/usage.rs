@@ -29,13 +29,13 @@ pub struct Traffic {
     pub from: usize,
     /// The number of the destination node, 0 to 3.
     pub to: usize,
-    /// Why the lines moved.
+    /// The reason why the lines moved.
     pub kind: TrafficKind,
     /// The number of lines, or of invalidated copies.
     pub lines: u64,
 }
 
-/// Why lines move.
+/// The reasons why lines move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrafficKind {
