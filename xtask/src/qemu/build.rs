@@ -17,7 +17,7 @@ use crate::cargo::{passes, root};
 /// The devices that the service in an image uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Devices {
-    /// Models of the devices, which are part of the image.
+    /// Models of the devices.
     Models,
     /// Physical addresses, as in the shipped image. QEMU has no devices there, so reads return 0.
     Mmio,
