@@ -41,7 +41,7 @@ macro_rules! perf_functions {
         }
 
         impl PerfFunction {
-            /// All functions.
+            /// All functions of the API group, in the order of this enum.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
             /// Returns the function with this number.

@@ -80,7 +80,7 @@ pub enum Step {
     Look(usize),
 }
 
-/// The answer to [`Step::Look`].
+/// The answer to [`Step::Look`]: what the operator sees of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// The strands that a pending change waits for: see [`PerfCounterService::pending`].
@@ -91,7 +91,7 @@ pub struct Seen {
     pub held: Grants,
 }
 
-/// Why a step failed.
+/// The reason why the hypervisor did not perform a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// There is no such step, strand, guest or unit.

@@ -12,7 +12,7 @@ pub enum Operation {
     Set,
 }
 
-/// The class of the register that a call is for.
+/// The class of the register that a call reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// Register 0, the strand's own PCR.
@@ -153,7 +153,7 @@ impl Counts {
         count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Removes a call that returned EOK from the counts.
+    /// Subtracts 1 from the number of calls that returned EOK.
     pub(crate) fn take_back(&self, operation: Operation, class: Class) {
         let count = &self.0[operation as usize][class as usize][Outcome::Ok.index()];
         count.store(count.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);

@@ -60,7 +60,7 @@ hv_core::events! {
     /// - `strand`: the number of the calling strand. In events that do not belong to a call, the strand that recorded the event.
     /// - `duration`: the duration of the call in ticks, at most `u32::MAX`.
     pub enum ServiceEvent {
-        /// A register was read.
+        /// A `get` call read a register, and returned its value to the guest.
         8 Get "get_perfreg" {
             perfreg: u8 = REGISTERS,
             status: u8 = STATUSES,
@@ -70,7 +70,7 @@ hv_core::events! {
             /// The value that the guest received.
             value: u64 = Hex,
         }
-        /// A register was written.
+        /// A `set` call wrote a register.
         9 Set "set_perfreg" {
             perfreg: u8 = REGISTERS,
             status: u8 = STATUSES,
@@ -106,7 +106,7 @@ hv_core::events! {
             guest: u8 = Number,
             strand: u8 = Number,
         }
-        /// A unit went out of service.
+        /// A strand took a unit out of service. Until the operator returns the unit, guests cannot use it.
         13 UnitOut "unit_out_of_service" {
             unit: u16 = UNITS,
             /// The reason: an access faulted, the unit stayed busy for too long, a strand died while it accessed the unit, or no strand
@@ -142,7 +142,7 @@ hv_core::events! {
         }
         /// A change of rights, or a reset, waits for strands.
         18 ChangePending "change_pending" {
-            /// How many strands the change waits for.
+            /// The number of strands that the change waits for.
             awaited: u16 = Number,
             strand: u16 = Number,
         }
@@ -153,7 +153,7 @@ hv_core::events! {
     }
 }
 
-/// Why a unit goes out of service, with the numbers of [`UnitOut`].
+/// Why a unit goes out of service. The field `why` of [`UnitOut`] holds the discriminant of a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// An access to the unit failed.
@@ -166,7 +166,7 @@ pub enum Why {
     Uncleared,
 }
 
-/// Why a call does not get its hub at once, with the numbers of [`HubConflict`].
+/// Why a call does not get its hub at once. The field `why` of [`HubConflict`] holds the discriminant of a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conflict {
     InFlight,

@@ -94,7 +94,7 @@ impl core::fmt::Display for Unit {
     }
 }
 
-/// The state of a unit, for the operator.
+/// What the operator can find out about a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitState {
     /// `true` if guests can use the unit. Otherwise calls for the unit end with ENOACCESS until the operator returns it to service.
@@ -108,7 +108,7 @@ pub struct UnitState {
     pub stuck: u32,
 }
 
-/// A set of units. Only [`Units`] changes the set.
+/// A set of units, with one bit for each. Only [`Units`] changes the set.
 #[derive(Debug)]
 pub(crate) struct UnitSet(AtomicU32);
 

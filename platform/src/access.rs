@@ -1,4 +1,4 @@
-//! The traits through which a service accesses hardware registers, and the error of an access.
+//! Traits for access to hardware registers, and the error of a failed access.
 
 use core::fmt;
 

@@ -107,8 +107,8 @@ impl Note {
     }
 }
 
-/// Puts a [note](crate::interfaces) into an image: the image has this [`Interface`](crate::interfaces::Interface), in the version that
-/// this crate describes, at this address. The address is an operand of `global_asm!`: `const` and a number, or `sym` and a static.
+/// Puts a [note](crate::interfaces) into an image. The note names an [`Interface`](crate::interfaces::Interface), its address, and the
+/// version that this crate describes. The address is an operand of `global_asm!`: `const` and a number, or `sym` and a static.
 ///
 /// ```ignore
 /// platform::sun4v_note!(Interface::Mailbox, const MAILBOX);

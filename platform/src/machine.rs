@@ -21,7 +21,7 @@ struct Facts {
 /// Defines the families. Every difference between families is in these entries.
 macro_rules! models {
     ($($(#[$doc:meta])* $model:ident $facts:tt)*) => {
-        /// A family of machines.
+        /// A family of machines. All machines of a family have the same hubs.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Model {
             $($(#[$doc])* $model,)*

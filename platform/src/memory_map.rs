@@ -9,7 +9,7 @@
 //! | [`DESCRIPTION`] | the machine description |
 //! | [`ROM`] | [`RESET_CODE`] at [`RESET`] |
 //!
-//! The addresses of RAM, ROM and the first console are those of QEMU's machine `niagara`. The other addresses are this project's own.
+//! RAM, ROM and the first console have the same addresses as in QEMU's machine `niagara`. The other addresses are this project's own.
 
 use core::ops::Range;
 

@@ -69,7 +69,7 @@ impl Input<'_> {
     }
 }
 
-/// The machines of the worlds, with each number of nodes.
+/// All machines that a world can have, each with its number of nodes.
 pub const MACHINES: [(Machine, usize); 6] = [
     (Machine::Maramba, 1),
     (Machine::Maramba, 2),
@@ -255,8 +255,8 @@ fn break_something(
     Some(())
 }
 
-/// A hub is busy while a strand makes two calls. Then the hub is free or broken, and the strand makes one more call. Without this last
-/// call, the service would refuse other strands on behalf of this strand, which the model does not do.
+/// A hub is busy while a strand makes two calls. Then the hub is free or broken, and the strand makes one more call. The last call ends the
+/// strand's turn at the hub. Without it, the service would refuse other strands until the strand is served, but the model would serve them.
 fn busy_hub(
     input: &mut Input<'_>,
     comparison: &mut Comparison<'_>,

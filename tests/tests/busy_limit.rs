@@ -78,7 +78,7 @@ fn each_strand_has_its_own_clock() {
     let machine = machine();
     let board = machine.board();
     board.set_hub(1, HubCondition::Busy);
-    // Each strand asks several times, because some refusals are on behalf of other strands.
+    // Each strand asks several times, because it is refused some of these times while another strand has its turn.
     let worst = |strand, ticks| {
         board.set_ticks(strand, ticks);
         let statuses: Vec<u64> = (0..8).map(|_| machine.get(strand, 36).0).collect();
@@ -104,7 +104,7 @@ fn an_access_that_takes_place_is_progress() {
             played(machine, &[(0, ticks, 9)]);
         }
         board.set_hub(1, HubCondition::Free);
-        // Strand 0 has the turn, so other strands are refused four times on its behalf.
+        // Strand 0 has the turn, so other strands are refused four times.
         let served = (0..6).any(|_| machine.get(server, 36).0 == 0);
         assert!(served);
         board.set_hub(1, HubCondition::Busy);

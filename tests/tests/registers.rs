@@ -33,7 +33,7 @@ fn l2_control_registers() {
     assert_eq!(addresses, expected);
 }
 
-/// The address of an access (sections 2.4 to 2.6) has 0x81 in bits 39:32. Bits 31:0 are those of the global address in section 3.1.
+/// The address of an access (sections 2.4 to 2.6) has 0x81 in bits 39:32. Bits 31:0 equal bits 31:0 of the global address in section 3.1.
 #[test]
 fn access_addresses_of_hub_registers() {
     let mut lines = REGISTERS[18..].iter();

@@ -41,8 +41,8 @@ impl Metadata {
         self.packages().iter().filter(ours)
     }
 
-    /// Returns the names of the published packages, and of all packages that they need to be built,
-    /// directly or indirectly.
+    /// Returns the names of the published packages and of their dependencies, direct and indirect.
+    /// Dependencies that only tests use are left out.
     fn built_in(&self) -> BTreeSet<&str> {
         let mut found = BTreeSet::new();
         let mut open: Vec<_> = self.published().map(|package| &package["id"]).collect();

@@ -36,7 +36,7 @@ pub struct Description {
     pub hz: u64,
     /// The smallest advance, in ticks: 1 for a counter, more for a variable that an interrupt handler updates.
     pub step: u64,
-    /// Rates the counter: of several safe counters, the one with the highest rating is chosen.
+    /// The rating of the counter. Of several safe counters, the counter with the highest rating is chosen.
     pub rating: u16,
     /// Whether strands share the counter.
     pub scope: Scope,

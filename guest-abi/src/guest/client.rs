@@ -47,8 +47,8 @@ impl<H: Hypercall> PerfCounters<H> {
         Ok(Self { hypercall, version })
     }
 
-    /// Returns the counters in the version that another strand of this guest has negotiated; `None` if no strand has negotiated.
-    /// Fails with EINVAL if the hypervisor does not know the group.
+    /// Joins the version that another strand of this guest has negotiated. Returns `None` if no strand has negotiated. Fails with EINVAL
+    /// if the hypervisor does not know the group.
     pub fn join(hypercall: H) -> Result<Option<Self>, HvError> {
         let version = Core::new(&hypercall).api_get_version(ApiGroup::VFALLS)?;
         Ok((version.major != 0).then_some(Self { hypercall, version }))
@@ -70,8 +70,8 @@ impl<H: Hypercall> PerfCounters<H> {
     /// # Errors
     /// - ENOTSUPPORTED if this version or machine does not have the register.
     /// - ENOACCESS while the guest may not use the register, or while its unit is out of service.
-    /// - EWOULDBLOCK if the hub of the register is in use at this moment (see [`Tries::retry`](super::Tries::retry)). A strand that
-    ///   asks at least once in half a millisecond is served after at most one access of each other strand.
+    /// - EWOULDBLOCK if the hub of the register is in use at this moment (see [`Tries::retry`](super::Tries::retry)). If the strand
+    ///   repeats the call at least once every half millisecond, no other strand gets more than one access before this strand is served.
     #[doc(alias = "vfalls_get_perfreg")]
     pub fn get(&self, register: PerfReg) -> Result<u64, HvError> {
         get_perfreg(&self.hypercall, register.id())
@@ -143,7 +143,8 @@ fn ask(hypercall: &impl Hypercall, wanted: Version) -> Result<Version, Negotiate
     }
 }
 
-/// Why negotiation failed.
+/// The error of a negotiation. The guest has no counters, because the hypervisor refused the version, granted too high a version, or
+/// was not called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NegotiateError {

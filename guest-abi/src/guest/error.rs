@@ -34,7 +34,7 @@ macro_rules! errors {
 }
 
 errors! {
-    /// The status of a call.
+    /// The hypervisor refused a call with this status.
     Status(HvError),
     /// Group 0x205 could not be negotiated.
     Negotiate(NegotiateError),

@@ -71,10 +71,10 @@ impl Present {
 }
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// Finds the PMUs that are present, with 32 calls in the order of [`Pmu::ALL`]. Repeats no call.
+    /// Finds out which PMUs are present. Reads the PCR of each PMU once, in the order of [`Pmu::ALL`]. This takes 32 calls.
     ///
     /// # Errors
-    /// EBADTRAP if the group is not negotiated any more, because another strand has released it.
+    /// EBADTRAP if the group is no longer negotiated, because another strand has released it.
     pub fn probe(&self) -> Result<Present, HvError> {
         let mut present = Present::default();
         for pmu in Pmu::ALL {

@@ -1,4 +1,4 @@
-//! A PMU's PCR and counters, read together: the counters count the events that the PCR selects.
+//! Reads the PCR and the counters of a PMU so that they fit together: the counters count the events that the PCR selects.
 
 use core::fmt;
 use core::hint::spin_loop;
@@ -13,9 +13,9 @@ use crate::status::HvError;
 /// Limits on the work for a snapshot. The default is [`ONCE`](Self::ONCE).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bounds {
-    /// The maximum number of reads of the counters, which are read again if the PCR has changed.
+    /// The maximum number of times that the counters are read. They are read again if the PCR changed during the read.
     pub if_changed: Tries,
-    /// The maximum number of tries of each call, which is repeated if its status is EWOULDBLOCK.
+    /// The maximum number of tries of each call. A call is repeated if its status is EWOULDBLOCK.
     pub if_blocked: Tries,
 }
 
@@ -32,7 +32,7 @@ impl Bounds {
 pub struct Snapshot {
     /// The PMU whose registers were read.
     pub pmu: Pmu,
-    /// The value of the PCR.
+    /// The value of the PCR, which was the same before and after the read of the counters.
     pub pcr: u64,
     /// Counter 0, without the flag of a DRAM counter.
     pub pic0: u64,
@@ -72,13 +72,13 @@ impl Snapshot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Skew {
-    /// The number of hypercalls for PIC1, refused ones included. 0 if one read returned both
+    /// The number of hypercalls that read PIC1, refused calls included. 0 if one read returned both
     /// counters.
     pub hypercalls: u32,
     /// Ticks from just before the read of PIC0 to just after the read of PIC1; `None` without a clock.
     pub ticks: Option<u64>,
-    /// The number of events that PIC0 counted from its first read to a second read, after the read of PIC1. At the read of PIC1, PIC0 had
-    /// advanced by 0 to this number. (If PIC0 was written in between, the number has no meaning.)
+    /// PIC0 is read before and after PIC1. This is the number of events that PIC0 counted between its two reads, and so the most by which PIC0
+    /// can have advanced at the read of PIC1. If PIC0 was written between its two reads, the number has no meaning.
     pub pic0_events: u64,
 }
 

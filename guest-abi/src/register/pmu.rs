@@ -9,7 +9,7 @@ use crate::layout::{AsuPcr, DramPcr, EventSelect, GpdPcr, LpuPcr};
 
 /// A kind of PMU. Each kind has its own PCR layout.
 pub trait PmuKind: Copy + Into<Pmu> {
-    /// The layout of the PCR.
+    /// The type that describes the bits of the PCR, such as the events of the two counters.
     type Pcr: EventSelect;
 }
 

@@ -13,7 +13,7 @@ pub trait UnitMode: Copy + Eq + fmt::Debug + 'static {
     fn index(self) -> usize;
 }
 
-/// A set of a processor's modes.
+/// A set of modes, such as the modes in which a counter counts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct ModeSet<M>(u8, PhantomData<M>);

@@ -9,7 +9,7 @@ use crate::error::in_range;
 pub struct Period(NonZeroU32);
 
 impl Period {
-    /// One event.
+    /// A period of one event: every event is sampled.
     pub const SHORTEST: Self = Self(NonZeroU32::MIN);
 
     /// 2^31 events. With a longer period, a counter could not show whether it has overflowed already.

@@ -1,4 +1,4 @@
-//! The profiler. Its owner calls it from two interrupt handlers: that of the counters' interrupt, and that of a timer.
+//! The profiler. Its owner calls it from two interrupt handlers: the handler of the counters' interrupt, and the handler of a timer.
 
 use core::fmt;
 

@@ -11,7 +11,7 @@ use crate::guest::StrandCount;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct EventReport<E> {
-    /// The counted event.
+    /// The event that this report is about.
     pub event: E,
     /// The counter that the profiler has assigned to the event.
     pub counter: Counter,
@@ -21,8 +21,8 @@ pub struct EventReport<E> {
     pub samples: u64,
     /// The number of samples that were lost because there was no room.
     pub lost: u64,
-    /// The number of periods that ended while the interrupt of an earlier period was pending. The sample of the earlier period stands
-    /// for the events of these periods, too.
+    /// The number of periods that ended while the interrupt of an earlier period was pending. The sample of the earlier period also
+    /// represents the events of these periods.
     pub missed: u64,
     /// The number of times that throttling doubled the period.
     pub throttled: u64,

@@ -33,7 +33,7 @@ impl<S: StrandCounters, H: Hypercall> OwnCounters<S, H> {
 impl<S: StrandCounters, H: Hypercall> CounterUnit for OwnCounters<S, H> {
     type Event = SparcSelect;
     type Mode = SparcMode;
-    /// The status with which the service refuses HT in register 0: ENOACCESS while the guest has no right to HT.
+    /// The status of the service if it refuses to set HT in register 0: ENOACCESS while the guest has no right to HT.
     type Refusal = HvError;
 
     const OVERFLOWS_AT: u32 = 0;
@@ -49,7 +49,7 @@ impl<S: StrandCounters, H: Hypercall> CounterUnit for OwnCounters<S, H> {
         started.inspect_err(|_| self.stop())
     }
 
-    /// If HT is set and the service does not clear it, hyperprivileged events still count.
+    /// If HT is set and the service does not clear it, the counters still count hyperprivileged events.
     fn stop(&mut self) {
         let _ = self.0.stop();
     }

@@ -245,7 +245,7 @@ fn events_take_the_counters_that_can_count_them() {
     assert_eq!(places(&[10, 11, 12].map(counted)), Err(NoRoom(FakeEvent(12))));
 }
 
-/// Interrupts may be late or early. The samples always stand for exactly the periods that have ended, and the count is right.
+/// Interrupts may be late or early. The samples always cover exactly the periods that have ended, and the count is right.
 fn no_drift<const AT: u32>(pace: Pace, steps: &[u32]) {
     let (mut profiler, mut unit) = started::<AT, 1>(&[sampled(3, pace), counted(4)]);
     let (mut happened, mut stood_for) = (0_u64, 0_u64);

@@ -1,7 +1,7 @@
 //! The atomics that the hypervisor's crates use, and tools built from them. Any release may change this module. Models and
 //! tests use other types under the same names.
 //!
-//! Under `cfg(loom)` and `cfg(shuttle)` the atomics are those of the model checker. Statics need `const` constructors, which
+//! Under `cfg(loom)` and `cfg(shuttle)`, the model checker provides the atomics. Statics need `const` constructors, which
 //! loom's atomics do not have. So statics use core's atomics, from the module `plain`. Data that no model covers uses `plain`,
 //! too.
 

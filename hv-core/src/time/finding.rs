@@ -9,10 +9,10 @@ use super::frequency::Frequency;
 pub struct Limits {
     /// The largest difference between the rates of two sources that still agree, in parts per million.
     pub tolerance: u32,
-    /// The maximum duration of the reads of a check, in nanoseconds. If they take longer, the check cannot show that the sources
-    /// agree.
+    /// The maximum duration of the reads of a check, in nanoseconds. If the reads take longer, the check cannot show that the
+    /// sources agree.
     pub bracket: u64,
-    /// The maximum number of times that one check reads all sources, until the reads take at most `bracket`; 0 means 1.
+    /// The maximum number of attempts of a check. If the reads take longer than `bracket`, the check repeats them. 0 means 1.
     pub tries: u32,
     /// How long a retired source must be right before it is trusted again, in nanoseconds.
     pub probation: u64,
@@ -34,11 +34,11 @@ pub enum Fault {
     Fast,
     /// The source shows less time than has passed.
     Slow,
-    /// The source stands still.
+    /// The count of the source does not change, although other sources advance.
     Stopped,
-    /// The source has gone back.
+    /// The count of the source is lower than in an earlier read.
     Backwards,
-    /// The source cannot be read.
+    /// A read of the source returned no count.
     Unreadable,
 }
 
@@ -73,7 +73,7 @@ pub enum Finding {
     Begun,
     /// The trusted sources agree, within the limits.
     Agrees,
-    /// The check was inconclusive. The next check compares its counts with those of the last conclusive check.
+    /// The check was inconclusive. The next check compares its counts with the counts of the last conclusive check.
     Skipped(Skipped),
     /// Only one source is trusted, so there is no other source to check it.
     NoReference,

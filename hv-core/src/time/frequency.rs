@@ -73,7 +73,7 @@ impl FrequencyMeter {
         Self { steps: [clock.step, reference.step], reference_hz: reference.hz, readings: None }
     }
 
-    /// Adds a reading. Starts over if the clock or the reference has gone back.
+    /// Adds a reading. If the clock or the reference shows an earlier time than before, the measurement starts over.
     pub fn add(&mut self, reading: Reading) {
         let window = self.reference_hz.saturating_mul(Self::WINDOW);
         let is_full = |from: Reading| reading.before.checked_sub(from.after) >= Some(window.max(1));

@@ -7,11 +7,11 @@ use super::finding::Fault;
 /// How a source compares with another source over a span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Relation {
-    /// Both show the same duration, within their bounds.
+    /// Both sources show the same duration, within their bounds.
     Agrees,
-    /// The source shows more time than the other.
+    /// The source shows more time than the other source.
     Ahead,
-    /// The source shows less time than the other.
+    /// The source shows less time than the other source.
     Behind,
 }
 
@@ -35,7 +35,7 @@ impl Relation {
 /// What is known about the sources over a span of time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Evidence<const N: usize> {
-    /// Which sources are trusted. Only these are judged.
+    /// Which sources are trusted. Only trusted sources are judged.
     pub(super) trusted: [bool; N],
     /// `relations[i][j]` is the relation of source i to source j.
     pub(super) relations: [[Relation; N]; N],

@@ -1,4 +1,4 @@
-//! The time from the chosen source. The time continues when the source changes.
+//! Computes the time from the chosen source. When another source is chosen, the time continues from its current value.
 
 use core::fmt;
 
@@ -36,16 +36,16 @@ pub struct Timekeeper<S, const N: usize> {
     /// The latest epochs. Epoch n is in slot n modulo [`EPOCHS`].
     epochs: [Epoch; EPOCHS],
     epoch: AtomicU32,
-    /// Held by the strand that changes the source.
+    /// The lock that a strand holds while it changes the source.
     changing: OwnedLock,
     /// The latest time that any [`StrandClock`] has shown.
     shown: AtomicU64,
 }
 
-/// The number of epochs that are kept.
+/// The number of epochs that a timekeeper keeps.
 const EPOCHS: usize = 8;
 
-/// The number of attempts of a reader. An attempt fails if the epoch is overwritten while the reader reads it.
+/// The maximum number of attempts of a reader. An attempt fails if the epoch is overwritten while the reader reads it.
 const TRIES: usize = 3;
 
 assert_impl_all!(Timekeeper<(), 1>: Send, Sync);
@@ -116,7 +116,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         self.slot(self.epoch.load(Ordering::Acquire)).source()
     }
 
-    /// Returns the verdict on a source, and how far it is trusted; `None` if the source was never usable.
+    /// Returns the verdict on a source, and how much the timekeeper trusts it; `None` if the source was never usable.
     pub fn verdict(&self, source: usize) -> Option<(Verdict, Trust)> {
         let source = self.tracked(source)?;
         Some((source.verdict, source.trust()))

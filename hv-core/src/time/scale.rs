@@ -8,7 +8,7 @@
 /// 2 ns more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// What ticks are multiplied by, rounded up. It is at least 2^63, so that all 64 bits are significant.
+    /// The factor for ticks, rounded up. It is at least 2^63, so that all 64 bits are significant.
     multiplier: u64,
     shift: u32,
 }

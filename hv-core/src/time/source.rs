@@ -24,7 +24,7 @@ impl<S> Candidate<S> {
     }
 }
 
-/// How far a source is trusted. The first level is the best.
+/// How much a source is trusted. The first level is the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Trust {

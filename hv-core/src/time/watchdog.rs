@@ -13,8 +13,8 @@ use super::sample::{Observer, Sample};
 
 /// Regularly compares the sources of a [`Timekeeper`] with each other, on one strand.
 ///
-/// Each check reads all sources several times. It compares the counts with those of the previous check, and with those of an
-/// earlier check, up to fifty checks ago. From the counts of two checks, the watchdog computes the shortest and the longest
+/// Each check reads all sources several times. It compares the counts with the counts of two earlier checks: the previous check,
+/// and a check up to fifty checks ago. From the counts of two checks, the watchdog computes the shortest and the longest
 /// possible duration between the checks according to each source. The durations according to the other sources must be within
 /// these bounds, up to a tolerance. The following rules, in this order, decide which source is wrong:
 ///
@@ -162,7 +162,7 @@ impl<const N: usize> Watchdog<N> {
         }
     }
 
-    /// Trusts a retired source again if it has been right for long enough. Returns whether it did.
+    /// Trusts a retired source again if it has been right for long enough. Returns `true` if the source is trusted again.
     fn is_right_again<S: ClockSource>(
         &self,
         observer: &Observer<'_, S, N>,

@@ -19,7 +19,7 @@ crate::events! {
             minor: u64 = Number,
             granted: u64 = Number,
         }
-        /// A FAST call that no service claims.
+        /// A guest made a FAST call that no service claims.
         2 FastCall "fast_call" {
             status: u16 = STATUSES,
             guest: u8 = Number,

@@ -37,11 +37,11 @@ pub struct Field {
 /// The form in which a viewer shows the value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// As a decimal number.
+    /// The viewer shows the value as a decimal number.
     Number,
-    /// As a hexadecimal number.
+    /// The viewer shows the value as a hexadecimal number.
     Hex,
-    /// As the number's name in this list, or as a number if the list has no name for it.
+    /// The viewer shows the value's name in this list, or the number if the list has no name for it.
     Names(&'static [(u64, &'static str)]),
 }
 

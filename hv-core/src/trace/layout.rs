@@ -211,7 +211,7 @@ fn read_large(words: &[u32]) -> Option<Header> {
 const TYPE: u32 = 1 << 31;
 
 /// A short header of one word: a type bit, `ID_BITS` bits of the kind's number, and the clock without its lowest `DROPPED` bits.
-/// The full header is that of [`Clock64`]. Times are rounded down to multiples of `1 << DROPPED` ticks.
+/// The full header is the same as in [`Clock64`]. Times are rounded down to multiples of `1 << DROPPED` ticks.
 #[derive(Clone, Copy, Debug)]
 pub enum Compact<const ID_BITS: u32, const DROPPED: u32> {}
 
@@ -295,7 +295,7 @@ impl Layout for Clock27 {
 }
 
 /// The short header has two words. The first holds a type bit, 15 bits of the kind's number and 16 bits of the payload's size; the
-/// second holds 32 bits of the clock. The full header is that of [`Clock64`].
+/// second holds 32 bits of the clock. The full header is the same as in [`Clock64`].
 #[derive(Clone, Copy, Debug)]
 pub enum Clock32 {}
 

@@ -21,7 +21,7 @@ pub struct RingEvent<'a> {
     pub payload: &'a [u32],
 }
 
-/// What [`Reader::next`] returns.
+/// The next item that a [`Reader`] finds in a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<'a> {
     /// The next event in the ring.
@@ -97,7 +97,7 @@ pub(super) struct Cursor<L, C> {
 enum Look {
     /// There are more words. `first` events were offered to the ring before this packet.
     More { first: u64 },
-    /// The packet is read to its end, or overwritten. The reader has moved to another packet.
+    /// The packet was read to its end, or was overwritten. The reader has moved to another packet.
     Over,
     /// There is nothing new to read.
     Nothing,

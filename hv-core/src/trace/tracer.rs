@@ -49,7 +49,7 @@ pub trait Trace {
     /// Records an event at a time that [`time`](Self::time) returned on this strand.
     fn record<E: TraceEvent>(&self, strand: StrandId, time: u64, event: E);
 
-    /// Returns the ring of a strand, the same one at every call. The default is `None`.
+    /// Returns the ring of a strand. Every call returns the same ring. The default is `None`.
     #[inline(always)]
     #[allow(unused_variables)]
     fn ring(&self, strand: StrandId) -> Option<&Self::Ring> {

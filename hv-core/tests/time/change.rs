@@ -59,7 +59,7 @@ fn no_strand_sees_a_step_back() {
     near(clocks[1].ticks(), 3 * SECOND);
     near(clocks[2].ticks(), 4 * SECOND);
     keeper.demote(0, strand(0)).unwrap();
-    // The clocks of all strands stand still until the time catches up with the time that strand 2 has shown.
+    // The clocks of all strands stand still until the timekeeper's time reaches the time that strand 2 has shown.
     world.pass(SECOND / 2);
     clocks.iter().for_each(|clock| near(clock.ticks(), 4 * SECOND));
     near(keeper.time(strand(1)).unwrap(), 3 * SECOND + SECOND / 2);

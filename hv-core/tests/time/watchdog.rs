@@ -241,7 +241,7 @@ fn a_source_that_runs_replaces_the_last_one() {
         Finding::Demoted { source: 1, fault: Fault::Stopped, chosen: 0 }
     );
     assert!(watched.keeper.time(strand(0)).unwrap().abs_diff(2 * HALF) < 5 * MICROSECOND);
-    // Nothing runs any more.
+    // Now all sources have stopped.
     watched.counters[0].set_stopped(true);
     assert_eq!(watched.check_after(HALF), Finding::NoReference);
     watched.counters[0].dead.set(true);
@@ -258,7 +258,7 @@ fn a_source_that_is_slow_to_read_condemns_none() {
         assert_eq!(watched.check_after(HALF), Finding::Skipped(Skipped::Slow));
     }
     watched.counters[1].cost.set(500);
-    // The watchdog still compares the counts with those of the latest conclusive check.
+    // The watchdog still compares the counts with the counts of the latest conclusive check.
     assert_eq!(watched.check(0), Finding::Agrees);
     // A difference that is larger than the uncertainty is found at once.
     watched.counters[1].cost.set(MILLISECOND);

@@ -149,8 +149,8 @@ pub(super) fn time(layout: &Layout, strand: StrandId) -> Result<u64, HvError> {
     }
 }
 
-/// Returns the time since the machine was switched on in ticks, and the number of ticks in a second. If the clocks are not compared, the
-/// ticks are those of %stick, which needs no division. The second number is 0 if the frequency of %stick is not known yet.
+/// Returns the time since the machine was switched on in ticks, and the number of ticks in a second. If the clocks are not compared,
+/// returns the ticks of %stick, which needs no division. The second number is 0 if the frequency of %stick is not known yet.
 pub(super) fn stamp(layout: Option<&Layout>) -> (u64, u64) {
     match ready().zip(interrupt::own_strand()) {
         Some((clocks, strand)) => (time(clocks.layout, strand).unwrap_or(0), 1_000_000_000),

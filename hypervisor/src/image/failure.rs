@@ -25,7 +25,7 @@ use crate::logger::trap_name;
 /// Whether each strand is handling a failure of the hypervisor.
 static FAILING: [AtomicBool; StrandId::COUNT] = [const { AtomicBool::new(false) }; StrandId::COUNT];
 
-/// What made the hypervisor fail.
+/// The cause of a failure of the hypervisor.
 #[derive(Clone, Copy)]
 pub(super) enum Failure {
     Trap(&'static FatalTrap),
@@ -152,7 +152,7 @@ pub(super) fn without_handler<B: Placed>(failure: Failure) -> ! {
     stop()
 }
 
-/// Reports why the hypervisor cannot go on: in its log or, if the machine has no description, on the first guest's console.
+/// Reports why the hypervisor cannot continue: in its log or, if the machine has no description, on the first guest's console.
 pub(super) fn complain(what: &dyn Display) {
     if layout::is_described() {
         log::say(Level::Error, format_args!("the hypervisor cannot go on: {what}"));

@@ -21,7 +21,7 @@ pub struct Start {
     pub pc: u64,
     /// The real address of the trap table, for %tba.
     pub rtba: u64,
-    /// The value of %o0.
+    /// The value of %o0 when the strand starts: the argument of the caller that starts it.
     pub argument: u64,
 }
 

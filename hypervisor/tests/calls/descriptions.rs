@@ -161,7 +161,7 @@ fn latency_groups_are_what_the_map_says() {
 }
 
 /// If memory interleaves by 512 bytes, or if the machine has one node, a guest cannot choose the node of a page. The description is then
-/// that of a machine without nodes.
+/// the same as for a machine without nodes.
 #[test]
 fn pages_on_all_nodes_have_no_latency_groups() {
     let fine = Homes::new(Machine::new(Model::Batoka, 4).unwrap());

@@ -46,7 +46,7 @@ pub struct DescribedGuest<'a> {
     pub config: GuestConfig,
 }
 
-/// Returns the guests of a description, in the order of the arcs to them. A description without a `guests` node, such as the one that a
+/// Returns the guests of a description, in the order of the arcs to them. A description without a `guests` node, such as a description that a
 /// guest gets, has no guests. First checks all guests, as [`policy::check`](crate::rights::policy::check) does; the error is the first
 /// problem. Fails if a guest has a strand that `machine` lacks.
 pub fn guests<'a>(

@@ -21,7 +21,7 @@ use crate::rights::policy::StrandSet;
 pub(super) struct AtomicTurns {
     /// [`Turns::remembered`]. Every strand may change its own bit.
     remembered: [AtomicU64; Node::ALL.len()],
-    /// A [`Turn`], as one word.
+    /// The bits of a [`Turn`], so that one exchange changes all its parts.
     turn: AtomicU64,
     /// [`Turns::last`]. Only decisions change this number.
     last: AtomicU32,

@@ -53,7 +53,7 @@ use hv_core::sync::{
 use super::atomic_turns::AtomicTurns;
 use super::turns::{Answer, HubEvent};
 
-/// Set in `state` while strands are remembered. The token in `state` is then that of the strand that has the hub or the turn. The assembly
+/// Set in `state` while strands are remembered. The token in `state` then belongs to the strand that has the hub or the turn. The assembly
 /// tests this bit as the sign of the word.
 const CLOSED: u32 = 1 << 31;
 /// Set in `state` while the hub is free and only the lock's owner may take it. The fast path is closed then, and the end of the
@@ -81,7 +81,7 @@ pub(super) struct Gate {
 pub(super) enum Refused {
     /// Another access is in flight.
     Taken,
-    /// It is another strand's turn.
+    /// Another strand has the turn.
     Turn,
     /// Another strand owns the lock of the gate.
     Locked,

@@ -41,7 +41,7 @@ pub(crate) struct HubGuard<'a> {
 pub(crate) enum Blocked {
     /// Another access is in flight.
     Taken,
-    /// It is another strand's turn.
+    /// Another strand has the turn.
     Turn,
     /// The hub has been busy for [`BUSY_LIMIT_TICKS`](crate::BUSY_LIMIT_TICKS).
     Stuck,

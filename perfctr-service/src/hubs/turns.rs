@@ -15,7 +15,7 @@
 //!
 //! **Why b = N - 1.** Other strands get at most b accesses before a refused strand Y is served. Let Y ask at least once in every r asks of
 //! the other strands. Every access now follows a turn, because Y is remembered. The turn moves forward through the strand numbers, and a
-//! newcomer joins only ahead of the turn. So each other strand has at most one turn, and one access, before the turn reaches Y. The turn
+//! newcomer joins only ahead of the turn. So every strand but Y has at most one turn, and one access, before the turn reaches Y. The turn
 //! stays at Y for r refusals of other strands, and Y asks in this time.
 //!
 //! **Why r = 2w.** In [`ABSENCE_TICKS`](crate::ABSENCE_TICKS), twice `REPEAT_TICKS`, at most two refusals of each of the w - 1 others

@@ -19,7 +19,7 @@ pub const BUSY_LIMIT_TICKS: u64 = 1 << 30;
 /// The longest time between two looks that counts as waiting, in ticks of %stick: about 30 ms, three ticks of a kernel's clock.
 pub const BUSY_PAUSE_TICKS: u64 = BUSY_LIMIT_TICKS / 32;
 
-/// What happens at a unit, as counts. They may wrap, because only differences matter.
+/// Counts of what happens at a unit. The counts may wrap, because only their differences matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counts {
     /// The number of accesses that have ended.
@@ -35,7 +35,7 @@ pub struct Counts {
 pub enum Found {
     /// Another access is in flight, or the chip is busy.
     Busy,
-    /// It is another strand's turn.
+    /// Another strand has the turn.
     Turn,
     /// The strand could not enter the gate.
     Locked,

@@ -38,7 +38,7 @@ pub const ABSENCE_TICKS: u64 = 2 * REPEAT_TICKS;
 pub(crate) use judgement::Found;
 pub use judgement::{BUSY_LIMIT_TICKS, BUSY_PAUSE_TICKS};
 
-/// The counts of a unit. Strands that find the unit busy compare them.
+/// The counts of a unit. A strand that finds the unit busy compares them with the counts of its last look.
 #[derive(Debug)]
 pub(crate) struct Progress {
     ended: AtomicU32,
@@ -79,7 +79,7 @@ impl Progress {
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Stopwatch {
-    /// The time of the strand's last refusal that has counted, plus 1; or [`NEVER`](Self::NEVER).
+    /// The time of the strand's last refusal that counted, plus 1; or [`NEVER`](Self::NEVER) if there is none.
     counted: AtomicU64,
     ended: AtomicU32,
     chip_busy: AtomicU32,

@@ -58,7 +58,7 @@ fn cases() {
         // An access has ended since the previous look.
         (&[(Found::Busy, [1, 0, 0], PAUSE), BUSY], None),
         (&[(Found::Turn, [1, 0, 0], 0), BUSY], None),
-        // It is another strand's turn. The look counts if the chip was busy since the previous look.
+        // Another strand has the turn. The look counts if the chip was busy since the previous look.
         (&[(Found::Turn, [0, 1, 0], PAUSE)], Some(33)),
         (&[(Found::Turn, [0, 0, 0], PAUSE)], None),
         (&[(Found::Turn, [0, 0, 1], PAUSE - 1), busy(1)], Some(34)),

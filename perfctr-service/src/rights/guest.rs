@@ -199,7 +199,7 @@ impl GuestRights {
         }
     }
 
-    /// Opens the fast path for what the guest may do in the version that it has negotiated.
+    /// Opens the fast path for the calls that the guest's rights and its negotiated version allow.
     ///
     /// Several strands can execute this function at once. Each strand stores its version before it loads the word, and reads the version
     /// after the load. So the last exchange writes the version that was stored last. A strand with an older version loaded the word before

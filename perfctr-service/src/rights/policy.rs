@@ -52,7 +52,7 @@ impl Right {
     /// All rights, in the order of this enum.
     pub const ALL: &'static [Self] = &[Self::Strand, Self::HtStrand, Self::Global];
 
-    /// Returns the word of LDoms' `perf-counters` property.
+    /// Returns the name of the right in LDoms' `perf-counters` property.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Strand => "strand",
@@ -191,7 +191,7 @@ impl fmt::Display for UnknownGrant {
 
 impl core::error::Error for UnknownGrant {}
 
-/// Accepts what [`Display`](fmt::Display) writes, and the names separated by commas, as machine descriptions have them.
+/// Accepts the text that [`Display`](fmt::Display) writes. Also accepts names separated by commas, as in machine descriptions.
 impl FromStr for Grant {
     type Err = UnknownGrant;
 
@@ -383,7 +383,7 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
-/// Checks that at most one guest of a machine has `global`, for every source of configurations.
+/// Checks that at most one guest of a machine has `global`. Every source of configurations uses this check.
 #[derive(Debug)]
 pub(crate) struct OneGlobal<T>(Option<T>);
 

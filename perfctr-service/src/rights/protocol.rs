@@ -26,7 +26,7 @@ pub enum Scrub {
     Pcr,
 }
 
-/// What a cross-call asks of a strand, until the strand acknowledges it. Initially nothing.
+/// The request that a cross-call brings to a strand. It lasts until the strand acknowledges it. At first there is no request.
 #[bitfield(u32)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct Asked {
@@ -42,7 +42,7 @@ pub struct Asked {
     __: u32,
 }
 
-/// What happens to a strand and changes its [`Asked`].
+/// An event that changes the [`Asked`] of a strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandEvent {
     /// The strand is asked to scrub what the event names, and to acknowledge.
@@ -123,7 +123,7 @@ pub enum Global {
     Revoked(GuestId),
 }
 
-/// What happens to `global` and changes the [`Global`].
+/// An event that changes the [`Global`] of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GlobalEvent {
     /// A guest is granted `global`.
@@ -160,7 +160,7 @@ impl Global {
         matches!(self, Self::Free) || self == Self::Held(guest)
     }
 
-    /// Returns the state as a word: bits 1:0 are the variant, the bits above the guest's number.
+    /// Returns the state as a word: bits 1:0 are the variant, and the bits above them are the guest's number.
     pub const fn bits(self) -> u32 {
         let (kind, user) = match self {
             Self::Free => return 0,
@@ -185,15 +185,15 @@ impl Global {
 /// What a guest is granted, and the part of the grant that it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Holding {
-    /// The operator's grant.
+    /// The rights that the operator grants the guest.
     pub granted: Grant,
     /// The part of the grant that the guest holds: less than the grant while a change is pending.
     pub held: Grant,
-    /// The guest was reset, and does not have its rights back.
+    /// The guest was reset, and has not received its rights again.
     pub starting: bool,
 }
 
-/// What happens to a guest and changes its [`Holding`].
+/// An event that changes the [`Holding`] of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuestEvent {
     /// The operator revokes all rights outside of this grant. Needs the lock.

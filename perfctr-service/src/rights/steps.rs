@@ -181,7 +181,7 @@ impl Rights {
 
     #[inline(always)]
     pub(crate) fn reset(&self, guest: GuestId, revoked: impl FnOnce()) {
-        // Mark the reset before the revocation, so that no right is given back. Mark it again afterwards, because a strand may
+        // Mark the reset before the revocation, so that no strand restores a right. Mark it again afterwards, because a strand may
         // already have worked on the reset.
         self.set_reset(guest);
         self.guest(guest).start();

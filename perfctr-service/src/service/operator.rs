@@ -12,11 +12,11 @@ use crate::{
     Cause, ConfigError, Environment, Grant, Grants, Outage, PerfCounterService, StrandSet, Unit,
 };
 
-/// Why a step of the operator failed. The step has changed no right, and taken no unit into or out of service.
+/// The error of a step that failed. The step has not changed any rights, and every unit stays in or out of service as before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// The configuration is rejected for this reason.
+    /// The service rejects the configuration for this reason.
     Config(ConfigError),
     /// The configuration has a different number of guests.
     OtherGuests {
@@ -94,7 +94,7 @@ impl Change {
 
 /// The steps that the operator takes. `on` is the strand that executes the step.
 impl<E: Environment> PerfCounterService<E> {
-    /// Returns the operator's grants of all guests, in effect or pending.
+    /// Returns the rights that the operator has granted to each guest. Some grants may still be pending.
     pub fn grants(&self) -> Grants {
         self.rights.grants()
     }
@@ -133,11 +133,11 @@ impl<E: Environment> PerfCounterService<E> {
         Ok(self.pending().map_or(Change::Complete, Change::Pending))
     }
 
-    /// Returns the strands that a pending change waits for, because they have not taken their cross-call. The set is empty while a strand
-    /// performs the change. Returns `None` if there was a moment during this call at which no change was pending.
+    /// Returns the strands that have not yet taken the cross-call of a pending change. The set is empty while a strand performs the change.
+    /// Returns `None` if there was a moment during this call at which no change was pending.
     ///
-    /// A strand of the set may have died, or a strand that was in a method of this service. Then the change waits until the death is
-    /// [reported](Self::strand_died).
+    /// If a strand of the set has died, the change waits until its death is [reported](Self::strand_died). The change also waits for this
+    /// report if a strand has died in a method of this service.
     pub fn pending(&self) -> Option<StrandSet> {
         self.rights.pending()
     }

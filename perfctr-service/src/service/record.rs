@@ -16,7 +16,7 @@ use crate::trace::{
 use crate::{Environment, Grant, PerfCounterService, Unit};
 
 impl<E: Environment> StrandContext<'_, E> {
-    /// Records a served call. Unless `ALWAYS` is set, records it only if this takes few instructions. Returns `true` if it was recorded.
+    /// Records a served call. Unless `ALWAYS` is set, records the call only if this takes few instructions. Returns `true` if it did.
     #[inline(always)]
     pub(super) fn record_served<const ALWAYS: bool>(
         &self,
@@ -158,7 +158,7 @@ impl<E: Environment> PerfCounterService<E> {
             if self.pending().is_some() || !self.rights.set_begin_recorded(false) {
                 return;
             }
-            // Read before the look at `pending`, because another change may begin right after the look.
+            // Read the time before `pending`, because another change may begin right after the read of `pending`.
             let time = self.trace().time(on);
             if self.pending().is_none() {
                 if let Some(time) = time {

@@ -55,7 +55,7 @@ macro_rules! sun4v_image {
     };
 }
 
-/// Assembles text with the numbers of [`layout`](super::layout) that have these names.
+/// Assembles text whose operands are the named numbers of [`layout`](super::layout).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! perfctr_asm {

@@ -35,8 +35,8 @@ pub mod word {
     pub const ROWS: usize = 2;
     /// The bits of register 0 that a guest can write.
     pub const PCR_MASK: usize = 3;
-    /// The address of the strand's counts minus [`SETS`](super::SETS): with the offset of a count of sets, this leads to the same count
-    /// of gets.
+    /// The address of the strand's counts minus [`SETS`](super::SETS). This address plus the offset of a count of sets is the address of the
+    /// corresponding count of gets.
     pub const COUNTS_OF_GETS: usize = 4;
     /// The address of the negotiated version.
     pub const VERSION: usize = 5;

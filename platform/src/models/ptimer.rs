@@ -4,7 +4,7 @@ use super::answer;
 use crate::AccessError;
 use crate::ptimer::{COUNTER_BITS, EXTERNAL, Input, Register};
 
-/// The bits of the counter. The comparator compares only the low bits.
+/// The mask of the counter's bits. The comparator compares only the low bits.
 const COUNTER: u64 = (1 << COUNTER_BITS) - 1;
 const LOW_BITS: u32 = 27;
 const LOW: u64 = (1 << LOW_BITS) - 1;
@@ -13,7 +13,7 @@ const LOW: u64 = (1 << LOW_BITS) - 1;
 ///
 /// - The comparator compares when the counter changes, and when software writes ALARM_0. It matches each time the counter reaches
 ///   ALARM_0, so it matches again after 2^27 counts.
-/// - The multiplied frequency of the crystal is at most that of the external clock, if that frequency is known.
+/// - The multiplied frequency of the crystal is at most the frequency of the external clock, if this frequency is known.
 /// - The ratio is DENOMINATOR / NUMERATOR. A ratio above 1 (neither number is 0) hangs the device, as it hangs real devices: every
 ///   later access faults.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub struct PtimerEngine {
     clock_source: u32,
     alarm: u64,
     count: u64,
-    /// When the counter showed `count`, in nanoseconds.
+    /// The time at which the counter showed `count`, in nanoseconds.
     at: u64,
     /// The fraction of the next count that had passed at the time `at`, multiplied by [`Rate::per`].
     begun: u128,

@@ -115,7 +115,7 @@ pub enum Input {
     },
     /// NV41 and later: a multiplied and divided crystal, or an external clock, which is faster. [`NV41`](Self::NV41) has the usual rates.
     Nv41 {
-        /// The rate of the crystal in Hz.
+        /// The rate of the crystal in Hz, before it is multiplied and divided.
         crystal_hz: u32,
         /// The rate of the external clock in Hz, the limit of the multiplied crystal; 0 if it is unknown.
         external_hz: u32,

@@ -30,7 +30,7 @@ impl Entry {
 /// of 8 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// The first real address.
+    /// The first real address of the memory.
     pub real: u64,
     /// The physical address of the first real address.
     pub physical: u64,

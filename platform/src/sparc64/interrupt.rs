@@ -12,13 +12,13 @@ use super::{StrandBlock, late, layout};
 /// [`NODE`] (*assumed*).
 const CMP: usize = 0x41;
 const NODE: u64 = 0x1000;
-/// The address of the register that starts the strands whose bits are written as 1.
+/// The address of the register that starts strands. A 1 that is written to the bit of a strand starts the strand.
 const RUNNING_SET: u64 = 0x60;
 
-/// The ASI whose write sends an interrupt. The number is in bits 5:0, and the strand in bits from 8 on (INTR_W; with more than 64
-/// strands, *assumed*).
+/// A write to this ASI sends an interrupt (INTR_W). Bits 5:0 of the value are the number of the interrupt. The bits from 8 on are the
+/// number of the strand. For strands above 63, this is *assumed*.
 const SEND: usize = 0x73;
-/// The ASI of the interrupts received but not taken, one bit for each number (INTR_RECEIVE).
+/// A read of this ASI returns the interrupts that are received but not taken, one bit for each number (INTR_RECEIVE).
 const RECEIVED: usize = 0x72;
 /// A read of this ASI takes the pending interrupt with the highest number, and returns the number (INTR_R).
 const TAKE: usize = 0x74;
@@ -81,7 +81,7 @@ pub fn set_timer(stick: u64) {
     // SAFETY: the image uses this timer for nothing else.
     unsafe { asm!(".word {SET}", SET = const layout::SET_TIMER, in("o0") stick, options(nostack)) };
     late::clear_match();
-    // SAFETY: this is an image, whose boot code has given the strand its block. The reports do not depend on the handler.
+    // SAFETY: the boot code of the image has given this strand its block. The layout does not depend on the handler's type.
     if unsafe { StrandBlock::<()>::own() }.reports.number.get() != 0 {
         late::set_match();
     }

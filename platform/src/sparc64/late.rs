@@ -61,15 +61,15 @@ fn is_before_answer(tpc: u64) -> bool {
     pairs.any(|[first, end]| (*first..*end).contains(&tpc))
 }
 
-/// Makes hstick_match pending.
+/// Makes hstick_match pending, so that this strand takes the trap and looks for reports.
 pub(super) fn set_match() {
     // SAFETY: if there is no report, the trap only calls `TrapHandler::timer`.
     unsafe { asm!(".word {SET}", SET = const layout::SET_HINTP, options(nostack)) };
 }
 
-/// Clears the pending hstick_match.
+/// Clears the pending hstick_match, so that this strand does not take the trap.
 pub(super) fn clear_match() {
-    // SAFETY: the image takes hstick_match for reports and its timer only.
+    // SAFETY: the image uses hstick_match only for reports and for its timer.
     unsafe { asm!(".word {CLEAR}", CLEAR = const layout::CLEAR_HINTP, options(nostack)) };
 }
 

@@ -92,7 +92,7 @@ impl Cell {
 /// A part of the sweep: machines, and the calls on each machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// What messages call the part.
+    /// The name of the part in messages.
     pub name: &'static str,
     /// All configuration numbers are below this limit.
     pub limit: usize,

@@ -1,6 +1,6 @@
 //! Generates random numbers that are the same in every run (SplitMix64).
 
-/// A sequence of random numbers. This is its state, which starts as the seed.
+/// A generator of random numbers. The field is the generator's state, which starts as the seed.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 

@@ -1,4 +1,4 @@
-//! Translates between the types of the crates under test and those of the [reference model](crate::oracle), which has separate types.
+//! Translates between the types of the crates under test and the separate types of the [reference model](crate::oracle).
 
 use guest_abi::{Hub, Mcu, Node, Trap};
 use perfctr_service::{GuestConfig, StrandRight, Unit};

@@ -3,7 +3,7 @@ use super::bytes::{hash, put_text, put_varint};
 /// The first bytes of a file: a magic number, the [version](VERSION) of the format, and zeros.
 pub const FILE_HEADER: [u8; 16] = *b"\x8fVFREFS\n\x02\0\0\0\0\0\0\0";
 
-/// The version of the format. Files of other versions are not read. Version 1 did not tell atomic instructions from others.
+/// The version of the format. Files of other versions are not read. Version 1 did not mark atomic instructions.
 pub const VERSION: u32 = FILE_HEADER[8] as u32;
 
 /// The length of a frame's header, in bytes.
@@ -21,7 +21,7 @@ pub enum FrameKind {
     Definitions = 3,
     /// A part of the references of one thread.
     References = 4,
-    /// A note from the recorder for whoever reads the results.
+    /// A note from the recorder. It tells users something that they must know to understand the results.
     Note = 5,
     /// The end of the recording, with the exit status of the program if it exited by itself.
     End = 6,
@@ -87,7 +87,7 @@ impl Frame {
         Self::with_content(FrameKind::Mappings, content)
     }
 
-    /// Returns a frame with a note for whoever reads the results.
+    /// Returns a frame with a note for the users who read the results.
     pub fn note(text: &str) -> Self {
         Self::with_content(FrameKind::Note, text.as_bytes().to_vec())
     }

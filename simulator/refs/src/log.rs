@@ -20,8 +20,8 @@ const ADDRESS: u64 = (1 << PLACE_SHIFT) - 1;
 #[derive(Debug)]
 pub struct Log {
     pub(crate) words: Vec<u64>,
-    /// One list of orders for each word with the tag [`ORDER`], in the same sequence as the words. The list of a placeholder can be empty,
-    /// or have several orders.
+    /// One list of orders for each word with the tag [`ORDER`]. The first list belongs to the first such word. The list of a placeholder can be
+    /// empty, or have several orders.
     orders: VecDeque<Vec<Order>>,
     /// The number of entries of `orders` that have been encoded.
     encoded: u64,
@@ -42,11 +42,11 @@ impl Default for Log {
 pub struct Placeholder(u64);
 
 impl Log {
-    /// The number of words (1 MiB) from which on a log should be [encoded](super::Encoder::encode) before the next block. A longer log still
+    /// A log with this number of words (1 MiB) or more should be [encoded](super::Encoder::encode) before the next block. A longer log still
     /// accepts words, but takes more memory.
     pub const FULL: usize = 1 << 17;
 
-    /// Logs that a block starts. [`Definitions::block`](super::Definitions::block) has returned its number.
+    /// Logs the start of a block. `block` is the number that [`Definitions::block`](super::Definitions::block) has returned.
     #[inline(always)]
     pub fn block(&mut self, block: u32) {
         self.words.push(BLOCK << TAG_SHIFT | u64::from(block));
@@ -100,12 +100,12 @@ impl Log {
         self.words.len()
     }
 
-    /// Returns `true` if the log has no word.
+    /// Returns `true` if the log has no words.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// Removes the words after the first `length`. Keeps the words that stand for orders.
+    /// Shortens the log to its first `length` words. Then appends the removed words that stand for orders, so no order is lost.
     pub fn truncate(&mut self, length: usize) {
         let removed = self.words.drain(self.words.len().min(length)..);
         let orders = removed.filter(|word| matches!(Word::new(*word), Word::Order)).count();
@@ -122,7 +122,7 @@ impl Log {
     }
 }
 
-/// An access to data in a [`Log`].
+/// An access to data, as [`Log::accesses`] returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggedAccess {
     /// The instruction, the size and the kind of the access.

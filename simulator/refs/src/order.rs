@@ -20,9 +20,9 @@ pub enum Order {
     Start(u64),
     /// A thread waits for the signal with this number. Its further references come after the signal.
     Wait(Cause, u64),
-    /// A thread takes a lock.
+    /// A thread takes a lock. It first waits until the lock is free. Threads that share a lock can hold it at the same time.
     Acquire(Acquire),
-    /// A thread releases a lock.
+    /// A thread releases a lock, and sends a signal.
     Release {
         /// The address of the lock in the recorded program.
         lock: u64,
@@ -40,12 +40,12 @@ pub enum Order {
         /// The number of threads in a round of the barrier, at least 1.
         threads: u32,
     },
-    /// A thread sleeps for the time that it asked for, in nanoseconds.
+    /// A thread sleeps. The number is the time that the thread asked for, in nanoseconds.
     Sleep(u64),
     /// A thread makes a system call that may block. The number is the call's index in [`BLOCKING_CALLS`]. The duration of the call depends
     /// on the recording host, so the call takes no time in a replay.
     Call(u8),
-    /// The recording leaves out this number of references. A thread made them while it waited inside a lock function.
+    /// The recording leaves out this number of references. The thread performed them while it waited inside a lock function.
     LeftOut(u64),
 }
 
@@ -56,7 +56,7 @@ pub struct Acquire {
     pub lock: u64,
     /// Whether the thread shares the lock with other threads that also take it shared, such as the readers of a read-write lock.
     pub shared: bool,
-    /// The address to which the function that takes the lock returns.
+    /// The return address of the call that takes the lock.
     pub site: u64,
 }
 
@@ -95,14 +95,15 @@ pub const fn is_of_process(signal: u64) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Cause {
-    /// Another thread wakes this thread, as in the recorded execution. The recorder does not know the lock.
+    /// Another thread wakes this thread, as in the recorded execution. The recorder does not know the object that this thread waited for.
     Wake = 0,
     /// Another thread starts this thread. The other thread may be in another process.
     Start = 1,
-    /// Another thread ends, or another process.
+    /// Another thread ends, for example a thread that this thread joins, or another process ends.
     Thread = 2,
-    /// Another thread signals a condition variable, and this wakes the waiting thread. Or another thread leaves a section that has
-    /// signalled a condition variable, and a later section of the waiting thread has used the results of that section.
+    /// There are two cases. In the first, another thread signals a condition variable, which wakes the waiting thread. In the second,
+    /// another thread leaves a section in which it has signalled a condition variable. A later section of the waiting thread has used the
+    /// results of that section.
     Condition = 3,
     /// Another thread leaves a section of the same lock, and a later section of the waiting thread has used the results of that section.
     /// The wait is not for a condition variable.
@@ -165,7 +166,7 @@ pub struct OrderCode {
 }
 
 impl OrderCode {
-    /// Appends an order in the form that files have.
+    /// Encodes an order, and appends it to the bytes of a frame.
     pub(crate) fn put(&mut self, order: Order, bytes: &mut Vec<u8>) {
         let mut first = |kind: u8, number: u64| put_varint(bytes, number << 4 | u64::from(kind));
         match order {
@@ -199,7 +200,7 @@ impl OrderCode {
         }
     }
 
-    /// Takes an order; `None` if the bytes are malformed.
+    /// Decodes the next order of a frame; `None` if the bytes are malformed.
     pub fn take(&mut self, bytes: &mut Rest<'_>) -> Option<Order> {
         let word = bytes.varint()?;
         let number = word >> 4;

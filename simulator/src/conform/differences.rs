@@ -15,7 +15,7 @@ pub enum Subject {
     Group(u64),
     /// The number of a function, or of a trap.
     Function(u64),
-    /// A unit that the operator returns to service.
+    /// The number of a unit that the operator returns to service.
     Unit(usize),
     /// The name of a kind of attack.
     Kind(&'static str),
@@ -33,7 +33,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Where a call differs, and how.
+/// A difference from the contract: the call, its caller, what the contract demands, and what the image does.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) check: &'static str,
@@ -135,7 +135,7 @@ impl Differences {
         all.collect()
     }
 
-    /// Merges all differences with the same call, the same demand and the same finding into one row each.
+    /// Merges the differences into rows. Differences with the same call, the same demand and the same finding share a row.
     pub(super) fn rows(&self) -> Vec<Row> {
         type Same<'a> = (&'static str, &'a str, &'a str);
         type Seen<'a> = (&'a Key, &'a (u64, String));
@@ -158,7 +158,7 @@ impl Differences {
     }
 }
 
-/// Formats the subjects in order, with consecutive numbers as ranges. If there are many ranges, lists only the first ones, and dots.
+/// Formats the subjects in order, with consecutive numbers as ranges. If there are many ranges, shows dots after the first ones.
 fn ranges(subjects: BTreeSet<Subject>) -> String {
     const MOST: usize = 6;
     let mut ranges: Vec<(Subject, Subject)> = Vec::new();

@@ -57,7 +57,7 @@ pub(super) struct Answered {
     pub(super) after: [u64; 6],
     /// `Ok` if the call changed only its results. The error says what else the call changed.
     pub(super) kept: Result<(), String>,
-    /// The number of hyperprivileged instructions that the call took.
+    /// The number of hyperprivileged instructions that the strand executed during the call.
     pub(super) instructions: u64,
 }
 
@@ -184,7 +184,7 @@ impl Machine {
         None
     }
 
-    /// Lets all strands execute until each waits for a call again.
+    /// Lets all strands execute until each of them waits for a call again.
     pub(super) fn run_on(&mut self) -> bool {
         self.catch_up();
         for _ in 0..BOOT / LOOK {

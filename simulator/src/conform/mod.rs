@@ -189,7 +189,7 @@ pub struct Report {
     pub instructions: Vec<CallCount>,
 }
 
-/// Returns strand number `number`, which the largest machine has.
+/// Returns strand number `number`. It must exist on the largest machine.
 const fn strand(number: usize) -> StrandId {
     match StrandId::new(number) {
         Some(strand) => strand,
@@ -200,7 +200,7 @@ const fn strand(number: usize) -> StrandId {
 /// What a job does on its configuration.
 #[derive(Clone, Copy)]
 enum Work {
-    /// Runs a part of the sweep. The number is that of its configuration.
+    /// Runs a part of the sweep, on the configuration with this number.
     Part(Part, usize),
     InFlight,
     Fair,
@@ -300,7 +300,7 @@ fn jobs(own: Option<&Configuration>, omissions: Omissions, mailbox: bool) -> Vec
 }
 
 /// Checks an image. `ours` is the project's own image: the report lists how many instructions calls take in both images. `progress` is
-/// called with the number of configurations that are done and the number of all configurations, and returns whether to go on.
+/// called with the number of configurations that are done and the number of all configurations. It returns `false` to stop the check.
 ///
 /// # Errors
 /// The image does not start a guest, or `progress` has returned `false`.

@@ -1,4 +1,4 @@
-//! Observes all accesses by guests, and all accesses by the hypervisor on their behalf.
+//! Observes all accesses by guests, and all accesses by the hypervisor while it serves guests.
 
 use std::cell::{RefCell, RefMut};
 use std::ops::Range;

@@ -15,7 +15,7 @@ pub enum TracedFunction {
     Set(u64),
     /// A negotiation of a version of the API group with this number.
     SetVersion(u64),
-    /// A call of FAST_TRAP with this function number, which is none of the others.
+    /// A call of FAST_TRAP with this function number. It neither reads nor writes a performance register.
     Fast(u64),
 }
 

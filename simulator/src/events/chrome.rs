@@ -17,7 +17,7 @@ use super::{Stream, StreamEntry, Trace, TracedEvent};
 use crate::nearest::status_name;
 use crate::text;
 
-/// The process number of all events without a guest. [`COUNTERS`] is that of the counter tracks.
+/// The process number of all events without a guest. [`COUNTERS`] is the process number of the counter tracks.
 const MACHINE: u64 = 1000;
 const COUNTERS: u64 = 1001;
 

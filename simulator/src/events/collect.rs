@@ -36,7 +36,7 @@ impl<L: Layout> StrandRings<L> {
     }
 }
 
-/// Which events to keep if the rings are too small for all.
+/// Which events to keep if the rings are too small for all events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
     /// All events: a strand's ring is read after each call of the strand.

@@ -27,7 +27,7 @@ macro_rules! names {
         }
 
         impl LayoutName {
-            /// All layouts, from which help texts and tables are made.
+            /// All layouts, in the order of help texts and tables.
             pub const ALL: &'static [Self] = &[$(Self::$Layout),*];
 
             /// Returns the name of the layout that command lines and metadata use.
@@ -109,7 +109,7 @@ impl Bits {
         }
     }
 
-    /// Returns the number of clock bits after which the time in a short header wraps.
+    /// Returns n if the time in a short header wraps after 2^n ticks.
     #[must_use]
     pub const fn wrap(&self) -> u32 {
         self.clock + self.cut

@@ -196,7 +196,7 @@ impl Running {
         ran
     }
 
-    /// Lets the strands of a node run whose bits are set in `strands`, and parks its other strands.
+    /// Starts or parks the strands of a node. A strand runs from now on if its bit in `strands` is set, and is parked otherwise.
     fn set_running(&mut self, node: Node, strands: u64) {
         let first = node.index() * StrandId::PER_NODE;
         for number in 0..StrandId::PER_NODE {

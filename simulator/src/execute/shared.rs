@@ -53,7 +53,7 @@ pub(super) enum Order {
     Watched(Observed),
     /// Sends a strand an interrupt. The numbers are the time of arrival and the vector.
     Interrupt(StrandId, u64, u8),
-    /// Takes back an interrupt that has not arrived.
+    /// Withdraws an interrupt that has not arrived. The numbers are the time of arrival and the vector.
     Withdraw(StrandId, u64, u8),
     /// Sets which strands of a node run: a bit for each strand. The node's other strands are parked.
     Run(Node, u64),

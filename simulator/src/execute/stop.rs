@@ -26,7 +26,7 @@ impl Limits {
     }
 }
 
-/// Why an execution has stopped. Stopping has no influence on what the machine does afterwards.
+/// Why an execution has stopped. A stop does not influence what the machine does afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// One of the limits of the run is reached.

@@ -8,7 +8,7 @@ use super::stores::{Entries, LateStore};
 use super::ticks::TickRegister;
 use crate::interpreter::{Level, Timer};
 
-/// Whether a strand executes.
+/// Whether a strand executes instructions, or why it does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// The strand waits until another strand starts it.
@@ -22,7 +22,7 @@ pub enum State {
     Error,
 }
 
-/// How many instructions, cycles and traps a strand has had, by [`Level`].
+/// The numbers of instructions, cycles and traps of a strand. Instructions and cycles are counted by [`Level`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The number of completed instructions, including those that take a software trap.
@@ -90,7 +90,7 @@ pub(super) struct Local {
     /// The values of registers in alternate spaces: the scratchpads, the registers with tags and fault addresses, and the registers that
     /// have no effect in this machine. The key is the ASI and the address.
     pub(super) registers: BTreeMap<(u8, u64), u64>,
-    /// What the strand's counters were last told: its level, and whether it can take overflow traps.
+    /// The state that the strand's counters last received: the strand's level, and whether the strand can take overflow traps.
     pub(super) seen: (Level, bool),
     /// The number of instructions during which no counter can overflow, so that the counters need not be updated.
     pub(super) quiet: u64,
@@ -188,7 +188,7 @@ impl Local {
         self.due = self.due.min(arrives);
     }
 
-    /// Takes back an interrupt that has not arrived.
+    /// Withdraws an interrupt that has not arrived.
     pub(super) fn withdraw(&mut self, arrives: u64, vector: u8) {
         if let Some(at) = self.inbox.iter().position(|sent| *sent == (arrives, vector)) {
             self.inbox.remove(at);

@@ -10,7 +10,7 @@ pub struct At {
     pub address: u64,
     /// The ASI. For two ASIs that differ only in byte order, it is the big-endian ASI.
     pub space: u8,
-    /// The privilege level of the software that makes the access.
+    /// The privilege level of the software that performs the access.
     pub level: Level,
 }
 

@@ -22,7 +22,7 @@ pub struct WindowState {
 /// The trap of an instruction or interrupt, and the window in which its handler runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exception {
-    /// The type of the trap.
+    /// The type of the trap, which selects the handler.
     pub trap: Trap,
     /// The distance from the instruction's window to the handler's window, modulo [`WINDOWS`].
     pub distance: u8,

@@ -9,7 +9,7 @@ use platform::{AccessError, Bus, PhysicalAddress};
 /// The number of clock ticks in a second. A tick is a cycle.
 pub const HZ: u64 = 1_165_379_275;
 
-/// The length of a hypercall in cycles.
+/// The number of cycles that a hypercall takes in a replay.
 pub const HYPERCALL_CYCLES: u64 = 60;
 
 /// The number of cycles that a read of the clock takes.

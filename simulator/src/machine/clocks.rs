@@ -143,8 +143,8 @@ impl Skew {
         (self.counted(now) as i128 + self.jumped).div_euclid(PARTS.into()) as u64
     }
 
-    /// Returns the time at which the clock reaches this number of cycles. If it is already there right after its latest change, returns the
-    /// time of that change. Returns `None` if the clock has stopped before.
+    /// Returns the time at which the clock reaches this number of cycles. If the latest change took the clock to this number or beyond, returns
+    /// the time of that change. Returns `None` if the clock stops before it reaches the number.
     pub(crate) fn time_of_cycles(&self, cycles: u64) -> Option<u64> {
         let counted = i128::from(cycles) * i128::from(PARTS) - self.jumped;
         self.time_of_counted(counted.try_into().unwrap_or(0))
@@ -156,7 +156,7 @@ impl Skew {
     }
 
     /// Returns the first time at which the clock has counted this number of nanoseconds. If this was before its latest change, returns the
-    /// time of that change. Returns `None` if the clock has stopped before.
+    /// time of that change. Returns `None` if the clock stops before it reaches the number.
     pub(crate) fn time_of_nanoseconds(&self, nanoseconds: u64) -> Option<u64> {
         self.time_of_counted((u128::from(nanoseconds) * u128::from(HZ)).div_ceil(1000))
     }

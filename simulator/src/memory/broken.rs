@@ -26,7 +26,7 @@ pub(crate) enum Map {
     HubRegisters,
     /// The number, within its node, of the channel whose registers count a channel's events.
     ChannelRegisters,
-    /// The number of a strand's node.
+    /// The number of the node that a strand belongs to.
     NodeOfStrand,
     /// The number of the strand whose registers count a strand's events.
     StrandRegisters,

@@ -1,4 +1,4 @@
-//! The caches and times of a memory system, and where pages are.
+//! The configuration of a memory system: its caches, the times of accesses, and the placement of pages.
 
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +61,7 @@ impl CacheShape {
     }
 }
 
-/// The caches and times of a memory system, and where an operating system puts pages.
+/// The configuration of a memory system: its caches, the times of accesses, and the rule by which an operating system places pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
     /// The instruction cache of a core.
@@ -154,13 +154,13 @@ const SHORTEST_DATA: u64 = 16;
 const SHORTEST_FETCH: u64 = 1 << FETCH_SHIFT;
 /// The maximum number of ways of an L1 cache. It is limited for speed, because the ways are searched one after the other.
 const L1_WAYS: u64 = 64;
-/// The maximum number of ways of an L2 cache. The order of a set's ways is one word with four bits for each way.
+/// The maximum number of ways of an L2 cache. One word holds the order of a set's ways, with four bits for each way.
 const L2_WAYS: u64 = MOST_WAYS as u64;
 /// The maximum size of a core's cache in bytes. For a node's cache, the maximum is [`L2_BYTES`]. Both limit the memory that the simulator
 /// itself needs.
 const L1_BYTES: u64 = 1 << 20;
 const L2_BYTES: u64 = 64 << 20;
-/// The minimum size of a way in bytes. A tag holds at most 31 bits of an address, so the position in the way must determine the others.
+/// The minimum size of a way in bytes. A tag holds at most 31 bits of an address, so the position in the way must determine all other bits.
 const LEAST_WAY: u64 = 1 << (ADDRESS_BITS - 31);
 /// The maximum number of cycles for which a unit is busy with one request. This bound keeps counters of waiting cycles from wrapping twice
 /// between two reads.
@@ -203,7 +203,7 @@ impl Config {
         }
     };
 
-    /// Returns the value of a setting, which may be wrong before a [check](Self::check).
+    /// Returns the value of a setting. Before a [check](Self::check), the value may be out of range.
     pub fn get(mut self, setting: &Setting) -> u64 {
         *(setting.field)(&mut self)
     }

@@ -6,7 +6,7 @@ use super::config::CacheShape;
 
 /// The tags of a cache, set by set.
 pub trait Sets: Clone + Debug {
-    /// The tags of one set.
+    /// An array with the tags of one set, one for each way.
     type Set: AsMut<[u32]> + ?std::marker::Sized;
 
     /// Creates the sets of a cache of this shape. All sets are empty.

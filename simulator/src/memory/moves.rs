@@ -23,7 +23,7 @@ impl Moves {
     }
 }
 
-/// The moves of each line, by the line's number.
+/// The lines that moved between nodes. The key is the number of a line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MovedLines(pub(super) HashMap<u64, Moves>);
 

@@ -24,7 +24,7 @@ pub enum Pages {
     #[default]
     Hardware,
     /// A page of 8 KB is on the node of the strand that touches the page first in the machine's time. If this node has no memory, the page is
-    /// on a node that has.
+    /// on a node with memory.
     FirstTouch,
     /// All pages are on one node.
     Node(Node),

@@ -1,7 +1,7 @@
 //! A unit that serves one request at a time.
 
 /// The number of busy spans that a queue remembers. A few suffice, because requests arrive almost
-/// in the order of time, and adjacent spans are merged.
+/// in chronological order, and adjacent spans are merged.
 const SPANS: usize = 16;
 
 /// A span of time in cycles, `begins..ends`.
@@ -12,7 +12,7 @@ struct Span {
 }
 
 /// The times at which a bank, a link or a channel is busy. Each request is served in the first gap that is long enough. So requests that
-/// arrive in the order of time are served in this order, and a request does not wait for those that come later in time.
+/// arrive in chronological order are served in this order, and a request does not wait for those that come later in time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     /// The latest busy span. `before` holds the earlier spans.
@@ -22,7 +22,7 @@ pub(super) struct Queue {
     forgotten: u64,
 }
 
-/// Busy spans in the order of time, with gaps between them. The ring is always full: empty spans fill the unused slots.
+/// Busy spans in chronological order, with gaps between them. The ring is always full: empty spans fill the unused slots.
 #[derive(Clone, Debug, Default)]
 struct Before {
     spans: [Span; SPANS],

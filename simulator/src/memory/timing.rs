@@ -63,7 +63,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// The times of a T2 Plus.
+    /// The times of an UltraSPARC T2 Plus. The comments on the fields explain these values.
     pub const T2_PLUS: Self = Self {
         load: 2,
         taken: 4,

@@ -98,8 +98,8 @@ impl StrandEvents {
     }
 }
 
-/// Returns the class and the events of an instruction. `group` is 0 for instructions that are neither branches nor of the FGU. The events are
-/// those of the instruction's group and, if it has data, those of its data.
+/// Returns the class and the events of an instruction. `group` is 0 for instructions that are neither branches nor of the FGU. The result has
+/// the events of the instruction's group and, if the instruction accesses data, the events of this access.
 const fn select(instruction: u16, group: u16) -> SparcSelect {
     let other = SparcEvent::OtherInstructions.code();
     SparcSelect::from_code(match instruction == other && group != 0 {

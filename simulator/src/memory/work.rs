@@ -73,7 +73,7 @@ impl<V: Variant> Work<'_, V> {
     /// end. An instruction can also load and then store, but not in one step. If the quantum ends between this load and store, execution
     /// stops there, as it does between two instructions. Other strands can then use the line while this strand waits for the load.
     ///
-    /// Quanta must be passed in the order of time: a quantum must not begin before the last instruction of the previous quantum.
+    /// Quanta must be passed in chronological order: a quantum must not begin before the last instruction of the previous quantum.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
         let longest = self.system.plan.variant.figures().timing.longest();
         let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
@@ -144,7 +144,7 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes an instruction that begins at the time `begins`: its fetch and its data.
     ///
-    /// Instructions must be passed in the order of time: an instruction must not begin before the previous instruction.
+    /// Instructions must be passed in chronological order: an instruction must not begin before the previous instruction.
     #[inline(always)]
     pub fn instruction(
         &mut self,

@@ -14,7 +14,7 @@ use crate::machine::clocks::{Change, Clock, Drift};
 use crate::machine::guests::{self, FileError, NamedGuest, TomlText};
 use crate::nearest::unknown;
 
-/// What a step does: it changes rights, hardware or clocks.
+/// The action of a step, which changes rights, hardware or clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Action {
@@ -68,7 +68,7 @@ pub struct Step {
 pub struct Scenario {
     /// The path of the file, for messages; `text` if there is no file.
     pub name: String,
-    /// The steps in the order of time.
+    /// The steps in chronological order.
     pub steps: Vec<Step>,
 }
 

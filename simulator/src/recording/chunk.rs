@@ -152,7 +152,7 @@ impl Chunk {
         self.order.clear();
     }
 
-    /// Replaces the address of each datum by the result of `moved`.
+    /// Replaces the address of each datum with the result of `moved`.
     pub(crate) fn move_data(&mut self, moved: impl Fn(u64) -> u64) {
         for address in &mut self.executions.data {
             *address = moved(*address);

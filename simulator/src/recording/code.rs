@@ -108,9 +108,9 @@ pub(crate) struct ShapeStep {
 pub(crate) struct Done {
     /// The number of instructions that have begun.
     pub(crate) begun: u16,
-    /// The number of instructions that have begun and pass control elsewhere.
+    /// The number of instructions that have begun and do not pass control to the next instruction in memory.
     pub(crate) taken: u16,
-    /// Whether the latest instruction passes control elsewhere.
+    /// `true` if the latest instruction does not pass control to the next instruction in memory.
     pub(crate) is_taken: bool,
     pub(crate) loads: u16,
     /// The number of loads before the latest instruction.

@@ -60,7 +60,7 @@ impl LackeyReader {
         self.source.progress()
     }
 
-    /// Replaces the content of `chunk` by the next references: [`BLOCK`] or a few more, and fewer only at the end. A fetch is in the
+    /// Replaces the content of `chunk` with the next references: [`BLOCK`] or a few more, and fewer only at the end. A fetch is in the
     /// same chunk as all of its data. At the end of the recording and after an error, returns `false` and an empty chunk.
     pub(super) fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool, RecordingError> {
         let mut block = std::mem::take(&mut self.block);
@@ -249,7 +249,7 @@ impl<'r> Room<'r> {
 /// Stores a reference. If it is data, updates the kind of the latest fetch.
 #[inline(always)]
 fn put<'r>(place: &'r mut Reference, reference: Reference, fetch: &mut Option<&'r mut Reference>) {
-    // The flow and the class of `place` are already right, because lackey's references all have the same ones.
+    // The flow and the class of `place` are already right, because all of lackey's references have the same flow and class.
     (place.address, place.size, place.kind) = (reference.address, reference.size, reference.kind);
     if reference.kind.is_fetch() {
         *fetch = Some(place);

@@ -286,7 +286,7 @@ impl Recording {
         }
     }
 
-    /// Replaces the content of `chunk` by the next references of a thread. At the thread's end, returns `false` and an empty chunk.
+    /// Replaces the content of `chunk` with the next references of a thread. At the thread's end, returns `false` and an empty chunk.
     ///
     /// # Errors
     /// The recording is damaged, has no references, or cannot be read or decompressed. Later calls for the thread return `false`.

@@ -91,7 +91,7 @@ pub enum Flow {
 }
 
 impl Flow {
-    /// Returns `true` if control passes elsewhere than to the next instruction in memory.
+    /// Returns `true` if control does not pass to the next instruction in memory.
     #[inline(always)]
     pub(crate) const fn is_elsewhere(self) -> bool {
         self as u8 >= Self::Taken as u8
@@ -135,11 +135,11 @@ impl DataAccess {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// The fetch of an instruction without data.
+    /// The fetch of an instruction that accesses no data.
     FetchOther = 0,
-    /// The fetch of an instruction that loads.
+    /// The fetch of an instruction that loads data, and does not store.
     FetchLoad = 1,
-    /// The fetch of an instruction that stores.
+    /// The fetch of an instruction that stores data, and does not load.
     FetchStore = 2,
     /// The fetch of an instruction that loads and stores, in one step or not. It can access one memory location or two.
     FetchModify = 3,

@@ -70,7 +70,7 @@ impl Pair {
     }
 }
 
-/// The guest that measures, with all its counters.
+/// The measurement of a guest: its calls, and all counters that it programs and reads.
 pub(super) struct Measurement<'a> {
     service: PerfCounters<SimulatedStrand<'a>>,
     strands: Vec<StrandDriver<SimulatedStrand<'a>>>,

@@ -22,7 +22,7 @@ use crate::replay::placement::Placement;
 use crate::replay::scheduler::Scheduler;
 use crate::run::{ProcessRun, RegionRun, ThreadRun, Waits};
 
-/// The maximum number of references without a pause, on a machine whose DRAM channels are as fast as those of a T2 Plus.
+/// The maximum number of references without a pause, on a machine whose DRAM channels are as fast as the channels of a T2 Plus.
 const PAUSE: u64 = 1 << 14;
 
 /// The maximum number of references between two reads of the counters. With more, a counter of 31 bits could wrap twice.

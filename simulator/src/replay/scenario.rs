@@ -38,7 +38,7 @@ const MOST_CROSS_CALLS: u64 = 10_000_000;
 pub enum ScenarioStage<'a> {
     /// The replay continues, and has made this progress.
     Progress(Progress),
-    /// A step has ended.
+    /// A step of the scenario has ended, with this result.
     Step(&'a StepRun),
     /// The phase with this number, counted from 1, has ended.
     Phase(usize, &'a PhaseRun),
@@ -311,7 +311,7 @@ impl<'a> Play<'a, '_> {
         Ok(())
     }
 
-    /// Reads all registers on behalf of a guest.
+    /// Reads all registers with calls of a guest.
     fn look(&self, guest: GuestId, strand: StrandId) -> Result<Found, RunError> {
         let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
         let mut found = Found { guest: self.name(guest), registers: 0, not_zero: Vec::new() };

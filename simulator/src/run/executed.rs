@@ -1,4 +1,4 @@
-//! The result of an execution, as JSON and reports contain it.
+//! The result of an execution. JSON files and reports contain this result.
 
 use std::borrow::Cow;
 
@@ -52,9 +52,10 @@ pub struct Executed {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ClockRun {
     pub clock: String,
-    /// The changes in the order of time.
+    /// The changes in chronological order.
     pub changes: Vec<ClockChange>,
-    /// By how many nanoseconds the clock is ahead of the true time, at evenly spread times in cycles; negative if the clock is behind.
+    /// Pairs of a time in cycles and the nanoseconds by which the clock is ahead of the true time then; negative if the clock is behind. The times
+    /// are evenly spread.
     pub ahead: Vec<(u64, i64)>,
 }
 
@@ -68,7 +69,7 @@ pub struct ClockChange {
     pub what: String,
 }
 
-/// The hypervisor's log.
+/// The hypervisor's log, and the number of messages that are missing from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HypervisorRun {
     /// The lines on the hypervisor's own console; empty until the caller that reads the console stores them here.

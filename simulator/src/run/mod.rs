@@ -55,19 +55,19 @@ pub const LONGEST: u64 = 64 << 20;
 #[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
 #[allow(clippy::large_enum_variant, reason = "a program has one value")]
 pub enum Run {
-    /// Programs were replayed.
+    /// The result of a replay without a scenario.
     Replay(Replayed),
-    /// Programs were replayed, while an operator played a scenario.
+    /// The result of a replay during which an operator played a scenario.
     Scenario(Played),
-    /// A machine executed guests.
+    /// The result of an execution of guests.
     Execution(Executed),
-    /// A program was profiled.
+    /// The profile of a program.
     Profile(profile::report::ProfileReport),
-    /// A program was searched for lines that threads share.
+    /// The lines of memory that move between nodes while a program executes.
     Sharing(sharing::SharingReport),
 }
 
-/// Why a file is not a [`Run`].
+/// The error of [`Run::read`]: the file cannot be read, or does not contain a [`Run`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -78,7 +78,7 @@ pub enum ReadError {
     Parse { name: String, source: ParseError },
 }
 
-/// Why a text is not the JSON of a [`Run`].
+/// The error of [`Run::parse`]: the text is not the JSON of a [`Run`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]

@@ -35,7 +35,7 @@ pub struct Played {
     /// Whether the observer stopped the replay. If so, all numbers are for the part of the replay before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
-    /// The steps in the order of time.
+    /// The steps in chronological order.
     pub steps: Vec<StepRun>,
     pub phases: Vec<PhaseRun>,
     /// The units of the machine at the end.

@@ -1,4 +1,4 @@
-//! The result of a replay: what the guest measured, and what really happened, without a scenario.
+//! The result of a replay without a scenario: what the guest measured, and what really happened.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ pub struct Replayed {
     /// The number of hypercalls of all guests.
     pub hypercalls: Hypercalls,
     pub guests: Vec<GuestCalls>,
-    /// The counters that have an event.
+    /// The measured count and the true count of each counter that counts an event.
     pub counters: Vec<CounterResult>,
     /// Whether every counter has the true count.
     pub truth_matches: bool,
@@ -157,7 +157,7 @@ pub struct ThreadRun {
     pub served: Served,
     /// The thread's cycles, by cause.
     pub stack: Stack,
-    /// The cycles of the whole run, divided by what the thread did.
+    /// How many cycles of the whole run the thread spent in each state.
     #[serde(default)]
     pub states: States,
 }
@@ -232,7 +232,7 @@ pub struct CounterResult {
     /// The strand, if the counter is in %pic. In JSON, its number.
     #[serde(default, with = "json")]
     pub strand: Option<StrandId>,
-    /// The name of the register.
+    /// The name of the register that holds the counter.
     pub name: Cow<'static, str>,
     pub event: Cow<'static, str>,
     /// The count that the guest measured.
@@ -242,7 +242,7 @@ pub struct CounterResult {
 }
 
 impl Hypercalls {
-    /// Converts a tally, which has the statuses by number, to counts by name.
+    /// Converts a tally to counts. A tally identifies statuses by their numbers, and the counts identify them by their names.
     #[must_use]
     pub fn new(tally: &Tally) -> Self {
         let named = tally.iter().map(|(status, count)| (status_name(*status), *count));

@@ -62,7 +62,7 @@ impl Replayed {
         period
     }
 
-    /// Returns what all threads of each node did, as one sum for each node.
+    /// Returns one element for each node: the sum of the work of all threads on the node.
     #[must_use]
     pub fn by_node(&self) -> Vec<ThreadRun> {
         let on = |node| self.threads.iter().filter(move |thread| thread.node() == node);

@@ -11,27 +11,27 @@ use crate::json;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Its strand executes it.
+    /// The strand of the thread executes the thread.
     Running,
-    /// It could execute, but its strand executes another thread.
+    /// The thread could execute, but its strand executes another thread.
     Ready,
-    /// It waits for a mutex, a spin lock or a read-write lock. Or it waits until another thread has left an earlier section of such a lock,
-    /// because it uses the results of that section.
+    /// The thread waits for a mutex, a spin lock or a read-write lock. Or the thread waits until another thread has left an earlier section of
+    /// such a lock, because the waiting thread uses the results of that section.
     Lock,
-    /// It waits for a condition variable. Or it waits until another thread has left an earlier section that signals a condition variable,
-    /// because it uses the results of that section.
+    /// The thread waits for a condition variable. Or the thread waits until another thread has left an earlier section that signals a condition
+    /// variable, because the waiting thread uses the results of that section.
     Condition,
-    /// It waits at a barrier.
+    /// The thread waits at a barrier.
     Barrier,
-    /// It waits until a semaphore is above 0.
+    /// The thread waits until a semaphore is above 0.
     Semaphore,
-    /// It waits until a thread has ended.
+    /// The thread waits until another thread has ended.
     Thread,
-    /// It sleeps for the time that it has asked for.
+    /// The thread sleeps for the time that it has asked for.
     Sleep,
-    /// It waits for another thread, as in the recorded execution. The recording does not name the lock or other object of this wait.
+    /// The thread waits for another thread, as in the recorded execution. The recording does not name the lock or other object of this wait.
     Recorded,
-    /// No thread has started it yet.
+    /// No other thread has started the thread yet.
     NotBegun,
     /// The thread has ended.
     Ended,
@@ -53,7 +53,7 @@ impl State {
         Self::Ended,
     ];
 
-    /// Returns what tables and pictures call this state.
+    /// Returns the name of this state in tables and pictures.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -153,7 +153,7 @@ impl States {
     }
 }
 
-/// The waits of one thread that another thread has ended.
+/// The waits of one thread for one other thread, in one state. The other thread ended these waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitFor {
     /// The number of the waiting thread.
@@ -189,14 +189,14 @@ pub struct LockRun {
 /// A place in a program that takes a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockSite {
-    /// The address to which the function that takes the lock returns.
+    /// The return address of the call that takes the lock.
     #[serde(with = "json")]
     pub address: u64,
     /// How many threads took the lock there.
     pub threads: u64,
-    /// How often the lock was taken there by the thread that took it there least often.
+    /// The smallest number of times that a thread took the lock there. Threads that never took the lock there are left out.
     pub least: u64,
-    /// How often the lock was taken there by the thread that took it there most often.
+    /// The largest number of times that a thread took the lock there.
     pub most: u64,
 }
 
@@ -231,7 +231,7 @@ pub struct Waits {
     pub locks: Vec<LockRun>,
     /// How often threads made system calls that may block, by the name of the call. These calls take no time.
     pub calls: BTreeMap<String, u64>,
-    /// For how many waits the recorder did not know the lock. In the replay, these waits end as in the recorded execution.
+    /// The number of waits for which the recorder did not know the lock. In the replay, these waits end as in the recorded execution.
     pub as_recorded: u64,
     /// The places of these waits, with the most waits first: at most [`Waits::MOST`].
     #[serde(default)]
@@ -239,7 +239,7 @@ pub struct Waits {
     /// How often a thread waited for an earlier section of a lock to end, because the thread uses the results of that section. Waits for a
     /// condition are not counted.
     pub kept_orders: u64,
-    /// How many references threads made while they waited for locks in the recorded execution. The recording lacks them.
+    /// How many references threads performed while they waited for locks in the recorded execution. The recording lacks these references.
     pub left_out: u64,
 }
 

@@ -1,5 +1,5 @@
-//! The programs of the tests: SPARC V9 instruction words, each with its assembly code. The GNU assembler makes the
-//! same words from that code.
+//! The programs of the tests: SPARC V9 instruction words, each with its assembly code. The GNU assembler produces
+//! the same words from this code.
 
 /// Selects the trap table, and trap level 0.
 pub(crate) const TRAPS: &[u32] = &[

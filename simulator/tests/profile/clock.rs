@@ -142,7 +142,7 @@ fn a_sleep_takes_the_time_that_the_thread_asked_for() {
     let stack = report.stacks().addresses(*wait, None);
     assert_eq!(stack, [0x40_101c, wait.address]);
 
-    // Without waits, the cycles are those in which the thread runs.
+    // Without waits, only the cycles in which the thread runs count.
     let job = threads(program(), "0", 211).waits(false);
     let report = job.run(SampledUnit::Sparc, "cycles", go_on).unwrap();
     sums_agree(&report);

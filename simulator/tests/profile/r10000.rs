@@ -41,8 +41,8 @@ fn nested(times: usize) -> Vec<Reference> {
 
 /// After two mispredictions, the two-bit counter predicts that the inner loop's branch is taken. From then on, only the last iteration of
 /// each inner loop is mispredicted. Until this branch has executed, the processor decodes two more iterations. Their branches count as
-/// decoded and are nullified. The first two mispredictions add no branches: they lead to the instruction after the loop, which was never
-/// executed before, so it is not known.
+/// decoded and are nullified. The first two mispredictions add no branches: they lead to the instruction after the loop. This instruction
+/// has never been executed before, so the model does not know it.
 #[test]
 fn a_loop_mispredicts_its_end() {
     for times in [1, 2, 50] {

@@ -17,7 +17,7 @@ use simulator::recording::{self, BLOCK, BLOCK_SLACK, Chunk, Kind, RecordingError
 pub enum Recording {
     /// A compressed file of an unknown format.
     Unknown,
-    /// A recording that is damaged or has a wrong line.
+    /// A damaged recording, or a recording with a malformed line.
     Wrong(Form),
     /// A valid recording with this number of references.
     Whole(Form, usize),
@@ -85,7 +85,7 @@ pub fn check(bytes: &[u8]) -> Recording {
     let in_pieces = read(Bytewise(Cursor::new(bytes.to_vec())));
     match form {
         Form::Gzip | Form::Zstd | Form::Zip => {
-            // If an input is damaged and also has a wrong line, the split decides which of the two errors comes first.
+            // If an input is damaged and also has a malformed line, the split decides which of the two errors comes first.
             assert_eq!(found.as_ref().ok(), in_pieces.as_ref().ok());
         }
         _ => {

@@ -1,7 +1,7 @@
 //! A hub stays busy, and a strand declares it broken. Only a hub that serves no strand may be declared broken.
 //!
 //! **State.** The gate's [`Turns`] and words (`hubs/gate.rs`), and the [`Watch`] of strand 0. Watches do not depend on each other. A
-//! refused strand looks at the hub: its watch compares the hub's counts with those of the strand's last look. Only a difference matters. So
+//! refused strand looks at the hub: its watch compares the hub's counts with the counts of the strand's last look. Only a difference matters. So
 //! in the model, the current counts are always 0, and a count from the last look is 0 if the count has not changed since, and `OTHER` if it
 //! has.
 //!

@@ -25,7 +25,7 @@ pub struct Gate {
 pub enum Watches {
     /// The bound b: how many accesses of other strands are served while strand 0 keeps asking.
     Wait,
-    /// The bound r: how often other strands are refused on behalf of strand 0 after it has gone.
+    /// The bound r: how often other strands are refused in the turn of strand 0, which no longer asks.
     Absence,
 }
 
@@ -40,7 +40,7 @@ pub struct State {
 enum Watched {
     /// The history since strand 0 was refused; `None` if it was not refused or does not keep asking.
     Wait(Option<Wait>),
-    /// How often other strands have been refused on behalf of strand 0 since its last action at the hub.
+    /// How often other strands have been refused in the turn of strand 0 since its last action at the hub.
     Absence(u32),
 }
 
@@ -155,7 +155,7 @@ impl Gate {
             && after.step(HubEvent::AsksFree(holder)).1 == Answer::Served
     }
 
-    /// If only one strand still asks, it is refused at most 2w times on behalf of each remembered strand, where w strands are remembered at
+    /// If only one strand still asks, it is refused at most 2w times in the turn of each remembered strand, where w strands are remembered at
     /// that time. After that it is always served.
     fn who_is_alone_is_served(&self, state: &State) -> bool {
         (0..self.strands).map(|number| self.strand(number)).all(|alone| {
@@ -199,7 +199,7 @@ impl Gate {
         answer: Answer,
     ) -> Option<Wait> {
         let served = answer == Answer::Served;
-        // w counts at least two strands: the refused strand, and the strand on whose behalf it is refused. If the refused strand is not
+        // w counts at least two strands: the refused strand, and the strand that has the turn. If the refused strand is not
         // remembered, its next request is refused too.
         let w = (after.remembered.len() as u32).max(2);
         let refused = Wait { accesses: 0, in_flight: false, asks: 0, fewest: w };

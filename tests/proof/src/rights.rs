@@ -103,7 +103,7 @@ pub enum Scrubbing {
     Elsewhere,
 }
 
-/// How the owner of the lock takes its steps.
+/// The order of the steps that the owner of the lock takes, and what happens between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     pub guests: [usize; 3],

@@ -70,8 +70,8 @@ fn a_channel_is_out(machine: &Modelled) {
     assert_eq!(machine.get(0, DRAM), ENOACCESS);
 }
 
-/// The operator returns a unit to service while a strand negotiates. In the end, the guest has the
-/// unit, in the version that it asked for. At most 4 preemptions.
+/// The operator returns a unit to service while a strand negotiates. In the end, the requested
+/// version is in force, and the guest can use the unit. At most 4 preemptions.
 #[test]
 fn a_unit_returns_at_a_negotiation() {
     explore_two(

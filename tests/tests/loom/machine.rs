@@ -16,9 +16,9 @@ use hv_core::sync::model::{Part, explore, meet};
 
 pub(crate) const PCR: u64 = 0;
 pub(crate) const L2: u64 = 1;
-/// The number of NODE0_MCU0_PCR.
+/// The number of NODE0_MCU0_PCR, a DRAM register.
 pub(crate) const DRAM: u64 = 2;
-/// The number of ZAM0_LPU_A_PCR.
+/// The number of ZAM0_LPU_A_PCR, a hub register.
 pub(crate) const HUB: u64 = 18;
 
 /// The addresses of L2 control (bank 0), NODE0_MCU0_PCR and ZAM0_LPU_A_PCR.
@@ -62,7 +62,7 @@ pub(crate) struct Devices {
     broken: AtomicBool,
     accesses: AtomicU64,
     registers: [Register; ADDRESSES.len()],
-    /// Stands for all registers of the hubs. Even two reads must not access them at the same time.
+    /// Stands for all registers of the hubs. Even two reads must not happen at the same time.
     hubs: UnsafeCell<()>,
     /// The number of the strand that last accessed `registers`, plus 1. Writes of 0 do not count.
     last: AtomicU64,

@@ -14,7 +14,7 @@ const VERSIONS: [[u64; 2]; 3] = [[0, 0], [1, 0], [1, 1]];
 /// Registers, and the status of a `get` in each version. A `get` of a hub's register may also return EWOULDBLOCK.
 const STATUS: [(u64, [u64; 3]); 3] = [(2, [7, 0, 0]), (18, [7, 13, 0]), (90, [7, 6, 6])];
 
-/// The negotiations so far: the index of the version in [`VERSIONS`], and the times at which the call began and ended.
+/// The negotiations so far. Each has the index of its version in [`VERSIONS`], and the times at which the call began and ended.
 #[derive(Default)]
 struct History {
     now: usize,

@@ -23,7 +23,7 @@ pub(crate) struct Section {
     pub(crate) signal: u64,
 }
 
-/// Which accesses a section made to a word.
+/// How a section has accessed a word.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     /// Whether the section read the word before it wrote the word.
@@ -70,7 +70,7 @@ fn set(sections: &mut Vec<Section>, section: Section) {
     }
 }
 
-/// The sections that a section of the thread `own` must stay after: for each other thread, the latest such section.
+/// The sections that must stay before a section of the thread `own`. Of each of the other threads, only the latest such section is kept.
 struct Earlier {
     own: u32,
     sections: Vec<Section>,

@@ -6,7 +6,7 @@ use refs::Mapping;
 
 use crate::elf::Elf;
 
-/// A function of the C library that makes threads wait or lets them go on.
+/// A function of the C library that makes threads wait, or lets waiting threads continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Function {
@@ -19,11 +19,11 @@ pub(crate) enum Function {
     TryReadLock = 4,
     WriteLock = 5,
     TryWriteLock = 6,
-    /// Gives back a lock of any kind.
+    /// Releases a lock of any kind.
     Unlock = 7,
     /// Waits for a condition variable.
     Wait = 8,
-    /// Waits for a condition variable until a given time at the latest.
+    /// Waits for a condition variable, but not beyond a given time.
     TimedWait = 9,
     /// Wakes one thread that waits for a condition variable. `Broadcast` wakes all of them.
     Signal = 10,

@@ -282,7 +282,7 @@ impl LockCalls {
         self.held.iter().rposition(|held| held.lock == lock)
     }
 
-    /// If the call waits for a condition, looks in its latest block for the mutex that the wait gives back. This mutex is a lock that the
+    /// If the call waits for a condition, looks in its latest block for the mutex that the wait releases. This mutex is a lock that the
     /// thread holds and that the block stores to. Ends the mutex's section.
     fn find_mutex(&mut self, call: &mut LockCall, thread: u32, log: &mut Log, shared: Shared<'_>) {
         let is_wait = matches!(call.function, Function::Wait | Function::TimedWait);
@@ -334,7 +334,7 @@ impl LockCalls {
         Some(section)
     }
 
-    /// Ends a section. Inserts the order that gives the lock back at position `place` in the log. Returns the address of the lock.
+    /// Ends a section. At position `place` in the log, inserts the order that releases the lock. Returns the address of the lock.
     fn release(
         &mut self,
         at: usize,

@@ -78,8 +78,8 @@ impl Objects {
 
     /// Notes that a thread no longer waits for a condition variable. Returns the signal that woke the thread; `None` if no signal did.
     ///
-    /// The C library may wake another thread than the one that has waited longest, and a wait may time out. In both cases, the latest signal
-    /// counts as the signal that woke the thread, if this signal came after the wait began.
+    /// The C library need not wake the thread that has waited longest, and a wait may time out. In both cases, the latest signal counts as the
+    /// signal that woke the thread, if this signal came after the wait began.
     pub(crate) fn woken(&self, condition: u64, thread: u32) -> Option<u64> {
         let mut known = self.known();
         let condition = known.conditions.get_mut(&condition)?;

@@ -196,7 +196,7 @@ fn a_file_that_has_changed_is_not_used() {
     );
 }
 
-/// The bundled program's functions are those that `nm` lists from the unstripped program.
+/// The tool knows the same functions of the bundled program as `nm` lists from the unstripped program.
 #[test]
 fn the_bundled_symbols() {
     let symbols = Symbols::bundled();

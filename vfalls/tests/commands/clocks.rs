@@ -103,8 +103,8 @@ fn clocks_are_grouped_by_witness() {
     }
 }
 
-/// `--lock` compares five ways in six situations. With the way that the hypervisor uses, the time
-/// does not step back, and the corrections never change their direction.
+/// `--lock` compares five methods in six situations. With the method that the hypervisor uses, the
+/// time does not step back, and the corrections never change their direction.
 #[test]
 fn ways_to_lock_a_clock_are_compared() {
     let (ended, report) = of("clocks-lock", "--lock");

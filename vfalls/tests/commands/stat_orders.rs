@@ -1,4 +1,4 @@
-//! Tests `stat --orders`, and the check whether a small change of order matters.
+//! Tests `stat --orders`. Also tests what `stat` says if a small change of the order of threads changes the result.
 
 use serde_json::json;
 
@@ -6,13 +6,12 @@ use crate::program::{Place, squeezed, with_input};
 use crate::stat::json;
 use crate::stat_states::{SLEEP, Step, acquire, recording, release, sleep, sleepers};
 
-/// Two threads take one lock. Thread 2 gives the lock back, and then sleeps for 10 ms. Thread 3 sleeps for 10 ms while it holds the lock.
+/// Two threads take one lock. Thread 2 releases the lock, and then sleeps for 10 ms. Thread 3 sleeps for 10 ms while it holds the lock.
 /// If thread 2 takes the lock first, the threads sleep at the same time. If thread 3 takes the lock first, thread 2 waits for the lock
-/// until thread 3 has slept, and only then sleeps.
+/// until thread 3 has slept, and then sleeps.
 ///
-/// In the first replay, both threads start at the same time. Thread 2 then takes the lock first, because its strand comes before that of
-/// thread 3. In the next four replays, thread 2 starts 62, 253, 82 and 159 cycles later, and thread 3 starts 3, 16, 224 and 154 cycles
-/// later.
+/// In the first replay, both threads start at the same time. Thread 2 then takes the lock first, because its strand has a lower number. In
+/// the next four replays, thread 2 starts 62, 253, 82 and 159 cycles later, and thread 3 starts 3, 16, 224 and 154 cycles later.
 fn sensitive() -> Vec<u8> {
     recording(&[
         vec![Step::Instruction],
@@ -22,7 +21,8 @@ fn sensitive() -> Vec<u8> {
     ])
 }
 
-/// Returns the number of sleeps that come one after another in a run of this number of cycles. All else takes less than 2,000 cycles.
+/// Returns how many sleeps fit into this number of cycles: 1 if the threads sleep at the same time, 2 if one sleeps after the other. The rest
+/// of the run must take less than 2,000 cycles.
 fn sleeps(cycles: u64) -> u64 {
     assert!(cycles % SLEEP < 2_000, "{cycles}");
     cycles / SLEEP

@@ -39,7 +39,7 @@ fn shard(text: &str) -> Result<(usize, usize), &'static str> {
     numbers.filter(|(k, n)| k < n).ok_or("expected K/N with K < N, such as 0/7")
 }
 
-/// The command that installs cargo-mutants, in the version whose files this module reads and writes.
+/// The command that installs cargo-mutants. This module reads and writes the files of exactly this version.
 const INSTALL: &str = "cargo install --locked cargo-mutants@27.1.0";
 
 /// The configuration of cargo-mutants, relative to the root of the workspace.

@@ -23,9 +23,9 @@ use vfalls::cmd::boot::elf;
 
 /// The numbers of the guests' tasks.
 mod task {
-    /// Makes all checks. Needs a machine with models of the devices.
+    /// Performs all checks. Needs a machine with models of the devices.
     pub(super) const ALL: u64 = 0;
-    /// Makes the checks that need no devices, for the shipped image. Also counts instructions.
+    /// Performs the checks that need no devices, for the shipped image. Also counts instructions.
     pub(super) const SHIPPED: u64 = 1;
     pub(super) const FAULTS: u64 = 2;
     pub(super) const LEAKS: u64 = 3;
@@ -320,7 +320,7 @@ impl Checks<'_> {
         [(MACHINE, machine), (TASK, task | machine << 16)]
     }
 
-    /// Prints lines of this program, and adds them to the report like those of a guest.
+    /// Prints lines of this program, and adds them to the report like lines of a guest.
     fn say(&mut self, lines: &str) -> anyhow::Result<()> {
         io::stdout().write_all(lines.as_bytes())?;
         self.report.add(lines);

@@ -40,7 +40,7 @@ const BEFORE: [Act; 6] = [
 const DYING: [Act; 2] = [|gate| _ = call(gate, DIES), |gate| call_of_busy_chip(gate, DIES)];
 
 /// Checks that, after the report of the death, every strand is served within the two bounds that `turns` states. If `gone`, a third strand
-/// was refused and never asks again, which costs r = 2w = 4 refusals (w = 2 remembered strands).
+/// was refused and never asks again. Its turn then lasts for r = 2w = 4 refusals of others, because w = 2 strands are remembered.
 fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
     let most = if gone { 4 } else { 0 };
     let refused = (0..8).filter(|_| !call(gate, OTHER)).count();
@@ -148,8 +148,8 @@ fn a_strand_that_finds_the_hub_taken() {
     end.end(&gate);
 }
 
-/// At each step of a refusal, every strand gets a turn, and then the first strand has its turn again, with the same number of refusals.
-/// Afterwards the gate still remembers the refused strand.
+/// A refusal is interrupted at each of its steps. Meanwhile all strands get a turn, until the same strand has its turn again, with the same
+/// number of refusals. Afterwards the gate still remembers the refused strand.
 #[test]
 fn a_refusal_that_a_round_of_turns_overtakes() {
     const ASKS: usize = 3;

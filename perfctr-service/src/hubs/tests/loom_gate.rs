@@ -199,7 +199,7 @@ fn a_refused_strand_is_served_after_b_accesses() {
         };
         let hub = meet(Hub::taken(0, 1), [ends, twice::<2>]);
         assert!(hub.accesses_before(1) <= B);
-        // At most 4 refusals were on behalf of strand 1, so strand 1 has the turn or gets it.
+        // At most 4 refusals protected the turn of strand 1, so strand 1 still has the turn or gets it.
         hub.settle();
     });
 }

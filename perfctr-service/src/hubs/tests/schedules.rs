@@ -1,7 +1,7 @@
-//! The gate of a hub gets one ask at a time. `turns` states the two bounds on progress:
+//! The strands ask the gate of a hub one after the other. `turns` states the two bounds on progress:
 //!
 //! - b: a refused strand that continues to ask is served after at most N - 1 accesses of others.
-//! - r: a strand that has gone costs the others at most 2w refusals, once. w is the number of remembered strands.
+//! - r: a strand that no longer asks causes at most 2w refusals of others, and only once. w is the number of remembered strands.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::vec;
@@ -147,7 +147,7 @@ impl Model {
     }
 }
 
-/// A gate and its model. Both get the same asks.
+/// A gate and its model. A test passes each ask to both.
 struct Both {
     gate: Gate,
     model: Model,

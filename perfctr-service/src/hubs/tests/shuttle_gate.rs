@@ -85,7 +85,7 @@ impl Hub {
     }
 }
 
-/// The first `gone` strands are refused and never ask again. Each other strand asks until it has been
+/// The first `gone` strands are refused and never ask again. Each of the others asks until it has been
 /// served `calls` times or has asked `asks` times; the chip is sometimes busy. At the end, a strand that
 /// asks again is served after at most 2w refusals for each number w of remembered strands.
 fn everyone_asks(schedules: usize, [strands, gone]: [usize; 2], calls: usize, asks: usize) {

@@ -10,7 +10,7 @@ use crate::rights::versions::{VfallsVersion, has_hubs};
 use crate::statistics::Refusal;
 use crate::units::Unit;
 
-/// Returns the element of [`GuestRights::opened`](super::GuestRights) at an index, which encodes a version and the right to `global`.
+/// Returns element `index` of [`GuestRights::opened`](super::GuestRights). The index encodes a version and the right to `global`.
 pub(super) fn opened(config: GuestConfig, machine: Machine, index: usize) -> AccessWord {
     let version = VfallsVersion::new((index / 2) as u8);
     let hubs = has_hubs(version, config.compatible);
@@ -22,7 +22,7 @@ pub(super) fn opened(config: GuestConfig, machine: Machine, index: usize) -> Acc
     AccessWord::from_units(units.filter(|unit| unit.is_in(machine))).without(without_hubs)
 }
 
-/// Returns the element of [`GuestRights::refused`](super::GuestRights) at an index, which encodes a version and the right to `global`.
+/// Returns element `index` of [`GuestRights::refused`](super::GuestRights). The index encodes a version and the right to `global`.
 pub(super) fn refused(config: GuestConfig, machine: Machine, index: usize) -> RefusalWord {
     let (version, global) = (VfallsVersion::new((index / 2) as u8), index % 2 == 1);
     if version.is_none() {

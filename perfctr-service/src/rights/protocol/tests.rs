@@ -1,4 +1,4 @@
-//! Tests how the protocol's words are encoded, and its steps: those of a strand, of the right `global`, and of a guest.
+//! Tests how the protocol's words are encoded. Also tests the steps of a strand, of the right `global`, and of a guest.
 //! (Package `proof` checks every order of events.)
 
 use std::vec::Vec;

@@ -81,7 +81,7 @@ impl Access {
     }
 }
 
-/// What the number that a guest passed means: a register, or nothing.
+/// The meaning of a number that a guest passed: a register, or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Named {
     Register(PerfReg),

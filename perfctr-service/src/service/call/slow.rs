@@ -91,8 +91,8 @@ impl<E: Environment> StrandContext<'_, E> {
         result
     }
 
-    /// Performs the checks of the contract in order, then the access, for a guest that holds `grant`. `has` tells whether a register
-    /// exists in the version of this call's group that the guest has negotiated.
+    /// Performs the checks of the contract in order, then the access, for a guest that holds `grant`. `has` tells whether the guest's
+    /// negotiated version of this call's group includes a register.
     pub(in crate::service) fn call(
         &self,
         grant: Grant,

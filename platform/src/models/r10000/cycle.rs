@@ -22,7 +22,7 @@ pub enum Operation {
     Other,
 }
 
-/// What becomes of a decoded branch.
+/// What happens to a branch after it is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Branch {
     /// The prediction was right.

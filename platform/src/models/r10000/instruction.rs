@@ -58,7 +58,7 @@ impl PerformanceMove {
         self.rt as usize
     }
 
-    /// Returns the instruction word.
+    /// Returns the instruction as a word of memory.
     pub const fn encode(self) -> u32 {
         let to = self.direction as u32 * Self::TO;
         let kind = self.register as u32 * Self::IS_COUNTER;

@@ -178,7 +178,7 @@ impl StrandUnit {
         left.min().map_or(u64::MAX, u64::from)
     }
 
-    /// Counts `n` clocks. In each clock, all events that `events` selects happen together. Events of classes 8 to 15 are those of a flushed
+    /// Counts `n` clocks. In each clock, all events that `events` selects happen together. Events of classes 8 to 15 belong to a flushed
     /// instruction.
     ///
     /// If events of one class happen in the same clock, report them in one call. If PIC is updated every 8 clocks, the first of the `n`

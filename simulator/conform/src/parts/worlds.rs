@@ -38,7 +38,7 @@ pub(super) const TESTED: usize = 1;
 /// The number of ways to place the guest's strands: on all nodes, on the first node, on the last node.
 const PLACES: usize = 3;
 
-/// The number of worlds. Their numbers are below it.
+/// The numbers of worlds are below this limit. Some numbers have no world, because a machine with one node has only one placement.
 pub(super) const LIMIT: usize = MACHINES.len() * PLACES * GRANTS.len() * 2;
 
 /// Returns the world with this number: the guest under test, and a neighbour without rights. The neighbour is on the strand that follows
@@ -61,8 +61,8 @@ pub(super) fn world(number: usize) -> Option<Configuration> {
     Some(Configuration::new(machine, [neighbour, tested]))
 }
 
-/// Returns `true` if world number `number` is in the selection. There, each machine occurs with each grant, with each placement, and with the
-/// compatibility switch on and off.
+/// Returns `true` if world `number` is one of the selected worlds. In the selected worlds, each machine has each grant, each placement, and
+/// the compatibility switch on and off at least once.
 pub const fn is_chosen(number: usize) -> bool {
     let (number, compatible) = (number / 2, number % 2);
     let (number, grant) = (number / GRANTS.len(), number % GRANTS.len());

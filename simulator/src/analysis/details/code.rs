@@ -63,7 +63,7 @@ impl Misses {
         }
     }
 
-    /// Returns all instructions, sorted by falling number of waiting cycles.
+    /// Returns all instructions, in descending order of their waiting cycles.
     fn sorted(&self) -> Vec<(Address, Missed)> {
         let instructions = self.instructions.iter();
         let mut sorted: Vec<_> = instructions.map(|(at, missed)| (*at, *missed)).collect();

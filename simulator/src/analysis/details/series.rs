@@ -44,14 +44,14 @@ pub struct Series {
     pub reads: Reads,
     /// The number of hypercalls over time, for each guest.
     pub hypercalls: Vec<GuestSeries>,
-    /// The counts of each counter that counts an event.
+    /// The counts over time of each counter that counts an event.
     pub counters: Vec<CounterSeries>,
     /// The use of each enabled DRAM channel of the machine.
     pub channels: Vec<ChannelSeries>,
     pub links: Vec<LinkSeries>,
 }
 
-/// The reads of counters that a guest makes only for a [`Series`].
+/// The reads of counters that a guest performs only for a [`Series`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Reads {
@@ -68,7 +68,7 @@ pub struct GuestSeries {
     pub calls: Vec<u64>,
 }
 
-/// Identifies a counter.
+/// Identifies a counter by its unit, its register, and its number within the unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CounterName {
@@ -94,7 +94,7 @@ pub struct CounterName {
     pub strand: Option<StrandId>,
 }
 
-/// The counts of a counter in each interval.
+/// The measured and the true count of a counter in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CounterSeries {

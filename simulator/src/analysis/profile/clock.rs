@@ -42,9 +42,9 @@ struct ThreadClock {
     due: u64,
     /// The thread's latest instruction.
     at: Option<Point>,
-    /// The time of the thread's last cycle that this clock has counted.
+    /// The time up to which this clock has counted the thread's cycles.
     time: u64,
-    /// The time of the thread's last cycle that the truth contains.
+    /// The time up to which the true count contains the thread's cycles.
     known: u64,
     /// The time at which the thread's latest running state began.
     began: u64,
@@ -76,7 +76,7 @@ impl ThreadClocks {
         })
     }
 
-    /// Counts the cycles of an instruction that a thread has executed. If `at` is `None`, the thread has executed more of its latest
+    /// Counts the cycles of an instruction that a thread has executed. If `at` is `None`, the cycles belong to the thread's latest
     /// instruction. `took` is the number of cycles since the thread's strand was ready.
     pub(super) fn executed(
         &mut self,
@@ -214,7 +214,7 @@ impl ThreadClock {
     }
 }
 
-/// Pseudo-random numbers (SplitMix64).
+/// A generator of random numbers (SplitMix64). The field is the generator's state.
 struct Random(u64);
 
 impl Random {

@@ -15,7 +15,7 @@ use crate::nearest::unknown;
 pub enum SampledUnit {
     /// The counters of a strand of an UltraSPARC T2 Plus.
     Sparc,
-    /// The counters of an R10000.
+    /// The counters of an R10000, with the events of `perfex`.
     R10000,
 }
 
@@ -23,7 +23,7 @@ impl SampledUnit {
     /// All units. Help texts list them in this order.
     pub const ALL: [Self; 2] = [Self::Sparc, Self::R10000];
 
-    /// Returns what command lines call the unit.
+    /// Returns the name of the unit on command lines.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -200,7 +200,7 @@ pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<StrandEvent>>, Event
     once(names(list)?.iter().map(select).collect::<Result<_, _>>()?)
 }
 
-/// Returns those of the selected events that a counter can count.
+/// Returns the selected events that a counter can count.
 pub(super) fn counted(selected: &[Selected<StrandEvent>]) -> Vec<Selected<SparcSelect>> {
     let counted = selected.iter().filter_map(|one| {
         let Selected { name, absence, usual, .. } = *one;

@@ -93,7 +93,7 @@ pub struct EventProfile {
     pub exact_count: u64,
     /// What a row stands for: `function` if there are symbols, otherwise `page`.
     pub rows_by: Cow<'static, str>,
-    /// The samples and events of each function or page, sorted by falling share.
+    /// The samples and events of each function or page. The row with the largest share is first.
     pub rows: Vec<CodeRow>,
     /// The total variation distance between the samples and the truth over all rows. It is between
     /// 0 and 1.

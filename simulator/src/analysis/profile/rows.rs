@@ -43,7 +43,7 @@ pub struct CodeRow {
 /// truth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
-    /// The rows, sorted by falling share.
+    /// The rows. The row with the largest share is first.
     pub rows: Vec<CodeRow>,
     /// The total variation distance, which is half the sum of the differences between the two
     /// shares of each row. It is 0 if there are no events.
@@ -94,8 +94,8 @@ pub fn inclusive(
     })
 }
 
-/// Returns a row for each function or page, sorted by falling share. `places` returns the functions
-/// or pages to which a point belongs. The point counts once in each of them.
+/// Returns a row for each function or page. The row with the largest share is first. `places`
+/// returns the functions or pages to which a point belongs. The point counts once in each of them.
 fn rows<'a>(
     taken: &Taken,
     exact: &Exact,

@@ -14,7 +14,7 @@ const NODES: usize = Node::ALL.len();
 
 /// New addresses for the bytes of falsely shared lines, as if the program had padding. A byte belongs to the node that uses it most. The
 /// bytes of each node move to a separate line, which has the same channel and bank. If memory interleaves by 512 bytes, the new line also
-/// has the same home. Otherwise its home is that of the new page, as with real padding. A reference to several bytes moves to the new
+/// has the same home. Otherwise the new page determines the home, as with real padding. A reference to several bytes moves to the new
 /// address of its first byte.
 pub(super) struct Apart {
     /// For each line, by its number: the start of the new line of each of its bytes; `None` for an unused byte.

@@ -31,7 +31,7 @@ const CAUGHT: u64 = REAL + 0x1_0000;
 const PLACE: u64 = 0x10_0000;
 const SIZE: u64 = 0x200;
 
-/// What went wrong: an attack has succeeded, or a call of the neighbour has failed.
+/// The reason why a check of attacks failed: an attack has succeeded, or a call of the neighbour has failed.
 #[derive(Debug)]
 pub enum Failure {
     /// An access to memory or a device that guests must not cause.
@@ -63,7 +63,7 @@ enum Outcome {
 /// The numbers of attacks and resets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// The number of attacks.
+    /// The number of attacks that were completed.
     pub tried: usize,
     /// The number of attacks for which the architecture demands an outcome. All these attacks had the demanded outcome.
     pub demanded: usize,

@@ -50,7 +50,7 @@ const fn with_rights(kind: Kind) -> Kind {
 pub static ADDRESSES: Kind = kind("addresses", 5 * ADDRESSES_OF_ALL, 7, address);
 /// Jumps to addresses all over the physical space.
 pub static JUMPS: Kind = kind("jumps", 4 * 2 * ADDRESSES_OF_ALL, 11, jump);
-/// Invalid stack pointers.
+/// Calls with invalid stack pointers.
 pub static STACKS: Kind = with_rights(kind("stack pointers", EDGES.len() * 2 * 7 * 6, 5, stack));
 
 /// All kinds of attacks in the check of an image.
@@ -109,7 +109,7 @@ pub(super) struct Attack {
     pub(super) registers: Vec<(u32, u64)>,
     pub(super) windows: WindowState,
     pub(super) window: usize,
-    /// The stack pointer of all windows; `None` to leave it.
+    /// The stack pointer of all windows; `None` if the attack does not set it.
     pub(super) stack: Option<u64>,
     /// The trap level of the demanded outcome.
     pub(super) level: u64,
@@ -147,7 +147,7 @@ impl Attack {
         self
     }
 
-    /// Puts instructions that set the trap level in front of the program.
+    /// Inserts instructions at the start of the program, which set the trap level to `level`.
     fn at(mut self, level: u64) -> Self {
         let to = [wrpr(TL, level as u32), wrpr(GL, level as u32)];
         self.words.splice(0..0, to);
@@ -165,7 +165,7 @@ const OF_MEMORY: [u32; 16] = [
     0x04, 0x0c, 0x10, 0x11, 0x14, 0x15, 0x18, 0x19, 0x1c, 0x1d, 0x80, 0x81, 0x88, 0x89, 0x80, 0x88,
 ];
 
-/// Every load, store and atomic instruction, in every address space and at every edge.
+/// Every load, store and atomic instruction, in every address space and at each address of [`EDGES`].
 fn space(index: &mut Index) -> Attack {
     let space = index.below(256) as u32;
     // Sorted by opcode, because the order decides which attacks the short test tries.
@@ -386,7 +386,7 @@ fn provoked(taken: u16, demanded: Demanded) -> Attack {
     }
 }
 
-/// Every trap at trap levels 0 and 1. Traps with a service get an unknown function number.
+/// Every trap at trap levels 0 and 1. Calls of traps that have a service use an unknown function number.
 fn level(index: &mut Index) -> Attack {
     let level = index.below(2) as u64;
     let taken = traps().nth(index.below(TRAPS)).unwrap_or(0x10);

@@ -1,5 +1,5 @@
 //! One guest attacks the image while another guest makes calls. The attacker must reach nothing outside its own memory. The neighbour's
-//! answers must equal those of the reference model, and the hypervisor must survive.
+//! answers must equal the answers of the reference model, and the hypervisor must survive.
 
 mod attacker;
 mod edges;
@@ -31,8 +31,8 @@ const PATIENCE: usize = 2000;
 /// The neighbour pauses while its calls outnumber the attacker's attacks by this number.
 const AHEAD: usize = 100;
 
-/// Boots a hypervisor with the two guests of `sides`. Guest number `guest` performs the attacks `numbers` of a kind, and the other guest
-/// repeats `calls`.
+/// Boots a hypervisor with the two guests of `sides`. Guest number `guest` performs attacks of one kind: those that `numbers` lists. The other
+/// guest repeats `calls`.
 ///
 /// # Errors
 /// The first failure, or the first call that violates the contract.
@@ -116,7 +116,7 @@ pub const SIDES: [(Sides, usize); 3] = [
 /// What the contract demands of the guest that does not attack, in the words of a report.
 pub(super) const NEIGHBOUR: &str = "the neighbour is answered as in the contract";
 
-/// What reports call the check.
+/// The name of the check in reports.
 pub(super) const CHECK: &str = "attacks";
 
 /// Performs some of the attacks of a kind: enough for every entry of the kind's lists to occur.
@@ -125,7 +125,7 @@ pub(super) fn check(image: &Image, number: usize) -> Found {
     let (sides, guest) = &SIDES[if kind.has_rights { 2 } else { number % 2 }];
     let numbers = (0..kind.count).step_by(kind.stride);
     let mut found = Found::default();
-    // The image may have more groups and functions than the model knows.
+    // The image may have groups and functions that the model does not know, so the neighbour does not call them.
     let calls =
         requests(false).into_iter().filter(|request| match (request.trap, request.registers) {
             (0x80, [.., function]) => matches!(function, 0x106 | 0x107),

@@ -1,4 +1,4 @@
-//! Compares the registers of the machine with those of the model.
+//! Compares the registers of the machine with the registers of the model.
 
 use conform::Cell;
 use conform::oracle;
@@ -94,7 +94,7 @@ impl Beside {
         }
     }
 
-    /// Compares all registers with those of the model.
+    /// Compares all registers of the machine with the registers of the model.
     pub(super) fn compare_all(&mut self) {
         for cell in Cell::all() {
             let id = match cell {

@@ -23,7 +23,7 @@ pub(super) struct About {
 }
 
 impl Beside {
-    /// Makes a call in the model. Returns the registers after the call, and whether the call makes a store that fails. Such a store may
+    /// Makes a call in the model. Returns the registers after the call, and whether the call performs a store that fails. Such a store may
     /// fail after the end of the call.
     pub(super) fn expected(&mut self, number: u16, request: Request) -> ([u64; 6], bool) {
         let registers = request.registers;

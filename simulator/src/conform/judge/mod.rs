@@ -37,8 +37,8 @@ use demand;
 /// The maximum number of cycles between the issue and the completion of a store to a channel's register.
 const LATE: u64 = 200;
 
-/// The maximum number of cycles for which a free hub may refuse a strand on behalf of another strand that was refused earlier. With two
-/// strands, at most 4 such refusals count in a turn. Each of them can come half a millisecond after the previous refusal.
+/// The maximum number of cycles for which a free hub may refuse a strand because it is the turn of a strand that was refused earlier. With
+/// two strands, at most 4 such refusals count in a turn. Each of them can come half a millisecond after the previous refusal.
 const ON_BEHALF: u64 = 4 << 19;
 
 /// A value that a channel's register may have, the strand that stored the value, and the time of the store.

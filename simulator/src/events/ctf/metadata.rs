@@ -223,9 +223,11 @@ pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
     Ok((trace, format))
 }
 
-/// Returns the kinds of events that the blocks declare. Also returns a map from each kind's number in this trace to its number and type in
-/// the result. Numbers in this trace are higher by `first` than the numbers in the result. Another program may have changed the numbers, so a
-/// kind that is among the default kinds gets its default number.
+/// Returns the kinds of events that the blocks declare, each with a new number. Also returns a map: the key is the number of a kind in this
+/// trace, and the value is the new number and the type of the payload.
+///
+/// Another program may have changed the numbers in this trace. So a kind that equals a default kind gets the number of the default kind. The
+/// new number of any other kind is its number in this trace minus `first`; if this number is taken or out of range, the lowest free number.
 fn kinds<'a>(
     blocks: impl Iterator<Item = &'a Block>,
     first: u64,

@@ -12,7 +12,7 @@ use crate::input::{self, LONGEST_TEXT};
 use crate::machine::guests::FileError;
 use crate::text::line;
 
-/// Why bytes do not describe a machine and its guests.
+/// The error for bytes that do not describe a machine and its guests.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DescribedError {
@@ -37,7 +37,7 @@ pub struct Described {
     pub guests: Vec<GuestDescription>,
 }
 
-/// What the platform node of a description says.
+/// The properties of the platform node of a description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
     /// The platform's name, such as `SUNW,T5440`.
@@ -46,7 +46,7 @@ pub struct Platform {
     pub stick_frequency: Option<u64>,
 }
 
-/// What a guest node of a description says.
+/// The properties of a guest node of a description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestDescription {
     /// The guest's name. If the description gives none, `guest` and the resource id.

@@ -10,7 +10,7 @@ const NODES: usize = 4;
 /// A count for each pair of nodes, indexed by the requesting node and then by the other node.
 type Pairs = [[u64; NODES]; NODES];
 
-/// How many transactions a hub has had, by kind and nodes.
+/// The number of transactions of a hub, by kind and nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct HubRecord {
     /// Lines read from a cache, by requester and owner: first reads to share, then reads to own.
@@ -19,7 +19,7 @@ pub(in crate::memory) struct HubRecord {
     memory: [Pairs; 2],
     /// Lines written back, by requester and home.
     written: Pairs,
-    /// Invalidations, by requester.
+    /// Requests to invalidate a line, by requester.
     invalidations: [u64; NODES],
     /// Answers, indexed by node and then by [`SnoopAnswer`](crate::memory::traffic::SnoopAnswer).
     answers: [[u64; 4]; NODES],
@@ -28,7 +28,7 @@ pub(in crate::memory) struct HubRecord {
     lost: Pairs,
     /// Requests that waited for another request for the same line.
     met: u64,
-    /// The cycles that requests waited for other requests and for the hub.
+    /// The sum of the cycles that each request waited for other requests and for the hub.
     waited: u64,
 }
 
@@ -82,7 +82,7 @@ impl HubRecord {
         [read(&self.memory), read(&self.cache), self.written[from][to], self.lost[from][to]]
     }
 
-    /// Returns how many lines moved to a node, and how many from it. Invalidations do not count.
+    /// Returns how many lines moved to a node, and how many lines moved from the node. Invalidations do not count.
     pub(super) fn moved(&self, node: usize) -> [u64; 2] {
         let lines = |[memory, cache, back, _]: [u64; 4]| memory + cache + back;
         let others = || (0..NODES).filter(|other| *other != node);

@@ -96,7 +96,8 @@ pub(in crate::memory) struct StrandRecord {
     waited: [u64; Wait::COUNT],
 }
 
-/// Counts requests of cores to their nodes' L2 caches, by the unit that served them, or the cycles of such requests.
+/// One number for each kind of unit that serves requests of cores to their nodes' L2 caches. A number counts the requests that the units
+/// served, or the cycles that these requests took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
     /// The count for the L2 cache of the core's node.
@@ -189,7 +190,7 @@ impl StrandRecord {
     }
 
     /// Returns the number of clocks in which a selected event happens. All events that count an instruction by its class happen in the same
-    /// clock. The events of its memory references happen in a clock each.
+    /// clock. Each event of its memory references happens in a separate clock.
     pub(super) fn total(&self, select: SparcSelect, perf_config: PerfConfig) -> u64 {
         let counted = |mask: u8, times: u64| if select.mask() & mask != 0 { times } else { 0 };
         let [fetches, loads, atomics, stores] = &self.served;

@@ -12,7 +12,7 @@ use crate::memory::figures::Figures;
 /// A limit is the rate at which lines pass without a gap. It follows from the [times](crate::memory::timing) and the clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// How many lines moved between nodes and within nodes, by source, destination and kind. There are no entries of 0.
+    /// How many lines moved between nodes and within nodes, by source, destination and kind. Entries without lines are left out.
     pub traffic: Vec<Traffic>,
     /// How much each DRAM channel of the machine was used.
     pub channels: Vec<ChannelUse>,
@@ -29,13 +29,13 @@ pub struct Traffic {
     pub from: usize,
     /// The number of the destination node, 0 to 3.
     pub to: usize,
-    /// Why the lines moved.
+    /// The reason why the lines moved.
     pub kind: TrafficKind,
     /// The number of lines, or of invalidated copies.
     pub lines: u64,
 }
 
-/// Why lines move.
+/// The reasons why lines move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrafficKind {
@@ -62,7 +62,7 @@ pub struct ChannelUse {
     pub writes: u64,
     /// The number of cycles for which the channel was busy.
     pub busy: u64,
-    /// The cycles that lines waited for the channel, added up.
+    /// The sum of the cycles that each line waited for the channel.
     pub waited: u64,
     /// The maximum rate of reads alone, in bytes per second. (Writes take longer.)
     pub limit: u64,
@@ -87,7 +87,7 @@ pub struct HubUse {
     pub busy: u64,
     /// The number of requests that waited for another request for the same line.
     pub met: u64,
-    /// The cycles that requests waited for other requests and for the hub, added up.
+    /// The sum of the cycles that each request waited for other requests and for the hub.
     pub waited: u64,
 }
 
@@ -103,7 +103,7 @@ pub struct LinkUse {
     pub into: u64,
     /// The number of lines that left the node.
     pub out: u64,
-    /// The cycles for which each direction was busy, added up.
+    /// The sum of the cycles for which each of the two directions was busy.
     pub busy: u64,
     /// The maximum number of bytes per second in each direction.
     pub limit: u64,

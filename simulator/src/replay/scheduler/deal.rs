@@ -35,7 +35,7 @@ impl Deal {
         &self.recording
     }
 
-    /// Replaces the content of `chunk` by the next turn of a part. Returns `false` at the end of the recording.
+    /// Replaces the content of `chunk` with the next turn of a part. Returns `false` at the end of the recording.
     pub(super) fn next_chunk(
         &mut self,
         part: usize,

@@ -68,7 +68,7 @@ impl Objects {
         is_free
     }
 
-    /// Releases a lock on behalf of a thread. Returns the threads that get the lock next. Does nothing if the thread does not hold the
+    /// Releases a lock that a thread holds. Returns the threads that get the lock next. Does nothing if the thread does not hold the
     /// lock.
     pub(super) fn release(&mut self, address: u64, thread: usize) -> Vec<usize> {
         let Some(lock) = self.locks.get_mut(&address) else {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The sleeping threads. The thread that wakes first comes first. Among threads that wake at the same time, the thread with the lowest
+/// The sleeping threads, ordered by the time at which they wake. Among threads that wake at the same time, the thread with the lowest
 /// number comes first.
 #[derive(Debug, Default)]
 pub(super) struct Sleepers(BinaryHeap<Reverse<(u64, usize)>>);

@@ -41,7 +41,7 @@ impl Columns {
         }
     }
 
-    /// Merges pairs of columns.
+    /// Merges each pair of neighbouring columns, so that a column spans twice as many cycles.
     fn widen(&mut self) {
         self.width *= 2;
         for columns in &mut self.threads {

@@ -138,7 +138,7 @@ mod tests {
     /// A strand of the reference model: its number, and the time at which it is ready.
     type Ready = (usize, u64);
 
-    /// Searches all strands for the one that issues first. Returns the issue time and the index of the strand.
+    /// Searches for the strand that issues first. Returns the issue time and the index of the strand.
     fn first(ready: &[Ready], free: &[u64; PIPELINES]) -> Option<(u64, usize)> {
         let all = ready.iter().map(|(strand, ready)| {
             let pipeline = strand / 4;

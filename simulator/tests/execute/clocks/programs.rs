@@ -64,7 +64,7 @@ const TARGET: u32 = ENABLE;
 const ACKNOWLEDGE: u32 = ENABLE;
 
 /// The indices in [`ALARM`] of three instructions. They load the values for the register INTR_EN, for the interrupt's target, and for the
-/// acknowledgement in INTR. A test replaces such an instruction by [`ZERO`] or [`TWO_HUNDRED`] to load another value.
+/// acknowledgement in INTR. A test replaces such an instruction with [`ZERO`] or [`TWO_HUNDRED`] to load another value.
 pub(crate) const VALUES_OF_ALARM: [usize; 3] = [10, 14, 29];
 pub(crate) const ZERO: u32 = 0x8e10_2000; // mov 0, %g7
 pub(crate) const TWO_HUNDRED: u32 = 0x8e10_20c8; // mov 200, %g7

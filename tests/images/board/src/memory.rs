@@ -19,7 +19,7 @@ use crate::kept::Kept;
 /// The bus. The service's table contains addresses of memory words, so no access reaches a device.
 pub struct Bus(Mmio);
 
-/// The registers of all strands. Those of one strand are in the processor, and those of all others are in memory.
+/// The registers of all strands. The processor holds the registers of one strand, and memory holds the registers of all other strands.
 pub struct Registers(StrandRegs);
 
 const NODES: usize = Node::ALL.len();
@@ -51,7 +51,7 @@ static TABLE: Kept<Table> = Kept::new();
 
 type Table = [[*mut u64; NODES]; ADDRESSED];
 
-/// Where the table holds the address of bank 0 of L2 control, for each node.
+/// For each node, a pointer to the entry of the service's table with the address of bank 0 of L2 control.
 static BANKS: Kept<[*mut u64; NODES]> = Kept::new();
 
 /// The function to call at each access on the slow path.

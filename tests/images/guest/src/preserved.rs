@@ -42,7 +42,7 @@ const NAMES: [[&str; 5]; 3] = [names!(""), names!(", fast path"), names!(", fast
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Devices {
     Models,
-    /// No devices. Reads return 0.
+    /// There are no devices at the addresses of the registers. Reads return 0.
     Mmio,
     /// Words of memory in place of device registers.
     Memory,
@@ -116,8 +116,8 @@ pub fn around(check: &mut Check<'_>, probe: Probe, before: &[u64; 6], behind: &[
     check.same(before, found, expected);
 }
 
-/// Checks software traps between the two hypercall traps. The hypervisor claims 0x84 and 0xfe. For
-/// each, it returns the number of the trap and the sum of %o0 to %o5.
+/// Checks the software traps 0x81 to 0xfe, which lie between the two hypercall traps. The hypervisor handles traps 0x84 and 0xfe: it
+/// returns EOK, the number of the trap, and the sum of %o0 to %o5. It refuses all others with EBADTRAP.
 pub fn software_traps(report: &mut Report) {
     const BEFORE: [u64; 6] = [1, 2, 3, 4, 5, GET];
     const REFUSED: [u64; 6] = [EBADTRAP, 2, 3, 4, 5, GET];

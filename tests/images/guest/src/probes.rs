@@ -90,7 +90,7 @@ unsafe extern "C" {
     pub fn at_level(o0: u64, o1: u64, function: u64, level: u64) -> AtLevel;
     /// Traps while these bits of PSTATE are inverted.
     pub fn with_pstate(o0: u64, function: u64, bits: u64) -> WithPstate;
-    /// Traps, and traps again in the handler of each trap.
+    /// Causes a trap whose handler traps again, and so on.
     pub fn trap_in_handlers() -> !;
     /// Returns by how many ticks %tick advances across a trap.
     pub fn ticks_fast(o0: u64, o1: u64, function: u64) -> u64;

@@ -147,7 +147,7 @@ fn start(mode: SparcMode, sampled: &[(SparcEvent, u32)]) -> Result<(), HvError> 
     })
 }
 
-/// How a session ended.
+/// The interrupts, losses and refusals of a session.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     interrupts: u64,

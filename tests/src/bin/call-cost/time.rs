@@ -22,7 +22,7 @@ use super::{
 const CALLS: u32 = 20_000;
 const ROUNDS: usize = 301;
 
-/// So many calls that starting two threads takes only a small part of the time.
+/// A number of calls that is large enough for two threads: their start takes only a small part of the time.
 const CALLS_AT_ONCE: u32 = 400_000;
 const ROUNDS_AT_ONCE: usize = 15;
 

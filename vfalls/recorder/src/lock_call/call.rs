@@ -79,7 +79,7 @@ pub(super) struct LockCall {
     pub(super) object: Option<u64>,
     /// The signal that a call sends when it wakes threads that wait for a condition; `None` for other calls.
     pub(super) signal: Option<u64>,
-    /// The address of the mutex that a wait for a condition gives back; `None` until it is known, and for other calls.
+    /// The address of the mutex that a wait for a condition releases. `None` until the mutex is known, and for calls that do not wait.
     pub(super) mutex: Option<u64>,
     /// The number of references that the log leaves out of this call.
     left_out: u64,

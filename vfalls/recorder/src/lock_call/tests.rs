@@ -101,7 +101,7 @@ impl Recorded<'_> {
         self.calls(Function::Unlock, &[(STORE, lock)]);
     }
 
-    /// Waits for the condition variable, and gives back `mutex` meanwhile. Calls `wakes` during the wait.
+    /// Waits for the condition variable, and releases `mutex` during the wait. Calls `wakes` during the wait.
     fn waits(&mut self, mutex: u64, wakes: impl FnOnce()) {
         self.block(3, Leave::Call, Some(Function::Wait), &[(LOAD, CONDITION), (STORE, CONDITION)]);
         self.block(4, Leave::Return, None, &[(LOAD, mutex), (STORE, mutex)]);
@@ -177,7 +177,7 @@ fn a_section_that_signals_is_waited_for_as_its_condition() {
     assert_eq!(takes.orders(), [Order::Wait(Cause::Condition, 1), acquire(A), release(A, 2)]);
 }
 
-/// The thread takes each lock before it gives back the previous lock, as in a walk along a list whose elements have a lock each.
+/// The thread takes each lock before it releases the previous lock, as in a walk along a list whose elements have a lock each.
 #[test]
 fn locks_are_given_back_in_another_order() {
     let program = Program::new();

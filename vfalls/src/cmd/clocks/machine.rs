@@ -69,7 +69,7 @@ impl Processors {
     }
 
     /// Returns what can go wrong with the system's clocks. The kernel derives them from a counter.
-    /// If the counter is unknown, the result is that of the cycle counter.
+    /// If the counter is unknown, returns what can go wrong with the cycle counter.
     pub(crate) fn kernel_hazards(&self) -> Hazards {
         let current = self.kernel.as_ref().map(|clocks| &*clocks.current);
         match current {

@@ -1,4 +1,4 @@
-//! `stat`: a replay, and the guest's counts beside the true ones.
+//! `stat`: a replay, with the counts that the guest measured and the true counts.
 
 mod beside;
 mod orders;

@@ -1,5 +1,5 @@
-//! Replays in addition to the one that `stat` shows: replays in which the threads start slightly later, and replays of other recordings
-//! of the same program.
+//! Performs replays in addition to the replay that `stat` shows. In some of them, the threads start slightly later. Others replay other
+//! recordings of the same program.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;

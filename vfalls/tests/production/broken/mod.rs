@@ -112,7 +112,7 @@ struct Run<'a> {
     /// What the operator sees at the end of the run; `None` before.
     look: Option<Seen>,
     /// The calls of this stage that did not have an answer yet when a report of their unit arrived.
-    /// They are given by the strand's number and the index in its list.
+    /// Each pair is the number of the strand and the index of the call in the strand's list.
     must_refuse: Vec<(usize, usize)>,
 }
 

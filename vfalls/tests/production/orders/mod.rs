@@ -337,7 +337,7 @@ impl Orders {
         self.state(calls, first)
     }
 
-    /// Explores all orders from a state. Returns how many there are.
+    /// Explores all orders from a state. Returns the number of orders.
     fn explore(&mut self, state: &State) -> u128 {
         let key = state.key();
         if let Some(orders) = self.known.get(&key) {

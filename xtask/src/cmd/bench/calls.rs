@@ -12,7 +12,7 @@ use vfalls::table;
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Times {
     /// The measured kinds of calls, in order. Each has its time in nanoseconds, and the ratio of
-    /// this time to that of rustsbi's call.
+    /// this time to the time of rustsbi's call.
     calls: Vec<(String, f64, f64)>,
     /// The calls that threads make at once, in the order of the measurement, with their rates.
     threads: Vec<(String, Rates)>,

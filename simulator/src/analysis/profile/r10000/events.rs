@@ -1,4 +1,4 @@
-//! Describes recorded instructions as the events that a cycle reports to the counters.
+//! Converts recorded instructions and cache traffic to events of a processor cycle, which the counters count.
 
 use platform::models::r10000::{Cycle, Operation, R10000Event};
 
@@ -42,7 +42,8 @@ pub(super) fn graduate(cycle: Cycle, fetch: &Reference, stored: bool) -> Cycle {
     }
 }
 
-/// Returns the operation of an instruction without data. The manual counts prefetches and SYNC as loads.
+/// Returns the operation of a class of instructions. Accesses to data do not matter here. As in the manual, prefetches and SYNC count as
+/// loads.
 const fn operation(class: Class) -> Operation {
     match class {
         Class::Multiply | Class::Divide => Operation::MultiplyDivide,

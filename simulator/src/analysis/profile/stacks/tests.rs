@@ -57,8 +57,8 @@ fn stacks_of_short_programs() {
             "x86_64",
             "1000N=a 1004C=a 1100C=ab 1200R=abc 1104NT=ab 1108T=ab 1110R=ab 1008C=a 1200R=ac 100cN=a",
         ),
-        // In the delay slot of a call, the stack is still that of the caller. In the delay slot of
-        // a return, it is still that of the callee. The return address is 8 bytes after the call,
+        // In the delay slot of a call, the stack is still the caller's stack. In the delay slot of a
+        // return, the stack is still the callee's stack. The return address is 8 bytes after the call,
         // or 12 bytes if the callee returns a structure. The branch at 1020 annuls its delay slot.
         (
             "sparc64",

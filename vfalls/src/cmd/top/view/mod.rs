@@ -49,11 +49,11 @@ pub(crate) enum View {
     /// The lines of memory that move between nodes.
     Sharing,
     Calls,
-    /// The guest's counts, and the true counts to compare.
+    /// The counts that the guest measured, next to the true counts.
     Counters,
 }
 
-/// What each view needs to know to show a replay.
+/// What a view shows, and how the user wants to see it.
 #[derive(Clone, Copy)]
 pub(crate) struct Look<'a> {
     pub(crate) machine: Machine,
@@ -107,7 +107,7 @@ impl fmt::Display for View {
     }
 }
 
-/// Returns a bar that shows how many misses local memory, remote memory, or another cache served.
+/// Returns a bar with three parts: the misses served by local memory, by remote memory, and by another cache.
 fn served(served: &Served, width: usize) -> Line<'static> {
     let parts = [
         ('l', Color::Green, served.local),
