@@ -7,6 +7,7 @@ use vfalls::page::{Page, SourceLine, SourceLines, profile};
 use crate::program::with_input;
 
 const REPORT: &str = include_str!("report.json");
+const PROFILE: &str = include_str!("profile.json");
 
 fn parsed(run: &str) -> Page {
     Page::new(&Run::parse(run.as_bytes()).unwrap()).unwrap()
@@ -198,7 +199,6 @@ fn a_picture_stands_alone() {
 
 #[test]
 fn a_profile_has_its_numbers() {
-    const PROFILE: &str = include_str!("profile.json");
     let Run::Profile(run) = Run::parse(PROFILE.as_bytes()).unwrap() else {
         panic!("it is another kind of run");
     };
@@ -245,23 +245,23 @@ fn a_profile_has_its_numbers() {
             "inclusive-0",
             "<td class=\"w\">main</td><td>100.00</td><td>100.00</td><td>40.00</td><td>45.00</td><td>10</td><td>1000</td>",
         ),
-        // Each of the ten samples is 36 units wide. The four rows (all, the event, main and sum)
-        // are 15 units high each.
+        // Each of the ten samples is a tenth of the width. The four rows (all, the event, main and
+        // sum) are 17 units high each.
         (
             "flames",
-            "<svg viewBox=\"0 0 360 60\" role=\"img\" aria-label=\"Flame graph. 10 samples of 2 stacks.",
+            "<svg height=\"68\" role=\"img\" aria-label=\"Flame graph. 10 samples of 2 stacks.",
         ),
         (
             "flames",
-            "x=\"0\" y=\"45\" width=\"359.70\" height=\"14\"><title>all: 10 samples, 100%</title>",
+            "<svg x=\"0.00%\" y=\"51\" width=\"100.00%\" height=\"17\"><title>all: 10 samples, 100%</title>",
         ),
         (
             "flames",
-            "x=\"0\" y=\"15\" width=\"359.70\" height=\"14\"><title>main: 10 samples, 100%</title>",
+            "<svg x=\"0.00%\" y=\"17\" width=\"100.00%\" height=\"17\"><title>main: 10 samples, 100%</title>",
         ),
         (
             "flames",
-            "x=\"0\" y=\"0\" width=\"215.70\" height=\"14\"><title>sum&lt;int&gt;: 6 samples, 60%</title>",
+            "<svg x=\"0.00%\" y=\"0\" width=\"60.00%\" height=\"17\"><title>sum&lt;int&gt;: 6 samples, 60%</title>",
         ),
         ("flames", "<td>6</td><td>60.00</td><td class=\"w\">DC_miss;main;sum&lt;int&gt;</td>"),
         ("lines-0", "The lines of /src/sum.c that this function has"),
@@ -273,12 +273,33 @@ fn a_profile_has_its_numbers() {
     ] {
         assert!(figure(&all, id).contains(mark), "{id}: {mark}\n{}", figure(&all, id));
     }
-    assert!(!all.contains("http") && !all.contains("<script"));
+    // The page needs no other file: its script is a part of it.
+    assert!(!all.contains("http") && !all.contains(" src="));
+    assert_eq!(all.matches("<script>").count(), 1);
 
     // The file that `--json` writes contains no stacks and no source lines, so their figures are
     // missing.
     let page = page(PROFILE);
     assert!(page.contains("<figure id=\"self-0\"") && !page.contains("<figure id=\"flames\""));
+}
+
+/// The middle of a long name is left out; its tooltip is the whole name.
+#[test]
+fn long_names_are_cut_in_the_middle() {
+    let name = format!("Map<{}1>::find", "Key, ".repeat(40));
+    let page = page(&PROFILE.replace("sum<int>", &name));
+    let whole = name.replace('<', "&lt;").replace('>', "&gt;");
+    // A label has at most 58 characters, and a cell of a table and a name in a sentence 64.
+    let label = "Map&lt;Key, Key, Key, Key, Key, …Key, Key, Key, Key, 1&gt;::find";
+    let cell = "Map&lt;Key, Key, Key, Key, Key, Key…y, Key, Key, Key, Key, 1&gt;::find";
+    for mark in [
+        format!(">{label}<title>{whole}</title></text>"),
+        format!("<td class=\"w\" title=\"{whole}\">{cell}</td><td>60.00</td>"),
+        format!("<p>{cell} has 60% of the events"),
+        format!("<title>{whole}: 6 samples, 60%</title>"),
+    ] {
+        assert!(figure(&page, "self-0").contains(&mark), "{mark}");
+    }
 }
 
 #[test]

@@ -27,6 +27,7 @@ pub(super) use timeline::{EventRow, timeline};
 use maud::{Markup, html};
 
 use crate::numbers::{TimeUnit, count, short, ticks};
+use crate::page::cut::cut;
 use crate::page::figure::Legend;
 
 pub(super) const WIDTH: f64 = 360.0;
@@ -44,10 +45,30 @@ fn round(length: f64) -> String {
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
+/// An upper limit for the average width of a character in a label, in units of the drawing.
+const CHARACTER: f64 = 6.0;
+
 /// Returns the width that labels need: the width of the longest label, and a gap.
 fn room<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
     let longest = labels.map(|label| label.chars().count()).max();
-    longest.unwrap_or(0) as f64 * 6.0 + 8.0
+    longest.unwrap_or(0) as f64 * CHARACTER + 8.0
+}
+
+/// Returns the width that labels beside a chart need, but at most half of the drawing's width.
+fn room_beside<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
+    room(labels).min(WIDTH / 2.0)
+}
+
+/// Draws a label whose left end is at `x`, or its right end if `class` is `e`. If the label is longer than `room`, its middle is left
+/// out, and its tooltip is the whole label.
+fn label(text: &str, (x, y): (f64, f64), room: f64, class: &str) -> Markup {
+    let shown = cut(text, (room / CHARACTER) as usize);
+    html! {
+        text class=[(!class.is_empty()).then_some(class)] x=(round(x)) y=(round(y)) {
+            (shown)
+            @if shown != text { title { (text) } }
+        }
+    }
 }
 
 /// A horizontal axis from the value 0 on the left to `end` on the right.
