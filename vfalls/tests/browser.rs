@@ -13,9 +13,8 @@ use tests::program::Place;
 use vfalls::page::{Page, profile};
 use xtask::tools::CHROMIUM;
 
-/// A script for the end of the page. It writes what a reader of the page sees as JSON text, which
-/// the browser prints.
-const PROBE: &str = r#"<pre id="probe"></pre><script>
+/// A script for the end of a page. It writes what a reader of the page sees.
+const PROBE: &str = r#"
   const width = document.documentElement.clientWidth;
   const clipped = [];
   for (const svg of document.querySelectorAll("figure > svg")) {
@@ -24,8 +23,7 @@ const PROBE: &str = r#"<pre id="probe"></pre><script>
       const t = text.getBoundingClientRect();
       // A name in a flame graph is within its own box.
       const own = text.ownerSVGElement == svg ? box : text.ownerSVGElement.querySelector("rect").getBoundingClientRect();
-      if (t.left < own.left - 1 || t.right > own.right + 1) clipped.push(svg.closest("figure").id + ": " + text.textContent);
-      if (t.left < box.left - 1 || t.right > box.right + 1 || t.top < box.top - 1 || t.bottom > box.bottom + 1)
+      if (t.left < own.left - 1 || t.right > own.right + 1 || t.top < box.top - 1 || t.bottom > box.bottom + 1)
         clipped.push(svg.closest("figure").id + ": " + text.textContent);
     }
   }
@@ -44,7 +42,7 @@ const PROBE: &str = r#"<pre id="probe"></pre><script>
   }
   const box = element => element.getBoundingClientRect();
   const sections = [...document.querySelectorAll(".charts")].map(charts => {
-    const cards = [...charts.querySelectorAll("figure")], columns = Object.values(Object.groupBy(cards, card => box(card).left));
+    const cards = [...charts.querySelectorAll("figure")].sort((one, other) => box(one).top - box(other).top), columns = Object.values(Object.groupBy(cards, card => box(card).left));
     return {
       highest: Math.max(...cards.map(card => box(card).height)),
       columns: columns.map(cards => ({
@@ -55,12 +53,12 @@ const PROBE: &str = r#"<pre id="probe"></pre><script>
     };
   });
   const wide = [...document.querySelectorAll(".wide")].map(card => box(card).width);
-  document.getElementById("probe").textContent = JSON.stringify({
+  write({
     width, overflow: document.documentElement.scrollWidth - width, clipped, figures, sections, wide,
     background: getComputedStyle(document.body).backgroundColor,
     loads: performance.getEntriesByType("resource").length,
-  }).replace(/[<>&\u0080-\uffff]/g, c => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
-</script>"#;
+  });
+"#;
 
 fn run() -> Run {
     let machine = Machine::new(Model::Batoka, 4).unwrap();
@@ -70,9 +68,9 @@ fn run() -> Run {
     setup.check().unwrap().run(|_| ControlFlow::Continue(())).unwrap().into()
 }
 
-/// A script for the end of the page, after [`PROBE`]. It sorts and searches the table of threads as a reader does, and writes the
-/// threads that the table then shows.
-const READER: &str = r#"<pre id="reader"></pre><script>
+/// A script for the end of a page. It sorts and searches the table of threads as a reader does, and writes the threads that the table
+/// then shows.
+const READER: &str = r#"
   const threads = document.getElementById("threads");
   const shown = () => [...threads.querySelectorAll("tbody tr")].filter(row => row.checkVisibility()).map(row => row.cells[0].textContent);
   const click = name => [...threads.querySelectorAll("th button")].find(button => button.textContent == name).click();
@@ -89,36 +87,41 @@ const READER: &str = r#"<pre id="reader"></pre><script>
   said.sorted = [...threads.querySelectorAll("[aria-sort]")].map(head => head.textContent + " " + head.ariaSort);
   said.node = search("node=3"); said.both = search("node=3 cycles>2000"); said.text = search("2990"); said.none = search("mango");
   said.again = search("")[0].length;
-  document.getElementById("reader").textContent = JSON.stringify(said);
-</script>"#;
+  write(said);
+"#;
 
-/// Opens a page in a window of `width` pixels. Returns the JSON that the probe wrote, and the
-/// browser's messages.
-fn probe(place: &Place, page: &str, width: u32, dark: bool) -> (Value, String) {
-    let (document, said) = open(place, page, width, dark);
-    (written(&document, "probe").unwrap_or_else(|| panic!("{said}")), said)
-}
+/// The function with which a script for the end of a page writes a value.
+const WRITE: &str = r#"
+  const write = value => parent.document.getElementById("written").textContent = JSON.stringify(value)
+    .replace(/[<>&\u0080-\uffff]/g, c => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+"#;
 
-/// Returns the JSON that a script wrote into the element `id`.
-fn written(document: &str, id: &str) -> Option<Value> {
-    let (_, rest) = document.split_once(&format!("<pre id=\"{id}\">"))?;
-    let (json, _) = rest.split_once("</pre>")?;
-    serde_json::from_str(&json.replace("&gt;", ">")).ok()
-}
-
-/// Opens a page in a window of `width` pixels. Returns the document that its scripts have changed, and the browser's messages.
-fn open(place: &Place, page: &str, width: u32, dark: bool) -> (String, String) {
+/// Opens a page that is `width` pixels wide, with a script at its end. Returns the value that the script wrote. The page has a frame of
+/// this width, because a window of the browser has at least 500 pixels.
+fn open(place: &Place, page: &str, script: &str, width: u32, dark: bool) -> Value {
+    let page = page.replace("</body>", &format!("<script>{WRITE}{script}</script></body>"));
+    let page = page.replace('&', "&amp;").replace('"', "&quot;");
+    let frame = format!(
+        "<!DOCTYPE html><meta charset=utf-8><meta name=color-scheme content='light dark'><iframe srcdoc=\"{page}\" style='border: 0; width: {width}px; height: 1000px'></iframe>\
+         <pre id=\"written\"></pre>"
+    );
+    let file = place.file("page.html", frame);
     let mut browser = Command::new(CHROMIUM.find().unwrap());
     browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]);
     browser.args(["--enable-logging=stderr", "--v=0", "--hide-scrollbars"]);
     browser.arg(format!("--user-data-dir={}", place.at("browser")));
-    browser.arg(format!("--window-size={width},1000"));
+    browser.arg("--window-size=1700,1100");
     if dark {
         browser.args(["--force-dark-mode", "--blink-settings=preferredColorScheme=0"]);
     }
-    let output = browser.arg(format!("file://{page}")).output();
-    let output = output.unwrap();
-    [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).into()
+    let output = browser.arg(format!("file://{file}")).output().unwrap();
+    let [document, said] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(!said.contains("CONSOLE"), "{said}");
+    let written = document.split_once("<pre id=\"written\">");
+    let written = written.and_then(|(_, rest)| rest.split_once("</pre>"));
+    let (written, _) = written.unwrap_or_else(|| panic!("{said}"));
+    serde_json::from_str(written).unwrap_or_else(|_| panic!("{said}"))
 }
 
 fn numbers(value: &Value) -> Vec<u64> {
@@ -130,14 +133,13 @@ fn numbers(value: &Value) -> Vec<u64> {
 fn legible(place: &Place, page: &str, width: u32, dark: bool) -> Value {
     assert!(page.len() < 3_000_000, "{}", page.len());
     assert!(!page.contains("http://") && !page.contains("https://"));
-    let page = page.replace("</body>", &format!("{PROBE}</body>"));
-    let file = place.file("page.html", page);
-    let (shown, said) = probe(place, &file, width, dark);
-    assert!(!said.contains("CONSOLE"), "{said}");
+    let shown = open(place, page, PROBE, width, dark);
     assert_eq!((&shown["overflow"], &shown["loads"]), (&0.into(), &0.into()), "{width}");
     assert_eq!(shown["clipped"], json!([]), "{width}");
-    // Figures of source lines, waits and locks have a table but no chart.
-    let alone = |id: &str| id.starts_with("lines-") || ["who-waits", "locks"].contains(&id);
+    assert_eq!(shown["width"], width);
+    // Figures of source lines, threads, waits and locks have a table but no chart.
+    let alone =
+        |id: &str| id.starts_with("lines-") || ["threads", "who-waits", "locks"].contains(&id);
     let figures = shown["figures"].as_object().unwrap().iter();
     for (id, figure) in figures.filter(|(id, _)| !alone(id)) {
         assert!(figure["marks"].as_u64().unwrap() > 0, "{id}");
@@ -278,10 +280,7 @@ fn few_threads_are_bars_and_many_are_a_table() {
         assert_eq!(node, ["node 3, 9 threads", "9000", "14250", "1.58"]);
         assert_eq!(figures["states"]["rows"].as_array().unwrap().len(), 4);
     }
-    let file = place.file("page.html", many.replace("</body>", &format!("{READER}</body>")));
-    let (document, said) = open(&place, &file, 1280, false);
-    assert!(!said.contains("CONSOLE"), "{said}");
-    let shown = written(&document, "reader").unwrap_or_else(|| panic!("{said}"));
+    let shown = open(&place, &many, READER, 1280, false);
     // 100 * i mod 201 is 200 for thread 2, 199 for thread 4 and 198 for thread 6; it is 0 for thread 0, 1 for thread 199 and 2 for
     // thread 197.
     let expected = json!({

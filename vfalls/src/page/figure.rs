@@ -34,21 +34,26 @@ pub(super) fn legend<'a>(colours: impl IntoIterator<Item = (&'a str, &'a str)>) 
 
 /// The maximum number of characters in a cell of a table, and the maximum in a table that has the width of the page. The table of a
 /// flame graph has stacks, and the table of a function its source lines.
-const CELL: [usize; 2] = [64, 160];
+const CELL: [usize; 2] = [100, 160];
 
 /// The maximum number of characters in a figure's title.
 const TITLE: usize = 80;
 
-/// Returns a table in HTML, with numbers aligned right.
+/// Returns a table in HTML, with numbers and their names aligned right.
 fn table_html(table: &Table, title: &str, most: usize) -> Markup {
     let cell = |text: &str| match text.parse::<f64>() {
         Ok(_) => html! { td { (text) } },
         Err(_) => html! { td.w title=[is_long(text, most).then_some(text)] { (cut(text, most)) } },
     };
+    let first: Vec<_> = cells(table.row(0)).collect();
+    let is_words =
+        |column: usize| first.get(column).is_some_and(|text| text.parse::<f64>().is_err());
     html! {
         div.scroll tabindex="0" role="region" aria-label=(title) {
             table {
-                thead { tr { @for name in cells(table.header()) { th scope="col" { (name) } } } }
+                thead { tr { @for (column, name) in cells(table.header()).enumerate() {
+                    th scope="col" class=[is_words(column).then_some("w")] { (name) }
+                } } }
                 tbody { @for row in table.row_iter() { tr { @for text in cells(Some(row)) { (cell(&text)) } } } }
             }
         }
@@ -59,10 +64,11 @@ fn is_long(text: &str, most: usize) -> bool {
     text.chars().nth(most).is_some()
 }
 
-/// Returns whether a table is too wide for a column of the page. A column is at least 440 pixels wide.
+/// Returns whether a table is too wide for a column of the page, by its widths in pixels.
 fn is_wide(table: &Table) -> bool {
     const CHARACTER: usize = 7;
     const BETWEEN: usize = 16;
+    const COLUMN: usize = 480;
     let mut widths: Vec<usize> = Vec::new();
     for row in table.header().into_iter().chain(table.row_iter()) {
         for (column, text) in cells(Some(row)).enumerate() {
@@ -73,7 +79,7 @@ fn is_wide(table: &Table) -> bool {
             }
         }
     }
-    widths.iter().map(|width| width * CHARACTER + BETWEEN).sum::<usize>() > 440
+    widths.iter().map(|width| width * CHARACTER + BETWEEN).sum::<usize>() > COLUMN
 }
 
 fn cells(row: Option<&Row>) -> impl Iterator<Item = String> {

@@ -33,7 +33,7 @@ for (const table of document.querySelectorAll("table")) {
   const search = document.createElement("label"), input = document.createElement("input"), found = document.createElement("output");
   search.className = "search";
   input.type = "search";
-  input.placeholder = `text, or ${heads[0].textContent}=3`;
+  input.placeholder = `text, ${heads[0].textContent}=3, ${heads[0].textContent}>3`;
   input.oninput = () => {
     const terms = input.value.toLowerCase().split(" ").filter(term => term);
     for (const row of rows) row.hidden = !terms.every(term => matches(row, term));
@@ -53,7 +53,7 @@ const fit = () => {
     for (const box of graph.querySelectorAll("svg")) {
       const name = box.querySelector("title").textContent.replace(/: [^:]*$/, "");
       const label = box.querySelector("text");
-      if (label) label.textContent = cut(name, (parseFloat(box.getAttribute("width")) * width - 4) / 6.8 | 0);
+      if (label) label.textContent = cut(name, (parseFloat(box.getAttribute("width")) * width - 4) / 7.4 | 0);
     }
   }
 };

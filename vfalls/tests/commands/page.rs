@@ -137,16 +137,16 @@ fn marks_are_where_the_numbers_say() {
             "76 of the 100 calls are the guest's reading of its counters for the charts over time: 3 samples, about 25 calls each.",
         ],
     );
-    // The dots are at 10, 100 and 1,000 ns. The axis covers two decades, from x = 128 to 346. One
+    // The dots are at 10, 100 and 1,000 ns. The axis covers two decades, from x = 141.2 to 346. One
     // of the parts is below 32 ns, and the other starts at 992 ns.
     has(
         "latencies",
         &[
-            "cx=\"128\"",
-            "cx=\"237\"",
+            "cx=\"141.2\"",
+            "cx=\"243.6\"",
             "cx=\"346\"",
-            "<rect class=\"c1\" x=\"128\" y=\"9\" width=\"55.1\" height=\"16\"",
-            "<rect class=\"c1\" x=\"345.6\" y=\"24\" width=\"1.5\" height=\"1\"",
+            "<rect class=\"c1\" x=\"141.2\" y=\"9\" width=\"51.7\" height=\"16\"",
+            "<rect class=\"c1\" x=\"345.6\" y=\"24\" width=\"1.4\" height=\"1\"",
             "<td class=\"w\">0.0: 74; 992.0: 1</td>",
         ],
     );
@@ -246,22 +246,22 @@ fn a_profile_has_its_numbers() {
             "<td class=\"w\">main</td><td>100.00</td><td>100.00</td><td>40.00</td><td>45.00</td><td>10</td><td>1000</td>",
         ),
         // Each of the ten samples is a tenth of the width. The four rows (all, the event, main and
-        // sum) are 17 units high each.
+        // sum) are 18 units high each.
         (
             "flames",
-            "<svg height=\"68\" role=\"img\" aria-label=\"Flame graph. 10 samples of 2 stacks.",
+            "<svg height=\"72\" role=\"img\" aria-label=\"Flame graph. 10 samples of 2 stacks.",
         ),
         (
             "flames",
-            "<svg x=\"0.00%\" y=\"51\" width=\"100.00%\" height=\"17\"><title>all: 10 samples, 100%</title>",
+            "<svg x=\"0.00%\" y=\"54\" width=\"100.00%\" height=\"18\"><title>all: 10 samples, 100%</title>",
         ),
         (
             "flames",
-            "<svg x=\"0.00%\" y=\"17\" width=\"100.00%\" height=\"17\"><title>main: 10 samples, 100%</title>",
+            "<svg x=\"0.00%\" y=\"18\" width=\"100.00%\" height=\"18\"><title>main: 10 samples, 100%</title>",
         ),
         (
             "flames",
-            "<svg x=\"0.00%\" y=\"0\" width=\"60.00%\" height=\"17\"><title>sum&lt;int&gt;: 6 samples, 60%</title>",
+            "<svg x=\"0.00%\" y=\"0\" width=\"60.00%\" height=\"18\"><title>sum&lt;int&gt;: 6 samples, 60%</title>",
         ),
         ("flames", "<td>6</td><td>60.00</td><td class=\"w\">DC_miss;main;sum&lt;int&gt;</td>"),
         ("lines-0", "The lines of /src/sum.c that this function has"),
@@ -289,13 +289,14 @@ fn long_names_are_cut_in_the_middle() {
     let name = format!("Map<{}1>::find", "Key, ".repeat(40));
     let page = page(&PROFILE.replace("sum<int>", &name));
     let whole = name.replace('<', "&lt;").replace('>', "&gt;");
-    // A label has at most 58 characters, and a cell of a table and a name in a sentence 64.
-    let label = "Map&lt;Key, Key, Key, Key, Key, …Key, Key, Key, Key, 1&gt;::find";
-    let cell = "Map&lt;Key, Key, Key, Key, Key, Key…y, Key, Key, Key, Key, 1&gt;::find";
+    // This label has at most 56 characters, a name in a sentence 64, and a cell of a table 100.
+    let label = "Map&lt;Key, Key, Key, Key, Key,…ey, Key, Key, Key, 1&gt;::find";
+    let words = "Map&lt;Key, Key, Key, Key, Key, Key…y, Key, Key, Key, Key, 1&gt;::find";
+    let cell = "Map&lt;Key, Key, Key, Key, Key, Key, Key, Key, Key, K… Key, Key, Key, Key, Key, Key, Key, Key, 1&gt;::find";
     for mark in [
         format!(">{label}<title>{whole}</title></text>"),
         format!("<td class=\"w\" title=\"{whole}\">{cell}</td><td>60.00</td>"),
-        format!("<p>{cell} has 60% of the events"),
+        format!("<p>{words} has 60% of the events"),
         format!("<title>{whole}: 6 samples, 60%</title>"),
     ] {
         assert!(figure(&page, "self-0").contains(&mark), "{mark}");

@@ -11,9 +11,9 @@ use crate::page::figure::Drawing;
 /// The width of a picture of a flame graph.
 const WIDTH: f64 = 1200.0;
 /// The height of a box, in units of the drawing.
-const ROW: f64 = 17.0;
+const ROW: f64 = 18.0;
 /// An upper limit for the average width of a character, in units of the drawing. The script of pages has the same number.
-const CHARACTER: f64 = 6.8;
+const CHARACTER: f64 = 7.4;
 /// Boxes with a smaller share of all samples, in percent, are left out.
 const LEAST: f64 = 0.1;
 /// The maximum number of boxes that are drawn above each other. Deeper calls are left out.
@@ -55,7 +55,7 @@ impl FlameBox<'_> {
                 svg x=(percentage(left)) y=(top) width=(percentage(width)) height=(ROW) {
                     title { (name) ": " (counted(self.samples, "sample")) ", " (share) }
                     rect.{ "s" (colour) } width="100%" height=(ROW - 1.0) {}
-                    @if room > 3 { text x="2" y="12" { (cut(name, room)) } }
+                    @if room > 3 { text x="2" y="13" { (cut(name, room)) } }
                 }
                 @for ((name, frame), left) in self.above.iter().zip(starts) {
                     (frame.marks(name, (left, top - ROW), unit, all))
