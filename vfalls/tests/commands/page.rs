@@ -332,6 +332,11 @@ fn what_has_no_page_is_refused_in_one_line() {
     }
 }
 
+/// Returns whether a page has the table of many strands.
+fn has_many_strands(page: &str) -> bool {
+    page.contains("<figure id=\"strands\" class=\"wide\">")
+}
+
 #[test]
 fn a_run_that_executes_has_a_page() {
     const EXECUTED: &str = include_str!("executed.json");
@@ -366,6 +371,25 @@ fn a_run_that_executes_has_a_page() {
     has("map", "<title>MCU 0: busy for 20% of the time</title>");
     has("waits", "<td>0</td><td>100</td><td>250</td><td>2.50</td>");
     assert!(!page.contains("no details"));
+
+    // With more than 16 strands, each strand has a row, and each node a bar. Here 16 more strands of node 0
+    // execute what strand 0 executes: 300,000 instructions of the guest and 100,000 of the hypervisor.
+    let mut many: Value = serde_json::from_str(EXECUTED).unwrap();
+    let strands = many["strands"].as_array_mut().unwrap();
+    for number in 1..=16 {
+        let mut strand = strands[0].clone();
+        strand["strand"] = number.into();
+        strands.push(strand);
+    }
+    let many = self::page(&many.to_string());
+    assert!(!has_many_strands(&page) && has_many_strands(&many));
+    for text in [
+        "<td class=\"w\">node 0, 17 strands</td><td>5100000</td><td>1700000</td>",
+        "<title>node 0, 17 strands: 5,100,000 instructions of the guest</title>",
+        "<td class=\"w\">node 1, 1 strand</td>",
+    ] {
+        assert!(figure(&many, "instructions").contains(text), "{text}");
+    }
 
     // Without a memory system, the page shows neither channels nor events.
     let mut plain: Value = serde_json::from_str(EXECUTED).unwrap();

@@ -1,6 +1,6 @@
 //! Charts as SVG. A chart's colours are classes of the style sheet, so that the chart can be light
 //! or dark. A chart is 360 units wide. Its text is 10 units high, which is legible on a screen of
-//! 400 pixels.
+//! 400 pixels. A flame graph is the exception: it is as wide as the page.
 
 mod bars;
 mod bytes;
