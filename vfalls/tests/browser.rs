@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::process::Command;
 
 use platform::{Machine, Model};
-use serde_json::Value;
+use serde_json::{Value, json};
 use simulator::recording::bundled;
 use simulator::replay::{Selection, Setup};
 use simulator::run::Run;
@@ -13,23 +13,25 @@ use tests::program::Place;
 use vfalls::page::{Page, profile};
 use xtask::tools::CHROMIUM;
 
-/// A script for the end of the page. It writes what a reader of the page sees as JSON text, which
-/// the browser prints.
-const PROBE: &str = r#"<pre id="probe"></pre><script>
+/// A script for the end of a page. It writes what a reader of the page sees.
+const PROBE: &str = r#"
   const width = document.documentElement.clientWidth;
   const clipped = [];
-  for (const svg of document.querySelectorAll("svg")) {
+  for (const svg of document.querySelectorAll("figure > svg")) {
     const box = svg.getBoundingClientRect();
     for (const text of svg.querySelectorAll("text")) {
       const t = text.getBoundingClientRect();
-      if (t.left < box.left - 1 || t.right > box.right + 1 || t.top < box.top - 1 || t.bottom > box.bottom + 1)
+      // A name in a flame graph is within its own box.
+      const own = text.ownerSVGElement == svg ? box : text.ownerSVGElement.querySelector("rect").getBoundingClientRect();
+      if (t.left < own.left - 1 || t.right > own.right + 1 || t.top < box.top - 1 || t.bottom > box.bottom + 1)
         clipped.push(svg.closest("figure").id + ": " + text.textContent);
     }
   }
   const figures = {};
   for (const figure of document.querySelectorAll("figure")) {
-    const svg = figure.querySelector("svg");
+    const svg = figure.querySelector("svg"), style = getComputedStyle(figure);
     figures[figure.id] = {
+      room: figure.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight),
       rows: [...figure.querySelectorAll("tbody tr")].map(row => [...row.cells].map(cell => cell.textContent)),
       marks: svg ? svg.querySelectorAll("rect, path, circle").length : 0,
       width: svg ? svg.getBoundingClientRect().width : 0,
@@ -38,12 +40,25 @@ const PROBE: &str = r#"<pre id="probe"></pre><script>
       bars: svg ? [...svg.querySelectorAll("rect")].map(bar => [bar.className.baseVal, bar.getBoundingClientRect().width]) : [],
     };
   }
-  document.getElementById("probe").textContent = JSON.stringify({
-    width, overflow: document.documentElement.scrollWidth - width, clipped, figures,
+  const box = element => element.getBoundingClientRect();
+  const sections = [...document.querySelectorAll(".charts")].map(charts => {
+    const cards = [...charts.querySelectorAll("figure")].sort((one, other) => box(one).top - box(other).top), columns = Object.values(Object.groupBy(cards, card => box(card).left));
+    return {
+      highest: Math.max(...cards.map(card => box(card).height)),
+      columns: columns.map(cards => ({
+        width: box(cards[0]).width,
+        height: box(cards.at(-1)).bottom - box(charts).top,
+        gaps: cards.slice(1).map((card, above) => box(card).top - box(cards[above]).bottom),
+      })),
+    };
+  });
+  const wide = [...document.querySelectorAll(".wide")].map(card => box(card).width);
+  write({
+    width, overflow: document.documentElement.scrollWidth - width, clipped, figures, sections, wide,
     background: getComputedStyle(document.body).backgroundColor,
     loads: performance.getEntriesByType("resource").length,
-  }).replace(/[<>&\u0080-\uffff]/g, c => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
-</script>"#;
+  });
+"#;
 
 fn run() -> Run {
     let machine = Machine::new(Model::Batoka, 4).unwrap();
@@ -53,29 +68,64 @@ fn run() -> Run {
     setup.check().unwrap().run(|_| ControlFlow::Continue(())).unwrap().into()
 }
 
-/// Opens a page in a window of `width` pixels. Returns the JSON that the probe wrote, and the
-/// browser's messages.
-fn probe(place: &Place, page: &str, width: u32, dark: bool) -> (Value, String) {
+/// A script for the end of a page. It sorts and searches the table of threads as a reader does, and writes the threads that the table
+/// then shows.
+const READER: &str = r#"
+  const threads = document.getElementById("threads");
+  const shown = () => [...threads.querySelectorAll("tbody tr")].filter(row => row.checkVisibility()).map(row => row.cells[0].textContent);
+  const click = name => [...threads.querySelectorAll("th button")].find(button => button.textContent == name).click();
+  const search = text => {
+    const input = threads.querySelector("input");
+    input.value = text;
+    input.dispatchEvent(new Event("input"));
+    return [shown(), threads.querySelector("output").textContent];
+  };
+  const said = {first: shown().slice(0, 3), all: shown().length};
+  click("cycles"); said.falls = shown().slice(0, 3);
+  click("cycles"); said.rises = shown().slice(0, 3);
+  click("thread"); click("thread"); said.threads = shown().slice(0, 3);
+  said.sorted = [...threads.querySelectorAll("[aria-sort]")].map(head => head.textContent + " " + head.ariaSort);
+  said.node = search("node=3"); said.both = search("node=3 cycles>2000"); said.text = search("2990"); said.none = search("mango");
+  said.again = search("")[0].length;
+  write(said);
+"#;
+
+/// The function with which a script for the end of a page writes a value.
+const WRITE: &str = r#"
+  const write = value => parent.document.getElementById("written").textContent = JSON.stringify(value)
+    .replace(/[<>&\u0080-\uffff]/g, c => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+"#;
+
+/// Opens a page that is `width` pixels wide, with a script at its end. Returns the value that the script wrote. The page has a frame of
+/// this width, because a window of the browser has at least 500 pixels.
+fn open(place: &Place, page: &str, script: &str, width: u32, dark: bool) -> Value {
+    let page = page.replace("</body>", &format!("<script>{WRITE}{script}</script></body>"));
+    let page = page.replace('&', "&amp;").replace('"', "&quot;");
+    let frame = format!(
+        "<!DOCTYPE html><meta charset=utf-8><meta name=color-scheme content='light dark'><iframe srcdoc=\"{page}\" style='border: 0; width: {width}px; height: 1000px'></iframe>\
+         <pre id=\"written\"></pre>"
+    );
+    let file = place.file("page.html", frame);
     let mut browser = Command::new(CHROMIUM.find().unwrap());
     browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]);
     browser.args(["--enable-logging=stderr", "--v=0", "--hide-scrollbars"]);
     browser.arg(format!("--user-data-dir={}", place.at("browser")));
-    browser.arg(format!("--window-size={width},1000"));
+    browser.arg("--window-size=1700,1100");
     if dark {
         browser.args(["--force-dark-mode", "--blink-settings=preferredColorScheme=0"]);
     }
-    let output = browser.arg(format!("file://{page}")).output();
-    let output = output.unwrap();
+    let output = browser.arg(format!("file://{file}")).output().unwrap();
     let [document, said] =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    let found =
-        document.split_once("<pre id=\"probe\">").and_then(|(_, rest)| rest.split_once("</pre>"));
-    let (found, _) = found.unwrap_or_else(|| panic!("{said}"));
-    (serde_json::from_str(found).unwrap(), said)
+    assert!(!said.contains("CONSOLE"), "{said}");
+    let written = document.split_once("<pre id=\"written\">");
+    let written = written.and_then(|(_, rest)| rest.split_once("</pre>"));
+    let (written, _) = written.unwrap_or_else(|| panic!("{said}"));
+    serde_json::from_str(written).unwrap_or_else(|_| panic!("{said}"))
 }
 
 /// A script for the end of a page of runs. It sorts the rows in several ways, and writes the first cells from top to bottom.
-const SORTS: &str = r#"<pre id="probe"></pre><script>
+const SORTS: &str = r#"
   const top_down = () => [...document.querySelectorAll("tbody tr")]
     .sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top)
     .map(row => row.cells[0].textContent);
@@ -90,8 +140,8 @@ const SORTS: &str = r#"<pre id="probe"></pre><script>
   const shade = cell => getComputedStyle(cell).backgroundImage;
   found.shaded = [...document.querySelectorAll("td.part")].every(cell => shade(cell).startsWith("linear-gradient"));
   found.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
-  document.getElementById("probe").textContent = JSON.stringify(found);
-</script>"#;
+  write(found);
+"#;
 
 #[test]
 #[ignore = "needs a browser"]
@@ -111,10 +161,8 @@ fn a_browser_sorts_runs() {
     let ended = place.run(vfalls, "table a.json b.json c.json --html page.html");
     assert_eq!(ended.status, 0, "{}", ended.stderr);
     let page = std::fs::read_to_string(place.at("page.html")).unwrap();
-    let file = place.file("probe.html", page.replace("</body>", &format!("{SORTS}</body>")));
     for width in [400, 1600] {
-        let (shown, said) = probe(&place, &file, width, false);
-        assert!(!said.contains("CONSOLE"), "{said}");
+        let shown = open(&place, &page, SORTS, width, false);
         let expected = serde_json::json!({
             "given": ["a", "b", "c"],
             "placement": ["b", "c", "a"],
@@ -138,25 +186,69 @@ fn numbers(value: &Value) -> Vec<u64> {
 fn legible(place: &Place, page: &str, width: u32, dark: bool) -> Value {
     assert!(page.len() < 3_000_000, "{}", page.len());
     assert!(!page.contains("http://") && !page.contains("https://"));
-    let page = page.replace("</body>", &format!("{PROBE}</body>"));
-    let file = place.file("page.html", page);
-    let (shown, said) = probe(place, &file, width, dark);
-    assert!(!said.contains("CONSOLE"), "{said}");
+    let shown = open(place, page, PROBE, width, dark);
     assert_eq!((&shown["overflow"], &shown["loads"]), (&0.into(), &0.into()), "{width}");
-    assert_eq!(shown["clipped"], serde_json::json!([]), "{width}");
-    // Figures of source lines, waits and locks have a table but no chart.
-    let alone = |id: &str| id.starts_with("lines-") || ["who-waits", "locks"].contains(&id);
+    assert_eq!(shown["clipped"], json!([]), "{width}");
+    assert_eq!(shown["width"], width);
+    // Figures of source lines, threads, waits and locks have a table but no chart.
+    let alone =
+        |id: &str| id.starts_with("lines-") || ["threads", "who-waits", "locks"].contains(&id);
     let figures = shown["figures"].as_object().unwrap().iter();
     for (id, figure) in figures.filter(|(id, _)| !alone(id)) {
         assert!(figure["marks"].as_u64().unwrap() > 0, "{id}");
         assert_eq!(figure["role"], "img", "{id}");
         assert!(figure["label"].as_str().unwrap().len() > 20, "{id}");
         // The text of a chart is legible if the chart fills most of a narrow window. A chart must
-        // not be wider than the window.
-        let drawn = figure["width"].as_f64().unwrap();
-        assert!((330.0..=620.0).contains(&drawn), "{id}: {drawn}");
+        // not be wider than the window. A flame graph is as wide as its card.
+        let [drawn, room] = ["width", "room"].map(|of| figure[of].as_f64().unwrap());
+        match &**id {
+            "flames" => assert!((drawn - room).abs() < 1.0, "{drawn} of {room}"),
+            _ => assert!((330.0..=620.0).contains(&drawn), "{id}: {drawn}"),
+        }
     }
+    without_gaps(&shown, width);
     shown
+}
+
+/// Asserts that the cards of a page leave no gaps.
+fn without_gaps(shown: &Value, width: u32) {
+    // The page has a margin on both sides.
+    let (most_columns, page) = match width {
+        400 => (1, 384.0),
+        1280 => (2, 1248.0),
+        1600 => (3, 1568.0),
+        width => panic!("{width}"),
+    };
+    let is_about = |value: &Value, expected: f64| (value.as_f64().unwrap() - expected).abs() < 1.0;
+    for section in shown["sections"].as_array().unwrap() {
+        let columns = section["columns"].as_array().unwrap();
+        let cards = columns.iter().map(|column| column["gaps"].as_array().unwrap().len() + 1);
+        let cards: usize = cards.sum();
+        assert_eq!(columns.len(), cards.min(most_columns), "{section}");
+        // 16 pixels are between two columns, and between two cards.
+        let between = 16.0 * (columns.len() - 1) as f64;
+        for column in columns {
+            assert!(
+                is_about(&column["width"], (page - between) / columns.len() as f64),
+                "{section}"
+            );
+            for gap in column["gaps"].as_array().unwrap() {
+                assert!(is_about(gap, 16.0), "{section}");
+            }
+        }
+        // In a wide window, the columns end together. In a narrower window, the browser balances them: one column is longer than the
+        // other by at most a card.
+        let heights = columns.iter().map(|column| column["height"].as_f64().unwrap());
+        let (least, most) = heights.fold((f64::MAX, 0.0_f64), |(least, most), height| {
+            (least.min(height), most.max(height))
+        });
+        let highest = section["highest"].as_f64().unwrap();
+        let allowed = if width == 1600 { 1.0 } else { highest };
+        assert!(most - least <= allowed, "{width}: {section}");
+    }
+    for card in shown["wide"].as_array().unwrap() {
+        assert!(is_about(card, page), "{card}");
+    }
 }
 
 #[test]
@@ -173,25 +265,96 @@ fn a_browser_shows_the_numbers_of_the_report() {
     );
     let page = page.html();
     let mut backgrounds = BTreeMap::new();
-    for (width, dark) in [(400, false), (1600, false), (400, true), (1600, true)] {
+    for (width, dark) in [(400, false), (1280, false), (1600, false), (400, true), (1600, true)] {
         let shown = legible(&place, &page, width, dark);
         backgrounds.insert((width, dark), shown["background"].clone());
         compare(&report, &shown["figures"]);
     }
     assert_eq!(backgrounds[&(400, false)], "rgb(255, 255, 255)");
     assert_eq!(backgrounds[&(1600, true)], "rgb(13, 17, 23)");
-    let Run::Profile(sampled) = Run::parse(include_bytes!("commands/profile.json")).unwrap() else {
+    // A flame graph and its long names suit all widths.
+    let name = format!("Map<{}1>::find", "Key, ".repeat(40));
+    let sampled = include_str!("commands/profile.json").replace("sum<int>", &name);
+    let Run::Profile(sampled) = Run::parse(sampled.as_bytes()).unwrap() else {
         panic!("expected a profile");
     };
-    let stacks = ["DC_miss;main 4", "DC_miss;main;sum<int> 6"].map(str::to_owned);
+    let stacks = ["DC_miss;main 4".to_owned(), format!("DC_miss;main;{name} 6")];
     let page = profile(&sampled, &stacks, &[]).html();
-    let shown = legible(&place, &page, 400, true);
-    assert_eq!(shown["figures"]["flames"]["rows"][0][0], "6");
+    for (width, dark) in [(400, true), (1280, false), (1600, true)] {
+        let shown = legible(&place, &page, width, dark);
+        assert_eq!(shown["figures"]["flames"]["rows"][0][0], "6");
+    }
     let executed = page_of(include_bytes!("commands/executed.json"));
     for (width, dark) in [(400, true), (1600, false)] {
         let shown = legible(&place, &executed, width, dark);
         assert_eq!(shown["figures"]["cycles"]["rows"][1][4], "500000");
     }
+}
+
+/// Returns a run of `threads` threads on four nodes. Thread i executes 1,000 instructions on strand i, and takes
+/// 1,000 + 10 * (100 * i mod 201) cycles.
+fn run_of(threads: u64) -> Run {
+    let mut run: Value = serde_json::from_slice(include_bytes!("commands/report.json")).unwrap();
+    run["nodes"] = 4.into();
+    let thread = |thread: u64| {
+        let cycles = 1000 + 10 * (100 * thread % 201);
+        let mut one = run["threads"][1].clone();
+        one["thread"] = thread.into();
+        one["strand"] = thread.into();
+        one["instructions"] = 1000.into();
+        one["cycles"] = cycles.into();
+        one["stack"]["busy"] = 1000.into();
+        one["stack"]["remote"] = (cycles - 1000).into();
+        one["states"] = json!({
+            "running": cycles, "ready": 0, "lock": 0, "condition": 0, "barrier": 0, "semaphore": 0,
+            "thread": 0, "sleep": 0, "recorded": 0, "not_begun": 0, "ended": 10_000 - cycles,
+        });
+        one
+    };
+    let all: Vec<_> = (0..threads).map(thread).collect();
+    run["threads"] = all.into();
+    run["details"]["programs"][0]["threads"] = threads.into();
+    Run::parse(run.to_string().as_bytes()).unwrap()
+}
+
+#[test]
+#[ignore = "needs a browser"]
+fn few_threads_are_bars_and_many_are_a_table() {
+    let place = Place::below(env!("CARGO_TARGET_TMPDIR"), "page-of-threads");
+    let few = Page::new(&run_of(8)).unwrap().html();
+    let many = Page::new(&run_of(201)).unwrap().html();
+    for width in [400, 1280, 1600] {
+        let shown = legible(&place, &few, width, false);
+        assert_eq!(shown["figures"]["stacks"]["rows"].as_array().unwrap().len(), 8);
+        assert_eq!(shown["figures"].get("threads"), None);
+        let shown = legible(&place, &many, width, false);
+        let figures = &shown["figures"];
+        assert_eq!(figures["threads"]["rows"].as_array().unwrap().len(), 201);
+        // Each node has a bar. Nodes 0, 1 and 2 have 64 threads each, and node 3 has 9 threads, with 9,000 instructions in
+        // 9,000 + 10 * (105 + 4 + 104 + 3 + 103 + 2 + 102 + 1 + 101) cycles.
+        let nodes = figures["stacks"]["rows"].as_array().unwrap();
+        assert_eq!(nodes.len(), 4);
+        let node = &nodes[3].as_array().unwrap()[..4];
+        assert_eq!(node, ["node 3, 9 threads", "9000", "14250", "1.58"]);
+        assert_eq!(figures["states"]["rows"].as_array().unwrap().len(), 4);
+    }
+    let shown = open(&place, &many, READER, 1280, false);
+    // 100 * i mod 201 is 200 for thread 2, 199 for thread 4 and 198 for thread 6; it is 0 for thread 0, 1 for thread 199 and 2 for
+    // thread 197.
+    let expected = json!({
+        "first": ["0", "1", "2"],
+        "all": 201,
+        "falls": ["2", "4", "6"],
+        "rises": ["0", "199", "197"],
+        "threads": ["0", "1", "2"],
+        "sorted": ["thread ascending"],
+        "node": [["192", "193", "194", "195", "196", "197", "198", "199", "200"], "9 of 201 rows"],
+        "both": [["192", "194", "196", "198", "200"], "5 of 201 rows"],
+        "text": [["4"], "1 of 201 rows"],
+        "none": [[], "0 of 201 rows"],
+        "again": 201,
+    });
+    assert_eq!(shown, expected);
 }
 
 fn page_of(json: &[u8]) -> String {

@@ -12,12 +12,9 @@ use super::Page;
 use super::clocks;
 use super::draw::{Bar, bars};
 use super::figure::{Figure, legend};
-use super::sections::{Section, colour, executes, machine, waits};
+use super::sections::{MOST_BARS, Section, colour, executes, machine, waits};
 use crate::numbers::{TimeUnit, count, counted, short, top};
-use crate::table;
-
-/// The maximum number of strands that a chart shows.
-const MOST: usize = 64;
+use crate::table::{self, Table};
 
 fn state_text(state: GuestState) -> String {
     match state {
@@ -122,41 +119,99 @@ fn console(whose: &str, text: &str) -> Markup {
     }
 }
 
-fn strands(run: &Executed) -> Vec<Figure> {
-    let mut table = table::with_header(
-        "strand|node|guest's instructions|hypervisor's|guest's cycles|hypervisor's|CPI|traps|from L2|local|remote|c2c",
-    );
-    let cpi = |one: &StrandRun| one.cycles.sum() as f64 / one.instructions.sum().max(1) as f64;
+/// What a strand, or the strands of a node in all, executed.
+struct Work {
+    label: String,
+    instructions: ByWhom,
+    cycles: ByWhom,
+}
+
+impl Work {
+    fn cpi(&self) -> f64 {
+        self.cycles.sum() as f64 / self.instructions.sum().max(1) as f64
+    }
+
+    /// Returns the cells of instructions, cycles and cycles per instruction.
+    fn cells(&self) -> [String; 5] {
+        let Self { label: _, instructions, cycles } = self;
+        let [guest, hypervisor] = [instructions.guest, instructions.hypervisor];
+        let numbers = [guest, hypervisor, cycles.guest, cycles.hypervisor];
+        let [one, two, three, four] = numbers.map(|number| number.to_string());
+        [one, two, three, four, format!("{:.2}", self.cpi())]
+    }
+
+    fn of_strand(one: &StrandRun) -> Self {
+        let StrandRun { strand, instructions, cycles, .. } = *one;
+        Self { label: format!("strand {strand}"), instructions, cycles }
+    }
+
+    /// Returns what the strands of a node executed; `None` if it has none.
+    fn of_node(run: &Executed, node: usize) -> Option<Self> {
+        let on = || run.strands.iter().filter(|one| one.strand.node().index() == node);
+        let sum = |of: fn(&StrandRun) -> ByWhom| {
+            on().map(of).fold(ByWhom::default(), |sum, one| ByWhom {
+                guest: sum.guest + one.guest,
+                hypervisor: sum.hypervisor + one.hypervisor,
+            })
+        };
+        let strands = on().count() as u64;
+        (strands > 0).then(|| Self {
+            label: format!("node {node}, {}", counted(strands, "strand")),
+            instructions: sum(|one| one.instructions),
+            cycles: sum(|one| one.cycles),
+        })
+    }
+}
+
+const WORK: &str = "guest's instructions|hypervisor's|guest's cycles|hypervisor's|CPI";
+
+fn table_of_strands(run: &Executed) -> Table {
+    let header = format!("strand|node|{WORK}|traps|from L2|local|remote|c2c");
+    let mut table = table::with_header(&header);
     for one in &run.strands {
-        let StrandRun { strand, instructions, cycles, traps, served } = *one;
-        let Served { l2, local, remote, c2c } = served;
-        let place = [strand.index(), strand.node().index()].map(|number| number.to_string());
-        let work = [instructions.guest, instructions.hypervisor, cycles.guest, cycles.hypervisor];
-        let events = [traps, l2, local, remote, c2c].map(|number| number.to_string());
-        let cells = place.into_iter().chain(work.map(|number| number.to_string()));
-        table.add_row(cells.chain([format!("{:.2}", cpi(one))]).chain(events));
+        let Served { l2, local, remote, c2c } = one.served;
+        let place = [one.strand.index(), one.strand.node().index()];
+        let place = place.map(|number| number.to_string()).into_iter();
+        let events = [one.traps, l2, local, remote, c2c].map(|number| number.to_string());
+        table.add_row(place.chain(Work::of_strand(one).cells()).chain(events));
     }
-    let mut shown: Vec<_> = run.strands.iter().collect();
-    let mut which = String::new();
-    if shown.len() > MOST {
-        shown.sort_by_key(|one| (std::cmp::Reverse(one.cycles.sum()), one.strand));
-        shown.truncate(MOST);
-        which = format!(
-            " These are the {MOST} of {} strands that take most cycles.",
-            run.strands.len()
-        );
+    table
+}
+
+/// Returns the charts of what each strand executed. If there are many strands, they have a table, and each node has a bar.
+fn strands(run: &Executed) -> Vec<Figure> {
+    let strands = table_of_strands(run);
+    if run.strands.len() <= MOST_BARS {
+        let work: Vec<_> = run.strands.iter().map(Work::of_strand).collect();
+        return charts("strand", &work, &strands);
     }
-    let chart = |id: &str,
-                 of: &dyn Fn(&StrandRun) -> ByWhom,
-                 value: &dyn Fn(&StrandRun) -> String,
-                 text: &str| {
-        let bar = |one: &&StrandRun| {
+    let all = Figure {
+        id: "strands".to_owned(),
+        title: format!("The {} strands", run.strands.len()),
+        text: "What each strand has executed, and the units that served its requests. Cycles in which it was halted or parked do not count."
+            .to_owned(),
+        drawing: None,
+        legend: Vec::new(),
+        table: strands,
+    };
+    let work: Vec<_> = (0..run.nodes).filter_map(|node| Work::of_node(run, node)).collect();
+    let mut nodes = table::with_header(&format!("strands|{WORK}"));
+    for one in &work {
+        nodes.add_row(std::iter::once(one.label.clone()).chain(one.cells()));
+    }
+    std::iter::once(all).chain(charts("node", &work, &nodes)).collect()
+}
+
+/// Returns a chart of instructions and a chart of cycles. `each` is the word for what has a bar.
+fn charts(each: &str, work: &[Work], table: &Table) -> Vec<Figure> {
+    let chart = |id: &str, of: fn(&Work) -> ByWhom, value: fn(&Work) -> String, text: String| {
+        let bar = |one: &Work| {
             let part = |class, number: u64, whose: &str| {
                 (class, number as f64, format!("{} {id} of {whose}", count(number)))
             };
             let ByWhom { guest, hypervisor } = of(one);
             Bar {
-                label: format!("strand {}", one.strand),
+                label: one.label.clone(),
                 parts: vec![
                     part("c1", guest, "the guest"),
                     part("c3", hypervisor, "the hypervisor"),
@@ -164,27 +219,33 @@ fn strands(run: &Executed) -> Vec<Figure> {
                 value: value(one),
             }
         };
-        let longest = shown.iter().map(|one| of(one).sum()).max()?;
+        let longest = work.iter().map(|one| of(one).sum()).max()?;
         Some(Figure {
             id: id.to_owned(),
-            title: format!("{}{} of each strand", id[..1].to_uppercase(), &id[1..]),
-            text: format!("{text}{which}"),
-            drawing: Some(bars(&shown.iter().map(bar).collect::<Vec<_>>(), longest as f64, id)),
+            title: format!("{}{} of each {each}", id[..1].to_uppercase(), &id[1..]),
+            text,
+            drawing: Some(bars(&work.iter().map(bar).collect::<Vec<_>>(), longest as f64, id)),
             legend: legend([("c1", "guest"), ("c3", "hypervisor")]),
             table: table.clone(),
         })
     };
+    let strands = match each {
+        "node" => "the strands of each node have",
+        _ => "each strand has",
+    };
     let instructions = chart(
         "instructions",
-        &|one| one.instructions,
-        &|one| short(one.instructions.sum() as f64),
-        "The instructions that each strand has executed, of its guest and of the hypervisor.",
+        |one| one.instructions,
+        |one| short(one.instructions.sum() as f64),
+        format!("The instructions that {strands} executed, of the guest and of the hypervisor."),
     );
     let cycles = chart(
         "cycles",
-        &|one| one.cycles,
-        &|one| format!("CPI {:.1}", cpi(one)),
-        "How long each strand has executed, without the time in which it was halted or parked; behind the bar, its cycles per instruction.",
+        |one| one.cycles,
+        |one| format!("CPI {:.1}", one.cpi()),
+        format!(
+            "How long {strands} executed, without the time halted or parked; behind the bar, the cycles per instruction."
+        ),
     );
     instructions.into_iter().chain(cycles).collect()
 }

@@ -4,14 +4,24 @@ use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, html};
 
+use super::cut::cut;
+use super::draw::WIDTH;
 use crate::table::{Table, cells, csv};
 
-/// A picture as SVG. The page scales it to the width of the column.
+/// A picture as SVG. The page scales it to the width of the column if it is [`WIDTH`] units wide.
 pub(super) struct Drawing {
+    /// If the width is greater than [`WIDTH`], the picture has the width of the page. All its horizontal places are percentages, so
+    /// that its text is of the same size at all widths.
     pub width: f64,
     pub height: f64,
     /// The SVG elements of the picture.
     pub marks: Markup,
+}
+
+impl Drawing {
+    fn is_wide(&self) -> bool {
+        self.width > WIDTH
+    }
 }
 
 /// The entries of a legend: the class of a colour, and its meaning.
@@ -22,21 +32,54 @@ pub(super) fn legend<'a>(colours: impl IntoIterator<Item = (&'a str, &'a str)>) 
     colours.into_iter().map(|(class, text)| (class.to_owned(), text.to_owned())).collect()
 }
 
-/// Returns a table in HTML, with numbers aligned right.
-fn table_html(table: &Table, caption: &str) -> Markup {
+/// The maximum number of characters in a cell of a table, and the maximum in a table that has the width of the page. The table of a
+/// flame graph has stacks, and the table of a function its source lines.
+const CELL: [usize; 2] = [100, 160];
+
+/// The maximum number of characters in a figure's title.
+const TITLE: usize = 80;
+
+/// Returns a table in HTML, with numbers and their names aligned right.
+fn table_html(table: &Table, title: &str, most: usize) -> Markup {
     let cell = |text: &str| match text.parse::<f64>() {
         Ok(_) => html! { td { (text) } },
-        Err(_) => html! { td.w { (text) } },
+        Err(_) => html! { td.w title=[is_long(text, most).then_some(text)] { (cut(text, most)) } },
     };
+    let first: Vec<_> = cells(table.row(0)).collect();
+    let is_words =
+        |column: usize| first.get(column).is_some_and(|text| text.parse::<f64>().is_err());
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(caption) {
+        div.scroll tabindex="0" role="region" aria-label=(title) {
             table {
-                caption { (caption) }
-                thead { tr { @for name in cells(table.header()) { th scope="col" { (name) } } } }
+                thead { tr { @for (column, name) in cells(table.header()).enumerate() {
+                    th scope="col" class=[is_words(column).then_some("w")] { (name) }
+                } } }
                 tbody { @for row in table.row_iter() { tr { @for text in cells(Some(row)) { (cell(&text)) } } } }
             }
         }
     }
+}
+
+fn is_long(text: &str, most: usize) -> bool {
+    text.chars().nth(most).is_some()
+}
+
+/// Returns whether a table is too wide for a column of the page, by its widths in pixels.
+fn is_wide(table: &Table) -> bool {
+    const CHARACTER: usize = 7;
+    const BETWEEN: usize = 16;
+    const COLUMN: usize = 480;
+    let mut widths: Vec<usize> = Vec::new();
+    for row in table.header().into_iter().chain(table.row_iter()) {
+        for (column, text) in cells(Some(row)).enumerate() {
+            let width = text.chars().count().min(CELL[0]);
+            match widths.get_mut(column) {
+                Some(widest) => *widest = width.max(*widest),
+                None => widths.push(width),
+            }
+        }
+    }
+    widths.iter().map(|width| width * CHARACTER + BETWEEN).sum::<usize>() > COLUMN
 }
 
 pub(super) struct Figure {
@@ -52,23 +95,58 @@ pub(super) struct Figure {
 }
 
 impl Figure {
-    pub(super) fn html(&self) -> Markup {
+    /// Returns whether the figure takes the width of the page instead of the width of a column.
+    pub(super) fn is_wide(&self) -> bool {
+        match &self.drawing {
+            Some(drawing) => drawing.is_wide(),
+            None => is_wide(&self.table),
+        }
+    }
+
+    /// Returns the height of the figure in a column of a wide window, roughly, in pixels.
+    pub(super) fn height(&self) -> f64 {
+        const FRAME: f64 = 80.0;
+        const LINE: f64 = 20.0;
+        // The number of characters in a line of text.
+        const LINE_LENGTH: usize = 66;
+        // The width of a legend's entry without its text, in characters.
+        const ENTRY: usize = 5;
+        const MOST_ROWS: usize = 18;
+        let entries = self.legend.iter().map(|(_, text)| text.chars().count() + ENTRY);
+        let lines = self.title.chars().count().min(TITLE).div_ceil(LINE_LENGTH)
+            + self.text.chars().count().div_ceil(LINE_LENGTH)
+            + entries.sum::<usize>().div_ceil(LINE_LENGTH);
+        let numbers = match &self.drawing {
+            Some(drawing) => drawing.height * 1.36,
+            None => LINE * self.table.row_iter().count().min(MOST_ROWS) as f64,
+        };
+        FRAME + LINE * lines as f64 + numbers
+    }
+
+    /// Returns the figure as a card. If the page has one column, `order` is the place of the card among the cards of its section.
+    pub(super) fn html(&self, order: usize) -> Markup {
         let Self { id, title, text, .. } = self;
+        let wide = self.is_wide();
         let csv = format!("data:text/csv;charset=utf-8,{}", escaped(&csv(&self.table)));
         let numbers = html! {
-            (table_html(&self.table, title))
+            (table_html(&self.table, title, CELL[usize::from(wide)]))
             p { a download={ (id) ".csv" } href=(csv) { "Download as CSV" } }
         };
         html! {
-            figure id=(id) {
-                figcaption { h3 { (title) } p { (text) } }
+            figure id=(id) class=[wide.then_some("wide")] style=[(order > 0).then(|| format!("order:{order}"))] {
+                figcaption { h3 title=[is_long(title, TITLE).then_some(title)] { (cut(title, TITLE)) } p { (text) } }
                 @if !self.legend.is_empty() {
                     ul.legend {
                         @for (class, meaning) in &self.legend { li { span.(class) {} (meaning) } }
                     }
                 }
                 @if let Some(Drawing { width, height, marks }) = &self.drawing {
-                    svg viewBox={ "0 0 " (width) " " (height) } role="img" aria-label={ (title) ". " (text) } { (marks) }
+                    @let label = format!("{title}. {text}");
+                    @if wide {
+                        svg height=(height) role="img" aria-label=(label) { (marks) }
+                    } @else {
+                        svg viewBox={ "0 0 " (width) " " (height) } role="img" aria-label=(label) { (marks) }
+                    }
                     details { summary { "Numbers" span.hidden { " of: " (title) } } (numbers) }
                 } @else {
                     (numbers)
@@ -85,9 +163,9 @@ impl Figure {
         let height = below + LINE * self.legend.len() as f64;
         let rows = (0..).map(|row| below + LINE * f64::from(row));
         let markup = html! {
-            svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (width) " " (height) } width=(2.0 * width) role="img"
+            svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (width) " " (height) } width=(width.max(2.0 * WIDTH)) style="max-width: 100%; height: auto" role="img"
                 aria-label={ (self.title) ". " (self.text) } {
-                style { (PreEscaped(crate::page::STYLE)) }
+                style { (PreEscaped(crate::page::DRAWING_STYLE)) }
                 rect width="100%" height="100%" style="fill: var(--paper)" {}
                 (drawing.marks)
                 @for (y, (class, meaning)) in rows.zip(&self.legend) {
@@ -132,7 +210,7 @@ mod tests {
             legend: Vec::new(),
             table: table::with_header("a<c"),
         };
-        let html = figure.html().into_string();
+        let html = figure.html(0).into_string();
         assert!(html.contains("aria-label=\"a&lt;b&gt;. &quot;quoted&quot; &amp; more\""));
         assert!(html.contains("<svg viewBox=\"0 0 10 5\" role=\"img\""));
         assert!(html.contains("<th scope=\"col\">a&lt;c</th>"));

@@ -1,9 +1,12 @@
-//! Pages about runs. A page is one HTML file with charts and their numbers. It needs no network and no script.
+//! Pages about runs. A page is one HTML file with charts and their numbers. A page needs no network. Its
+//! script sorts and searches tables; without the script, a page shows the same numbers.
 
 mod clocks;
+mod cut;
 mod draw;
 mod executed;
 mod figure;
+mod layout;
 pub(crate) mod names;
 mod profiled;
 mod runs;
@@ -14,13 +17,17 @@ use anyhow::bail;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use simulator::run::{Replayed, Run};
 
+use layout::layout;
 use names::Names;
 pub use profiled::{SourceLine, SourceLines, profile};
 pub(crate) use runs::runs;
 use sections::{Section, sections, summary};
 
-/// The style sheet of pages and pictures.
-pub(crate) const STYLE: &str = include_str!("style.css");
+/// The style sheet of drawings, on pages and in pictures.
+const DRAWING_STYLE: &str = include_str!("drawing.css");
+/// The style sheet of everything else on a page.
+const PAGE_STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("script.js");
 
 /// The page of a run: an HTML file with charts, and the pictures of its charts.
 pub struct Page {
@@ -56,7 +63,7 @@ impl Page {
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
                     title { (title) }
-                    style { (PreEscaped(STYLE)) }
+                    style { (PreEscaped(DRAWING_STYLE)) (PreEscaped(PAGE_STYLE)) }
                 }
                 body {
                     header { h1 { (title) } }
@@ -70,7 +77,7 @@ impl Page {
                         @for (number, section) in sections.iter().enumerate() {
                             section aria-labelledby=(id(number)) {
                                 h2 id=(id(number)) { (section.title) }
-                                div.charts { @for figure in &section.figures { (figure.html()) } }
+                                (layout(&section.figures))
                             }
                         }
                         @if !complete {
@@ -78,6 +85,7 @@ impl Page {
                                 " collect them: counters and bandwidth over time, addresses, functions, shared lines and hypercalls." }
                         }
                     }
+                    script { (PreEscaped(SCRIPT)) }
                 }
             }
         };

@@ -9,12 +9,13 @@ use simulator::analysis::profile::rows::CodeRow;
 use simulator::machine::configuration::Configuration;
 
 use super::Page;
+use super::cut::{NAME, cut};
 use super::draw::{Bar, DEEPEST, bars, flame};
 use super::figure::{Figure, legend};
 use super::sections::{Section, settings};
 use crate::numbers::{count, counted, percent};
 use crate::symbols::without_directory;
-use crate::table::{self, Table, cut};
+use crate::table::{self, Table};
 
 /// The maximum number of functions in a chart.
 const BARS: usize = 10;
@@ -178,7 +179,7 @@ fn event_figures(number: usize, event: &EventProfile) -> Vec<Figure> {
     if let Some(row) = event.rows.first() {
         text = format!(
             "{} has {} of the events, in truth {}. {text}",
-            row.name,
+            cut(&row.name, NAME),
             percent(row.percent, 100.0),
             percent(row.exact_percent, 100.0)
         );
@@ -244,7 +245,7 @@ fn figure(id: String, title: String, text: String, rows: &[CodeRow], table: Tabl
         let (share, exact) = (row.percent, row.exact_percent);
         let samples = format!("{samples}, {}", percent(share, 100.0));
         let truth = format!("{truth}, {} in truth", percent(exact, 100.0));
-        [bar(&cut(&row.name, 40), "c2", share, samples), bar("in truth", "c0", exact, truth)]
+        [bar(&row.name, "c2", share, samples), bar("in truth", "c0", exact, truth)]
     });
     Figure {
         id,

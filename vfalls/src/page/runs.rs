@@ -8,7 +8,7 @@ use std::fmt::Write;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::compared::Compared;
-use crate::page::STYLE;
+use crate::page::{DRAWING_STYLE, PAGE_STYLE};
 use crate::table::cells;
 
 const TABLE: &str = "
@@ -44,7 +44,7 @@ pub(crate) fn runs(compared: &Compared) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(style)) }
+                style { (PreEscaped(DRAWING_STYLE)) (PreEscaped(PAGE_STYLE)) (PreEscaped(style)) }
             }
             body {
                 header { h1 { (title) } }

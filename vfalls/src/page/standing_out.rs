@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::numbers::{count, percent};
+use crate::page::cut::{NAME, cut};
 use crate::page::names::{Names, program_of};
 use crate::page::sections::parts;
 use simulator::memory::{Traffic, TrafficKind};
@@ -67,6 +68,7 @@ fn waiting_function(run: &Replayed, names: &Names) -> Option<Finding> {
     let (function, most) = functions.into_iter().max_by_key(|(_, cycles)| *cycles)?;
     let cycles: u64 = run.threads.iter().map(|thread| thread.cycles).sum();
     let share = percent(most as f64, all as f64);
+    let function = cut(&function, NAME);
     Some((ratio(most, cycles), format!("{share} of all waiting is in the function {function}.")))
 }
 
@@ -77,6 +79,7 @@ fn most_moved_line(run: &Replayed, names: &Names) -> Option<Finding> {
     let all = lines.transfers + lines.invalidations;
     let user = line.users.iter().max_by_key(|user| user.times)?;
     let function = names.function(program_of(run, user.thread), user.instruction);
+    let function = cut(&function, NAME);
     // The weight is the line's share of all misses. Requests served by the node's cache are not
     // misses.
     let served = run.threads.iter().map(|thread| thread.served);

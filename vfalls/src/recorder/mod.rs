@@ -177,7 +177,7 @@ fn wait_for_others(program: &OsStr, running: &Running) {
     let mut is_said = false;
     let (started, mut interrupted) = (Instant::now(), None);
     loop {
-        let ids = still_running(&running);
+        let ids = still_running(running);
         if ids.is_empty() {
             return;
         }

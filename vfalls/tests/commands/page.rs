@@ -7,6 +7,7 @@ use vfalls::page::{Page, SourceLine, SourceLines, profile};
 use crate::program::with_input;
 
 const REPORT: &str = include_str!("report.json");
+const PROFILE: &str = include_str!("profile.json");
 
 fn parsed(run: &str) -> Page {
     Page::new(&Run::parse(run.as_bytes()).unwrap()).unwrap()
@@ -136,16 +137,16 @@ fn marks_are_where_the_numbers_say() {
             "76 of the 100 calls are the guest's reading of its counters for the charts over time: 3 samples, about 25 calls each.",
         ],
     );
-    // The dots are at 10, 100 and 1,000 ns. The axis covers two decades, from x = 128 to 346. One
+    // The dots are at 10, 100 and 1,000 ns. The axis covers two decades, from x = 141.2 to 346. One
     // of the parts is below 32 ns, and the other starts at 992 ns.
     has(
         "latencies",
         &[
-            "cx=\"128\"",
-            "cx=\"237\"",
+            "cx=\"141.2\"",
+            "cx=\"243.6\"",
             "cx=\"346\"",
-            "<rect class=\"c1\" x=\"128\" y=\"9\" width=\"55.1\" height=\"16\"",
-            "<rect class=\"c1\" x=\"345.6\" y=\"24\" width=\"1.5\" height=\"1\"",
+            "<rect class=\"c1\" x=\"141.2\" y=\"9\" width=\"51.7\" height=\"16\"",
+            "<rect class=\"c1\" x=\"345.6\" y=\"24\" width=\"1.4\" height=\"1\"",
             "<td class=\"w\">0.0: 74; 992.0: 1</td>",
         ],
     );
@@ -198,7 +199,6 @@ fn a_picture_stands_alone() {
 
 #[test]
 fn a_profile_has_its_numbers() {
-    const PROFILE: &str = include_str!("profile.json");
     let Run::Profile(run) = Run::parse(PROFILE.as_bytes()).unwrap() else {
         panic!("it is another kind of run");
     };
@@ -245,23 +245,23 @@ fn a_profile_has_its_numbers() {
             "inclusive-0",
             "<td class=\"w\">main</td><td>100.00</td><td>100.00</td><td>40.00</td><td>45.00</td><td>10</td><td>1000</td>",
         ),
-        // Each of the ten samples is 36 units wide. The four rows (all, the event, main and sum)
-        // are 15 units high each.
+        // Each of the ten samples is a tenth of the width. The four rows (all, the event, main and
+        // sum) are 18 units high each.
         (
             "flames",
-            "<svg viewBox=\"0 0 360 60\" role=\"img\" aria-label=\"Flame graph. 10 samples of 2 stacks.",
+            "<svg height=\"72\" role=\"img\" aria-label=\"Flame graph. 10 samples of 2 stacks.",
         ),
         (
             "flames",
-            "x=\"0\" y=\"45\" width=\"359.70\" height=\"14\"><title>all: 10 samples, 100%</title>",
+            "<svg x=\"0.00%\" y=\"54\" width=\"100.00%\" height=\"18\"><title>all: 10 samples, 100%</title>",
         ),
         (
             "flames",
-            "x=\"0\" y=\"15\" width=\"359.70\" height=\"14\"><title>main: 10 samples, 100%</title>",
+            "<svg x=\"0.00%\" y=\"18\" width=\"100.00%\" height=\"18\"><title>main: 10 samples, 100%</title>",
         ),
         (
             "flames",
-            "x=\"0\" y=\"0\" width=\"215.70\" height=\"14\"><title>sum&lt;int&gt;: 6 samples, 60%</title>",
+            "<svg x=\"0.00%\" y=\"0\" width=\"60.00%\" height=\"18\"><title>sum&lt;int&gt;: 6 samples, 60%</title>",
         ),
         ("flames", "<td>6</td><td>60.00</td><td class=\"w\">DC_miss;main;sum&lt;int&gt;</td>"),
         ("lines-0", "The lines of /src/sum.c that this function has"),
@@ -273,12 +273,34 @@ fn a_profile_has_its_numbers() {
     ] {
         assert!(figure(&all, id).contains(mark), "{id}: {mark}\n{}", figure(&all, id));
     }
-    assert!(!all.contains("http") && !all.contains("<script"));
+    // The page needs no other file: its script is a part of it.
+    assert!(!all.contains("http") && !all.contains(" src="));
+    assert_eq!(all.matches("<script>").count(), 1);
 
     // The file that `--json` writes contains no stacks and no source lines, so their figures are
     // missing.
     let page = page(PROFILE);
     assert!(page.contains("<figure id=\"self-0\"") && !page.contains("<figure id=\"flames\""));
+}
+
+/// The middle of a long name is left out; its tooltip is the whole name.
+#[test]
+fn long_names_are_cut_in_the_middle() {
+    let name = format!("Map<{}1>::find", "Key, ".repeat(40));
+    let page = page(&PROFILE.replace("sum<int>", &name));
+    let whole = name.replace('<', "&lt;").replace('>', "&gt;");
+    // This label has at most 56 characters, a name in a sentence 64, and a cell of a table 100.
+    let label = "Map&lt;Key, Key, Key, Key, Key,…ey, Key, Key, Key, 1&gt;::find";
+    let words = "Map&lt;Key, Key, Key, Key, Key, Key…y, Key, Key, Key, Key, 1&gt;::find";
+    let cell = "Map&lt;Key, Key, Key, Key, Key, Key, Key, Key, Key, K… Key, Key, Key, Key, Key, Key, Key, Key, 1&gt;::find";
+    for mark in [
+        format!(">{label}<title>{whole}</title></text>"),
+        format!("<td class=\"w\" title=\"{whole}\">{cell}</td><td>60.00</td>"),
+        format!("<p>{words} has 60% of the events"),
+        format!("<title>{whole}: 6 samples, 60%</title>"),
+    ] {
+        assert!(figure(&page, "self-0").contains(&mark), "{mark}");
+    }
 }
 
 #[test]
@@ -308,6 +330,11 @@ fn what_has_no_page_is_refused_in_one_line() {
     ] {
         with_input(&["page", "-"], input).badly_at_once(says);
     }
+}
+
+/// Returns whether a page has the table of many strands.
+fn has_many_strands(page: &str) -> bool {
+    page.contains("<figure id=\"strands\" class=\"wide\">")
 }
 
 #[test]
@@ -344,6 +371,25 @@ fn a_run_that_executes_has_a_page() {
     has("map", "<title>MCU 0: busy for 20% of the time</title>");
     has("waits", "<td>0</td><td>100</td><td>250</td><td>2.50</td>");
     assert!(!page.contains("no details"));
+
+    // With more than 16 strands, each strand has a row, and each node a bar. Here 16 more strands of node 0
+    // execute what strand 0 executes: 300,000 instructions of the guest and 100,000 of the hypervisor.
+    let mut many: Value = serde_json::from_str(EXECUTED).unwrap();
+    let strands = many["strands"].as_array_mut().unwrap();
+    for number in 1..=16 {
+        let mut strand = strands[0].clone();
+        strand["strand"] = number.into();
+        strands.push(strand);
+    }
+    let many = self::page(&many.to_string());
+    assert!(!has_many_strands(&page) && has_many_strands(&many));
+    for text in [
+        "<td class=\"w\">node 0, 17 strands</td><td>5100000</td><td>1700000</td>",
+        "<title>node 0, 17 strands: 5,100,000 instructions of the guest</title>",
+        "<td class=\"w\">node 1, 1 strand</td>",
+    ] {
+        assert!(figure(&many, "instructions").contains(text), "{text}");
+    }
 
     // Without a memory system, the page shows neither channels nor events.
     let mut plain: Value = serde_json::from_str(EXECUTED).unwrap();

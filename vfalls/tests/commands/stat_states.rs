@@ -184,10 +184,10 @@ fn a_page_draws_who_runs_and_who_waits() {
 
     let page = std::fs::read_to_string(place.at("page.html")).unwrap();
     let drawn = [
-        "<figure id=\"states\">",
-        "<figure id=\"time-line\">",
-        "<figure id=\"who-waits\">",
-        "<figure id=\"locks\">",
+        "<figure id=\"states\"",
+        "<figure id=\"time-line\"",
+        "<figure id=\"who-waits\"",
+        "<figure id=\"locks\"",
         "<li><span class=\"c4\"></span>waits for a lock</li>",
         "<li><span class=\"c0\"></span>sleeps</li>",
         // The lock wait and the sleep of thread 1: orange, then grey.
@@ -200,7 +200,7 @@ fn a_page_draws_who_runs_and_who_waits() {
     let page = place.run("stat sleepers.refs --json short.json");
     assert_eq!(page.status, 0);
     let page = place.run("page short.json").well();
-    assert!(page.contains("<figure id=\"states\">") && !page.contains("time-line"), "{page}");
+    assert!(page.contains("<figure id=\"states\"") && !page.contains("time-line"), "{page}");
 }
 
 #[test]

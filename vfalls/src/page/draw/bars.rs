@@ -2,7 +2,7 @@
 
 use maud::html;
 
-use super::{Axis, WIDTH, room, round};
+use super::{Axis, WIDTH, label, room, round};
 use crate::page::figure::Drawing;
 
 pub(crate) struct Bar {
@@ -34,8 +34,8 @@ pub(crate) fn bars(bars: &[Bar], end: f64, title: &str) -> Drawing {
         @for (number, bar) in bars.iter().enumerate() {
             @let top = ABOVE + step * (number + 1) as f64 - 16.0;
             @match above {
-                true => text x=(round(axis.left)) y=(round(top - 3.0)) { (bar.label) },
-                false => text.e x=(round(axis.left - 4.0)) y=(round(top + 10.0)) { (bar.label) },
+                true => (label(&bar.label, (axis.left, top - 3.0), WIDTH - axis.left, "")),
+                false => (label(&bar.label, (axis.left - 4.0, top + 10.0), labels, "e")),
             }
             @let starts = bar.parts.iter().scan(0.0, |sum, (_, length, _)| { *sum += length; Some(*sum - length) });
             @for ((class, length, words), start) in bar.parts.iter().zip(starts) {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use maud::html;
 
-use super::{WIDTH, round};
+use super::{WIDTH, label, round};
 use crate::page::figure::Drawing;
 
 pub(crate) struct ByteUser {
@@ -39,7 +39,7 @@ pub(crate) fn bytes(users: &[ByteUser]) -> Drawing {
         text.m.e x=(round(LEFT - 6.0)) y=(round(ABOVE - 5.0)) { "byte of the line" }
         @for (number, user) in users.iter().enumerate() {
             @let y = ABOVE + STEP * number as f64 + 2.0;
-            text.e x=(round(LEFT - 6.0)) y=(round(y + 9.5)) { (user.label) }
+            (label(&user.label, (LEFT - 6.0, y + 9.5), LEFT - 6.0, "e"))
             @for Span { bytes, use_: [reads, writes], class, words } in &user.spans {
                 @let (from, to) = (place(bytes.start), place(bytes.end));
                 @let top = if *reads { y } else { y + 6.0 };

@@ -2,7 +2,7 @@
 
 use maud::html;
 
-use super::{WIDTH, room, round};
+use super::{WIDTH, label, room_beside, round};
 use crate::numbers::{counted, short};
 use crate::page::figure::Drawing;
 
@@ -21,7 +21,7 @@ const ABOVE: f64 = 4.0;
 const BAR: f64 = 16.0;
 
 pub(crate) fn dots(rows: &[Dots], title: &str) -> Drawing {
-    let left = room(rows.iter().map(|row| &*row.label));
+    let left = room_beside(rows.iter().map(|row| &*row.label));
     let all = || rows.iter().flat_map(|row| row.at.iter().map(|(value, ..)| value.max(1.0)));
     let first = all().fold(f64::MAX, f64::min).log10().floor();
     let last = all().fold(1.0, f64::max).log10().ceil().max(first + 1.0);
@@ -46,7 +46,7 @@ pub(crate) fn dots(rows: &[Dots], title: &str) -> Drawing {
                     title { (row.label) ": " (counted(*calls, "call")) " from " (short(*from)) " to " (short(*to)) " ns" }
                 }
             }
-            text.e x=(round(left - 8.0)) y=(round(y + 3.5)) { (row.label) }
+            (label(&row.label, (left - 8.0, y + 3.5), left - 8.0, "e"))
             @if let (Some((shortest, ..)), Some((longest, ..))) = (row.at.first(), row.at.last()) {
                 path.range d={ "M" (round(place(*shortest))) " " (round(y)) "H" (round(place(*longest))) } {}
             }

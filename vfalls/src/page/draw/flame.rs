@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::{WIDTH, round};
 use crate::numbers::{counted, percent};
+use crate::page::cut::cut;
 use crate::page::figure::Drawing;
 
+/// The width of a picture of a flame graph.
+const WIDTH: f64 = 1200.0;
 /// The height of a box, in units of the drawing.
-const ROW: f64 = 15.0;
-/// An upper limit for the average width of a character, in units of the drawing.
-const CHARACTER: f64 = 6.2;
-/// Boxes narrower than this width are left out.
-const NARROWEST: f64 = 0.4;
+const ROW: f64 = 18.0;
+/// An upper limit for the average width of a character, in units of the drawing. The script of pages has the same number.
+const CHARACTER: f64 = 7.4;
+/// Boxes with a smaller share of all samples, in percent, are left out.
+const LEAST: f64 = 0.1;
 /// The maximum number of boxes that are drawn above each other. Deeper calls are left out.
 pub(crate) const DEEPEST: usize = 64;
 
@@ -27,14 +29,14 @@ struct FlameBox<'a> {
 
 impl FlameBox<'_> {
     /// Returns the number of boxes in the highest stack that starts with this box. `unit` is the
-    /// width of a sample.
+    /// share of a sample in percent.
     fn depth(&self, unit: f64) -> usize {
         let drawn = self.above.values().filter(|frame| frame.is_drawn(unit));
         1 + drawn.map(|frame| frame.depth(unit)).max().unwrap_or(0)
     }
 
     fn is_drawn(&self, unit: f64) -> bool {
-        self.samples as f64 * unit >= NARROWEST
+        self.samples as f64 * unit >= LEAST
     }
 
     /// Draws the box of the function `name`, and the boxes above it.
@@ -45,18 +47,15 @@ impl FlameBox<'_> {
             *next += frame.samples as f64 * unit;
             Some(*next - frame.samples as f64 * unit)
         });
+        let room = ((width / 100.0 * WIDTH - 4.0) / CHARACTER) as usize;
         let colour = name.bytes().map(usize::from).sum::<usize>() % 3 + 1;
         let share = percent(self.samples as f64, all as f64);
         html! {
             @if self.is_drawn(unit) {
-                rect.{ "s" (colour) } x=(round(left)) y=(round(top)) width=(format!("{:.2}", (width - 0.3).max(0.1))) height=(ROW - 1.0) {
+                svg x=(percentage(left)) y=(top) width=(percentage(width)) height=(ROW) {
                     title { (name) ": " (counted(self.samples, "sample")) ", " (share) }
-                }
-                @let room = ((width - 4.0) / CHARACTER) as usize;
-                @if name.chars().count() <= room {
-                    text x=(round(left + 2.0)) y=(round(top + 10.5)) { (name) }
-                } @else if room > 3 {
-                    text x=(round(left + 2.0)) y=(round(top + 10.5)) { (name.chars().take(room - 1).collect::<String>()) "…" }
+                    rect.{ "s" (colour) } width="100%" height=(ROW - 1.0) {}
+                    @if room > 3 { text x="2" y="13" { (cut(name, room)) } }
                 }
                 @for ((name, frame), left) in self.above.iter().zip(starts) {
                     (frame.marks(name, (left, top - ROW), unit, all))
@@ -66,8 +65,13 @@ impl FlameBox<'_> {
     }
 }
 
-/// Draws stacks of calls. A stack is the names of its functions, with the outermost function first,
-/// and the number of its samples.
+/// Returns a horizontal place or a width, in percent of the drawing's width.
+fn percentage(place: f64) -> String {
+    format!("{place:.2}%")
+}
+
+/// Draws stacks of calls. Each stack has the names of its functions, starting with the outermost
+/// function, and its number of samples.
 pub(crate) fn flame(stacks: &[(Vec<&str>, u64)]) -> Drawing {
     let mut all = FlameBox::default();
     for (frames, samples) in stacks {
@@ -78,11 +82,11 @@ pub(crate) fn flame(stacks: &[(Vec<&str>, u64)]) -> Drawing {
             at.samples += samples;
         }
     }
-    let unit = WIDTH / all.samples.max(1) as f64;
+    let unit = 100.0 / all.samples.max(1) as f64;
     let height = all.depth(unit) as f64 * ROW;
     Drawing {
         width: WIDTH,
         height,
-        marks: all.marks("all", (0.0, height - ROW), unit, all.samples),
+        marks: html! { g.flame { (all.marks("all", (0.0, height - ROW), unit, all.samples)) } },
     }
 }

@@ -1,6 +1,6 @@
 //! Charts as SVG. A chart's colours are classes of the style sheet, so that the chart can be light
 //! or dark. A chart is 360 units wide. Its text is 10 units high, which is legible on a screen of
-//! 400 pixels.
+//! 400 pixels. A flame graph is the exception: it is as wide as the page.
 
 mod bars;
 mod bytes;
@@ -27,6 +27,7 @@ pub(super) use timeline::{EventRow, timeline};
 use maud::{Markup, html};
 
 use crate::numbers::{TimeUnit, count, short, ticks};
+use crate::page::cut::cut;
 use crate::page::figure::Legend;
 
 pub(super) const WIDTH: f64 = 360.0;
@@ -44,10 +45,32 @@ fn round(length: f64) -> String {
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
+/// Returns the width of a label, roughly, in units of the drawing.
+fn width(label: &str) -> f64 {
+    label.chars().map(|one| if one.is_uppercase() { 7.2 } else { 6.0 }).sum()
+}
+
 /// Returns the width to reserve for labels: the width of the longest label, and a gap.
 fn room<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
-    let longest = labels.map(|label| label.chars().count()).max();
-    longest.unwrap_or(0) as f64 * 6.0 + 8.0
+    labels.map(width).fold(0.0, f64::max) + 8.0
+}
+
+/// Returns the width that labels beside a chart need, but at most half of the drawing's width.
+fn room_beside<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
+    room(labels).min(WIDTH / 2.0)
+}
+
+/// Draws a label whose left end is at `x`, or its right end if `class` is `e`. If the label is longer than `room`, its middle is left
+/// out, and its tooltip is the whole label.
+fn label(text: &str, (x, y): (f64, f64), room: f64, class: &str) -> Markup {
+    let characters = text.chars().count();
+    let shown = cut(text, (characters as f64 * room / width(text).max(1.0)) as usize);
+    html! {
+        text class=[(!class.is_empty()).then_some(class)] x=(round(x)) y=(round(y)) {
+            (shown)
+            @if shown != text { title { (text) } }
+        }
+    }
 }
 
 /// A horizontal axis from the value 0 on the left to `end` on the right.
@@ -75,7 +98,9 @@ impl Axis {
                 @let x = round(self.place(tick));
                 @let text = if step >= 1000.0 { short(tick) } else { format!("{tick:.places$}") };
                 path.g d={ "M" (x) " " (round(top)) "V" (round(bottom)) } {}
-                text.m.c x=(x) y=(round(bottom + 11.0)) { (text) }
+                // The text of the last line stays within the drawing.
+                @let middle = self.place(tick).min(WIDTH - text.len() as f64 * 3.0);
+                text.m.c x=(round(middle)) y=(round(bottom + 11.0)) { (text) }
             }
             text.m.c x=(round((self.left + self.right) / 2.0)) y=(round(bottom + 23.0)) { (title) }
         }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use maud::html;
 
-use super::{Axis, WIDTH, round};
+use super::{Axis, WIDTH, label, round};
 use crate::numbers::{TimeUnit, short};
 use crate::page::figure::Drawing;
 
@@ -60,7 +60,7 @@ pub(crate) fn strips(chart: &Strips<'_>) -> Drawing {
             @let most = strip.values.iter().copied().fold(0.0, f64::max);
             g {
                 title { (strip.label) ": at most " (short(most)) }
-                text x="0" y=(round(base - 9.0)) { (strip.label) }
+                (label(&strip.label, (0.0, base - 9.0), LEFT - 3.0, ""))
                 text.m.e x=(round(LEFT - 3.0)) y=(round(base - HEIGHT + 6.0)) { (chart.top_text) }
                 text.m.e x=(round(LEFT - 3.0)) y=(round(base)) { "0" }
                 path.g d={ "M" (round(LEFT)) " " (round(base)) "H" (round(WIDTH - 6.0)) } {}

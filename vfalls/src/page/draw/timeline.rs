@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use maud::html;
 
-use super::{Axis, WIDTH, room, round};
+use super::{Axis, WIDTH, label, room_beside, round};
 use crate::numbers::{TimeUnit, counted};
 use crate::page::figure::Drawing;
 
@@ -20,7 +20,7 @@ const STEP: f64 = 18.0;
 const ABOVE: f64 = 4.0;
 
 pub(crate) fn timeline(rows: &[EventRow], cycles: u64, unit: TimeUnit) -> Drawing {
-    let left = room(rows.iter().map(|row| &*row.label));
+    let left = room_beside(rows.iter().map(|row| &*row.label));
     let axis = Axis::of_time(left, cycles, unit);
     let bottom = ABOVE + STEP * rows.len() as f64;
     let marks_of = |row: &EventRow, y: f64| {
@@ -36,7 +36,7 @@ pub(crate) fn timeline(rows: &[EventRow], cycles: u64, unit: TimeUnit) -> Drawin
         (axis.marks(ABOVE, bottom, &format!("time, {}", unit.name)))
         @for (number, row) in rows.iter().enumerate() {
             @let top = ABOVE + STEP * number as f64 + 3.0;
-            text.e x=(round(left - 6.0)) y=(round(top + 10.0)) { (row.label) }
+            (label(&row.label, (left - 6.0, top + 10.0), left - 6.0, "e"))
             path.(row.class) d=(marks_of(row, top)) { title { (row.label) ": " (counted(row.at.len() as u64, "event")) } }
         }
     };

@@ -228,7 +228,7 @@ fn over_time(run: &Replayed, details: &Details) -> Option<Figure> {
         spans.map(|(end, begin)| end.saturating_sub(*begin).max(1))
     };
     let strip = |one: &GuestSeries| Strip {
-        label: one.guest.chars().take(16).collect(),
+        label: one.guest.clone(),
         values: (one.calls.iter().zip(spans()))
             .map(|(calls, span)| *calls as f64 / run.time.seconds_of(span))
             .collect(),

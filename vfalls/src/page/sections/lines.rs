@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::numbers::{count, counted, percent};
+use crate::page::cut::{NAME, cut};
 use crate::page::draw::{Bar, ByteUser, Span, bars, bytes};
 use crate::page::figure::{Figure, legend};
 use crate::page::names::{Names, program_of};
@@ -128,7 +129,7 @@ fn users_of(run: &Replayed, number: usize, line: &SharedLine, names: &Names) -> 
                 Sharing::False => "False sharing",
                 Sharing::True => "True sharing",
             },
-            functions.join(", "),
+            functions.iter().map(|name| cut(name, NAME)).collect::<Vec<_>>().join(", "),
         ),
         drawing: Some(bytes(&drawn)),
         legend,

@@ -108,7 +108,7 @@ fn functions(details: &Details, names: &Names) -> Option<Figure> {
         table.add_row(first.into_iter().chain(numbers));
     }
     let bar = |function: &FunctionMisses| Bar {
-        label: function.name.chars().take(58).collect(),
+        label: function.name.clone(),
         parts: (function.misses.iter().zip(SERVED))
             .map(|(lines, (class, served))| {
                 let words = format!("{} misses served by {served}", count(*lines));
@@ -147,7 +147,7 @@ fn instructions(details: &Details, names: &Names) -> Option<Figure> {
         let share = cycles as f64 / all as f64 * 100.0;
         let place = if source.is_empty() { &address } else { &source };
         drawn.push(Bar {
-            label: format!("{place} {function}").chars().take(58).collect(),
+            label: format!("{place} {function}"),
             parts: vec![("c2", share, format!("{} cycles", count(cycles)))],
             value: percent(share, 100.0),
         });

@@ -4,13 +4,11 @@ use crate::numbers::{TimeUnit, count, counted, percent};
 use crate::page::draw::{Bar, StateStrip, bars, state_strips};
 use crate::page::figure::{Drawing, Figure, Legend, legend};
 use crate::page::names::Names;
+use crate::page::sections::threads::{Group, MOST_BARS, groups, place};
 use crate::table::{self, Table};
 use crate::text::waits;
 use simulator::analysis::details::Details;
-use simulator::run::{Replayed, State, ThreadLine, ThreadRun, TimeLine};
-
-/// The maximum number of threads in the chart of bars.
-const MOST: usize = 64;
+use simulator::run::{Replayed, State, ThreadLine, TimeLine};
 
 /// The maximum number of rows of a table.
 const ROWS: usize = 100;
@@ -70,45 +68,48 @@ fn legend_of(states: &[State]) -> Legend {
     legend(states.iter().map(|state| (class(*state), words(*state))))
 }
 
+/// Returns the chart of the states of each thread. If the table of threads has the states, the chart shows the states of each node.
 fn bars_of(run: &Replayed, states: &[State]) -> Figure {
-    let first = ["thread", "strand", "node"].map(str::to_owned);
+    let each = if run.threads.len() > MOST_BARS { "node" } else { "thread" };
+    let groups = groups(run);
     let columns = states.iter().map(|state| format!("{}, cycles", state.name()));
-    let mut table = table::with_columns(first.into_iter().chain(columns));
-    for thread in &run.threads {
-        let place = [thread.thread, thread.strand.index(), thread.node()];
-        let cycles = states.iter().map(|state| thread.states.of(*state).to_string());
-        table.add_row(place.map(|number| number.to_string()).into_iter().chain(cycles));
+    let first = if each == "node" { &["threads"][..] } else { &["thread", "strand", "node"] };
+    let first = first.iter().map(|name| (*name).to_owned());
+    let mut table = table::with_columns(first.chain(columns));
+    for Group { label, sum } in &groups {
+        let cycles = states.iter().map(|state| sum.states.of(*state).to_string());
+        let place = match each {
+            "node" => vec![label.clone()],
+            _ => place(sum).to_vec(),
+        };
+        table.add_row(place.into_iter().chain(cycles));
     }
-    let mut shown: Vec<_> = run.threads.iter().collect();
-    let mut text = format!(
-        "Each bar is the run of {}, and its parts are what a thread did with this time. The number is the part in which it ran.",
-        counted(run.cycles, "cycle")
-    );
-    if shown.len() > MOST {
-        shown.sort_by_key(|thread| (std::cmp::Reverse(thread.states.running), thread.thread));
-        shown.truncate(MOST);
-        text +=
-            &format!(" These are the {MOST} of {} threads that ran longest.", run.threads.len());
-    }
-    let bar = |thread: &&ThreadRun| {
-        let all = thread.states.sum() as f64;
+    let bar = |Group { label, sum }: &Group| {
+        let all = sum.states.sum() as f64;
         let part = |state: &State| {
-            let cycles = thread.states.of(*state);
+            let cycles = sum.states.of(*state);
             let share = percent(cycles as f64, all);
             let words = format!("{}, {} cycles, {share}", words(*state), count(cycles));
             (class(*state), cycles as f64 / all.max(1.0) * 100.0, words)
         };
         Bar {
-            label: format!("{} on strand {}", thread.thread, thread.strand),
+            label: label.clone(),
             parts: states.iter().map(part).collect(),
-            value: percent(thread.states.running as f64, all),
+            value: percent(sum.states.running as f64, all),
         }
     };
-    let drawn: Vec<_> = shown.iter().map(bar).collect();
+    let drawn: Vec<_> = groups.iter().map(bar).collect();
+    let (title, who) = match each {
+        "node" => ("What the threads of each node did with their time", "the threads of a node"),
+        _ => ("What each thread did with its time", "a thread"),
+    };
     Figure {
         id: "states".to_owned(),
-        title: "What each thread did with its time".to_owned(),
-        text,
+        title: title.to_owned(),
+        text: format!(
+            "Each bar is the run of {}, and its parts are what {who} did with this time. The number is the part spent running.",
+            counted(run.cycles, "cycle")
+        ),
         drawing: Some(bars(&drawn, 100.0, "percent of the run")),
         legend: legend_of(states),
         table,

@@ -1,74 +1,156 @@
-//! The chart of the cycles that threads spend on work and on each kind of wait.
+//! The cycles that threads spend on work and on each kind of wait.
 
-use crate::numbers::{count, percent};
+use crate::numbers::{count, counted, percent};
 use crate::page::draw::{Bar, PARTS, bars};
 use crate::page::figure::{Figure, legend};
-use crate::table;
+use crate::page::names::program_of;
+use crate::table::{self, Table};
+use crate::text::waits;
 use simulator::run::{Replayed, Stack, ThreadRun};
 
-/// The maximum number of threads in the chart.
-const MOST: usize = 64;
+/// The maximum number of threads or strands of which each has a bar. If there are more, each has a row of a table, and each node has a
+/// bar.
+pub(in crate::page) const MOST_BARS: usize = 16;
+
+/// What a bar shows: a thread, or all threads of a node.
+pub(super) struct Group {
+    pub label: String,
+    /// What the threads did in all.
+    pub sum: ThreadRun,
+}
+
+pub(super) fn groups(run: &Replayed) -> Vec<Group> {
+    if run.threads.len() <= MOST_BARS {
+        let one = |thread: &ThreadRun| Group {
+            label: format!("{} on strand {}", thread.thread, thread.strand),
+            sum: *thread,
+        };
+        return run.threads.iter().map(one).collect();
+    }
+    let of_node = |node| {
+        let threads: Vec<_> = run.threads.iter().filter(|thread| thread.node() == node).collect();
+        (!threads.is_empty()).then(|| Group {
+            label: format!("node {node}, {}", counted(threads.len() as u64, "thread")),
+            sum: ThreadRun::sum(&threads),
+        })
+    };
+    (0..run.nodes).filter_map(of_node).collect()
+}
 
 pub(super) fn figures(run: &Replayed) -> Vec<Figure> {
-    if run.threads.is_empty() {
-        return Vec::new();
+    match run.threads.len() {
+        0 => Vec::new(),
+        1..=MOST_BARS => vec![stacks(run, "thread", table_of_threads(run))],
+        _ => vec![many(run), stacks(run, "node", table_of_nodes(run))],
     }
-    let names = parts(&Stack::default()).map(|(name, _)| name);
+}
+
+fn cpi(of: &ThreadRun) -> f64 {
+    of.cycles as f64 / of.instructions.max(1) as f64
+}
+
+fn table_of_threads(run: &Replayed) -> Table {
     let first = ["thread", "strand", "node", "instructions", "cycles", "CPI"].map(str::to_owned);
-    let others = names.iter().map(|name| format!("{name}, cycles"));
+    let others = parts(&Stack::default()).map(|(name, _)| format!("{name}, cycles"));
     let mut table = table::with_columns(first.into_iter().chain(others));
-    let cpi = |cycles: u64, instructions: u64| cycles as f64 / instructions.max(1) as f64;
-    let mut shown: Vec<_> = run.threads.iter().collect();
-    for thread in &shown {
-        let mut cells = vec![
-            thread.thread.to_string(),
-            thread.strand.to_string(),
-            thread.node().to_string(),
-            thread.instructions.to_string(),
-            thread.cycles.to_string(),
-            format!("{:.2}", cpi(thread.cycles, thread.instructions)),
-        ];
-        cells.extend(parts(&thread.stack).map(|(_, cycles)| cycles.to_string()));
-        table.add_row(cells);
+    for thread in &run.threads {
+        table.add_row(place(thread).into_iter().chain(work(thread)).chain(cycles(thread)));
     }
-    let mut text = "Each bar is the cycles per instruction of a thread, and its parts are what the thread did or waited for: a short \
-                    bar is a fast thread."
-        .to_owned();
-    if shown.len() > MOST {
-        shown.sort_by_key(|thread| (std::cmp::Reverse(thread.cycles), thread.thread));
-        shown.truncate(MOST);
-        text += &format!(
-            " These are the {MOST} of {} threads that take most cycles.",
-            run.threads.len()
+    table
+}
+
+fn table_of_nodes(run: &Replayed) -> Table {
+    let first = ["threads", "instructions", "cycles", "CPI"].map(str::to_owned);
+    let others = parts(&Stack::default()).map(|(name, _)| format!("{name}, cycles"));
+    let mut table = table::with_columns(first.into_iter().chain(others));
+    for Group { label, sum } in groups(run) {
+        table.add_row(std::iter::once(label).chain(work(&sum)).chain(cycles(&sum)));
+    }
+    table
+}
+
+/// Returns the table of threads that are too many for bars. It has all that the page knows of a thread.
+fn many(run: &Replayed) -> Figure {
+    let programs = run.programs();
+    let states = waits::occurring(run);
+    let first = (programs.len() > 1).then_some("program").into_iter();
+    let first = ["thread", "strand", "node"].into_iter().chain(first);
+    let parts = parts(&Stack::default()).map(|(name, _)| name);
+    let columns = first.chain(["instructions", "cycles", "CPI", "MPKI"]).chain(parts);
+    let mut table = table::with_columns(columns.chain(states.iter().map(|state| state.name())));
+    for thread in &run.threads {
+        let program = programs.get(program_of(run, thread.thread));
+        let program =
+            program.filter(|_| programs.len() > 1).map(|program| program.name.to_string());
+        let misses = thread.served.misses() as f64 * 1000.0 / thread.instructions.max(1) as f64;
+        let states = states.iter().map(|state| thread.states.of(*state).to_string());
+        table.add_row(
+            (place(thread).into_iter().chain(program).chain(work(thread)))
+                .chain([format!("{misses:.2}")])
+                .chain(cycles(thread))
+                .chain(states),
         );
     }
-    let bar = |thread: &&ThreadRun| Bar {
-        label: format!("{} on strand {}", thread.thread, thread.strand),
-        parts: (parts(&thread.stack).into_iter().zip(PARTS))
+    Figure {
+        id: "threads".to_owned(),
+        title: format!("The {} threads", run.threads.len()),
+        text: "CPI are cycles per instruction, MPKI misses of the L2 cache per thousand instructions. The further columns are cycles: first what the \
+               thread did or waited for in its own cycles, from busy on, and then the states that it had in the whole run, from running on."
+            .to_owned(),
+        drawing: None,
+        legend: Vec::new(),
+        table,
+    }
+}
+
+/// Returns the cells of a thread's number, strand and node.
+pub(super) fn place(thread: &ThreadRun) -> [String; 3] {
+    [thread.thread, thread.strand.index(), thread.node()].map(|number| number.to_string())
+}
+
+/// Returns the cells of instructions, cycles and cycles per instruction.
+fn work(of: &ThreadRun) -> [String; 3] {
+    [of.instructions.to_string(), of.cycles.to_string(), format!("{:.2}", cpi(of))]
+}
+
+/// Returns the cells of the cycles of each part.
+fn cycles(of: &ThreadRun) -> [String; 9] {
+    parts(&of.stack).map(|(_, cycles)| cycles.to_string())
+}
+
+/// Returns the chart of the parts of each thread's or node's cycles. `each` is the word for a bar.
+fn stacks(run: &Replayed, each: &str, table: Table) -> Figure {
+    let groups = groups(run);
+    let bar = |Group { label, sum }: &Group| Bar {
+        label: label.clone(),
+        parts: (parts(&sum.stack).into_iter().zip(PARTS))
             .map(|((name, cycles), class)| {
-                let share = percent(cycles as f64, thread.cycles as f64);
+                let share = percent(cycles as f64, sum.cycles as f64);
                 let words = format!("{name}, {} cycles, {share}", count(cycles));
-                (class, cpi(cycles, thread.instructions), words)
+                (class, cycles as f64 / sum.instructions.max(1) as f64, words)
             })
             .collect(),
-        value: format!("{:.1}", cpi(thread.cycles, thread.instructions)),
+        value: format!("{:.1}", cpi(sum)),
     };
-    let drawn: Vec<_> = shown.iter().map(bar).collect();
-    let longest = run.threads.iter().map(|one| cpi(one.cycles, one.instructions));
-    let colours = PARTS.iter().zip(names).filter(|(_, name)| {
-        // A part on which no thread spends cycles is not in the legend.
-        run.threads
-            .iter()
-            .any(|one| parts(&one.stack).iter().any(|(part, cycles)| part == name && *cycles > 0))
-    });
-    vec![Figure {
+    let drawn: Vec<_> = groups.iter().map(bar).collect();
+    let longest = groups.iter().map(|group| cpi(&group.sum)).fold(0.0, f64::max);
+    // If no thread spends cycles on a part, the legend leaves the part out.
+    let all = parts(&ThreadRun::sum(&run.threads.iter().collect::<Vec<_>>()).stack);
+    let colours = PARTS.iter().zip(all).filter(|(_, (_, cycles))| *cycles > 0);
+    let (of, fast) = match each {
+        "node" => ("all threads of a node", "a short bar means fast threads"),
+        _ => ("a thread", "a short bar is a fast thread"),
+    };
+    Figure {
         id: "stacks".to_owned(),
-        title: "Cycles per instruction of each thread".to_owned(),
-        text,
-        drawing: Some(bars(&drawn, longest.fold(0.0, f64::max), "cycles per instruction")),
-        legend: legend(colours.map(|(class, name)| (*class, name))),
+        title: format!("Cycles per instruction of each {each}"),
+        text: format!(
+            "Each bar is the cycles per instruction of {of}, and its parts are what the threads did or waited for: {fast}."
+        ),
+        drawing: Some(bars(&drawn, longest, "cycles per instruction")),
+        legend: legend(colours.map(|(class, (name, _))| (*class, name))),
         table,
-    }]
+    }
 }
 
 /// Returns the parts of a stack, with their names and cycles, in the order in which a bar shows them.
