@@ -2,7 +2,7 @@
 
 use guest_abi::StrandId;
 
-use crate::recording::{Image, Reference, References};
+use crate::recording::{CodeImage, Reference, References};
 
 /// The references that a strand may execute before another strand's turn.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +12,7 @@ pub struct Quantum<'a> {
     /// The offset that is added to all addresses, a multiple of 64.
     pub offset: u64,
     /// The code that the instructions belong to.
-    pub image: Image,
+    pub image: CodeImage,
     /// The time of the first reference, in cycles.
     pub begins: u64,
     /// The end of the quantum: only the first instruction may begin at this time or later.

@@ -14,9 +14,9 @@ const MOST: usize = 1 << (63 - SHIFT);
 /// The code of a program: files at certain addresses. Processes that a program forks have the same image, and so has the program when it is
 /// started again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Image(u16);
+pub struct CodeImage(u16);
 
-impl Image {
+impl CodeImage {
     /// Returns the image of each recording. The first recording has the image 0.
     #[must_use]
     pub fn of_all(recordings: &[Recording]) -> Vec<Self> {
@@ -47,7 +47,7 @@ impl Image {
     }
 }
 
-impl Image {
+impl CodeImage {
     /// Returns the image of an [address](Self::address).
     #[must_use]
     pub const fn of(address: u64) -> Self {
@@ -55,7 +55,7 @@ impl Image {
     }
 }
 
-/// Returns the address in its program of an instruction of any [image](Image::address).
+/// Returns the address in its program of an instruction of any [image](CodeImage::address).
 #[must_use]
 pub const fn without_image(address: u64) -> u64 {
     let high = u64::MAX >> 1 >> SHIFT << SHIFT;
@@ -88,13 +88,13 @@ mod tests {
     #[test]
     fn addresses_of_images() {
         for address in [0, 0x40_0000_1234, 0x7fff_ffff_ffff, 0xffff_8000_0000_0000, u64::MAX] {
-            assert_eq!(Image(0).address(address), address);
+            assert_eq!(CodeImage(0).address(address), address);
             for image in [0, 1, 2, 0x7fff] {
-                assert_eq!(Image::of(Image(image).address(address)), Image(image));
-                assert_eq!(without_image(Image(image).address(address)), address, "{image}");
+                assert_eq!(CodeImage::of(CodeImage(image).address(address)), CodeImage(image));
+                assert_eq!(without_image(CodeImage(image).address(address)), address, "{image}");
             }
         }
-        assert_eq!(Image(2).address(0x1000), 0x2_0000_0000_1000);
+        assert_eq!(CodeImage(2).address(0x1000), 0x2_0000_0000_1000);
     }
 
     #[test]

@@ -98,7 +98,7 @@ pub use chunk::{Chunk, References};
 pub(crate) use chunk::{Position, ShapeMemo, Whole};
 pub(crate) use code::{ByKind, Done, FETCH_SHIFT, InstructionCounts, ShapeStep, StepAction};
 pub use error::RecordingError;
-pub use images::{Image, without_image};
+pub use images::{CodeImage, without_image};
 pub use lackey::{BLOCK, BLOCK_SLACK};
 pub use recording::Recording;
 pub(crate) use reference::{DataAccess, Group};

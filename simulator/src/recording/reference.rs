@@ -1,6 +1,6 @@
 use refs::Class;
 
-use super::images::Image;
+use super::images::CodeImage;
 
 /// A reference to memory: the fetch of an instruction, or an access to data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,10 +23,10 @@ impl Reference {
         Self { address, size, kind, flow: Flow::Next, class: Class::Other }
     }
 
-    /// Returns this reference if it is data. Returns a fetch with its [address in an image](super::Image::address).
+    /// Returns this reference if it is data. Returns a fetch with its [address in an image](super::CodeImage::address).
     #[inline(always)]
     #[must_use]
-    pub(crate) const fn in_image(self, image: Image) -> Self {
+    pub(crate) const fn in_image(self, image: CodeImage) -> Self {
         match self.kind.is_fetch() {
             true => Self { address: image.address(self.address), ..self },
             false => self,

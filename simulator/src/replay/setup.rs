@@ -222,8 +222,10 @@ impl Setup {
             Some(command) => format!("{} ({command})", program.name()),
             None => program.name().to_owned(),
         };
+        // A recording's name stands for all processes that its program starts.
+        let first = self.programs.iter().filter(|program| program.process().number == 0);
         Conditions {
-            recordings: self.programs.iter().map(name).collect(),
+            recordings: first.map(name).collect(),
             perf_config: self.perf_config.text().into(),
             hub_cycles: self.hub_cycles,
         }

@@ -238,6 +238,9 @@ impl Run {
                 settings.text("placement", run.placement.to_string());
             }
         }
+        if let Some(region) = self.region() {
+            settings.text("region", region.asked());
+        }
         settings.0
     }
 

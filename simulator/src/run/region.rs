@@ -47,6 +47,14 @@ impl Covered {
 }
 
 impl RegionRun {
+    /// Returns the points that select the region, such as `work to work#2, warm-up from the start`.
+    pub(crate) fn asked(&self) -> String {
+        let from = self.from.as_deref().unwrap_or("the start");
+        let to = self.to.as_deref().unwrap_or("the end");
+        let warm_up = self.warm_up.iter().map(|from| format!(", warm-up from {from}"));
+        warm_up.fold(format!("{from} to {to}"), |asked, warm_up| asked + &warm_up)
+    }
+
     /// Returns a note on what the result covers: a sentence without a full stop.
     #[must_use]
     pub fn note(&self) -> String {

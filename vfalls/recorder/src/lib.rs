@@ -53,6 +53,8 @@ mod process;
 mod program_memory;
 #[cfg(not(test))]
 mod qemu;
+mod share;
+mod thread;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -3,13 +3,14 @@
 #![allow(unsafe_code, unreachable_pub, reason = "a C interface")]
 
 mod only;
+mod processes;
 
-use std::cell::{RefCell, UnsafeCell};
-use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_uint, c_void};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::cell::UnsafeCell;
+use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
-use std::{mem, ptr};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use refs::Class;
 
@@ -17,10 +18,11 @@ use crate::calls::SystemCall;
 use crate::decode::Target;
 use crate::lock;
 use crate::lock_call::BlockFacts;
-use crate::new_program::{NewProgram, escaped};
 use crate::only::Only;
 use crate::output::Output;
-use crate::process::{MOST_THREADS, Process, Thread};
+use crate::process::{MOST_THREADS, Process};
+use crate::thread::Thread;
+use processes::{ARGUMENTS, Arguments, begin_fork, end_fork, no_fork, replace_program};
 
 /// A block of instructions, which QEMU is translating.
 type Block = c_void;
@@ -92,57 +94,6 @@ unsafe extern "C" {
 type Executes = extern "C" fn(c_uint, *mut c_void);
 type Accesses = extern "C" fn(c_uint, u32, u64, *mut c_void);
 type Entry = extern "C" fn(u64, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
-
-/// A thread that forks the process holds this lock for writing. Other callbacks that change the recorder's state, and that QEMU calls while
-/// no block executes, hold it for reading. (QEMU forks only when no thread executes a block.) So the state is whole in the new process.
-static FORKS: RwLock<()> = RwLock::new(());
-
-/// The forking of the process by the current host thread.
-struct Forking {
-    /// The number of the new process in the recording; `None` if it cannot be recorded.
-    process: Option<u32>,
-    /// Held until the system call has returned, in both processes.
-    _whole: RwLockWriteGuard<'static, ()>,
-}
-
-thread_local! {
-    static FORKING: RefCell<Option<Forking>> = const { RefCell::new(None) };
-}
-
-macro_rules! while_no_thread_forks {
-    () => {
-        FORKS.read().unwrap_or_else(PoisonError::into_inner)
-    };
-}
-
-/// The arguments with which this plug-in was loaded. An emulator that executes another program of the process needs them.
-#[derive(Default)]
-struct Arguments {
-    /// The path of the plug-in.
-    library: OsString,
-    socket: OsString,
-    sysroot: OsString,
-    only: Vec<OsString>,
-}
-
-static ARGUMENTS: OnceLock<Arguments> = OnceLock::new();
-
-impl Arguments {
-    /// Returns the value of the emulator's option `-plugin` that records the process with this number.
-    fn of_process(&self, process: u32) -> CString {
-        let [library, socket, sysroot] =
-            [&self.library, &self.socket, &self.sysroot].map(|text| escaped(text).into_vec());
-        let mut parts = [&library[..], b",library=", &library, b",socket=", &socket].concat();
-        if !sysroot.is_empty() {
-            parts.extend_from_slice(&[&b",sysroot="[..], &sysroot].concat());
-        }
-        for name in &self.only {
-            parts.extend_from_slice(&[&b",only="[..], &escaped(name).into_vec()].concat());
-        }
-        parts.extend(format!(",process={process}").into_bytes());
-        CString::new(parts).unwrap_or_default()
-    }
-}
 
 #[unsafe(no_mangle)]
 pub static qemu_plugin_version: c_int = 1;
@@ -273,7 +224,7 @@ extern "C" fn begin(_: u64, vcpu: c_uint) {
     let Some(process) = PROCESS.get() else {
         return;
     };
-    let _whole = while_no_thread_forks!();
+    let _whole = no_fork();
     let Some(place) = FAST_THREADS.get(vcpu as usize) else {
         process.output.stop("ends", "the program has more threads than a recording can have")
     };
@@ -292,7 +243,7 @@ extern "C" fn end_thread(_: u64, vcpu: c_uint) {
     let Some((shared, process)) = (unsafe { shared_thread(vcpu) }) else {
         return;
     };
-    let _whole = while_no_thread_forks!();
+    let _whole = no_fork();
     {
         let _lock = lock(&shared.in_call);
         // SAFETY: the lock is held, and the thread no longer executes.
@@ -400,7 +351,7 @@ extern "C" fn enter(
     if let SystemCall::Process = call {
         return begin_fork(shared, process);
     }
-    let _whole = while_no_thread_forks!();
+    let _whole = no_fork();
     if let SystemCall::Exec { .. } = call {
         write_others(shared, process);
     }
@@ -414,64 +365,6 @@ extern "C" fn enter(
     process.call(thread, call);
 }
 
-/// Prepares the fork of the process by a thread.
-fn begin_fork(shared: &SharedThread, process: &Process) {
-    let whole = FORKS.write().unwrap_or_else(PoisonError::into_inner);
-    let mut in_call = lock(&shared.in_call);
-    *in_call = true;
-    // SAFETY: the lock is held, and the thread is in a system call.
-    let number = process.forks(unsafe { &mut *shared.thread.get() });
-    FORKING.set(Some(Forking { process: number, _whole: whole }));
-}
-
-/// Continues after the fork of the process, in both processes. `child` is the kernel's number of the new process. It is 0 in the new
-/// process, and negative if there is no new process.
-fn end_fork(vcpu: c_uint, shared: &SharedThread, process: &Process, child: i64) {
-    let Some(forking) = FORKING.take() else {
-        return;
-    };
-    let Some(number) = forking.process else {
-        process.output.stop("cannot", "a forked process has no number");
-    };
-    if child == 0 {
-        // SAFETY: this host thread is the only one of the process, and the thread is in a system call.
-        let before = unsafe { &mut *shared.thread.get() };
-        let own = SharedThread::new(process.forked(number, before), true);
-        let mut threads = threads();
-        for fast in &FAST_THREADS[..threads.len()] {
-            fast.store(ptr::null_mut(), Ordering::Relaxed);
-        }
-        FAST_THREADS[vcpu as usize].store(Arc::as_ptr(&own).cast_mut(), Ordering::Release);
-        // The other threads do not exist in this process, but their locks may be held. This thread's old state is still in use.
-        mem::forget(mem::take(&mut *threads));
-        threads.resize(vcpu as usize + 1, None);
-        threads[vcpu as usize] = Some(own);
-    } else {
-        if let Ok(child) = u32::try_from(child) {
-            process.orders.child(child, number);
-        }
-        *lock(&shared.in_call) = false;
-    }
-}
-
-/// Replaces the program of the process with another program, and executes it under the emulator. Returns only if this is not possible.
-fn replace_program(process: &Process, program: NewProgram, number: u32, call: SystemCall) {
-    let (Some(given), SystemCall::Exec { environment, .. }) = (ARGUMENTS.get(), call) else {
-        return;
-    };
-    let sysroot = CString::new(given.sysroot.as_bytes()).ok().filter(|path| !path.is_empty());
-    let words = program.emulated(given.of_process(number), sysroot);
-    if let Some(environment) = process.target.strings(environment) {
-        let list = |strings: &[CString]| -> Vec<_> {
-            strings.iter().map(|one| one.as_ptr()).chain([ptr::null()]).collect()
-        };
-        let (words, environment) = (list(&words), list(&environment));
-        // SAFETY: the path and the strings of both lists end with a null byte, and the lists end with a null pointer.
-        unsafe { execve(c"/proc/self/exe".as_ptr(), words.as_ptr(), environment.as_ptr()) };
-    }
-    process.output.say("refused", &number.to_string());
-}
-
 /// QEMU calls this function after a system call of a thread.
 extern "C" fn leave(_: u64, vcpu: c_uint, number: i64, value: i64) {
     // SAFETY: QEMU calls this function on the thread's host thread.
@@ -482,7 +375,7 @@ extern "C" fn leave(_: u64, vcpu: c_uint, number: i64, value: i64) {
     if let SystemCall::Process = call {
         return end_fork(vcpu, shared, process, value);
     }
-    let _whole = while_no_thread_forks!();
+    let _whole = no_fork();
     let mut in_call = lock(&shared.in_call);
     // SAFETY: the lock is held, and the thread is in a system call.
     process.returned(unsafe { &mut *shared.thread.get() }, call, value);
@@ -494,7 +387,7 @@ extern "C" fn exit(_: u64, _: *mut c_void) {
     let Some(process) = PROCESS.get() else {
         return;
     };
-    let _whole = while_no_thread_forks!();
+    let _whole = no_fork();
     for shared in threads().iter().flatten() {
         let _lock = lock(&shared.in_call);
         // SAFETY: the lock is held, and the threads no longer execute.

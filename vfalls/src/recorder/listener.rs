@@ -4,28 +4,23 @@ use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use refs::Frame;
 use zstd::bulk::Compressor;
 
 use super::alone::Alone;
-use super::became::{Became, quoted};
+use super::is_running;
 use super::mapping::Mappings;
-use super::part::{End, FilePart, Part, Store, words};
-use super::{Recorded, is_running};
-use crate::interrupt;
+use super::part::{FilePart, ProcessEnd, ProcessRecording, Store, words};
 
 /// The maximum number of programs with their own notes. One more note counts the other programs.
-const MOST_NAMED: usize = 10;
+pub(super) const MOST_NAMED: usize = 10;
 
 /// The compression level. A negative level leaves literals uncompressed, which makes the recording a fifth longer, and shortens the
 /// time to read the recording by a sixth.
@@ -39,28 +34,28 @@ pub(super) type Running = Arc<Mutex<Vec<u32>>>;
 
 /// A recording that is being written.
 pub(super) struct Listener {
-    path: PathBuf,
-    target: String,
+    pub(super) path: PathBuf,
+    pub(super) target: String,
     /// The recording, in which the first process is recorded at once.
-    recording: Store,
+    pub(super) recording: Store,
     /// The recordings of all other processes.
-    others: Store,
-    compressor: Compressor<'static>,
+    pub(super) others: Store,
+    pub(super) compressor: Compressor<'static>,
     /// The recorded processes. The index is the number of the process.
-    parts: Vec<Part>,
+    pub(super) parts: Vec<ProcessRecording>,
     /// For each process, the number of the process that started it.
-    parents: Vec<u32>,
-    limit: u64,
-    references: u64,
-    running: Running,
+    pub(super) parents: Vec<u32>,
+    pub(super) limit: u64,
+    pub(super) references: u64,
+    pub(super) running: Running,
     /// The programs that are not recorded and that recorded processes have started, each with its number of starts.
-    started: Vec<(String, u64)>,
-    mappings: Mappings,
+    pub(super) started: Vec<(String, u64)>,
+    pub(super) mappings: Mappings,
     /// The function that is recorded alone; `None` if everything is recorded.
-    alone: Option<Alone>,
-    spinner: ProgressBar,
+    pub(super) alone: Option<Alone>,
+    pub(super) spinner: ProgressBar,
     /// The reason why the recording cannot be written; `None` if it can.
-    cannot_write: Option<String>,
+    pub(super) cannot_write: Option<String>,
 }
 
 impl Listener {
@@ -82,7 +77,7 @@ impl Listener {
         let begin = || {
             let file = OpenOptions::new().read(true).append(true).open(path)?;
             let mut recording = Store::new(file);
-            let first = Part::new(&mut recording, target, words(command), 0)?;
+            let first = ProcessRecording::new(&mut recording, target, words(command), 0)?;
             let directory = path.parent().filter(|path| !path.as_os_str().is_empty());
             let others = tempfile::tempfile_in(directory.unwrap_or(Path::new(".")))?;
             Ok::<_, io::Error>((recording, first, Store::new(others)))
@@ -149,7 +144,7 @@ impl Listener {
         if self.references >= self.limit {
             let last = self.last();
             let reason = "it had made as many references as --limit allows";
-            self.parts[last].end = End::Ended(reason.into());
+            self.parts[last].end = ProcessEnd::Ended(reason.into());
         }
         self.cannot_write.is_none() && self.references < self.limit
     }
@@ -221,7 +216,7 @@ impl Listener {
                 let command = bytes.split_terminator('\0').map(str::to_owned).collect();
                 part.continued = Some(all);
                 let first = part.first;
-                let new = Part::new(&mut self.others, &self.target, command, first)?;
+                let new = ProcessRecording::new(&mut self.others, &self.target, command, first)?;
                 self.add(new, process, stream);
             }
             "refused" => part.continued = None,
@@ -259,9 +254,9 @@ impl Listener {
                 let owner = file.as_ref().and_then(known).unwrap_or((process, start));
                 self.parts[process as usize].share(start, length, file, owner);
             }
-            "ends" => part.end = End::Ended(text.to_owned()),
+            "ends" => part.end = ProcessEnd::Ended(text.to_owned()),
             "cannot" => bail!("{text}"),
-            "exits" => part.end = End::Exit,
+            "exits" => part.end = ProcessEnd::Exit,
             _ => {}
         }
         Ok(())
@@ -276,7 +271,7 @@ impl Listener {
     }
 
     /// Adds a process, and answers with its number.
-    fn add(&mut self, part: Part, parent: u32, stream: &mut BufReader<UnixStream>) {
+    fn add(&mut self, part: ProcessRecording, parent: u32, stream: &mut BufReader<UnixStream>) {
         let number = self.parts.len();
         self.parts.push(part);
         self.parents.push(parent);
@@ -307,153 +302,8 @@ impl Listener {
     fn say(&self, line: &str) {
         self.spinner.suspend(|| crate::say::say(line));
     }
-
-    /// Completes the recording after the end of the program, with notes on the parts that are missing.
-    pub(super) fn complete(
-        mut self,
-        status: ExitStatus,
-        became: Became,
-    ) -> anyhow::Result<Recorded> {
-        if let Some(reason) = &self.cannot_write {
-            bail!("{}: {reason}", cannot_write(&self.path));
-        }
-        if let Some(alone) = self.alone.as_ref().filter(|_| self.references == 0) {
-            bail!("{}", alone.never_called(self.parts[0].name()));
-        }
-        ensure!(
-            self.references > 0,
-            "{} has made no reference under the emulator: it ended with {status}",
-            self.parts[0].name()
-        );
-        let end = self.ended(status);
-        let notes = self.notes(became);
-        let status = status.code().and_then(|code| u8::try_from(code).ok());
-        self.write_ends(end.as_deref(), &notes, status)
-            .with_context(|| cannot_write(&self.path))?;
-        let recorded = || self.parts.iter().filter(|part| part.references > 0);
-        Ok(Recorded {
-            references: self.references,
-            instructions: recorded().map(|part| part.instructions).sum(),
-            threads: recorded().map(|part| part.threads).sum(),
-            processes: recorded().count(),
-            bytes: self.recording.length(),
-            end,
-            notes,
-        })
-    }
-
-    /// Writes the ends of all recordings, and appends those of further processes to that of the first. The notes stand in the first.
-    fn write_ends(
-        &mut self,
-        end: Option<&str>,
-        missing: &[String],
-        status: Option<u8>,
-    ) -> io::Result<()> {
-        let Self { parts, recording, others, .. } = self;
-        let (first, further) = parts.split_first_mut().expect("there is a first process");
-        if let Some(note) = end {
-            first.frame(recording, &Frame::note(note))?;
-        }
-        for note in missing {
-            first.frame(recording, &Frame::missing(note))?;
-        }
-        let status = status.filter(|_| !matches!(first.end, End::Ended(_)));
-        match further {
-            [] => first.frame(recording, &Frame::end(first.references, status))?,
-            _ => first.complete(recording, 0, status)?,
-        }
-        for (number, part) in (1..).zip(further).filter(|(_, part)| part.references > 0) {
-            part.complete(others, number, None)?;
-            part.copy(others, recording)?;
-        }
-        Ok(())
-    }
-
-    /// Returns the number of the last process that the first one became, one after another.
-    fn last(&self) -> usize {
-        let mut last = 0;
-        while let Some(next) = self.parts[last].continued {
-            last = next as usize;
-        }
-        last
-    }
-
-    /// Returns a note on the end of the program, unless it has exited with status 0.
-    fn ended(&self, status: ExitStatus) -> Option<String> {
-        let last = &self.parts[self.last()];
-        let cut = match (&last.end, &last.turns) {
-            (End::Cut, None) => ", and what its threads did last may be missing",
-            _ => "",
-        };
-        let name = last.name();
-        match (&last.end, status.code(), status.signal()) {
-            (End::Ended(reason), ..) => Some(format!("{name} was ended: {reason}")),
-            (_, Some(0), _) if cut.is_empty() => None,
-            (_, Some(code), _) => Some(format!("{name} exited with status {code}{cut}")),
-            (_, None, signal) => {
-                let signal = signal.and_then(|number| Signal::try_from(number).ok());
-                let signal = signal.map_or("a signal", Signal::as_str);
-                let by = if interrupt::happened() { ", after an interrupt" } else { "" };
-                Some(format!("{name} was ended by {signal}{by}{cut}"))
-            }
-        }
-    }
-
-    /// Returns notes on what is not recorded.
-    fn notes(&self, became: Became) -> Vec<String> {
-        let last = &self.parts[self.last()];
-        let name = last.name();
-        let alone = self.alone.iter().map(|alone| alone.note(self.parts[0].name()));
-        let mut notes: Vec<_> = alone.collect();
-        if let Some(turns) = &last.turns {
-            notes.push(match became.other_than(turns) {
-                None => format!(
-                    "{name} turned into {turns}, which is not recorded: record {turns} instead"
-                ),
-                Some(command) => format!(
-                    "{name} turned into {turns} and at last into another program; neither is recorded: record that one \
-                     instead, by: vfalls record -- {command}"
-                ),
-            });
-        }
-        let main = self.parts[0].name();
-        let named = self.started.iter().take(MOST_NAMED);
-        notes.extend(named.map(|(program, count)| {
-            let times = if *count == 1 { String::new() } else { format!(" {count} times") };
-            let command = quoted(program.as_ref());
-            format!(
-                "{main} started {program}{times}, which is not recorded; to record it: vfalls record -- {command}"
-            )
-        }));
-        let more = self.started.len().saturating_sub(MOST_NAMED);
-        if more > 0 {
-            notes.push(format!("{main} started {more} other programs, which are not recorded"));
-        }
-        notes.extend(self.cut());
-        notes
-    }
-
-    /// Returns a note on processes, other than the last one that the user started, whose recordings are not complete.
-    fn cut(&self) -> Option<String> {
-        let last = self.last();
-        let others = self.parts.iter().enumerate().filter(|(number, _)| *number != last);
-        let cut = others.map(|(_, part)| part).filter(|part| {
-            let is_cut = matches!(part.end, End::Cut) && part.turns.is_none();
-            is_cut && part.continued.is_none() && part.id.is_some()
-        });
-        let names: Vec<_> = cut.map(Part::name).collect();
-        let (first, main) = (names.first()?, self.parts[0].name());
-        Some(match names.len() {
-            1 => format!(
-                "{first}, which {main} started, was ended by a signal: what it did last may be missing"
-            ),
-            many => format!(
-                "{many} processes that {main} started were ended by signals, such as {first}: what they did last may be missing"
-            ),
-        })
-    }
 }
 
-fn cannot_write(path: &Path) -> String {
+pub(super) fn cannot_write(path: &Path) -> String {
     format!("{}: cannot be written", path.display())
 }

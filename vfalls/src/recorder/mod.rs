@@ -2,6 +2,7 @@
 
 mod alone;
 mod became;
+mod completion;
 mod listener;
 mod mapping;
 mod part;

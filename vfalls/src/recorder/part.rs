@@ -52,7 +52,7 @@ impl Store {
 }
 
 /// The recording of one process. Its bytes are in a [`Store`], which several recordings may share.
-pub(super) struct Part {
+pub(super) struct ProcessRecording {
     /// The positions of the recording's bytes in the store.
     pieces: Vec<Range<u64>>,
     target: String,
@@ -68,7 +68,7 @@ pub(super) struct Part {
     pub(super) continued: Option<u32>,
     /// The program, not recorded, that replaces the process's program.
     pub(super) turns: Option<String>,
-    pub(super) end: End,
+    pub(super) end: ProcessEnd,
     /// The memory that the process shares. If a range is of a file, it has the part of the file.
     shared: Vec<(SharedRange, Option<FilePart>)>,
     /// The positions in the store of the frames of definitions.
@@ -84,7 +84,7 @@ pub(super) struct FilePart {
 }
 
 /// How a recorded process has ended.
-pub(super) enum End {
+pub(super) enum ProcessEnd {
     /// The recorder was killed, and has not announced the end.
     Cut,
     /// The recorder has sent everything.
@@ -93,7 +93,7 @@ pub(super) enum End {
     Ended(String),
 }
 
-impl Part {
+impl ProcessRecording {
     /// Begins the recording of a process.
     pub(super) fn new(
         store: &mut Store,
@@ -112,7 +112,7 @@ impl Part {
             first,
             continued: None,
             turns: None,
-            end: End::Cut,
+            end: ProcessEnd::Cut,
             shared: Vec::new(),
             definitions: Vec::new(),
         };

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use simulator::analysis::profile::functions::Functions;
 use simulator::input::{self, LONGEST_PROGRAM};
-use simulator::recording::{BUNDLED_PROGRAM, Image, Mapping, Recording};
+use simulator::recording::{BUNDLED_PROGRAM, CodeImage, Mapping, Recording};
 use simulator::text::line;
 
 use crate::say::say;
@@ -71,7 +71,7 @@ pub(crate) struct Symbols {
 /// Returns the mappings of all processes, each once, at their addresses in images.
 fn in_images(recordings: &[Recording]) -> Vec<Mapping> {
     let mut all: Vec<Mapping> = Vec::new();
-    for (recording, image) in recordings.iter().zip(Image::of_all(recordings)) {
+    for (recording, image) in recordings.iter().zip(CodeImage::of_all(recordings)) {
         let mapping = |one: &Mapping| Mapping {
             start: image.address(one.start),
             end: image.address(one.end),
@@ -129,7 +129,7 @@ impl Symbols {
 
     /// Returns the symbols of a recorded program; `None` if its files are not known. The recordings of its processes
     /// name the files. If `file` is given, it replaces one of them, or it is the only file if the
-    /// recordings name none. Addresses are those of [images](Image::address).
+    /// recordings name none. Addresses are those of [images](CodeImage::address).
     pub(crate) fn of_recordings(
         recordings: &[Recording],
         is_bundled: bool,

@@ -7,7 +7,7 @@ use crate::setters::opaque;
 /// The binary logarithm of the size of a page of code.
 const PAGE_SHIFT: u32 = 12;
 
-/// The symbols of recorded programs. They are looked up by [address in an image](crate::recording::Image::address).
+/// The symbols of recorded programs. They are looked up by [address in an image](crate::recording::CodeImage::address).
 pub trait Functions {
     /// Returns the start and the name of the function that contains the address; `None` if no function is known there.
     fn function(&self, address: u64) -> Option<(u64, &str)>;

@@ -14,7 +14,7 @@ use platform::models::Devices;
 use platform::{Machine, Model};
 
 use super::{Config, Executed, Figures, MemorySystem, Pages, Quantum, T2Plus, Truth, Variant};
-use crate::recording::{Chunk, Class, Flow, Image, Kind, Reference};
+use crate::recording::{Chunk, Class, CodeImage, Flow, Kind, Reference};
 
 struct Bench<V: Variant = T2Plus> {
     system: MemorySystem<V>,
@@ -50,7 +50,7 @@ impl<V: Variant> Bench<V> {
         let executed = work.replay(&Quantum {
             strand: id(strand),
             offset,
-            image: Image::default(),
+            image: CodeImage::default(),
             begins: work.system.truth.cycles(),
             until: u64::MAX,
             data_alone: !references[0].kind.is_fetch(),

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::stream::{CLASSES, FLOWS};
 use super::*;
 use crate::memory::Work;
-use crate::recording::{Image, Position};
+use crate::recording::{CodeImage, Position};
 
 /// Returns a fetch of an instruction of 4 bytes.
 fn fetch(address: u64, kind: Kind) -> Reference {
@@ -41,7 +41,7 @@ impl<V: Variant> Bench<V> {
         let quantum = Quantum {
             strand: id(strand),
             offset: 0,
-            image: Image::default(),
+            image: CodeImage::default(),
             begins,
             until,
             data_alone: false,

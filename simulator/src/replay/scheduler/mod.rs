@@ -10,8 +10,10 @@
 
 mod calendar;
 mod deal;
+mod family;
 mod objects;
 mod orders;
+mod places;
 mod shared;
 mod signals;
 mod sleepers;
@@ -22,20 +24,23 @@ mod tests;
 mod timeline;
 pub(crate) mod turns;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 
 use guest_abi::StrandId;
 
 use crate::memory::broken::{Map, mapped};
 use crate::memory::{Executed, Quantum};
-use crate::recording::{Chunk, Image, Order, Position, Recording, RecordingError};
+use crate::recording::{Chunk, CodeImage, Order, Position, Recording, RecordingError};
 use crate::replay::Progress;
 use crate::run::{State, States, TimeLine, Waits};
 use crate::setters::opaque;
 use deal::Deal;
+use family::{Family, families};
 use objects::Objects;
 use orders::Wait;
-use refs::process_ends;
+pub use places::MOST_PROGRAMS;
+use places::offset_of;
+pub(crate) use places::program_at;
 use shared::SharedMemory;
 use signals::Signals;
 use sleepers::Sleepers;
@@ -43,31 +48,10 @@ use states::Accounts;
 use stops::Stops;
 use turns::Turns;
 
-/// The distance in physical memory between the first [`SPACED`] programs: 8 GB.
-const APART: u64 = 1 << 33;
-
-/// The number of programs that are 8 GB apart. The programs after them share these 8 GB with them, and begin 256 MB apart.
-const SPACED: usize = 48;
-const CLOSER: u64 = 1 << 28;
-
-/// Returns the [offset](Quantum::offset) of the program with this number.
-const fn offset_of(program: usize) -> u64 {
-    (program % SPACED) as u64 * APART + (program / SPACED) as u64 * CLOSER
-}
-
-/// Returns the number of the program whose quanta have this [offset](Quantum::offset).
-pub(crate) const fn program_at(offset: u64) -> usize {
-    (offset / APART) as usize + SPACED * (offset % APART / CLOSER) as usize
-}
-
-/// The maximum number of recordings in a replay. This limit keeps the recordings apart in [memory](crate::memory::geometry), if each uses
-/// less than 8 GB of its address space in one piece (256 MB if there are more than 48 recordings).
-pub const MOST_PROGRAMS: usize = SPACED * (APART / CLOSER) as usize;
-
 /// A program. It has its own memory, signals and locks.
 struct ScheduledProgram {
     source: Source,
-    image: Image,
+    image: CodeImage,
     /// The index of the program's [`Family`].
     family: usize,
     /// The number of the program's threads that have not ended.
@@ -79,15 +63,6 @@ struct ScheduledProgram {
     /// The number of waits that the scheduler ended because all threads waited. These were waits for locks, sections of locks, semaphores
     /// or barriers.
     forced: u64,
-}
-
-/// The processes of one file.
-#[derive(Default)]
-struct Family {
-    /// The starts and ends of the processes.
-    signals: Signals,
-    /// The ends of processes that processes of the replay send.
-    ends: HashSet<u64>,
 }
 
 enum Source {
@@ -163,24 +138,6 @@ pub struct Scheduler {
 
 opaque!(Scheduler, "Scheduler");
 
-/// Returns the families of recordings, and the index of each recording's family.
-fn families<'a>(recordings: impl Iterator<Item = &'a Recording>) -> (Vec<Family>, Vec<usize>) {
-    let mut known: Vec<u64> = Vec::new();
-    let mut families: Vec<Family> = Vec::new();
-    let family = recordings.map(|recording| {
-        let found = known.iter().position(|family| *family == recording.family());
-        let index = found.filter(|_| recording.family() != 0).unwrap_or(families.len());
-        if index == families.len() {
-            known.push(recording.family());
-            families.push(Family::default());
-        }
-        families[index].ends.extend(recording.process().ends.map(process_ends));
-        index
-    });
-    let family = family.collect();
-    (families, family)
-}
-
 /// Returns the strand that executes a thread which is placed on `strand`.
 fn executing(strand: StrandId) -> StrandId {
     StrandId::new(mapped(Map::Placement, strand.index())).unwrap_or(strand)
@@ -191,7 +148,7 @@ impl Scheduler {
     /// recordings.
     #[must_use]
     pub fn new(recordings: Vec<Recording>, strands: &[StrandId]) -> Self {
-        let images = Image::of_all(&recordings);
+        let images = CodeImage::of_all(&recordings);
         let sources = recordings.into_iter().map(|recording| {
             let threads = recording.threads();
             (Source::Threads(recording), threads)
@@ -204,7 +161,7 @@ impl Scheduler {
     #[must_use]
     pub fn dealing(recording: Recording, strands: &[StrandId]) -> Self {
         let deal = Deal::new(recording, strands.len());
-        let images = vec![Image::default()];
+        let images = vec![CodeImage::default()];
         Self::with_sources(vec![(Source::Dealt(deal), strands.len())], images, strands)
     }
 
@@ -225,7 +182,7 @@ impl Scheduler {
 
     fn with_sources(
         sources: Vec<(Source, usize)>,
-        images: Vec<Image>,
+        images: Vec<CodeImage>,
         placed: &[StrandId],
     ) -> Self {
         let numbers = (sources.iter().enumerate())

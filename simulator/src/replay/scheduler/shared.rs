@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use refs::{Acquire, Order, Semaphore};
 
-use super::offset_of;
+use super::places::offset_of;
 use crate::recording::{Chunk, Recording};
 
 /// The memory that programs share with the processes that first mapped it. The replay moves the data of these ranges to the addresses

@@ -17,7 +17,7 @@ use anyhow::bail;
 use simulator::analysis::profile::functions::Functions;
 use simulator::analysis::sharing::{Code, Job, SharingReport};
 use simulator::machine::configuration::Configuration;
-use simulator::recording::{Image, without_image};
+use simulator::recording::{CodeImage, without_image};
 use simulator::replay::placement::Placement;
 use simulator::run::Run;
 
@@ -101,7 +101,7 @@ pub(crate) fn run(args: C2cArgs) -> anyhow::Result<()> {
 /// user of the line.
 fn name(found: &mut SharingReport, symbols: Option<&Symbols>) {
     for line in &mut found.lines {
-        let image = line.users.iter().find_map(|user| user.instruction).map(Image::of);
+        let image = line.users.iter().find_map(|user| user.instruction).map(CodeImage::of);
         let address = image.unwrap_or_default().address(line.address);
         let addresses = address..address.saturating_add(64);
         let variables = symbols.map(|symbols| symbols.variables(addresses));

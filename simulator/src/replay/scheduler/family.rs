@@ -1,0 +1,37 @@
+//! Processes that start and end each other.
+
+use std::collections::HashSet;
+
+use refs::process_ends;
+
+use super::signals::Signals;
+use crate::recording::Recording;
+
+/// The processes of one file.
+#[derive(Default)]
+pub(super) struct Family {
+    /// The starts and ends of the processes.
+    pub(super) signals: Signals,
+    /// The ends of processes that processes of the replay send.
+    pub(super) ends: HashSet<u64>,
+}
+
+/// Returns the families of recordings, and the index of each recording's family.
+pub(super) fn families<'a>(
+    recordings: impl Iterator<Item = &'a Recording>,
+) -> (Vec<Family>, Vec<usize>) {
+    let mut known: Vec<u64> = Vec::new();
+    let mut families: Vec<Family> = Vec::new();
+    let family = recordings.map(|recording| {
+        let found = known.iter().position(|family| *family == recording.family());
+        let index = found.filter(|_| recording.family() != 0).unwrap_or(families.len());
+        if index == families.len() {
+            known.push(recording.family());
+            families.push(Family::default());
+        }
+        families[index].ends.extend(recording.process().ends.map(process_ends));
+        index
+    });
+    let family = family.collect();
+    (families, family)
+}

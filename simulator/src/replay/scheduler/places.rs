@@ -1,0 +1,22 @@
+//! Where programs are in physical memory.
+
+/// The distance in physical memory between the first [`SPACED`] programs: 8 GB.
+const APART: u64 = 1 << 33;
+
+/// The number of programs that are 8 GB apart. The programs after them share these 8 GB with them, and begin 256 MB apart.
+const SPACED: usize = 48;
+const CLOSER: u64 = 1 << 28;
+
+/// Returns the [offset](Quantum::offset) of the program with this number.
+pub(super) const fn offset_of(program: usize) -> u64 {
+    (program % SPACED) as u64 * APART + (program / SPACED) as u64 * CLOSER
+}
+
+/// Returns the number of the program whose quanta have this [offset](Quantum::offset).
+pub(crate) const fn program_at(offset: u64) -> usize {
+    (offset / APART) as usize + SPACED * (offset % APART / CLOSER) as usize
+}
+
+/// The maximum number of recordings in a replay. This limit keeps the recordings apart in [memory](crate::memory::geometry), if each uses
+/// less than 8 GB of its address space in one piece (256 MB if there are more than 48 recordings).
+pub const MOST_PROGRAMS: usize = SPACED * (APART / CLOSER) as usize;

@@ -1,0 +1,128 @@
+//! Processes that fork, and processes that replace their programs.
+
+use std::cell::RefCell;
+use std::ffi::{CString, OsString, c_uint};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::{mem, ptr};
+
+use super::{FAST_THREADS, SharedThread, execve, threads};
+use crate::calls::SystemCall;
+use crate::lock;
+use crate::new_program::{NewProgram, escaped};
+use crate::process::Process;
+
+/// A thread that forks the process holds this lock for writing. Other callbacks that change the recorder's state, and that QEMU calls while
+/// no block executes, hold it for reading. (QEMU forks only when no thread executes a block.) So the state is whole in the new process.
+static FORKS: RwLock<()> = RwLock::new(());
+
+/// The forking of the process by the current host thread.
+struct Forking {
+    /// The number of the new process in the recording; `None` if it cannot be recorded.
+    process: Option<u32>,
+    /// Held until the system call has returned, in both processes.
+    _whole: RwLockWriteGuard<'static, ()>,
+}
+
+thread_local! {
+    static FORKING: RefCell<Option<Forking>> = const { RefCell::new(None) };
+}
+
+/// Returns the lock that keeps other threads from forking the process.
+pub(super) fn no_fork() -> RwLockReadGuard<'static, ()> {
+    FORKS.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The arguments with which this plug-in was loaded. An emulator that executes another program of the process needs them.
+#[derive(Default)]
+pub(super) struct Arguments {
+    /// The path of the plug-in.
+    pub(super) library: OsString,
+    pub(super) socket: OsString,
+    pub(super) sysroot: OsString,
+    /// The symbols of the function that is recorded alone; empty if everything is recorded.
+    pub(super) only: Vec<OsString>,
+}
+
+pub(super) static ARGUMENTS: OnceLock<Arguments> = OnceLock::new();
+
+impl Arguments {
+    /// Returns the value of the emulator's option `-plugin` that records the process with this number.
+    fn of_process(&self, process: u32) -> CString {
+        let [library, socket, sysroot] =
+            [&self.library, &self.socket, &self.sysroot].map(|text| escaped(text).into_vec());
+        let mut parts = [&library[..], b",library=", &library, b",socket=", &socket].concat();
+        if !sysroot.is_empty() {
+            parts.extend_from_slice(&[&b",sysroot="[..], &sysroot].concat());
+        }
+        for name in &self.only {
+            parts.extend_from_slice(&[&b",only="[..], &escaped(name).into_vec()].concat());
+        }
+        parts.extend(format!(",process={process}").into_bytes());
+        CString::new(parts).unwrap_or_default()
+    }
+}
+
+/// Prepares the fork of the process by a thread.
+pub(super) fn begin_fork(shared: &SharedThread, process: &Process) {
+    let whole = FORKS.write().unwrap_or_else(PoisonError::into_inner);
+    let mut in_call = lock(&shared.in_call);
+    *in_call = true;
+    // SAFETY: the lock is held, and the thread is in a system call.
+    let number = process.forks(unsafe { &mut *shared.thread.get() });
+    FORKING.set(Some(Forking { process: number, _whole: whole }));
+}
+
+/// Continues after the fork of the process, in both processes. `child` is the kernel's number of the new process. It is 0 in the new
+/// process, and negative if there is no new process.
+pub(super) fn end_fork(vcpu: c_uint, shared: &SharedThread, process: &Process, child: i64) {
+    let Some(forking) = FORKING.take() else {
+        return;
+    };
+    let Some(number) = forking.process else {
+        process.output.stop("cannot", "a forked process has no number");
+    };
+    if child == 0 {
+        // SAFETY: this host thread is the only one of the process, and the thread is in a system call.
+        let before = unsafe { &mut *shared.thread.get() };
+        let own = SharedThread::new(process.forked(number, before), true);
+        let mut threads = threads();
+        for fast in &FAST_THREADS[..threads.len()] {
+            fast.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+        FAST_THREADS[vcpu as usize].store(Arc::as_ptr(&own).cast_mut(), Ordering::Release);
+        // The other threads do not exist in this process, but their locks may be held. This thread's old state is still in use.
+        mem::forget(mem::take(&mut *threads));
+        threads.resize(vcpu as usize + 1, None);
+        threads[vcpu as usize] = Some(own);
+    } else {
+        if let Ok(child) = u32::try_from(child) {
+            process.orders.child(child, number);
+        }
+        *lock(&shared.in_call) = false;
+    }
+}
+
+/// Replaces the program of the process with another program, and executes it under the emulator. Returns only if this is not possible.
+pub(super) fn replace_program(
+    process: &Process,
+    program: NewProgram,
+    number: u32,
+    call: SystemCall,
+) {
+    let (Some(given), SystemCall::Exec { environment, .. }) = (ARGUMENTS.get(), call) else {
+        return;
+    };
+    let sysroot = CString::new(given.sysroot.as_bytes()).ok().filter(|path| !path.is_empty());
+    let words = program.emulated(given.of_process(number), sysroot);
+    if let Some(environment) = process.target.strings(environment) {
+        let list = |strings: &[CString]| -> Vec<_> {
+            strings.iter().map(|one| one.as_ptr()).chain([ptr::null()]).collect()
+        };
+        let (words, environment) = (list(&words), list(&environment));
+        // SAFETY: the path and the strings of both lists end with a null byte, and the lists end with a null pointer.
+        unsafe { execve(c"/proc/self/exe".as_ptr(), words.as_ptr(), environment.as_ptr()) };
+    }
+    process.output.say("refused", &number.to_string());
+}

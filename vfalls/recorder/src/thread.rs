@@ -1,0 +1,165 @@
+//! A thread of the recorded program, and its references.
+
+use std::time::{Duration, Instant};
+
+use refs::{Cause, Encoder, Frame, Log, Order};
+
+use crate::lock_call::{BlockFacts, LockCalls};
+use crate::only::Whereabouts;
+use crate::process::Process;
+use crate::share::Share;
+
+/// At a system call, the recorder writes a thread's references if the last write was long enough ago: at least `PERIOD`, and at least the
+/// thread's age divided by [`TIMES`]. So a recording has few frames, and loses few references if the program is killed.
+const PERIOD: Duration = Duration::from_millis(2);
+const TIMES: u32 = 100;
+
+/// When a log has this number of words (16 MiB), it is encoded even if the thread holds a lock. The section of that lock then keeps its
+/// recorded place among the sections of the lock.
+const LONGEST_SECTION: usize = 16 * Log::FULL;
+
+/// A thread, and its references since the last frame.
+pub(crate) struct Thread {
+    pub(crate) log: Log,
+    pub(crate) number: u32,
+    pub(crate) locks: LockCalls,
+    /// If the log has at least this number of words, each new block is examined. 0 while the thread executes a lock function.
+    examined_from: usize,
+    /// The number of instructions that the thread has executed since the last frame.
+    instructions: u64,
+    /// The address of the word that the kernel clears when the thread has ended.
+    pub(crate) tid: Option<u64>,
+    /// The address of the futex that the thread waits for; `None` if the thread does not wait for a futex.
+    pub(crate) waits: Option<u64>,
+    /// The time in nanoseconds for which the thread sleeps; `None` if the thread does not sleep.
+    pub(crate) sleeps: Option<u64>,
+    /// The address at which the kernel writes the status of a child process, or 0.
+    pub(crate) status: u64,
+    /// The memory that the thread is mapping.
+    pub(crate) shares: Option<Share>,
+    /// Where the thread is, if a function is recorded alone.
+    pub(crate) at: Whereabouts,
+    encoder: Encoder,
+    frame: Frame,
+    began: Instant,
+    wrote: Instant,
+}
+
+impl Thread {
+    pub(crate) fn new(number: u32, tid: Option<u64>) -> Self {
+        Self {
+            log: Log::default(),
+            number,
+            locks: LockCalls::default(),
+            examined_from: Log::FULL,
+            instructions: 0,
+            tid,
+            waits: None,
+            sleeps: None,
+            status: 0,
+            shares: None,
+            at: Whereabouts::default(),
+            encoder: Encoder::new(number),
+            frame: Frame::default(),
+            began: Instant::now(),
+            wrote: Instant::now(),
+        }
+    }
+
+    /// Logs the start of a block.
+    #[inline(always)]
+    pub(crate) fn block(&mut self, process: &Process, block: BlockFacts) {
+        if self.log.len() >= self.examined_from || block.0 >= 1 << BlockFacts::ENTERS {
+            self.examine(process, block);
+        }
+        self.instructions += u64::from(block.instructions());
+        self.log.block(block.number());
+    }
+
+    /// Logs the start of a block if a thread executes the function that is recorded alone. `enters` is `true` if the function begins with
+    /// the block. Returns `true` if all blocks have to be translated again.
+    pub(crate) fn block_alone(
+        &mut self,
+        process: &Process,
+        block: BlockFacts,
+        enters: bool,
+    ) -> bool {
+        let Some(only) = &process.only else { return false };
+        let verdict = only.block(&mut self.at, block, enters);
+        if verdict.is_recorded {
+            self.block(process, block);
+        } else if verdict.pauses && self.locks.is_open() {
+            self.locks.pause(self.number, &mut self.log, process.shared());
+            self.examined_from = Log::FULL;
+        }
+        verdict.switches
+    }
+
+    /// Examines a block before its start is logged, because the block may belong to a lock function or the log may be full.
+    #[cold]
+    fn examine(&mut self, process: &Process, block: BlockFacts) {
+        let (number, shared) = (self.number, process.shared());
+        let left_out = self.locks.block(block, number, &mut self.log, shared);
+        self.instructions = self.instructions.saturating_sub(left_out.into());
+        if self.locks.is_inside() {
+            self.examined_from = 0;
+            return;
+        }
+        let length = self.log.len();
+        let is_full = length >= if self.locks.is_open() { LONGEST_SECTION } else { Log::FULL };
+        self.examined_from = Log::FULL.max(length + 1);
+        if is_full {
+            self.write(process, false);
+            self.examined_from = Log::FULL;
+        }
+    }
+
+    /// Logs a load of the current block. If the load joins a thread, also logs the wait for the thread's end.
+    #[inline(always)]
+    pub(crate) fn load(
+        &mut self,
+        process: &Process,
+        instruction: u16,
+        size_log2: u8,
+        address: u64,
+    ) {
+        self.log.access(instruction, false, size_log2, address);
+        if process.orders.may_join(address) {
+            self.join(process, address);
+        }
+    }
+
+    #[cold]
+    fn join(&mut self, process: &Process, address: u64) {
+        if let Some(end) = process.orders.joined(address) {
+            self.log.order(Order::Wait(Cause::Thread, end));
+        }
+    }
+
+    /// Writes the references, unless the last write was recent. The current block must have ended.
+    pub(crate) fn write_now_and_then(&mut self, process: &Process) {
+        if self.locks.is_open() {
+            return;
+        }
+        let now = Instant::now();
+        if now - self.wrote >= PERIOD.max((now - self.began) / TIMES) {
+            self.write(process, true);
+        }
+    }
+
+    /// Writes the references. The current block is written only if it has `ended`.
+    #[cold]
+    pub(crate) fn write(&mut self, process: &Process, ended: bool) {
+        self.locks.close(self.number, &mut self.log, process.shared());
+        let Self { log, encoder, frame, .. } = self;
+        match encoder.encode(log, ended, &process.definitions, frame) {
+            Ok(true) => {
+                let instructions = std::mem::take(&mut self.instructions);
+                process.output.references(frame, instructions, &process.definitions);
+            }
+            Ok(false) => {}
+            Err(error) => process.output.stop("ends", &error.to_string()),
+        }
+        self.wrote = Instant::now();
+    }
+}

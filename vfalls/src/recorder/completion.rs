@@ -1,0 +1,162 @@
+//! Completes recordings, with notes on what they lack.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use anyhow::{Context, bail, ensure};
+use nix::sys::signal::Signal;
+use refs::Frame;
+
+use super::Recorded;
+use super::became::{Became, quoted};
+use super::listener::{Listener, MOST_NAMED, cannot_write};
+use super::part::{ProcessEnd, ProcessRecording};
+use crate::interrupt;
+
+impl Listener {
+    /// Completes the recording after the end of the program, with notes on the parts that are missing.
+    pub(super) fn complete(
+        mut self,
+        status: ExitStatus,
+        became: Became,
+    ) -> anyhow::Result<Recorded> {
+        if let Some(reason) = &self.cannot_write {
+            bail!("{}: {reason}", cannot_write(&self.path));
+        }
+        if let Some(alone) = self.alone.as_ref().filter(|_| self.references == 0) {
+            bail!("{}", alone.never_called(self.parts[0].name()));
+        }
+        ensure!(
+            self.references > 0,
+            "{} has made no reference under the emulator: it ended with {status}",
+            self.parts[0].name()
+        );
+        let end = self.ended(status);
+        let notes = self.notes(became);
+        let status = status.code().and_then(|code| u8::try_from(code).ok());
+        self.write_ends(end.as_deref(), &notes, status)
+            .with_context(|| cannot_write(&self.path))?;
+        let recorded = || self.parts.iter().filter(|part| part.references > 0);
+        Ok(Recorded {
+            references: self.references,
+            instructions: recorded().map(|part| part.instructions).sum(),
+            threads: recorded().map(|part| part.threads).sum(),
+            processes: recorded().count(),
+            bytes: self.recording.length(),
+            end,
+            notes,
+        })
+    }
+
+    /// Writes the ends of all recordings, and appends those of further processes to that of the first. The notes stand in the first.
+    fn write_ends(
+        &mut self,
+        end: Option<&str>,
+        missing: &[String],
+        status: Option<u8>,
+    ) -> io::Result<()> {
+        let Self { parts, recording, others, .. } = self;
+        let (first, further) = parts.split_first_mut().expect("there is a first process");
+        if let Some(note) = end {
+            first.frame(recording, &Frame::note(note))?;
+        }
+        for note in missing {
+            first.frame(recording, &Frame::missing(note))?;
+        }
+        let status = status.filter(|_| !matches!(first.end, ProcessEnd::Ended(_)));
+        match further {
+            [] => first.frame(recording, &Frame::end(first.references, status))?,
+            _ => first.complete(recording, 0, status)?,
+        }
+        for (number, part) in (1..).zip(further).filter(|(_, part)| part.references > 0) {
+            part.complete(others, number, None)?;
+            part.copy(others, recording)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the number of the last process that the first one became, one after another.
+    pub(super) fn last(&self) -> usize {
+        let mut last = 0;
+        while let Some(next) = self.parts[last].continued {
+            last = next as usize;
+        }
+        last
+    }
+
+    /// Returns a note on the end of the program, unless it has exited with status 0.
+    fn ended(&self, status: ExitStatus) -> Option<String> {
+        let last = &self.parts[self.last()];
+        let cut = match (&last.end, &last.turns) {
+            (ProcessEnd::Cut, None) => ", and what its threads did last may be missing",
+            _ => "",
+        };
+        let name = last.name();
+        match (&last.end, status.code(), status.signal()) {
+            (ProcessEnd::Ended(reason), ..) => Some(format!("{name} was ended: {reason}")),
+            (_, Some(0), _) if cut.is_empty() => None,
+            (_, Some(code), _) => Some(format!("{name} exited with status {code}{cut}")),
+            (_, None, signal) => {
+                let signal = signal.and_then(|number| Signal::try_from(number).ok());
+                let signal = signal.map_or("a signal", Signal::as_str);
+                let by = if interrupt::happened() { ", after an interrupt" } else { "" };
+                Some(format!("{name} was ended by {signal}{by}{cut}"))
+            }
+        }
+    }
+
+    /// Returns notes on what is not recorded.
+    fn notes(&self, became: Became) -> Vec<String> {
+        let last = &self.parts[self.last()];
+        let name = last.name();
+        let alone = self.alone.iter().map(|alone| alone.note(self.parts[0].name()));
+        let mut notes: Vec<_> = alone.collect();
+        if let Some(turns) = &last.turns {
+            notes.push(match became.other_than(turns) {
+                None => format!(
+                    "{name} turned into {turns}, which is not recorded: record {turns} instead"
+                ),
+                Some(command) => format!(
+                    "{name} turned into {turns} and at last into another program; neither is recorded: record that one \
+                     instead, by: vfalls record -- {command}"
+                ),
+            });
+        }
+        let main = self.parts[0].name();
+        let named = self.started.iter().take(MOST_NAMED);
+        notes.extend(named.map(|(program, count)| {
+            let times = if *count == 1 { String::new() } else { format!(" {count} times") };
+            let command = quoted(program.as_ref());
+            format!(
+                "{main} started {program}{times}, which is not recorded; to record it: vfalls record -- {command}"
+            )
+        }));
+        let more = self.started.len().saturating_sub(MOST_NAMED);
+        if more > 0 {
+            notes.push(format!("{main} started {more} other programs, which are not recorded"));
+        }
+        notes.extend(self.cut());
+        notes
+    }
+
+    /// Returns a note on processes, other than the last one that the user started, whose recordings are not complete.
+    fn cut(&self) -> Option<String> {
+        let last = self.last();
+        let others = self.parts.iter().enumerate().filter(|(number, _)| *number != last);
+        let cut = others.map(|(_, part)| part).filter(|part| {
+            let is_cut = matches!(part.end, ProcessEnd::Cut) && part.turns.is_none();
+            is_cut && part.continued.is_none() && part.id.is_some()
+        });
+        let names: Vec<_> = cut.map(ProcessRecording::name).collect();
+        let (first, main) = (names.first()?, self.parts[0].name());
+        Some(match names.len() {
+            1 => format!(
+                "{first}, which {main} started, was ended by a signal: what it did last may be missing"
+            ),
+            many => format!(
+                "{many} processes that {main} started were ended by signals, such as {first}: what they did last may be missing"
+            ),
+        })
+    }
+}
