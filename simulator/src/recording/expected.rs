@@ -1,4 +1,4 @@
-//! How many references a recording of lackey has, before all of it has been read.
+//! How many references a recording has, before all of it has been read.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
+use super::chunk::Chunk;
+use super::recording::Recording;
 use super::source::Source;
 
 /// The number of samples of a plain file, and the number of bytes in a sample.
@@ -17,24 +19,45 @@ const SAMPLE: u64 = 1 << 16;
 pub(super) struct Expected(Arc<OnceLock<u64>>);
 
 impl Expected {
-    /// Estimates the references of a plain file from samples that are evenly spread over the file. Counts the references of a compressed file
+    /// Decodes a recording of any format in a separate thread, and counts its references. Returns `None` if the thread cannot be started.
+    pub(super) fn decoded(path: &Path) -> Option<Self> {
+        let path = path.to_owned();
+        Self::counted(move |goes_on| {
+            let mut recording = Recording::open(path).ok()?;
+            let (mut chunk, mut references) = (Chunk::default(), 0);
+            for thread in 0..recording.threads() {
+                while recording.next_chunk(thread, &mut chunk).ok()? {
+                    references += chunk.len() as u64;
+                    goes_on().then_some(())?;
+                }
+            }
+            Some(references)
+        })
+    }
+
+    /// Estimates the references of a plain file of lackey from samples that are evenly spread over the file. Counts the references of a compressed file
     /// in a thread of its own, because the compression of one part of the file says nothing about the other parts. Returns `None` if the file
     /// cannot be read again.
     pub(super) fn new(path: &Path, is_plain: bool) -> Option<Self> {
-        let found = Arc::new(OnceLock::new());
         if is_plain {
             let file = File::open(path).ok()?;
             let length = file.metadata().ok()?.len();
-            let _ = found.set(estimate(file, length).ok()?);
-            return Some(Self(found));
+            return Some(Self(Arc::new(OnceLock::from(estimate(file, length).ok()?))));
         }
         let source = Source::open(path).ok()?;
+        Self::counted(move |goes_on| count(source.text, goes_on).ok().flatten())
+    }
+
+    /// Counts in a separate thread. `count` must return soon after its argument returns `false`.
+    fn counted(
+        count: impl FnOnce(&dyn Fn() -> bool) -> Option<u64> + Send + 'static,
+    ) -> Option<Self> {
+        let found = Arc::new(OnceLock::new());
         let of_thread = Arc::downgrade(&found);
         let count = move || {
             // The recording has been dropped once there is no other reference.
-            let goes_on = || of_thread.strong_count() > 0;
-            let count = count(source.text, goes_on);
-            if let Some((found, Some(count))) = of_thread.upgrade().zip(count.ok()) {
+            let count = count(&|| of_thread.strong_count() > 0);
+            if let Some((found, count)) = of_thread.upgrade().zip(count) {
                 let _ = found.set(count);
             }
         };

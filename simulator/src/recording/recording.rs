@@ -25,9 +25,18 @@ use refs::{Mapping, Process};
 pub struct Recording {
     about: About,
     chunks: Chunks,
-    /// The file and whether it is plain; `None` unless the recording is a file of lackey.
-    file: Option<(PathBuf, bool)>,
+    /// The file or directory from which the number of references can be found; `None` if the number is known, or if the recording can be
+    /// read only once.
+    uncounted: Option<Uncounted>,
     expected: Option<Expected>,
+}
+
+/// A file whose number of references is not known.
+enum Uncounted {
+    /// A file of lackey. Whether it is plain.
+    Lackey(PathBuf, bool),
+    /// A file or directory of another format.
+    Other(PathBuf),
 }
 
 enum Chunks {
@@ -59,7 +68,9 @@ impl Recording {
         if path != Path::new("-") && path.is_dir() {
             let name = line(&path.to_string_lossy());
             let (about, reader) = DrmemtraceReader::open(path)?;
-            return Ok(vec![Self::read_by(name, about, Reader::Drmemtrace(Box::new(reader)))]);
+            let recording = Self::read_by(name, about, Reader::Drmemtrace(Box::new(reader)));
+            let uncounted = Some(Uncounted::Other(path.to_owned()));
+            return Ok(vec![Self { uncounted, ..recording }]);
         }
         Source::open(path).and_then(Self::all)
     }
@@ -111,7 +122,8 @@ impl Recording {
     fn all(source: Source) -> Result<Vec<Self>, RecordingError> {
         static FAMILIES: AtomicU64 = AtomicU64::new(1);
         let name = source.name.clone();
-        let mut file = None;
+        let path = source.path.clone();
+        let mut uncounted = None;
         let (about, reader) = match source.content() {
             Content::Native => {
                 let readers = NativeReader::all(source)?;
@@ -133,20 +145,22 @@ impl Recording {
             }
             Content::Drmemtrace => {
                 let (about, reader) = DrmemtraceReader::new(source)?;
+                uncounted = path.map(Uncounted::Other);
                 (about, Reader::Drmemtrace(Box::new(reader)))
             }
             Content::ChampSim => {
                 let notes = vec![champsim::note(&name)];
                 let about = About { threads: 1, has_flow: true, notes, ..About::default() };
+                uncounted = path.map(Uncounted::Other);
                 (about, Reader::ChampSim(Box::new(ChampSimReader::new(source))))
             }
             Content::Lackey => {
                 let about = About { threads: 1, ..About::default() };
-                file = source.path.clone().map(|path| (path, source.is_plain()));
+                uncounted = path.map(|path| Uncounted::Lackey(path, source.is_plain()));
                 (about, Reader::Lackey(Box::new(LackeyReader::new(source))))
             }
         };
-        Ok(vec![Self { file, ..Self::read_by(name, about, reader) }])
+        Ok(vec![Self { uncounted, ..Self::read_by(name, about, reader) }])
     }
 
     fn native(mut reader: NativeReader, name: &str, family: u64) -> Self {
@@ -162,7 +176,7 @@ impl Recording {
 
     fn read_by(name: String, about: About, reader: Reader) -> Self {
         let (about, chunks) = (About { name, ..about }, Chunks::Now(reader));
-        Self { about, chunks, file: None, expected: None }
+        Self { about, chunks, uncounted: None, expected: None }
     }
 
     /// Returns a recording of these threads, with flow. Each thread is a list of chunks. Error messages call the recording `name`.
@@ -171,7 +185,7 @@ impl Recording {
         let (threads, references) = (memory.threads.len(), Some(memory.references()));
         let about = About { threads, references, has_flow: true, ..About::default() };
         let chunks = Chunks::Now(Reader::Memory(memory));
-        Self { about, chunks, file: None, expected: None }.named(name)
+        Self { about, chunks, uncounted: None, expected: None }.named(name)
     }
 
     /// Reads and decodes the rest of the recording in a separate thread, if the host has a second processor. This does not change any
@@ -195,12 +209,16 @@ impl Recording {
         Self { chunks, ..self }
     }
 
-    /// Finds out how many references a file of lackey has, so that a replay can report its [progress](crate::replay::Progress) in references.
-    /// For a plain file, a few samples decide. A compressed file is read to its end, in a separate thread. This does not change any result.
+    /// Finds out how many references a file has if the file does not say so, so that a replay can report its
+    /// [progress](crate::replay::Progress) in references. For a plain file of lackey, a few samples decide. Any other file is read to its end,
+    /// in a separate thread. This does not change any result.
     #[must_use]
     pub fn count_ahead(mut self) -> Self {
-        self.expected =
-            self.file.as_ref().and_then(|(path, is_plain)| Expected::new(path, *is_plain));
+        self.expected = match &self.uncounted {
+            None => None,
+            Some(Uncounted::Lackey(path, is_plain)) => Expected::new(path, *is_plain),
+            Some(Uncounted::Other(path)) => Expected::decoded(path),
+        };
         self
     }
 

@@ -54,7 +54,6 @@ pub(super) struct Replay {
     notes: Vec<String>,
     /// The processes without their work; empty if there is only one.
     processes: Vec<ProcessRun>,
-    missing: Vec<String>,
     /// The state when the counters were last read: the number of replayed references, and the number of cycles that lines had spent in a
     /// queue.
     read: (u64, u64),
@@ -123,7 +122,6 @@ impl Replay {
             0 | 1 => Vec::new(),
             _ => processes(&programs),
         };
-        let missing = programs.iter().flat_map(|program| program.missing().to_vec()).collect();
         let mut memory = prepared.memory.clone();
         let details = (prepared.setup.details).then(|| Box::new(Watcher::new(&programs, dealt)));
         if details.is_some() {
@@ -147,7 +145,6 @@ impl Replay {
             references: 0,
             notes,
             processes,
-            missing,
             read: (0, 0),
             entered: Entered::whole(),
             before: None,
@@ -293,8 +290,8 @@ impl Replay {
     }
 
     /// Returns sentences about what the programs did that their recordings do not have.
-    pub(super) fn missing(&self) -> &[String] {
-        &self.missing
+    pub(super) fn missing(&self) -> Vec<String> {
+        self.scheduler.missing()
     }
 
     pub(super) fn waits(&self) -> Waits {

@@ -163,7 +163,7 @@ impl Prepared {
             cycles: truth.cycles(),
             placement: self.placement.to_string(),
             processes: replay.processes(),
-            missing: replay.missing().to_vec(),
+            missing: replay.missing(),
             threads: replay.threads(),
             waits: replay.waits(),
             orders: None,

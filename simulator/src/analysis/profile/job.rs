@@ -302,12 +302,13 @@ impl<'a> Started<'a> {
             entered.ensure_ended(&scheduler)?;
         }
         let region = entered.run(&scheduler);
+        let missing = scheduler.missing();
         let mut notes = scheduler.notes();
         notes.extend(region.as_ref().map(RegionRun::note));
         notes.extend(truth.stopped.then(|| stopped_after(truth.references)));
         let has_calls = unwinder.is_some();
         let stacks = unwinder.map(Unwinder::into_stacks);
-        Ok(Execution { program, threads, notes, region, truth, has_calls, stacks })
+        Ok(Execution { program, threads, notes, missing, region, truth, has_calls, stacks })
     }
 }
 
@@ -315,6 +316,7 @@ struct Execution {
     program: String,
     threads: usize,
     notes: Vec<String>,
+    missing: Vec<String>,
     region: Option<RegionRun>,
     truth: Truth,
     /// Whether the stacks contain the calls of the program.
@@ -355,6 +357,7 @@ impl Execution {
             randomised: rate.seed.is_some(),
             waits: false,
             notes: self.notes,
+            missing: self.missing,
             stopped: truth.stopped,
             first: first.ok_or_else(|| EventError::EmptyName(String::new()))?,
             further_events,

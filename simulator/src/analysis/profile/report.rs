@@ -195,6 +195,9 @@ pub struct ProfileReport {
     pub waits: bool,
     /// Notes for the reader. Each is a whole sentence without a full stop.
     pub notes: Vec<String>,
+    /// Sentences about what the program did that its recording does not have. The notes have them, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
     /// Whether the observer stopped the job. If so, all numbers are for the part of the job before
     /// this stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

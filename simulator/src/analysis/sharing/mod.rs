@@ -93,6 +93,7 @@ struct Examined {
     /// Maps each line to its home node.
     homes: LineHomes,
     notes: Vec<String>,
+    missing: Vec<String>,
     region: Option<RegionRun>,
 }
 
@@ -207,6 +208,7 @@ impl Job {
             lines,
             apart,
             notes,
+            missing: first.missing,
             stopped,
         })
     }
@@ -270,6 +272,7 @@ impl Job {
                 invalidations: sum(|moves| moves.invalidations),
             },
             notes: scheduler.notes(),
+            missing: scheduler.missing(),
             region: entered.run(&scheduler),
             lines,
             homes: memory.line_homes(),

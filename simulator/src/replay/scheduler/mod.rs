@@ -403,6 +403,13 @@ impl Scheduler {
         notes
     }
 
+    /// Returns sentences about what the programs did that their recordings do not have.
+    #[must_use]
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let recordings = self.programs.iter().map(|program| program.source.recording());
+        recordings.flat_map(|recording| recording.missing().to_vec()).collect()
+    }
+
     /// Returns how far the replay has come when it has executed this number of references.
     #[must_use]
     pub fn progress(&self, references: u64) -> Progress {

@@ -38,6 +38,9 @@ pub(crate) fn print(output: &mut impl Write, report: &SharingReport) -> io::Resu
     for line in differences(configuration) {
         writeln!(output, "# {line}")?;
     }
+    for missing in &report.missing {
+        writeln!(output, "# Not covered: {missing}.")?;
+    }
     writeln!(
         output,
         "# {} between nodes: {}, {}\n#",

@@ -74,7 +74,8 @@ pub(crate) fn print_header(output: &mut impl Write, report: &ProfileReport) -> i
             threads => format!(" of {threads} threads"),
         },
         report.cycles
-    )
+    )?;
+    report.missing.iter().try_for_each(|missing| writeln!(output, "# Not covered: {missing}."))
 }
 
 /// The maximum number of printed characters of a function's name. C++ and Rust names can have hundreds of characters.

@@ -16,10 +16,12 @@ pub(in crate::page) fn summary(run: &Replayed, names: &Names) -> Markup {
     let out = standing_out::sentences(run, names, 3);
     html! {
         dl {
-            @for program in run.programs() {
+            @for program in run.programs().iter().take(MOST_PROGRAMS) {
                 dt { "Program" }
                 dd { (program.name) @if let Some(command) = &program.command { " (" code { (command) } ")" } }
             }
+            @let more = run.programs().len().saturating_sub(MOST_PROGRAMS);
+            @if more > 0 { dt { "Programs" } dd { (more) " more" } }
             dt { "Machine" } dd { (run.machine) " with " (counted(run.nodes as u64, "node")) }
             @let settings = settings(&run.configuration);
             @if !settings.is_empty() { dt { "Configuration" } dd { (settings.join(", ")) } }
@@ -51,10 +53,14 @@ pub(in crate::page) fn summary(run: &Replayed, names: &Names) -> Markup {
     }
 }
 
+/// The maximum number of programs that the summary names.
+const MOST_PROGRAMS: usize = 8;
+
 fn verdict(run: &Replayed) -> Markup {
     let wrong: Vec<_> =
         (run.counters.iter()).filter(|counter| counter.measured != counter.truth).collect();
     html! {
+        @for missing in &run.missing { p.bad { "Not covered: " (missing) "." } }
         @if run.truth_matches {
             p.good { "✓ All " (run.counters.len()) " counters show exactly what happened." }
         } @else {

@@ -349,6 +349,10 @@ fn a_child_that_a_signal_ends_is_named() {
     let stat = place.run("stat refs");
     assert!(stat.stdout.contains(&format!("\nNot covered: {said}.\n")), "{}", stat.stdout);
     assert_eq!(all[1].recording.process().ends, Some(1));
+    for command in ["report", "c2c"] {
+        let ended = place.run(&format!("{command} refs"));
+        assert!(ended.stdout.contains(&format!("# Not covered: {said}.\n")), "{}", ended.stdout);
+    }
 }
 
 /// Two processes take a lock that is in memory which they share. Each holds it for a tenth of a million rounds, four times.
