@@ -48,8 +48,8 @@ fn each_says_what_is_wrong() {
     );
     assert!(matches!(error(|setup| setup.programs.clear()), SetupError::NoProgram));
     assert!(matches!(
-        error(|setup| setup.programs.extend((0..48).map(|_| program(10)))),
-        SetupError::TooManyPrograms(49)
+        error(|setup| setup.programs.extend((0..1536).map(|_| program(10)))),
+        SetupError::TooManyPrograms(1537)
     ));
     assert!(matches!(error(|setup| setup.hub_cycles = 100_001), SetupError::SlowHubs(100_001)));
     assert!(matches!(error(|setup| setup.interval = Some(0)), SetupError::NoInterval));
