@@ -11,11 +11,12 @@ use crate::recording::{Chunk, Recording};
 /// where they are in the memory of the other process.
 #[derive(Default)]
 pub(super) struct SharedMemory {
-    /// The shared ranges of each program.
+    /// The shared ranges of each program, in the order of their addresses.
     programs: Vec<Vec<SharedPart>>,
 }
 
 /// Memory that a program shares.
+#[derive(Debug)]
 struct SharedPart {
     range: Range<u64>,
     /// The program that first mapped the memory, and the first address there.
@@ -31,7 +32,8 @@ impl SharedMemory {
         let owner = |family: u64, number: u32| {
             let is_owner =
                 |one: &&Recording| one.family() == family && one.process().number == number;
-            all.iter().position(is_owner)
+            // A recording of the family 0 is the only one of its file, so it shares nothing.
+            all.iter().position(is_owner).filter(|_| family != 0)
         };
         let ranges = |(program, recording): (usize, &&Recording)| {
             let shared = recording.process().shared.iter().filter_map(|range| {
@@ -46,7 +48,9 @@ impl SharedMemory {
                     distance,
                 })
             });
-            shared.collect()
+            let mut shared: Vec<_> = shared.collect();
+            shared.sort_by_key(|part| part.range.start);
+            shared
         };
         Self { programs: all.iter().enumerate().map(ranges).collect() }
     }
@@ -56,8 +60,7 @@ impl SharedMemory {
         let parts = self.parts(program);
         if !parts.is_empty() {
             chunk.move_data(|address| {
-                let shared = parts.iter().find(|part| part.range.contains(&address));
-                shared.map_or(address, |part| address.wrapping_add(part.distance))
+                part_at(parts, address).map_or(address, |part| address.wrapping_add(part.distance))
             });
         }
     }
@@ -68,9 +71,8 @@ impl SharedMemory {
 
     /// Returns the program whose memory has an object of `program`, such as a lock, and the object's address there.
     pub(super) fn object(&self, program: usize, address: u64) -> (usize, u64) {
-        let shared = self.parts(program).iter().find(|part| part.range.contains(&address));
-        shared.map_or((program, address), |part| {
-            (part.owner, address - part.range.start + part.owner_start)
+        part_at(self.parts(program), address).map_or((program, address), |part| {
+            (part.owner, (address - part.range.start).wrapping_add(part.owner_start))
         })
     }
 
@@ -101,5 +103,55 @@ impl SharedMemory {
             }
             _ => (program, order),
         }
+    }
+}
+
+/// Returns the part that contains an address.
+fn part_at(parts: &[SharedPart], address: u64) -> Option<&SharedPart> {
+    let after = parts.partition_point(|part| part.range.start <= address);
+    parts[..after].last().filter(|part| part.range.contains(&address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::{Kind, Reference};
+
+    /// Program 1 shares two ranges with program 0, which has them elsewhere.
+    fn shared() -> SharedMemory {
+        let part = |start: u64, owner_start: u64| SharedPart {
+            range: start..start + 0x1000,
+            owner: 0,
+            owner_start,
+            distance: owner_start.wrapping_sub(start + (1 << 33)),
+        };
+        SharedMemory {
+            programs: vec![Vec::new(), vec![part(0x1000, 0x8000), part(0x5000, 0x1000)]],
+        }
+    }
+
+    #[test]
+    fn shared_data_are_where_the_first_program_has_them() {
+        let addresses = [0xfff, 0x1000, 0x1fff, 0x2000, 0x5008, 0x6000];
+        let data = addresses.map(|address| Reference::new(address, 8, Kind::Load));
+        let physical = |program: usize, offset: u64| {
+            let mut chunk = Chunk::new(data.to_vec(), Vec::new());
+            shared().move_data(program, &mut chunk);
+            let moved = chunk.references().iter().map(|one| one.address.wrapping_add(offset));
+            moved.collect::<Vec<_>>()
+        };
+        assert_eq!(physical(0, 0), addresses);
+        let own = 1 << 33;
+        let expected = [own + 0xfff, 0x8000, 0x8fff, own + 0x2000, 0x1008, own + 0x6000];
+        assert_eq!(physical(1, own), expected);
+    }
+
+    #[test]
+    fn a_lock_in_shared_memory_is_the_first_programs() {
+        let release = |lock| Order::Release { lock, signal: 7 };
+        assert_eq!(shared().order(1, release(0x1010)), (0, release(0x8010)));
+        assert_eq!(shared().order(1, release(0x2010)), (1, release(0x2010)));
+        assert_eq!(shared().order(0, release(0x1010)), (0, release(0x1010)));
+        assert_eq!(shared().order(1, Order::Sleep(0x1010)), (1, Order::Sleep(0x1010)));
     }
 }
