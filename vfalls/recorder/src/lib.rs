@@ -17,6 +17,7 @@
 //! begins ID        the process begins, with this number of the kernel's
 //! forks            the process is about to fork; the answer is the number of the new process
 //! forked FRAMES ID the new process begins; the first FRAMES frames of definitions are those of the forking process
+//! child ID         the process has forked this process, by the kernel's number
 //! execs BYTES      the process is about to become another program; its command line follows; the answer is the number of the new process
 //! refused NUMBER   the process could not become the new process
 //! turns PATH       the process is about to become another program, which is not recorded

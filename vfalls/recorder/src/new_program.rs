@@ -34,7 +34,9 @@ impl NewProgram {
     }
 
     fn with(target: Target, path: CString, mut arguments: Vec<CString>) -> Option<Self> {
-        let start = start_of_program(&path)?;
+        // Such a path means something else in the emulator, or after the descriptors are closed.
+        let is_of_process = path.as_bytes().starts_with(b"/proc/");
+        let start = start_of_program(&path).filter(|_| !is_of_process)?;
         if let Some(line) = start.strip_prefix(b"#!") {
             let line = line.split(|byte| *byte == b'\n').next()?.trim_ascii();
             let blank = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
@@ -145,6 +147,7 @@ mod tests {
         ] {
             assert_eq!(found(&file(name, content, mode)), None, "{name}");
         }
+        assert_eq!(found(&c"/proc/self/exe".to_owned()), None);
         let other = file("other", SPARC, 0o755);
         assert!(NewProgram::with(Target::Sparc, other, Vec::new()).is_some());
     }

@@ -22,7 +22,9 @@ use crate::only::Only;
 use crate::output::Output;
 use crate::process::{MOST_THREADS, Process};
 use crate::thread::Thread;
-use processes::{ARGUMENTS, Arguments, begin_fork, end_fork, no_fork, replace_program};
+use processes::{
+    ARGUMENTS, Arguments, begin_fork, end_fork, no_fork, replace_program, wait_for_forks,
+};
 
 /// A block of instructions, which QEMU is translating.
 type Block = c_void;
@@ -387,7 +389,9 @@ extern "C" fn exit(_: u64, _: *mut c_void) {
     let Some(process) = PROCESS.get() else {
         return;
     };
-    let _whole = no_fork();
+    if !wait_for_forks() {
+        return;
+    }
     for shared in threads().iter().flatten() {
         let _lock = lock(&shared.in_call);
         // SAFETY: the lock is held, and the threads no longer execute.

@@ -107,11 +107,18 @@ impl Page {
     }
 }
 
+/// The maximum number of programs in the title of a page.
+const MOST_NAMED: usize = 2;
+
 fn replay(run: &Replayed) -> Page {
     let names: Vec<_> = (run.programs().iter()).map(|program| &*program.name).collect();
     let title = match &names[..] {
         [] => format!("A run on {}", run.machine),
-        names => format!("{} on {}", names.join(", "), run.machine),
+        names => {
+            let (named, others) = names.split_at(names.len().min(MOST_NAMED));
+            let others = if others.is_empty() { "" } else { " and others" };
+            format!("{}{others} on {}", named.join(", "), run.machine)
+        }
     };
     let known = Names::new(run);
     Page {

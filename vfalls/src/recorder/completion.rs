@@ -57,6 +57,14 @@ impl Listener {
         status: Option<u8>,
     ) -> io::Result<()> {
         let Self { parts, recording, others, .. } = self;
+        // A process that made no reference is left out. What it continues ends with the process before.
+        for number in (0..parts.len()).rev() {
+            while let Some(next) = parts[number].continued
+                && parts[next as usize].references == 0
+            {
+                parts[number].continued = parts[next as usize].continued;
+            }
+        }
         let (first, further) = parts.split_first_mut().expect("there is a first process");
         if let Some(note) = end {
             first.frame(recording, &Frame::note(note))?;

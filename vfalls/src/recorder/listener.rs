@@ -192,6 +192,11 @@ impl Listener {
                 part.id = Some(id);
                 self.runs(id);
             }
+            "child" => self.runs(number() as u32),
+            // All earlier messages have been handled.
+            "sync" => {
+                let _ = writeln!(stream.get_mut(), "0");
+            }
             "forks" => {
                 let new = part.fork(&mut self.others, all)?;
                 self.add(new, process, stream);
@@ -221,22 +226,28 @@ impl Listener {
             }
             "refused" => part.continued = None,
             "turns" if part.first == 0 => {
+                let id = part.id;
                 let name = part.name().to_owned();
                 part.turns = Some(text.to_owned());
                 self.say(&format!("{name} turns into {text}: what {text} does is not recorded"));
+                self.runs_no_more(id);
             }
             "turns" => {
+                let id = part.id;
                 part.turns = Some(text.to_owned());
                 let name = part.name().to_owned();
                 self.starts(&name, text);
+                self.runs_no_more(id);
             }
             "stays" => {
                 if let Some(other) = part.turns.take() {
+                    let id = part.id;
                     let name = part.name().to_owned();
                     match part.first {
                         0 => self.say(&format!("{name} did not turn into {other}")),
                         _ => self.did_not_start(&other),
                     }
+                    id.into_iter().for_each(|id| self.runs(id));
                 }
             }
             "maps" => {
@@ -251,8 +262,17 @@ impl Listener {
                 let file = words.next().zip(words.next().and_then(|offset| offset.parse().ok()));
                 let file = file.map(|(file, offset)| FilePart { file: file.to_owned(), offset });
                 let known = |file| self.parts.iter().find_map(|part| part.owner(file));
-                let owner = file.as_ref().and_then(known).unwrap_or((process, start));
-                self.parts[process as usize].share(start, length, file, owner);
+                let known = file.as_ref().and_then(known);
+                let (owner, at, left) = known.unwrap_or((process, start, length));
+                let part = &mut self.parts[process as usize];
+                let shared = left.min(length);
+                part.share(start, shared, file.clone(), (owner, at));
+                // This process is the first that maps what lies behind.
+                if let Some(file) = file.filter(|_| shared < length) {
+                    let (start, offset) = (start + shared, file.offset.saturating_add(shared));
+                    let rest = FilePart { offset, ..file };
+                    part.share(start, length - shared, Some(rest), (process, start));
+                }
             }
             "ends" => part.end = ProcessEnd::Ended(text.to_owned()),
             "cannot" => bail!("{text}"),
@@ -277,6 +297,12 @@ impl Listener {
         self.parents.push(parent);
         // If the process was killed meanwhile, nobody reads the answer.
         let _ = writeln!(stream.get_mut(), "{number}");
+    }
+
+    /// Notes that a process is no longer recorded.
+    fn runs_no_more(&self, id: Option<u32>) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|one| Some(*one) != id);
     }
 
     fn starts(&mut self, name: &str, program: &str) {

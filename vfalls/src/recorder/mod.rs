@@ -10,7 +10,7 @@ mod program;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -146,7 +146,7 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
         became.look();
         still_running(&running);
     });
-    wait_for_others(&command[0], &running);
+    wait_for_others(&command[0], &running, &name);
     // The listener may have ended before.
     let _ = UnixStream::connect(&name).and_then(|mut end| end.write_all(DONE.as_bytes()));
     let heard = listener.join().map_err(|_| anyhow!("the messages of the recorder are lost"))?;
@@ -174,11 +174,14 @@ impl Socket {
 
 /// Waits until all recorded processes have ended. Processes can run longer than the process that started them. After an interrupt, ends
 /// these processes.
-fn wait_for_others(program: &OsStr, running: &Running) {
+fn wait_for_others(program: &OsStr, running: &Running, socket: &Path) {
     let mut is_said = false;
     let (started, mut interrupted) = (Instant::now(), None);
     loop {
-        let ids = still_running(running);
+        let mut ids = still_running(running);
+        if ids.is_empty() && synchronise(socket) {
+            ids = still_running(running);
+        }
         if ids.is_empty() {
             return;
         }
@@ -203,6 +206,16 @@ fn wait_for_others(program: &OsStr, running: &Running) {
     }
 }
 
+/// Waits until the listener has handled all messages so far. Returns `false` if it has ended.
+fn synchronise(socket: &Path) -> bool {
+    let ask = || -> io::Result<usize> {
+        let mut stream = UnixStream::connect(socket)?;
+        stream.write_all(b"0 sync\n")?;
+        stream.read(&mut [0; 2])
+    };
+    ask().is_ok_and(|read| read > 0)
+}
+
 /// Forgets the processes that have ended, because the kernel uses their numbers again. Returns the others.
 fn still_running(running: &Running) -> Vec<u32> {
     let mut ids = running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -218,7 +231,13 @@ fn is_running(id: u32) -> bool {
         let (_, after) = status.rsplit_once(") ")?;
         after.chars().next()
     };
-    status.is_ok_and(|status| !matches!(state(status), None | Some('Z' | 'X')))
+    // The first thread of a process may end before the others.
+    let has_threads = || fs::read_dir(format!("/proc/{id}/task")).is_ok_and(|all| all.count() > 1);
+    status.is_ok_and(|status| match state(status) {
+        None | Some('X') => false,
+        Some('Z') => has_threads(),
+        Some(_) => true,
+    })
 }
 
 /// The time that the remaining processes have to end after an interrupt. After this time, a message says that they still run.

@@ -204,14 +204,14 @@ impl ProcessRecording {
         self.shared.push((range, file));
     }
 
-    /// Returns the process that first mapped a part of a file, and the address of this part there; `None` if this process has not mapped
-    /// it.
-    pub(super) fn owner(&self, part: &FilePart) -> Option<(u32, u64)> {
+    /// Returns the process that first mapped a part of a file, the address of this part there, and the number of bytes from there to the end
+    /// of the mapping; `None` if this process has not mapped it.
+    pub(super) fn owner(&self, part: &FilePart) -> Option<(u32, u64, u64)> {
         self.shared.iter().find_map(|(range, mapped)| {
             let mapped = mapped.as_ref().filter(|mapped| mapped.file == part.file)?;
             let within = part.offset.checked_sub(mapped.offset)?;
-            let is_inside = within < range.end - range.start;
-            is_inside.then(|| (range.owner, range.owner_start.wrapping_add(within)))
+            let left = (range.end - range.start).checked_sub(within).filter(|left| *left > 0)?;
+            Some((range.owner, range.owner_start.wrapping_add(within), left))
         })
     }
 

@@ -37,7 +37,7 @@ const MOST_PROCESSES: usize = 1 << 16;
 /// KB. The predictors of other threads are packed.
 const MOST_AWAKE: usize = 256;
 
-/// The maximum total size in bytes of a program's description, its mappings and its notes.
+/// The maximum total size in bytes of the descriptions, mappings and notes of all processes.
 const MOST_SAID: usize = 1 << 22;
 
 const WHOLE: &str = "a whole frame of a recording";
@@ -118,9 +118,14 @@ impl NativeReader {
         let name = source.name.clone();
         let file = Arc::new(Mutex::new(source.into_file()?));
         let mut readers = Vec::new();
-        let mut begins = 0;
+        let (mut begins, mut said, mut threads) = (0, 0, 0);
         loop {
-            let (reader, next) = Self::new(name.clone(), Arc::clone(&file), begins)?;
+            let (reader, next) = Self::new(name.clone(), Arc::clone(&file), begins, said)?;
+            (said, threads) = (reader.said, threads + reader.threads.len());
+            if threads > MOST_THREADS as usize {
+                let many = format!("more than {MOST_THREADS} threads");
+                return Err(RecordingError::in_file(&name, many, "fewer"));
+            }
             readers.push(reader);
             match next {
                 Some(_) if readers.len() == MOST_PROCESSES => {
@@ -148,12 +153,14 @@ impl NativeReader {
         Ok(readers)
     }
 
-    /// Reads a recording that begins at a position of the file, up to its last complete frame. Also returns the position of the next
+    /// Reads a recording that begins at a position of the file, up to its last complete frame. `said` is the size of the descriptions of all
+    /// processes before. Also returns the position of the next
     /// process's recording; `None` if there is none.
     fn new(
         name: String,
         file: Arc<Mutex<File>>,
         begins: u64,
+        said: usize,
     ) -> Result<(Self, Option<u64>), RecordingError> {
         let mut reader = Self {
             name,
@@ -169,7 +176,7 @@ impl NativeReader {
             total: 0,
             begins,
             references: 0,
-            said: 0,
+            said,
         };
         reader.decoder.set_max_window_size(MOST_CONTENT.into());
         let mut templates = Templates::new();

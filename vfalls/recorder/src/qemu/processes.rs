@@ -5,7 +5,8 @@ use std::ffi::{CString, OsString, c_uint};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::{mem, ptr};
+use std::time::{Duration, Instant};
+use std::{mem, ptr, thread};
 
 use super::{FAST_THREADS, SharedThread, execve, threads};
 use crate::calls::SystemCall;
@@ -32,6 +33,22 @@ thread_local! {
 /// Returns the lock that keeps other threads from forking the process.
 pub(super) fn no_fork() -> RwLockReadGuard<'static, ()> {
     FORKS.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The time that a fork of another thread has to end when the process exits.
+const LONGEST_FORK: Duration = Duration::from_secs(1);
+
+/// Waits until no thread forks the process, which exits. QEMU no longer says that a fork has ended, so the wait has a limit. Returns `false`
+/// in a forked process that has not begun its own recording.
+pub(super) fn wait_for_forks() -> bool {
+    if FORKING.take().is_some() {
+        return false;
+    }
+    let began = Instant::now();
+    while FORKS.try_read().is_err() && began.elapsed() < LONGEST_FORK {
+        thread::sleep(Duration::from_millis(1));
+    }
+    true
 }
 
 /// The arguments with which this plug-in was loaded. An emulator that executes another program of the process needs them.
@@ -80,13 +97,17 @@ pub(super) fn end_fork(vcpu: c_uint, shared: &SharedThread, process: &Process, c
     let Some(forking) = FORKING.take() else {
         return;
     };
+    if child < 0 {
+        *lock(&shared.in_call) = false;
+        return;
+    }
     let Some(number) = forking.process else {
         process.output.stop("cannot", "a forked process has no number");
     };
     if child == 0 {
         // SAFETY: this host thread is the only one of the process, and the thread is in a system call.
         let before = unsafe { &mut *shared.thread.get() };
-        let own = SharedThread::new(process.forked(number, before), true);
+        let own = SharedThread::new(process.forked(number, before), false);
         let mut threads = threads();
         for fast in &FAST_THREADS[..threads.len()] {
             fast.store(ptr::null_mut(), Ordering::Relaxed);
@@ -99,6 +120,8 @@ pub(super) fn end_fork(vcpu: c_uint, shared: &SharedThread, process: &Process, c
     } else {
         if let Ok(child) = u32::try_from(child) {
             process.orders.child(child, number);
+            // The child may be slow to say that it begins, and this process may end before.
+            process.output.say("child", &child.to_string());
         }
         *lock(&shared.in_call) = false;
     }

@@ -407,3 +407,46 @@ fn a_lock_of_two_processes() {
     let waited: u64 = (0..2).map(|thread| state(thread, "lock")).sum();
     assert!(waited > cycles / 2, "{waited} of {cycles} cycles wait for the lock: {threads:#?}");
 }
+
+/// The first process maps the start of a file. The second maps the whole file: its start is shared, and the rest is its own.
+#[test]
+#[ignore = "needs qemu-user"]
+fn a_file_that_processes_map_in_different_lengths() {
+    let place = Place::new("record-mapped");
+    let source = r#"#include <fcntl.h>
+        #include <stdio.h>
+        #include <sys/mman.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        static char *map(int file, int length) {
+            char *at = mmap(0, length, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+            return at;
+        }
+        int main(void) {
+            int file = open("data", O_RDWR | O_CREAT, 0600);
+            if (ftruncate(file, 65536))
+                return 1;
+            char *first = map(file, 4096);
+            if (!fork()) {
+                char *whole = map(file, 65536);
+                printf("first %p whole %p\n", (void *)first, (void *)whole);
+                fflush(stdout);
+                whole[5000] = 1;
+                _exit(0);
+            }
+            wait(0);
+            return first[0];
+        }"#;
+    HOST.compile(&place, "mapped", source, &[]);
+    let ended = record(&place, "-- ./mapped");
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let (first, whole) = (printed(&ended, "first"), printed(&ended, "whole"));
+    let all = Read::all(&place.path().join("refs"));
+    let shared = &all[1].recording.process().shared;
+    let range = |start: u64| shared.iter().find(|range| range.start == start).copied();
+    let found = [whole, whole + 4096].map(|start| {
+        let range = range(start).unwrap_or_else(|| panic!("{shared:x?}"));
+        (range.end - range.start, range.owner, range.owner_start)
+    });
+    assert_eq!(found, [(4096, 0, first), (61440, 1, whole + 4096)]);
+}
