@@ -181,7 +181,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
         };
         let value = OsStr::from_bytes(&argument[at + 1..]);
         match &argument[..at] {
-            b"library" => given.library = value.to_owned(),
+            b"plugin" => given.plugin = value.to_owned(),
             b"socket" => given.socket = value.to_owned(),
             b"sysroot" => given.sysroot = value.to_owned(),
             b"only" => given.only.push(value.to_owned()),

@@ -105,7 +105,7 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
     let socket = Socket::new().context("the socket for the recorder cannot be made")?;
     let mut plugin = escaped(library.path().as_os_str());
     // The recorder names the plug-in to the emulator again when a process replaces its program.
-    for (name, value) in [("library", library.path()), ("socket", &socket.name)] {
+    for (name, value) in [("plugin", library.path()), ("socket", &socket.name)] {
         plugin.push(format!(",{name}="));
         plugin.push(escaped(value.as_os_str()));
     }
@@ -240,7 +240,7 @@ fn is_running(id: u32) -> bool {
     })
 }
 
-/// The time that the remaining processes have to end after an interrupt. After this time, a message says that they still run.
+/// The time after which a message says that processes still run, and the time that they have to end after an interrupt.
 const LONGEST_END: Duration = Duration::from_secs(1);
 
 /// The plug-in, which `build.rs` compiles; `None` on systems other than Linux, because the emulator needs Linux.

@@ -79,30 +79,30 @@ impl SharedMemory {
     /// Returns an order of `program` with the address that its object has in the memory of the program that first mapped it. Also returns
     /// that program.
     pub(super) fn order(&self, program: usize, order: Order) -> (usize, Order) {
-        let object = |address| self.object(program, address);
-        match order {
-            Order::Acquire(acquire) => {
-                let (owner, lock) = object(acquire.lock);
-                (owner, Order::Acquire(Acquire { lock, ..acquire }))
-            }
-            Order::Release { lock, signal } => {
-                let (owner, lock) = object(lock);
-                (owner, Order::Release { lock, signal })
-            }
-            Order::Take(semaphore) => {
-                let (owner, address) = object(semaphore.address);
-                (owner, Order::Take(Semaphore { address, ..semaphore }))
-            }
-            Order::Post(semaphore) => {
-                let (owner, address) = object(semaphore.address);
-                (owner, Order::Post(Semaphore { address, ..semaphore }))
-            }
-            Order::Arrive { barrier, threads } => {
-                let (owner, barrier) = object(barrier);
-                (owner, Order::Arrive { barrier, threads })
-            }
-            _ => (program, order),
+        let mut order = order;
+        let Some(address) = object_of(&mut order) else {
+            return (program, order);
+        };
+        let owner;
+        (owner, *address) = self.object(program, *address);
+        (owner, order)
+    }
+}
+
+/// Returns the address of the lock, semaphore or barrier in an order; `None` for an order without one.
+fn object_of(order: &mut Order) -> Option<&mut u64> {
+    match order {
+        Order::Acquire(Acquire { lock, .. }) | Order::Release { lock, .. } => Some(lock),
+        Order::Take(Semaphore { address, .. }) | Order::Post(Semaphore { address, .. }) => {
+            Some(address)
         }
+        Order::Arrive { barrier, .. } => Some(barrier),
+        Order::Signal(_)
+        | Order::Start(_)
+        | Order::Wait(..)
+        | Order::Sleep(_)
+        | Order::Call(_)
+        | Order::LeftOut(_) => None,
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) fn wait_for_forks() -> bool {
 #[derive(Default)]
 pub(super) struct Arguments {
     /// The path of the plug-in.
-    pub(super) library: OsString,
+    pub(super) plugin: OsString,
     pub(super) socket: OsString,
     pub(super) sysroot: OsString,
     /// The symbols of the function that is recorded alone; empty if everything is recorded.
@@ -67,9 +67,9 @@ pub(super) static ARGUMENTS: OnceLock<Arguments> = OnceLock::new();
 impl Arguments {
     /// Returns the value of the emulator's option `-plugin` that records the process with this number.
     fn of_process(&self, process: u32) -> CString {
-        let [library, socket, sysroot] =
-            [&self.library, &self.socket, &self.sysroot].map(|text| escaped(text).into_vec());
-        let mut parts = [&library[..], b",library=", &library, b",socket=", &socket].concat();
+        let [plugin, socket, sysroot] =
+            [&self.plugin, &self.socket, &self.sysroot].map(|text| escaped(text).into_vec());
+        let mut parts = [&plugin[..], b",plugin=", &plugin, b",socket=", &socket].concat();
         if !sysroot.is_empty() {
             parts.extend_from_slice(&[&b",sysroot="[..], &sysroot].concat());
         }
