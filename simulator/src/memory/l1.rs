@@ -97,8 +97,30 @@ impl<S: Sets> L1<S> {
         false
     }
 
+    /// Uses a line like [`touch`](Self::touch). If the line was not the most recently used line of its set, passes its place in the order
+    /// of use to `note`. If the cache lacks the line, nothing changes.
+    #[inline(always)]
+    pub(super) fn renew(&mut self, line: u64, note: impl FnOnce(usize)) -> bool {
+        let (set, tag) = self.0.set(line);
+        if set.as_mut()[0] == tag {
+            return true;
+        }
+        let set = set.as_mut();
+        let Some(from) = set.iter().position(|entry| *entry == tag) else {
+            return false;
+        };
+        set[..=from].rotate_right(1);
+        note(from);
+        true
+    }
+
+    /// Undoes the latest [`renew`](Self::renew), which noted the place `from`.
+    pub(super) fn unrenew(&mut self, line: u64, from: usize) {
+        let (set, _) = self.0.set(line);
+        set.as_mut()[..=from].rotate_left(1);
+    }
+
     /// Returns `true` if the cache has the line. Does not change the order of use.
-    #[cfg(test)]
     pub(super) fn has(&mut self, line: u64) -> bool {
         let (set, tag) = self.0.set(line);
         set.as_mut().contains(&tag)

@@ -52,6 +52,7 @@
 //! - A read of a line in the write-back buffer is counted as held back. A line stays in this buffer until eight later lines replace it.
 
 mod access;
+mod ahead;
 pub(crate) mod broken;
 mod channel;
 mod coherence;
@@ -79,6 +80,7 @@ mod truth;
 mod wires;
 mod work;
 
+pub(crate) use ahead::MOST_LOADS;
 pub use channel::BUFFER_LINES;
 pub use config::{Cache, Config, Impossible, Setting};
 pub use figures::{Figures, T2Plus, Variant};

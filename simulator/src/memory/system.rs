@@ -5,6 +5,7 @@ use platform::Machine;
 use platform::address::L2_BANKS;
 use platform::models::Devices;
 
+use super::ahead::{AheadLog, CoresAhead};
 use super::broken::{Map, mapped};
 use super::channel::Channel;
 use super::config::{Config, Impossible};
@@ -26,6 +27,7 @@ pub(super) struct CoreState<V: Variant> {
     pub(super) idle: Idle,
     pub(super) instructions: L1<V::Instructions>,
     pub(super) data: L1<V::Data>,
+    pub(super) ahead: AheadLog,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -64,6 +66,7 @@ pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) dram: Dram,
     pub(super) hub_events: [HubEvents; Hub::ALL.len()],
     pub(super) truth: Truth,
+    pub(super) ahead: CoresAhead,
     /// The lines that have moved between nodes; `None` unless [`note_moves`](Self::note_moves) was called.
     pub(super) moves: Option<MovedLines>,
 }
@@ -89,6 +92,7 @@ impl<V: Variant> MemorySystem<V> {
             idle: Idle::default(),
             instructions: L1::new(&variant.figures().l1i),
             data: L1::new(&variant.figures().l1d),
+            ahead: AheadLog::default(),
         };
         let channel = Channel::new();
         Ok(Self {
@@ -105,6 +109,7 @@ impl<V: Variant> MemorySystem<V> {
             hub_events: [const { HubEvents::new() }; Hub::ALL.len()],
             truth: Truth::new(machine, 1 << line_shift, pages),
             moves: None,
+            ahead: CoresAhead::default(),
         })
     }
 

@@ -61,6 +61,11 @@ impl StrandEvents {
         self.instructions[data as usize][group as usize] += 1;
     }
 
+    /// Forgets an instruction that is undone.
+    pub(super) fn forget_instruction(&mut self, data: DataAccess, group: Group) {
+        self.instructions[data as usize][group as usize] -= 1;
+    }
+
     pub(super) fn instructions(&mut self, by_kind: &ByKind) {
         by_kind.add_to(&mut self.instructions);
     }

@@ -96,8 +96,11 @@ impl<V: Variant> Work<'_, V> {
                         return access.finish(executed);
                     }
                     access.issue();
-                } else if loaded && reference.kind == Kind::Store && access.now >= quantum.until {
-                    return access.finish(executed);
+                } else if loaded && reference.kind == Kind::Store {
+                    if access.now >= quantum.until {
+                        return access.finish(executed);
+                    }
+                    access.turn = access.now;
                 }
                 access.reference(&reference);
                 executed += 1;

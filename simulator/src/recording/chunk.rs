@@ -362,9 +362,7 @@ impl<'a> References<'a> {
     /// Iterates over the references of the first execution. There must be at least one reference.
     #[inline(always)]
     pub(crate) fn first_part(&self) -> impl Iterator<Item = Reference> + use<'a> {
-        let Self { code, data, .. } = *self;
-        let references = &code.references(code.shape(self.executions[0]))[self.first..];
-        let references = &references[..references.len().min(self.length)];
+        let (references, data) = self.part();
         references.iter().map(move |reference| {
             let address = match reference.kind.is_fetch() {
                 true => reference.address,
@@ -372,6 +370,15 @@ impl<'a> References<'a> {
             };
             Reference { address, ..*reference }
         })
+    }
+
+    /// Returns the references of the first execution, in which a reference to data has its index among the returned addresses. There must
+    /// be at least one reference.
+    #[inline(always)]
+    pub(crate) fn part(&self) -> (&'a [Reference], &'a [u64]) {
+        let Self { code, data, .. } = *self;
+        let references = &code.references(code.shape(self.executions[0]))[self.first..];
+        (&references[..references.len().min(self.length)], data)
     }
 
     /// Returns `true` if the reference before the first one is a load of the same execution. There must be at least one reference.

@@ -101,6 +101,9 @@ pub(crate) struct ShapeStep {
     /// The number of bytes of data that the step accesses, minus 1.
     pub(crate) further: u16,
     pub(crate) action: StepAction,
+    /// The number of loads that the shape has done when the current instruction began its latest store that follows a load;
+    /// [`UNDIVIDED`](Self::UNDIVIDED) if there is no such store.
+    pub(crate) divided: u16,
 }
 
 /// The work of a part of a shape: from the start of the shape to one of its steps, or to its end.
@@ -129,6 +132,9 @@ pub(crate) enum StepAction {
 impl ShapeStep {
     /// The value of [`next`](Self::next) if the next step fetches more of the same instruction.
     pub(crate) const WITHIN: u16 = u16::MAX;
+
+    /// The value of [`divided`](Self::divided) if the instruction is not divided before the step.
+    pub(crate) const UNDIVIDED: u16 = u16::MAX;
 }
 
 impl Code {
@@ -240,6 +246,8 @@ fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
     let mut done = Done::default();
     let mut address = None;
     let mut fetched = None;
+    let mut divided = ShapeStep::UNDIVIDED;
+    let mut loaded = false;
     for (number, one) in (0..).zip(references) {
         let access = match one.kind {
             Kind::Load => Some(StepAction::Load),
@@ -248,16 +256,22 @@ fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
             _ => None,
         };
         if let Some(action) = access {
+            if loaded && action == StepAction::Store {
+                divided = done.loads;
+            }
+            loaded = action == StepAction::Load;
             steps.push(ShapeStep {
                 done,
                 next: number + 1,
                 offset: 0,
                 further: one.size - 1,
                 action,
+                divided,
             });
             done.loads += u16::from(action != StepAction::Store);
             continue;
         }
+        (divided, loaded) = (ShapeStep::UNDIVIDED, false);
         done.begun += 1;
         done.is_taken = one.flow.is_elsewhere();
         done.taken += u16::from(done.is_taken);
@@ -273,6 +287,7 @@ fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
                     offset: (line << FETCH_SHIFT).wrapping_sub(from) as i32,
                     further: 0,
                     action: StepAction::Fetch,
+                    divided,
                 });
             }
             fetched = Some(line);
@@ -317,6 +332,7 @@ mod tests {
                 offset,
                 further,
                 action,
+                divided: ShapeStep::UNDIVIDED,
             };
         let shape = code.shape(0);
         assert_eq!(
@@ -324,7 +340,7 @@ mod tests {
             [
                 step(1, StepAction::Fetch, -4, 0, 1, [0, 0]),
                 step(4, StepAction::Load, 0, 7, 3, [0, 0]),
-                step(5, StepAction::Store, 0, 7, 3, [1, 0]),
+                ShapeStep { divided: 1, ..step(5, StepAction::Store, 0, 7, 3, [1, 0]) },
                 step(7, StepAction::Fetch, 0x1020 - 0x1004, 0, 5, [1, 1]),
             ]
         );

@@ -9,6 +9,7 @@
 mod compared;
 mod error;
 mod measure;
+mod part;
 pub mod placement;
 mod program;
 mod progress;

@@ -3,6 +3,7 @@
 use guest_abi::event::SparcEvent;
 
 use super::error::RunError;
+use super::part::{Part, Way};
 use super::progress::Progress;
 use super::region::Entered;
 use super::region::Region;
@@ -14,9 +15,7 @@ use std::ops::ControlFlow;
 use crate::analysis::details::{Details, Watcher};
 use crate::counts::Counts;
 use crate::machine::board::Board;
-use crate::memory::{
-    AnyMemory, Config, Executed, MemorySystem, Quantum, Truth, Usage, Variant, Work,
-};
+use crate::memory::{AnyMemory, Config, Truth, Usage};
 use crate::recording::Recording;
 use crate::replay::placement::Placement;
 use crate::replay::scheduler::Scheduler;
@@ -59,6 +58,8 @@ pub(super) struct Replay {
     read: (u64, u64),
     /// What the replay has passed before its region.
     entered: Entered,
+    /// Whether strands execute in the order of their turns, and no core runs ahead.
+    is_one_by_one: bool,
     /// The counts at the region's start; `None` if the region starts with the programs.
     before: Option<Box<Before>>,
 }
@@ -68,21 +69,6 @@ struct Before {
     truth: Truth,
     usage: Usage,
     threads: Vec<ThreadRun>,
-}
-
-/// Replays a quantum of a thread. Collects details about it.
-#[cold]
-#[inline(never)]
-fn watch<V: Variant>(
-    details: &mut Watcher,
-    thread: usize,
-    quantum: &Quantum<'_>,
-    work: &mut Work<'_, V>,
-) -> Executed {
-    work.watch(quantum, |reference, watched| {
-        let place = (quantum.strand, quantum.offset);
-        details.note(thread, place, reference, watched);
-    })
 }
 
 /// Returns the processes before they have done any work.
@@ -147,6 +133,7 @@ impl Replay {
             processes,
             read: (0, 0),
             entered: Entered::whole(),
+            is_one_by_one: prepared.is_one_by_one,
             before: None,
         }
     }
@@ -195,25 +182,50 @@ impl Replay {
     }
 
     /// Replays at most `most` references. Replays fewer if the caller should report its progress or [read the
-    /// counters](Self::is_long_unread). Returns `false` if all threads have ended.
+    /// counters](Self::is_long_unread). Returns `false` if all threads have ended. Unless `most` are replayed, the state is not that of one
+    /// moment before [`settle`](Self::settle) is called.
     pub(super) fn next(&mut self, most: u64, board: &Board<'_>) -> Result<bool, RunError> {
         let unread = LONGEST_UNREAD - (self.references - self.read.0);
-        let part = Part {
-            scheduler: &mut self.scheduler,
-            threads: &mut self.threads,
-            details: self.details.as_deref_mut(),
-            most: most.min(self.pause).min(unread),
+        let pause = self.pause - (self.references - self.read.0) % self.pause;
+        // Near the limit, the counters must be read after the same reference, however the references are replayed.
+        let is_near = self.unread_cycles() > MOST_UNREAD_CYCLES / 2;
+        let way = match self.is_one_by_one || self.details.is_some() || is_near {
+            true => Way::OneByOne,
+            false => Way::Ahead(self.references + pause),
         };
-        let replayed = match &mut self.memory {
-            AnyMemory::T2Plus(memory) => part.replay(memory, board),
-            AnyMemory::Other(memory) => part.replay(memory, board),
+        let most = match way {
+            Way::OneByOne => most.min(unread).min(pause),
+            Way::Ahead(_) => most.min(unread),
+        };
+        self.replay(way, most, board)
+    }
+
+    /// Undoes what cores have executed ahead of others. Then the state is that of one moment.
+    fn settle(&mut self, board: &Board<'_>) -> Result<(), RunError> {
+        self.replay(Way::OneByOne, 0, board).map(drop)
+    }
+
+    fn replay(&mut self, way: Way, most: u64, board: &Board<'_>) -> Result<bool, RunError> {
+        let (devices, references) = (board.devices(), self.references);
+        let (scheduler, threads) = (&mut self.scheduler, &mut self.threads);
+        let watcher = self.details.as_deref_mut();
+        let (references, goes_on) = match &mut self.memory {
+            AnyMemory::T2Plus(memory) => {
+                let work = memory.work(devices);
+                Part::new(scheduler, threads, work, references, most).replay(way, watcher)
+            }
+            AnyMemory::Other(memory) => {
+                let work = memory.work(devices);
+                Part::new(scheduler, threads, work, references, most).replay(way, watcher)
+            }
         }?;
-        self.references += replayed;
-        Ok(replayed > 0)
+        self.references = references;
+        Ok(goes_on)
     }
 
     /// Adds all events so far to the counters of the devices.
     pub(super) fn catch_up(&mut self, board: &Board<'_>) -> Result<(), RunError> {
+        self.settle(board)?;
         let (now, devices) = (self.scheduler.now(), board.devices());
         match &mut self.memory {
             AnyMemory::T2Plus(memory) => memory.work(devices).finish(now)?,
@@ -224,9 +236,12 @@ impl Replay {
 
     /// Returns `true` if the counters have to be read before the replay continues. Otherwise a counter could wrap twice.
     pub(super) fn is_long_unread(&self) -> bool {
-        let (references, cycles) = self.read;
-        self.references - references == LONGEST_UNREAD
-            || self.memory.truth().most_queued() - cycles > MOST_UNREAD_CYCLES
+        self.references - self.read.0 == LONGEST_UNREAD || self.unread_cycles() > MOST_UNREAD_CYCLES
+    }
+
+    /// Returns how many cycles lines have spent in a queue since the counters were last read.
+    fn unread_cycles(&self) -> u64 {
+        self.memory.truth().most_queued() - self.read.1
     }
 
     pub(super) fn note_read(&mut self) {
@@ -305,40 +320,5 @@ impl Replay {
             Some(before) => Cow::Owned(truth.since(&before.truth)),
             None => Cow::Borrowed(truth),
         }
-    }
-}
-
-/// All parts of a replay except the memory system, and the maximum number of references to replay.
-struct Part<'a> {
-    scheduler: &'a mut Scheduler,
-    threads: &'a mut Threads,
-    details: Option<&'a mut Watcher>,
-    most: u64,
-}
-
-impl Part<'_> {
-    fn replay<V: Variant>(
-        self,
-        memory: &mut MemorySystem<V>,
-        board: &Board<'_>,
-    ) -> Result<u64, RunError> {
-        let Self { scheduler, threads, mut details, most } = self;
-        let mut replayed = 0;
-        let mut work = memory.work(board.devices());
-        while replayed < most {
-            let Some((thread, quantum)) = scheduler.next((most - replayed) as usize)? else {
-                break;
-            };
-            let begins = quantum.begins;
-            threads.begin(thread, quantum.strand, work.truth());
-            let executed = match &mut details {
-                None => work.replay(&quantum),
-                Some(details) => watch(details, thread, &quantum, &mut work),
-            };
-            let cycles = scheduler.executed(&executed);
-            replayed += executed.references as u64;
-            threads.executed(thread, &executed, begins, cycles);
-        }
-        Ok(replayed)
     }
 }

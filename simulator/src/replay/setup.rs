@@ -212,6 +212,7 @@ impl Setup {
             strands,
             measuring,
             conditions: self.conditions(),
+            is_one_by_one: std::env::var_os("VF_EXACT").is_some(),
             setup: self,
         })
     }
@@ -273,6 +274,8 @@ pub struct Prepared {
     pub(super) measuring: GuestId,
     pub(super) conditions: Conditions,
     pub(super) memory: AnyMemory,
+    /// Whether strands execute in the order of their turns, so that no core runs ahead. The outcome is the same.
+    pub(super) is_one_by_one: bool,
 }
 
 impl Prepared {

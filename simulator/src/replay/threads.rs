@@ -2,6 +2,7 @@
 
 use guest_abi::StrandId;
 
+use super::scheduler::ahead::Undone;
 use crate::counts::Counts;
 use crate::memory::{Executed, Served, Stray, Truth, Waited};
 use crate::run::{Stack, ThreadRun};
@@ -58,6 +59,14 @@ impl Threads {
         results.instructions += executed.instructions;
         results.cycles += cycles;
         results.stack.pipeline += cycles - (executed.ends - begins);
+    }
+
+    /// Forgets what a strand has executed ahead.
+    pub(super) fn undo(&mut self, undone: &Undone<'_>) {
+        let results = &mut self.results[undone.thread];
+        results.instructions -= undone.references.fetches();
+        results.cycles -= undone.cycles;
+        results.stack.pipeline -= undone.pipeline;
     }
 
     pub(super) fn stray(&self) -> Option<Stray> {

@@ -9,6 +9,7 @@ use guest_abi::{Hub, Node, StrandId};
 use platform::address::L2_BANKS;
 use platform::models::Devices;
 
+use super::ahead::CoresAhead;
 use super::broken::{Map, mapped};
 use super::copies::Copy;
 use super::figures::{Figures, Variant};
@@ -42,10 +43,14 @@ pub(super) struct Access<'w, V: Variant> {
     pub(super) unit_records: &'w mut UnitRecords,
     pub(super) hub_events: &'w mut [HubEvents; Hub::ALL.len()],
     pub(super) moves: &'w mut Option<MovedLines>,
+    ahead: &'w mut CoresAhead,
     /// The strand's time, in cycles.
     pub(super) now: u64,
     /// The time at which the latest instruction was issued; 0 before the first instruction.
     pub(super) issued: u64,
+    /// The time from which other strands see what is executed now: when the latest instruction was issued or, if it loads and then stores
+    /// in two steps, when it began to store.
+    pub(super) turn: u64,
     /// The time at which the first instruction was issued.
     first_issued: u64,
     issues: u64,
@@ -85,6 +90,7 @@ impl<'w, V: Variant> Access<'w, V> {
             hub_events,
             truth,
             moves,
+            ahead,
         } = system;
         assert!(strand.index() < strands.len(), "strand {strand} is not of this machine");
         Self {
@@ -103,8 +109,10 @@ impl<'w, V: Variant> Access<'w, V> {
             unit_records: &mut truth.units,
             hub_events,
             moves,
+            ahead,
             now: begins,
             issued: 0,
+            turn: begins,
             first_issued: 0,
             issues: 0,
             instructions: 0,
@@ -144,7 +152,7 @@ impl<'w, V: Variant> Access<'w, V> {
             self.first_issued = self.now;
         }
         self.issues += 1;
-        self.issued = self.now;
+        (self.issued, self.turn) = (self.now, self.now);
         self.now += ISSUE;
     }
 
@@ -337,14 +345,18 @@ impl<'w, V: Variant> Access<'w, V> {
     pub(super) fn drop_copies(&mut self, node: Node, line: L2Line, bits: u64) {
         let first = node.index() * CORES_PER_NODE;
         for copy in self.figures().copies(bits, line) {
-            match copy {
-                Copy::Data { core, line } => self.cores.get(first + core).data.remove(line),
-                Copy::Instructions { core, line } => {
-                    self.cores.get(first + core).instructions.remove(line);
-                    if first + core == self.core {
-                        (self.until, self.fetched) = (0, NO_LINE);
-                    }
+            let (Copy::Data { core, .. } | Copy::Instructions { core, .. }) = copy;
+            let core = first + core;
+            let state = self.cores.get(core);
+            if core == self.core {
+                if matches!(copy, Copy::Instructions { .. }) {
+                    (self.until, self.fetched) = (0, NO_LINE);
                 }
+                state.drop(copy);
+            } else if !self.ahead.has(core) {
+                state.drop(copy);
+            } else if state.has(copy) {
+                self.ahead.drop(core, copy, self.turn);
             }
         }
     }

@@ -16,6 +16,8 @@ impl<V: Variant> Access<'_, V> {
         let mut begins = self.now;
         // How many of the shape's instructions had begun when `self.issued` was last written.
         let mut begun = 0;
+        // The value of `divided` of the step at which `self.turn` was last written.
+        let mut divided = ShapeStep::UNDIVIDED;
         let mut latest = None;
         let mut left = None;
         let mut whole = rest.whole();
@@ -65,7 +67,12 @@ impl<V: Variant> Access<'_, V> {
                     self.now = begins + elapsed(timing, &step.done);
                     if step.done.begun != begun {
                         self.issued = begins + issued(timing, &step.done);
-                        begun = step.done.begun;
+                        self.turn = self.issued;
+                        (begun, divided) = (step.done.begun, ShapeStep::UNDIVIDED);
+                    }
+                    if step.divided != divided {
+                        divided = step.divided;
+                        self.turn = begins + elapsed(timing, &Done { loads: divided, ..step.done });
                     }
                     let size = step.further + 1;
                     let loaded = match step.action {

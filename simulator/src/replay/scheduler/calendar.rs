@@ -8,11 +8,11 @@ const ROUND: u64 = (CYCLES * PIPELINES) as u64;
 
 /// A pipeline, and the time at which it can issue an instruction. The pipeline with the lowest value is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Due(u64);
+pub(crate) struct Due(u64);
 
 impl Due {
     /// The value of a pipeline that issues no further instruction.
-    pub(super) const NEVER: Self = Self(u64::MAX);
+    pub(crate) const NEVER: Self = Self(u64::MAX);
 
     pub(super) fn new(at: u64, pipeline: usize) -> Self {
         Self(at * PIPELINES as u64 + pipeline as u64)
@@ -31,7 +31,7 @@ impl Due {
     /// Returns the earliest time at which the pipeline `other` can be due and still come after this pipeline.
     #[inline]
     pub(super) fn before(self, other: usize) -> u64 {
-        (self.0 - other as u64).div_ceil(PIPELINES as u64)
+        self.0.saturating_sub(other as u64).div_ceil(PIPELINES as u64)
     }
 
     fn round(self) -> u64 {

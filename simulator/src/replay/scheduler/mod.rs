@@ -8,6 +8,7 @@
 //! thread issues its next instruction after the signal. A free lock goes to the first thread, in the machine's time, that needs it. The
 //! schedule depends only on the recordings and the machine, not on where a caller pauses.
 
+pub(crate) mod ahead;
 mod calendar;
 mod deal;
 mod family;
@@ -34,6 +35,7 @@ use crate::recording::{Chunk, CodeImage, Order, Position, Recording, RecordingEr
 use crate::replay::Progress;
 use crate::run::{State, States, TimeLine, Waits};
 use crate::setters::opaque;
+use ahead::Ahead;
 use deal::Deal;
 use family::{Family, families};
 use objects::Objects;
@@ -129,11 +131,14 @@ pub struct Scheduler {
     quantum_ends: usize,
     /// Whether the latest quantum ended in the middle of an instruction.
     within: bool,
+    /// The time at which the executing thread's quantum begins.
+    begins: u64,
     /// The time of the latest turn, or the time at which the last strand ended if all threads have ended.
     time: u64,
     /// Maps the addresses of data in memory to other addresses; `None` if the data are where they were.
     moved: Option<Box<dyn Fn(u64) -> u64>>,
     stops: Stops,
+    ahead: Ahead,
 }
 
 opaque!(Scheduler, "Scheduler");
@@ -234,9 +239,11 @@ impl Scheduler {
             executing: 0,
             quantum_ends: 0,
             within: false,
+            begins: 0,
             time: 0,
             moved: None,
             stops: Stops::new(),
+            ahead: Ahead::new(),
         }
     }
 
@@ -251,42 +258,54 @@ impl Scheduler {
     /// # Errors
     /// A recording cannot be read.
     pub fn next(&mut self, most: usize) -> Result<Option<(usize, Quantum<'_>)>, RecordingError> {
+        Ok(if self.turn()? { Some(self.quantum(most)) } else { None })
+    }
+
+    /// Finds the thread that executes next, and carries out what comes before its next reference. Returns `false` if all threads have
+    /// ended, or if the scheduler has stopped at a watched point.
+    pub(crate) fn turn(&mut self) -> Result<bool, RecordingError> {
         let left = self.stops.stop_after.saturating_sub(self.stops.passed.instructions);
         self.stops.stopped |= left == 0 && !self.within;
         if self.stops.stopped {
-            return Ok(None);
+            return Ok(false);
         }
-        let (begins, until) = if self.within {
+        if self.within {
             let strand = self.threads[self.executing].strand;
-            let ready = self.strands[strand.index()].ready;
-            (ready, ready)
-        } else {
-            loop {
-                let turn = self.turns.first();
-                if let Some((thread, at)) = self.sleepers.next_before(turn.map(|turn| turn.at)) {
-                    self.time = self.time.max(at);
-                    self.wake(thread, thread, at);
+            self.begins = self.strands[strand.index()].ready;
+            return Ok(true);
+        }
+        loop {
+            let turn = self.turns.first();
+            if let Some((thread, at)) = self.sleepers.next_before(turn.map(|turn| turn.at)) {
+                self.time = self.time.max(at);
+                self.wake(thread, thread, at);
+                continue;
+            }
+            let Some(turn) = turn else {
+                if self.drop_a_wait() {
                     continue;
                 }
-                let Some(turn) = turn else {
-                    if self.drop_a_wait() {
-                        continue;
-                    }
-                    return Ok(None);
-                };
-                self.time = turn.at;
-                self.executing = self.strands[turn.strand.index()].threads[0];
-                let thread = &self.threads[self.executing];
-                if thread.next.passed() < thread.ends || self.prepare(turn.strand, turn.at)? {
-                    break (turn.at, turn.until.min(self.sleepers.first()));
-                }
+                return Ok(false);
+            };
+            self.catch_up(turn.strand.core());
+            (self.time, self.begins) = (turn.at, turn.at);
+            self.executing = self.strands[turn.strand.index()].threads[0];
+            let thread = &self.threads[self.executing];
+            if thread.next.passed() < thread.ends || self.prepare(turn.strand, turn.at)? {
+                return Ok(!self.stops.stopped);
             }
-        };
-        if self.stops.stopped {
-            return Ok(None);
         }
+    }
+
+    /// Returns the number of the thread that executes next, and its quantum of at most `most` references.
+    pub(crate) fn quantum(&mut self, most: usize) -> (usize, Quantum<'_>) {
         let thread = &self.threads[self.executing];
+        let until = match self.within {
+            true => self.begins,
+            false => self.turns.until(thread.strand).min(self.sleepers.first()),
+        };
         // Each instruction has at least one reference, so the quantum does not begin more instructions than are left.
+        let left = self.stops.stop_after.saturating_sub(self.stops.passed.instructions);
         let most = most.min(usize::try_from(left.max(1)).unwrap_or(usize::MAX));
         let length = most.min(thread.ends - thread.next.passed());
         self.quantum_ends = thread.next.passed() + length;
@@ -294,12 +313,12 @@ impl Scheduler {
             strand: thread.strand,
             offset: offset_of(thread.program),
             image: self.programs[thread.program].image,
-            begins,
+            begins: self.begins,
             until,
             data_alone: thread.data_alone,
             references: thread.chunk.from(&thread.next, length),
         };
-        Ok(Some((self.executing, quantum)))
+        (self.executing, quantum)
     }
 
     /// Records how much of the quantum was executed. Returns the cycles since the strand was ready.

@@ -220,6 +220,7 @@ impl Scheduler {
 
     /// Lets a strand continue with its next thread that is not waiting.
     pub(super) fn change_thread(&mut self, id: StrandId) {
+        self.restore(id.core());
         let strand = &mut self.strands[id.index()];
         let waits = |thread: &usize| self.threads[*thread].wait.is_some();
         let waiting = strand.threads.iter().take_while(|thread| waits(thread)).count();

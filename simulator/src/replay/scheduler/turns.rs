@@ -2,7 +2,8 @@
 
 use guest_abi::StrandId;
 
-use super::calendar::{Calendar, Due, PIPELINES};
+pub(crate) use super::calendar::Due;
+use super::calendar::{Calendar, PIPELINES};
 
 /// The number of strands that share a pipeline: strands 0 to 3 of a core share one pipeline, and strands 4 to 7 the other.
 const SHARING: usize = StrandId::PER_CORE / 2;
@@ -10,6 +11,23 @@ const _: () = assert!(PIPELINES == StrandId::COUNT / SHARING);
 
 /// The ready time of a strand that cannot execute.
 const NEVER: u64 = u64::MAX;
+
+impl Due {
+    /// Returns the place of a strand that executes at the time `at` in the order of all turns.
+    pub(crate) fn of(at: u64, strand: StrandId) -> Self {
+        Self::new(at, strand.index() / SHARING)
+    }
+
+    /// Returns the place of the same pipeline at another time.
+    pub(crate) fn at_time(self, at: u64) -> Self {
+        Self::new(at, self.pipeline())
+    }
+
+    /// Returns the core of the pipeline.
+    pub(crate) fn core(self) -> usize {
+        self.pipeline() / (StrandId::PER_CORE / SHARING)
+    }
+}
 
 /// A pipeline. It issues one instruction per cycle.
 #[derive(Clone, Copy, Debug)]
@@ -25,12 +43,27 @@ struct Pipeline {
 }
 
 impl Pipeline {
+    const IDLE: Self = Self { free: 0, ready: [NEVER; SHARING], first: NEVER, second: NEVER };
+
     #[inline]
     fn set(&mut self, strand: usize, ready: u64) {
         self.ready[strand] = ready;
         let [a, b, c, d] = self.ready;
         self.first = a.min(b).min(c.min(d));
         self.second = a.max(b).min(c.max(d)).min(a.min(b).max(c.min(d)));
+    }
+
+    /// Returns the number, in the pipeline, of the strand that comes first. There must be one.
+    #[inline]
+    fn next_strand(&self) -> usize {
+        self.first as usize % SHARING
+    }
+
+    /// Returns when the turn of another strand of the pipeline starts, if this strand executes now.
+    #[inline]
+    fn until(&self, strand: usize) -> u64 {
+        let other = if self.next_strand() == strand { self.second } else { self.first };
+        other.saturating_sub(strand as u64).div_ceil(SHARING as u64)
     }
 
     #[inline]
@@ -51,6 +84,15 @@ pub(crate) struct Turn {
     pub(crate) until: u64,
 }
 
+/// The state of the two pipelines of a core.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CorePipelines([Pipeline; 2]);
+
+impl CorePipelines {
+    /// Two pipelines whose strands cannot execute.
+    pub(super) const IDLE: Self = Self([Pipeline::IDLE; 2]);
+}
+
 /// The times of all strands.
 ///
 /// A pipeline issues the instruction of the strand that has been ready longest. There are two kinds of ties: strands that can issue
@@ -69,8 +111,7 @@ pub(crate) struct Turns {
 impl Turns {
     pub(crate) const fn new() -> Self {
         Self {
-            pipelines: [Pipeline { free: 0, ready: [NEVER; SHARING], first: NEVER, second: NEVER };
-                PIPELINES],
+            pipelines: [Pipeline::IDLE; PIPELINES],
             first: Due::NEVER,
             next: Due::NEVER,
             others: Calendar::new(),
@@ -84,14 +125,67 @@ impl Turns {
             return None;
         }
         let number = self.first.pipeline();
-        let Pipeline { first, second, .. } = self.pipelines[number];
-        let strand = first as usize % SHARING;
-        let until = (second - strand as u64).div_ceil(SHARING as u64);
-        Some(Turn {
-            strand: StrandId::new(number * SHARING + strand)?,
-            at: self.first.at(),
-            until: until.min(self.next.before(number)),
-        })
+        let strand = StrandId::new(number * SHARING + self.pipelines[number].next_strand())?;
+        Some(Turn { strand, at: self.first.at(), until: self.until(strand) })
+    }
+
+    /// Returns when the turn of another strand starts, if `strand` executes now.
+    #[inline]
+    pub(crate) fn until(&self, strand: StrandId) -> u64 {
+        let number = strand.index() / SHARING;
+        let others = if self.first.pipeline() == number { self.next } else { self.first };
+        self.pipelines[number].until(strand.index() % SHARING).min(others.before(number))
+    }
+
+    /// Returns the place of the first turn in the order of all turns.
+    pub(super) fn first_due(&self) -> Due {
+        self.first
+    }
+
+    /// Returns the turn that comes first among the strands of a core, and its place in the order of all turns. The turn ends when another
+    /// strand of the core starts. `None` if no strand of the core can execute.
+    #[inline]
+    pub(super) fn of_core(&self, core: usize) -> Option<(Turn, Due)> {
+        let [lower, upper] =
+            [2 * core, 2 * core + 1].map(|number| self.pipelines[number].due(number));
+        let (due, other) = if lower < upper { (lower, upper) } else { (upper, lower) };
+        if due == Due::NEVER {
+            return None;
+        }
+        let number = due.pipeline();
+        let pipeline = &self.pipelines[number];
+        let strand = pipeline.next_strand();
+        let until = pipeline.until(strand).min(other.before(number));
+        let strand = StrandId::new(number * SHARING + strand)?;
+        Some((Turn { strand, at: due.at(), until }, due))
+    }
+
+    /// Does the same as [`issued`](Self::issued), but does not change the order of the core's turns relative to others. The caller does
+    /// that with [`renew_core`](Self::renew_core).
+    #[inline]
+    pub(super) fn issued_ahead(&mut self, strand: StrandId, issued: u64, ready: u64) {
+        let pipeline = &mut self.pipelines[strand.index() / SHARING];
+        pipeline.free = pipeline.free.max(issued + 1);
+        let strand = strand.index() % SHARING;
+        pipeline.set(strand, ready * SHARING as u64 + strand as u64);
+    }
+
+    /// Orders the turns of a core's strands anew relative to others.
+    pub(super) fn renew_core(&mut self, core: usize) {
+        for number in [2 * core, 2 * core + 1] {
+            self.order(number);
+        }
+    }
+
+    /// Returns the pipelines of a core.
+    pub(super) fn core(&self, core: usize) -> CorePipelines {
+        CorePipelines([self.pipelines[2 * core], self.pipelines[2 * core + 1]])
+    }
+
+    /// Sets the pipelines of a core to an earlier state.
+    pub(super) fn restore_core(&mut self, core: usize, pipelines: CorePipelines) {
+        [self.pipelines[2 * core], self.pipelines[2 * core + 1]] = pipelines.0;
+        self.renew_core(core);
     }
 
     /// Sets the time at which a strand can execute its next instruction; `None` if it cannot execute.
@@ -114,7 +208,13 @@ impl Turns {
         let pipeline = &mut self.pipelines[number];
         let ready = ready.map_or(NEVER, |ready| ready * SHARING as u64 + strand as u64);
         pipeline.set(strand, ready);
-        let due = pipeline.due(number);
+        self.order(number);
+    }
+
+    /// Orders the turn of a pipeline anew relative to others.
+    #[inline]
+    fn order(&mut self, number: usize) {
+        let due = self.pipelines[number].due(number);
         if self.first == Due::NEVER || self.first.pipeline() == number {
             self.first = due;
         } else {

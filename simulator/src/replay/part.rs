@@ -1,0 +1,175 @@
+//! Replays a part of the programs' references.
+
+use super::error::RunError;
+use super::scheduler::Scheduler;
+use super::scheduler::ahead::ExecutedAhead;
+use super::scheduler::turns::Due;
+use super::threads::Threads;
+use crate::analysis::details::Watcher;
+use crate::memory::{Executed, MOST_LOADS, Quantum, Variant, Work};
+
+/// The maximum number of references that the strands of a core execute ahead of other cores before the core waits for its turn. More would
+/// have to be executed again if another core takes a line from the core's caches.
+const MOST_AHEAD: usize = 512;
+
+/// The maximum number of references that a core executes ahead at once.
+const ROOM: u64 = (MOST_AHEAD + MOST_LOADS) as u64;
+
+/// The order in which strands execute.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Way {
+    /// The order of turns.
+    OneByOne,
+    /// Cores run ahead of others, with the same outcome. The part pauses after at least this number of references.
+    Ahead(u64),
+}
+
+/// A replay while it executes references.
+pub(super) struct Part<'a, V: Variant> {
+    scheduler: &'a mut Scheduler,
+    threads: &'a mut Threads,
+    work: Work<'a, V>,
+    /// The number of references that were executed, without those that were undone.
+    references: u64,
+    /// The number of references at which the part ends.
+    until: u64,
+}
+
+impl<'a, V: Variant> Part<'a, V> {
+    /// Returns a part that begins after `references` references and executes at most `most`.
+    pub(super) fn new(
+        scheduler: &'a mut Scheduler,
+        threads: &'a mut Threads,
+        work: Work<'a, V>,
+        references: u64,
+        most: u64,
+    ) -> Self {
+        Self { scheduler, threads, work, references, until: references.saturating_add(most) }
+    }
+
+    /// Executes references. Returns the number of all references so far, and whether the programs go on.
+    pub(super) fn replay(
+        self,
+        way: Way,
+        details: Option<&mut Watcher>,
+    ) -> Result<(u64, bool), RunError> {
+        match way {
+            Way::OneByOne => self.one_by_one(details),
+            Way::Ahead(pause) => self.run_ahead(pause),
+        }
+    }
+
+    fn one_by_one(mut self, mut details: Option<&mut Watcher>) -> Result<(u64, bool), RunError> {
+        self.settle_all();
+        while self.references < self.until {
+            if !self.scheduler.turn()? {
+                return Ok((self.references, false));
+            }
+            self.execute(details.as_deref_mut());
+        }
+        Ok((self.references, true))
+    }
+
+    /// Executes references until at least `pause` have been executed. Cores may run ahead of others, unless the part is about to end. The
+    /// number of references includes those that cores have executed ahead.
+    fn run_ahead(mut self, pause: u64) -> Result<(u64, bool), RunError> {
+        while self.references < pause.min(self.until) {
+            let most = (self.until - self.references).min(self.scheduler.instructions_left());
+            if most <= ROOM {
+                return self.one_by_one(None);
+            }
+            let goes_on = self.scheduler.turn()?;
+            let turn = self.scheduler.place();
+            while let Some(core) = self.scheduler.restored() {
+                self.settle(core, turn);
+            }
+            if !goes_on {
+                self.settle_all();
+                return Ok((self.references, false));
+            }
+            let core = turn.core();
+            self.work.end_ahead(core);
+            self.execute(None);
+            while let Some(dropped) = self.work.next_dropped() {
+                self.settle(dropped.core, turn.at_time(dropped.at));
+                self.work.drop(dropped);
+            }
+            if self.until - self.references > ROOM {
+                self.work.begin_ahead(core);
+                self.ahead(core, Due::NEVER, MOST_AHEAD);
+            }
+        }
+        Ok((self.references, true))
+    }
+
+    /// Undoes what cores have executed ahead of the next turn.
+    fn settle_all(&mut self) {
+        let next = self.scheduler.next_place();
+        while let Some(core) = self.scheduler.ahead() {
+            self.settle(core, next);
+        }
+        self.work.end_all_ahead();
+    }
+
+    /// Executes the quantum of the thread that is next.
+    fn execute(&mut self, details: Option<&mut Watcher>) {
+        let most = usize::try_from(self.until - self.references).unwrap_or(usize::MAX);
+        let (thread, quantum) = self.scheduler.quantum(most);
+        let begins = quantum.begins;
+        self.threads.begin(thread, quantum.strand, self.work.truth());
+        let executed = match details {
+            None => self.work.replay(&quantum),
+            Some(details) => watch(details, thread, &quantum, &mut self.work),
+        };
+        let cycles = self.scheduler.executed(&executed);
+        self.references += executed.references as u64;
+        self.threads.executed(thread, &executed, begins, cycles);
+    }
+
+    /// Makes a core that runs ahead stop before a place in the order of all turns. Undoes what the core has executed after it.
+    #[cold]
+    #[inline(never)]
+    fn settle(&mut self, core: usize, before: Due) {
+        if self.scheduler.runs_ahead(core) {
+            self.work.undo_ahead(core);
+            for undone in self.scheduler.undo(core) {
+                self.references -= undone.references.len() as u64;
+                self.threads.undo(&undone);
+                self.work.forget(undone.strand, undone.references);
+            }
+            self.ahead(core, before, usize::MAX);
+            self.scheduler.catch_up(core);
+        }
+        self.work.end_ahead(core);
+    }
+
+    /// Lets the strands of a core run ahead, up to a place in the order of all turns, by about `most` references.
+    #[inline]
+    fn ahead(&mut self, core: usize, before: Due, most: usize) {
+        let Self { scheduler, threads, work, .. } = self;
+        let executed = scheduler.run_ahead(core, before, most, |thread, quantum, most, ready| {
+            let ahead = work.replay_ahead(quantum, most);
+            let ExecutedAhead { executed, .. } = &ahead;
+            if executed.references > 0 {
+                threads.executed(thread, executed, quantum.begins, executed.ends - ready);
+            }
+            ahead
+        });
+        self.references += executed as u64;
+    }
+}
+
+/// Replays a quantum of a thread. Collects details about it.
+#[cold]
+#[inline(never)]
+fn watch<V: Variant>(
+    details: &mut Watcher,
+    thread: usize,
+    quantum: &Quantum<'_>,
+    work: &mut Work<'_, V>,
+) -> Executed {
+    work.watch(quantum, |reference, watched| {
+        let place = (quantum.strand, quantum.offset);
+        details.note(thread, place, reference, watched);
+    })
+}

@@ -1,0 +1,236 @@
+//! Lets the strands of a core run ahead of the other cores.
+//!
+//! References that need nothing outside their core do not affect other cores. So the strands of a core can execute them before the turns of
+//! other cores that come earlier. The outcome is the same, unless another core takes a line from the core's caches meanwhile, or wakes one
+//! of the core's threads. Then the core is *restored* to the state before it ran ahead, and executes again, up to the turn that affects it.
+
+use guest_abi::StrandId;
+
+use super::turns::{CorePipelines, Due};
+use super::{Scheduler, offset_of};
+use crate::memory::{Executed, Quantum};
+use crate::recording::{Position, References};
+
+const CORES: usize = StrandId::COUNT / StrandId::PER_CORE;
+
+/// The cores that run ahead.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    cores: Box<[Core]>,
+    /// One bit for each core: whether it runs ahead.
+    ahead: u64,
+    /// One bit for each core: whether it was restored, and the caller does not know yet.
+    restored: u64,
+}
+
+const _: () = assert!(CORES <= u64::BITS as usize);
+
+/// A core that runs ahead, and its state before.
+#[derive(Clone, Debug)]
+struct Core {
+    pipelines: CorePipelines,
+    /// One bit for each strand of the core: whether it has executed ahead.
+    strands: u8,
+    saved: [Saved; StrandId::PER_CORE],
+    /// How many references the strands have executed ahead.
+    references: usize,
+}
+
+/// A strand before it ran ahead, and what it did then.
+#[derive(Clone, Copy, Debug, Default)]
+struct Saved {
+    thread: usize,
+    next: Position,
+    ready: u64,
+    /// The number of cycles that the strand waited for its pipeline while it ran ahead.
+    pipeline: u64,
+    /// The number of references that the strand executed ahead, and the cycles that they took. Known when the core is restored.
+    references: usize,
+    cycles: u64,
+}
+
+/// What a strand has to undo, because its core was restored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Undone<'a> {
+    pub(crate) thread: usize,
+    pub(crate) strand: StrandId,
+    /// What the strand had executed ahead.
+    pub(crate) references: References<'a>,
+    /// The cycles from when the strand was ready until it had executed the references.
+    pub(crate) cycles: u64,
+    /// How many of these cycles it waited for its pipeline.
+    pub(crate) pipeline: u64,
+}
+
+/// What a strand executed of a quantum without anything outside its core.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExecutedAhead {
+    pub(crate) executed: Executed,
+    /// Whether the strand's next reference needs something outside the core.
+    pub(crate) blocked: bool,
+}
+
+impl Ahead {
+    pub(super) fn new() -> Self {
+        let core = Core {
+            pipelines: CorePipelines::IDLE,
+            strands: 0,
+            saved: [Saved::default(); StrandId::PER_CORE],
+            references: 0,
+        };
+        Self { cores: vec![core; CORES].into(), ahead: 0, restored: 0 }
+    }
+}
+
+impl Scheduler {
+    /// Returns the place of the executing thread's turn in the order of all turns.
+    pub(crate) fn place(&self) -> Due {
+        Due::of(self.begins, self.threads[self.executing].strand)
+    }
+
+    /// Returns the place of the next turn in the order of all turns.
+    pub(crate) fn next_place(&self) -> Due {
+        self.turns.first_due()
+    }
+
+    /// Returns the first core that runs ahead; `None` if no core does.
+    pub(crate) fn ahead(&self) -> Option<usize> {
+        first(self.ahead.ahead)
+    }
+
+    /// Returns the first core that was restored because one of its threads was woken; `None` if there is none. The caller must undo what
+    /// the core has done.
+    #[inline]
+    pub(crate) fn restored(&self) -> Option<usize> {
+        first(self.ahead.restored)
+    }
+
+    /// Returns `true` if a core runs ahead, or was restored and the caller has not undone it yet.
+    pub(crate) fn runs_ahead(&self, core: usize) -> bool {
+        (self.ahead.ahead | self.ahead.restored) >> core & 1 == 1
+    }
+
+    /// Returns how many instructions may be executed before the scheduler stops.
+    pub(crate) fn instructions_left(&self) -> u64 {
+        self.stops.stop_after.saturating_sub(self.stops.passed.instructions)
+    }
+
+    /// Makes final what the strands of a core have executed ahead.
+    #[inline]
+    pub(crate) fn catch_up(&mut self, core: usize) {
+        self.ahead.ahead &= !(1 << core);
+    }
+
+    /// Restores a core that runs ahead to its state before. Returns what its strands have to undo.
+    pub(crate) fn undo(&mut self, core: usize) -> impl Iterator<Item = Undone<'_>> {
+        self.restore(core);
+        self.ahead.restored &= !(1 << core);
+        let Self { ahead, threads, .. } = self;
+        let Core { strands, saved, .. } = &ahead.cores[core];
+        let strands = strands_of(core, *strands);
+        strands.map(|(number, strand)| {
+            let Saved { thread, references, cycles, pipeline, .. } = saved[number];
+            let of = &threads[thread];
+            let references = of.chunk.from(&of.next, references);
+            Undone { thread, strand, references, cycles, pipeline }
+        })
+    }
+
+    /// Restores a core if it runs ahead.
+    pub(super) fn restore(&mut self, core: usize) {
+        if self.ahead.ahead >> core & 1 == 0 {
+            return;
+        }
+        self.ahead.ahead &= !(1 << core);
+        self.ahead.restored |= 1 << core;
+        let before = &mut self.ahead.cores[core];
+        for (number, id) in strands_of(core, before.strands) {
+            let saved = &mut before.saved[number];
+            let (thread, strand) = (&mut self.threads[saved.thread], &mut self.strands[id.index()]);
+            saved.references = thread.next.passed() - saved.next.passed();
+            saved.cycles = strand.ready - saved.ready;
+            (thread.next, strand.ready) = (saved.next, saved.ready);
+            let undone = thread.chunk.from(&thread.next, saved.references);
+            self.stops.passed.references -= undone.len() as u64;
+            self.stops.passed.instructions -= undone.fetches();
+        }
+        self.turns.restore_core(core, before.pipelines);
+    }
+
+    /// Lets the strands of a core execute up to a place in the order of all turns, as long as they need nothing outside the core, and at
+    /// most about `most` references. `execute` executes a quantum of a thread; its last arguments are the number of references before which
+    /// the quantum's last instruction must begin, and the time since when the strand was ready. Returns how many references were executed.
+    #[inline]
+    pub(crate) fn run_ahead(
+        &mut self,
+        core: usize,
+        before: Due,
+        most: usize,
+        mut execute: impl FnMut(usize, &Quantum<'_>, usize, u64) -> ExecutedAhead,
+    ) -> usize {
+        let saved = &mut self.ahead.cores[core];
+        if self.ahead.ahead >> core & 1 == 0 {
+            self.ahead.ahead |= 1 << core;
+            (saved.strands, saved.references) = (0, 0);
+            saved.pipelines = self.turns.core(core);
+        }
+        let began = saved.references;
+        while let Some((turn, due)) = self.turns.of_core(core) {
+            let strand = &mut self.strands[turn.strand.index()];
+            let number = strand.threads[0];
+            let thread = &mut self.threads[number];
+            let left = thread.ends - thread.next.passed();
+            if due >= before || left == 0 || thread.data_alone || saved.references >= most {
+                break;
+            }
+            let quantum = Quantum {
+                strand: turn.strand,
+                offset: offset_of(thread.program),
+                image: self.programs[thread.program].image,
+                begins: turn.at,
+                until: turn.until.min(before.before(due.pipeline())),
+                data_alone: false,
+                references: thread.chunk.from(&thread.next, left),
+            };
+            let ExecutedAhead { executed, blocked } =
+                execute(number, &quantum, most - saved.references, strand.ready);
+            if executed.references > 0 {
+                let bit = turn.strand.index() % StrandId::PER_CORE;
+                if saved.strands >> bit & 1 == 0 {
+                    saved.strands |= 1 << bit;
+                    saved.saved[bit] = Saved {
+                        thread: number,
+                        next: thread.next,
+                        ready: strand.ready,
+                        ..Saved::default()
+                    };
+                }
+                saved.saved[bit].pipeline += turn.at - strand.ready;
+                saved.references += executed.references;
+                self.stops.passed.references += executed.references as u64;
+                self.stops.passed.instructions += executed.instructions;
+                thread.next.advance(&thread.chunk, executed.references);
+                strand.ready = executed.ends;
+                self.turns.issued_ahead(turn.strand, executed.issued, executed.ends);
+            }
+            if blocked {
+                break;
+            }
+        }
+        let executed = saved.references - began;
+        if executed > 0 {
+            self.turns.renew_core(core);
+        }
+        executed
+    }
+}
+
+fn first(bits: u64) -> Option<usize> {
+    (bits != 0).then(|| bits.trailing_zeros() as usize)
+}
+
+/// Returns the strands of a core whose bits are set, each with its number in the core.
+fn strands_of(core: usize, bits: u8) -> impl Iterator<Item = (usize, StrandId)> {
+    let all = (0..StrandId::PER_CORE).filter(move |number| bits >> number & 1 == 1);
+    all.filter_map(move |number| Some((number, StrandId::new(core * StrandId::PER_CORE + number)?)))
+}
