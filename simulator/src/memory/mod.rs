@@ -80,7 +80,7 @@ mod truth;
 mod wires;
 mod work;
 
-pub(crate) use ahead::MOST_LOADS;
+pub(crate) use ahead::MOST_MORE;
 pub use channel::BUFFER_LINES;
 pub use config::{Cache, Config, Impossible, Setting};
 pub use figures::{Figures, T2Plus, Variant};

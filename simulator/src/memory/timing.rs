@@ -17,6 +17,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::recording::Done;
+
 /// The time in which a pipeline issues one instruction. A core has two integer pipelines, each for one thread group of four strands:
 /// Nawathe et al., "Implementation of an 8-Core, 64-Thread, Power-Efficient SPARC Server on a Chip", IEEE Journal of Solid-State
 /// Circuits 43(1), 2008.
@@ -79,6 +81,20 @@ impl Timing {
         channel_read: 7,
         channel_write: 14,
     };
+
+    /// Returns how many cycles `done` takes if nothing misses.
+    #[inline(always)]
+    pub(super) fn elapsed(&self, done: &Done) -> u64 {
+        u64::from(done.begun) * ISSUE
+            + u64::from(done.taken) * self.taken
+            + u64::from(done.loads) * self.load
+    }
+
+    /// Returns how many cycles after the start of a shape the latest instruction in `done` issues, if nothing misses.
+    #[inline(always)]
+    pub(super) fn issued(&self, done: &Done) -> u64 {
+        self.elapsed(&done.before_latest())
+    }
 
     /// Returns the maximum time that a reference takes if it misses no cache.
     pub(super) const fn longest(&self) -> u64 {

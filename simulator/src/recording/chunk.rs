@@ -4,7 +4,7 @@ use refs::Order;
 use std::slice;
 use std::sync::Arc;
 
-use super::code::{Code, MOST_WHOLE, Shape, ShapeStep};
+use super::code::{Code, Done, MOST_WHOLE, Shape, ShapeStep};
 use super::reference::{Kind, Reference};
 use super::runs;
 
@@ -362,7 +362,7 @@ impl<'a> References<'a> {
     /// Iterates over the references of the first execution. There must be at least one reference.
     #[inline(always)]
     pub(crate) fn first_part(&self) -> impl Iterator<Item = Reference> + use<'a> {
-        let (references, data) = self.part();
+        let Part { references, data, .. } = self.part();
         references.iter().map(move |reference| {
             let address = match reference.kind.is_fetch() {
                 true => reference.address,
@@ -372,13 +372,14 @@ impl<'a> References<'a> {
         })
     }
 
-    /// Returns the references of the first execution, in which a reference to data has its index among the returned addresses. There must
-    /// be at least one reference.
+    /// Returns the references of the first execution. There must be at least one reference.
     #[inline(always)]
-    pub(crate) fn part(&self) -> (&'a [Reference], &'a [u64]) {
-        let Self { code, data, .. } = *self;
-        let references = &code.references(code.shape(self.executions[0]))[self.first..];
-        (&references[..references.len().min(self.length)], data)
+    pub(crate) fn part(&self) -> Part<'a> {
+        let Self { code, data, first, length, .. } = *self;
+        let shape = code.shape(self.executions[0]);
+        let references = &code.references(shape)[first..];
+        let references = &references[..references.len().min(length)];
+        Part { code, shape, data, first, references }
     }
 
     /// Returns `true` if the reference before the first one is a load of the same execution. There must be at least one reference.
@@ -440,6 +441,31 @@ impl<'a> References<'a> {
             self.data = &self.data[shape.data as usize..];
             self.executions = &self.executions[1..];
         }
+    }
+}
+
+/// The references of one execution, from some reference on.
+pub(crate) struct Part<'a> {
+    code: &'a Code,
+    pub(crate) shape: &'a Shape,
+    /// The index of the first reference in the execution.
+    pub(crate) first: usize,
+    /// The references. A reference to data has its index in `data` instead of its address.
+    pub(crate) references: &'a [Reference],
+    /// The addresses of all data of the execution, and of later executions.
+    pub(crate) data: &'a [u64],
+}
+
+impl<'a> Part<'a> {
+    /// Returns the steps of the references, and the work that the shape has done before them. `None` if the shape is executed reference by
+    /// reference, if the references do not begin with an instruction, or if they end before the shape does.
+    #[inline]
+    pub(crate) fn steps(&self) -> Option<(&'a [ShapeStep], Done)> {
+        let is_whole = self.first + self.references.len() == self.shape.count as usize;
+        if !is_whole || self.code.steps(self.shape).is_empty() {
+            return None;
+        }
+        self.code.resume(self.shape, self.first)
     }
 }
 

@@ -93,14 +93,17 @@ const _: () = assert!(ByKind::BITS * DataAccess::COUNT <= u64::BITS as usize);
 pub(crate) struct ShapeStep {
     /// The work that the shape has done before this step.
     pub(crate) done: Done,
-    /// The index of the reference after the step; [`WITHIN`](Self::WITHIN) if the next step fetches more of the same
-    /// instruction.
+    /// The index of the reference after the step.
     pub(crate) next: u16,
+    /// The index of the fetch of the step's instruction.
+    pub(crate) fetch: u16,
     /// The address of a fetch minus the address of the shape.
     pub(crate) offset: i32,
     /// The number of bytes of data that the step accesses, minus 1.
     pub(crate) further: u16,
     pub(crate) action: StepAction,
+    /// Whether the next step fetches more of the same instruction.
+    pub(crate) is_within: bool,
     /// The number of loads that the shape has done when the current instruction began its latest store that follows a load;
     /// [`UNDIVIDED`](Self::UNDIVIDED) if there is no such store.
     pub(crate) divided: u16,
@@ -129,10 +132,20 @@ pub(crate) enum StepAction {
     Modify,
 }
 
-impl ShapeStep {
-    /// The value of [`next`](Self::next) if the next step fetches more of the same instruction.
-    pub(crate) const WITHIN: u16 = u16::MAX;
+impl Done {
+    /// Returns the work before the latest instruction.
+    #[inline(always)]
+    pub(crate) fn before_latest(self) -> Self {
+        Self {
+            begun: self.begun - 1,
+            taken: self.taken - u16::from(self.is_taken),
+            loads: self.loads_before,
+            ..self
+        }
+    }
+}
 
+impl ShapeStep {
     /// The value of [`divided`](Self::divided) if the instruction is not divided before the step.
     pub(crate) const UNDIVIDED: u16 = u16::MAX;
 }
@@ -235,6 +248,29 @@ impl Code {
         &self.references[shape.first as usize..][..shape.count as usize]
     }
 
+    /// Returns the steps of a shape from its reference `first` on, and the work that the shape has done before this reference. The reference
+    /// must begin an instruction; otherwise `None`.
+    #[inline]
+    pub(super) fn resume(&self, shape: &Shape, first: usize) -> Option<(&[ShapeStep], Done)> {
+        let steps = self.steps(shape);
+        if first == 0 {
+            return Some((steps, Done::default()));
+        }
+        let passed = steps.partition_point(|step| usize::from(step.next) <= first);
+        let steps = &steps[passed..];
+        let references = self.references(shape);
+        let (until, mut done) = match steps.first() {
+            Some(step) => (usize::from(step.fetch), step.done.before_latest()),
+            None => (references.len(), shape.done),
+        };
+        // These instructions have no steps.
+        for fetch in references.get(first..until)? {
+            done.begun -= 1;
+            done.taken -= u16::from(fetch.flow.is_elsewhere());
+        }
+        Some((steps, done))
+    }
+
     #[inline(always)]
     pub(super) fn steps(&self, shape: &Shape) -> &[ShapeStep] {
         &self.steps[shape.first_step as usize..][..shape.steps as usize]
@@ -246,7 +282,7 @@ fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
     let mut done = Done::default();
     let mut address = None;
     let mut fetched = None;
-    let mut divided = ShapeStep::UNDIVIDED;
+    let (mut fetch, mut divided) = (0, ShapeStep::UNDIVIDED);
     let mut loaded = false;
     for (number, one) in (0..).zip(references) {
         let access = match one.kind {
@@ -266,12 +302,14 @@ fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
                 offset: 0,
                 further: one.size - 1,
                 action,
+                fetch,
+                is_within: false,
                 divided,
             });
             done.loads += u16::from(action != StepAction::Store);
             continue;
         }
-        (divided, loaded) = (ShapeStep::UNDIVIDED, false);
+        (fetch, divided, loaded) = (number, ShapeStep::UNDIVIDED, false);
         done.begun += 1;
         done.is_taken = one.flow.is_elsewhere();
         done.taken += u16::from(done.is_taken);
@@ -283,10 +321,12 @@ fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
             if fetched != Some(line) {
                 steps.push(ShapeStep {
                     done,
-                    next: if line == last { number + 1 } else { ShapeStep::WITHIN },
+                    next: number + 1,
                     offset: (line << FETCH_SHIFT).wrapping_sub(from) as i32,
                     further: 0,
                     action: StepAction::Fetch,
+                    fetch,
+                    is_within: line != last,
                     divided,
                 });
             }
@@ -326,22 +366,26 @@ mod tests {
             fetch(0x1028, 4, Kind::FetchOther),
         ]);
         let step =
-            |next, action, offset, further, begun, [loads, loads_before]: [u16; 2]| ShapeStep {
-                done: Done { begun, loads, loads_before, ..Done::default() },
-                next,
-                offset,
-                further,
-                action,
-                divided: ShapeStep::UNDIVIDED,
+            |next, fetch, action, offset, further, begun, [loads, loads_before]: [u16; 2]| {
+                ShapeStep {
+                    done: Done { begun, loads, loads_before, ..Done::default() },
+                    next,
+                    fetch,
+                    offset,
+                    further,
+                    action,
+                    is_within: false,
+                    divided: ShapeStep::UNDIVIDED,
+                }
             };
         let shape = code.shape(0);
         assert_eq!(
             code.steps(shape),
             [
-                step(1, StepAction::Fetch, -4, 0, 1, [0, 0]),
-                step(4, StepAction::Load, 0, 7, 3, [0, 0]),
-                ShapeStep { divided: 1, ..step(5, StepAction::Store, 0, 7, 3, [1, 0]) },
-                step(7, StepAction::Fetch, 0x1020 - 0x1004, 0, 5, [1, 1]),
+                step(1, 0, StepAction::Fetch, -4, 0, 1, [0, 0]),
+                step(4, 2, StepAction::Load, 0, 7, 3, [0, 0]),
+                ShapeStep { divided: 1, ..step(5, 2, StepAction::Store, 0, 7, 3, [1, 0]) },
+                step(7, 6, StepAction::Fetch, 0x1020 - 0x1004, 0, 5, [1, 1]),
             ]
         );
         let done = Done { begun: 7, taken: 1, is_taken: false, loads: 1, loads_before: 1 };

@@ -6,14 +6,14 @@ use super::scheduler::ahead::ExecutedAhead;
 use super::scheduler::turns::Due;
 use super::threads::Threads;
 use crate::analysis::details::Watcher;
-use crate::memory::{Executed, MOST_LOADS, Quantum, Variant, Work};
+use crate::memory::{Executed, MOST_MORE, Quantum, Variant, Work};
 
 /// The maximum number of references that the strands of a core execute ahead of other cores before the core waits for its turn. More would
 /// have to be executed again if another core takes a line from the core's caches.
 const MOST_AHEAD: usize = 512;
 
 /// The maximum number of references that a core executes ahead at once.
-const ROOM: u64 = (MOST_AHEAD + MOST_LOADS) as u64;
+const ROOM: u64 = (MOST_AHEAD + MOST_MORE) as u64;
 
 /// The order in which strands execute.
 #[derive(Clone, Copy, Debug)]

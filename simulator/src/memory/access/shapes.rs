@@ -2,7 +2,7 @@
 
 use super::{Access, CoreRequest, NO_LINE, ServedBy, StrandEvent};
 use crate::memory::figures::Variant;
-use crate::memory::timing::{ISSUE, Timing};
+use crate::memory::timing::Timing;
 use crate::recording::{ByKind, Done, Kind, References, ShapeStep, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
@@ -52,7 +52,7 @@ impl<V: Variant> Access<'_, V> {
                         let is_done = match access {
                             StepAction::Load => is_in_line && self.cores.own.data.is_latest(line),
                             StepAction::Store => {
-                                let now = begins + elapsed(timing, &step.done);
+                                let now = begins + timing.elapsed(&step.done);
                                 is_in_line && self.store_at_once(line, now)
                             }
                             _ => false,
@@ -64,15 +64,15 @@ impl<V: Variant> Access<'_, V> {
                     }
                 };
                 loop {
-                    self.now = begins + elapsed(timing, &step.done);
+                    self.now = begins + timing.elapsed(&step.done);
                     if step.done.begun != begun {
-                        self.issued = begins + issued(timing, &step.done);
+                        self.issued = begins + timing.issued(&step.done);
                         self.turn = self.issued;
                         (begun, divided) = (step.done.begun, ShapeStep::UNDIVIDED);
                     }
                     if step.divided != divided {
                         divided = step.divided;
-                        self.turn = begins + elapsed(timing, &Done { loads: divided, ..step.done });
+                        self.turn = begins + timing.elapsed(&Done { loads: divided, ..step.done });
                     }
                     let size = step.further + 1;
                     let loaded = match step.action {
@@ -93,13 +93,13 @@ impl<V: Variant> Access<'_, V> {
                             timing.load
                         }
                     };
-                    begins = self.now - elapsed(timing, &step.done) - loaded;
+                    begins = self.now - timing.elapsed(&step.done) - loaded;
                     if begins + longest < self.until {
                         continue 'steps;
                     }
                     // The rest of the shape may now end too late, or may need another fetch. So stop after the steps that belong to the
                     // current fetch.
-                    if step.next != ShapeStep::WITHIN {
+                    if !step.is_within {
                         left = Some(usize::from(step.next));
                         break 'shapes;
                     }
@@ -108,7 +108,7 @@ impl<V: Variant> Access<'_, V> {
                     address = self.line(instruction_shift, further);
                 }
             }
-            begins += elapsed(timing, &shape.done);
+            begins += timing.elapsed(&shape.done);
             self.by_kind.add(&shape.by_kind);
             latest = Some(shape);
         }
@@ -117,7 +117,7 @@ impl<V: Variant> Access<'_, V> {
         {
             self.now = begins;
             if shape.done.begun != begun {
-                self.issued = begins - elapsed(timing, &shape.done) + issued(timing, &shape.done);
+                self.issued = begins - timing.elapsed(&shape.done) + timing.issued(&shape.done);
             }
         }
         let by_kind = self.by_kind;
@@ -171,24 +171,4 @@ impl<V: Variant> Access<'_, V> {
         self.served(CoreRequest::Store, ServedBy::Hit);
         true
     }
-}
-
-/// Returns how many cycles `done` takes if nothing misses.
-#[inline(always)]
-fn elapsed(timing: &Timing, done: &Done) -> u64 {
-    u64::from(done.begun) * ISSUE
-        + u64::from(done.taken) * timing.taken
-        + u64::from(done.loads) * timing.load
-}
-
-/// Returns how many cycles after the start of a shape the latest instruction in `done` issues, if nothing misses.
-#[inline(always)]
-fn issued(timing: &Timing, done: &Done) -> u64 {
-    let before = Done {
-        begun: done.begun - 1,
-        taken: done.taken - u16::from(done.is_taken),
-        loads: done.loads_before,
-        ..*done
-    };
-    elapsed(timing, &before)
 }
