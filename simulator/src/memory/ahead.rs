@@ -1,7 +1,8 @@
 //! Executes what needs nothing outside a core, before the turns of other cores that come earlier.
 //!
-//! Such references hit the caches of their core and store nothing. They change only the order of replacement in these caches and
-//! counts of the core and its strands, and all of this can be undone.
+//! Loads and fetches that hit the caches of their core change only the order of replacement in these caches and counts of the core and its
+//! strands, and all of this can be undone. A strand does not wait for its stores while there is room for more. So it can go on, and each
+//! store is executed later, when its turn comes.
 
 use std::collections::VecDeque;
 
@@ -11,10 +12,10 @@ use super::copies::Copy;
 use super::figures::{Figures, Variant};
 use super::geometry::ADDRESS_MASK;
 use super::quantum::{Executed, Quantum};
-use super::system::{CoreState, MemorySystem};
+use super::system::{CoreState, MemorySystem, StrandState};
 use super::timing::ISSUE;
 use super::truth::{CoreRecord, StrandRecord};
-use super::wires::{Idle, StrandEvents};
+use super::wires::Idle;
 use super::work::Work;
 use crate::recording::{
     ByKind, Done, Kind, MOST_WHOLE, Part, Reference, References, ShapeStep, StepAction,
@@ -30,6 +31,34 @@ pub(super) struct AheadLog {
     renewed: Vec<Renewed>,
     idle: Idle,
     record: CoreRecord,
+    /// The stores that are not executed yet, in the order of their turns.
+    stores: VecDeque<StoreAhead>,
+    /// The number of these stores of each strand.
+    under_way: [usize; StrandId::PER_CORE],
+}
+
+/// A store that a strand has passed. It is executed when its turn comes.
+#[derive(Clone, Copy, Debug)]
+struct StoreAhead {
+    strand: StrandId,
+    /// The time of the store's turn.
+    turn: u64,
+    /// When the instruction was issued.
+    issued: u64,
+    /// When the strand sends the store.
+    now: u64,
+    /// The address, with the program's offset.
+    address: u64,
+    size: u16,
+}
+
+impl AheadLog {
+    /// Forgets the latest stores, so that the first `stores` are left.
+    fn forget_stores(&mut self, stores: usize) {
+        for store in self.stores.drain(stores..) {
+            self.under_way[store.strand.index() % StrandId::PER_CORE] -= 1;
+        }
+    }
 }
 
 /// A line of an L1 cache that became the most recently used of its set.
@@ -126,7 +155,26 @@ impl<V: Variant> Work<'_, V> {
         let MemorySystem { cores, truth, .. } = &mut *self.system;
         let state = &mut cores[core];
         state.undo(0);
+        state.ahead.forget_stores(0);
         (state.idle, truth.cores[core]) = (state.ahead.idle, state.ahead.record);
+    }
+
+    /// Returns the strand of the first store that a core has passed and not executed yet, and the time of the store's turn; `None` if there
+    /// is no such store.
+    #[inline]
+    pub(crate) fn next_store(&self, core: usize) -> Option<(StrandId, u64)> {
+        self.system.cores[core].ahead.stores.front().map(|store| (store.strand, store.turn))
+    }
+
+    /// Executes the first store that a core has passed, because the store's turn has come.
+    #[inline]
+    pub(crate) fn store_ahead(&mut self, core: usize) {
+        let log = &mut self.system.cores[core].ahead;
+        let Some(store) = log.stores.pop_front() else { return };
+        log.under_way[store.strand.index() % StrandId::PER_CORE] -= 1;
+        let mut access = self.access(store.strand, 0, store.now);
+        (access.turn, access.issued) = (store.turn, store.issued);
+        access.store(store.address, store.size);
     }
 
     /// Forgets the instructions of a strand that are undone.
@@ -154,16 +202,26 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes the first instructions of a quantum, up to the first instruction that needs something outside the core. An instruction that
     /// loads and then stores, but not in one step, can be divided. The last instruction begins before `most` references were executed.
-    pub(crate) fn replay_ahead(&mut self, quantum: &Quantum<'_>, most: usize) -> ExecutedAhead {
+    /// Stores are to be executed later, unless they were `stored` already.
+    pub(crate) fn replay_ahead(
+        &mut self,
+        quantum: &Quantum<'_>,
+        most: usize,
+        stored: bool,
+    ) -> ExecutedAhead {
         let Quantum { strand, offset, begins, until, references, .. } = *quantum;
         let MemorySystem { plan, strands, cores, truth, .. } = &mut *self.system;
         let mut local = Local {
             core: &mut cores[strand.core()],
             figures: plan.variant.figures(),
-            events: &mut strands[strand.index()].events,
+            own: &mut strands[strand.index()],
             record: &mut truth.strands[strand.index()],
+            strand,
             offset,
+            until,
+            stored,
             now: begins,
+            first_issued: begins,
             fetched: NO_LINE,
             executed: Executed::default(),
             whole: ByKind::default(),
@@ -178,20 +236,20 @@ impl<V: Variant> Work<'_, V> {
             let is_short = length <= MOST_MORE && until.saturating_sub(local.now) > longest;
             stops = match is_short.then(|| part.steps()).flatten() {
                 Some((steps, done)) => local.steps(&part, steps, done),
-                None => local.one_by_one(&part, until, most),
+                None => local.one_by_one(&part, most),
             };
             rest.skip_part();
         }
-        let Local { core, whole, now, mut executed, .. } = local;
+        let Local { core, own, record, whole, now, first_issued, mut executed, .. } = local;
         executed.ends = now;
         if executed.instructions > 0 {
             if whole != ByKind::default() {
-                local.events.instructions(&whole);
-                local.record.instructions(&whole);
+                own.events.instructions(&whole);
+                record.instructions(&whole);
             }
-            let (first, last, issues) = (begins, executed.issued, executed.instructions);
-            core.idle.issue(first, last, issues);
-            truth.cores[strand.core()].issue(first, last, issues);
+            let (last, issues) = (executed.issued, executed.instructions);
+            core.idle.issue(first_issued, last, issues);
+            truth.cores[strand.core()].issue(first_issued, last, issues);
         }
         ExecutedAhead { executed, blocked: stops == Stops::Blocked }
     }
@@ -207,14 +265,27 @@ enum Stops {
     Blocked,
 }
 
+/// The times of a store: its turn, when its instruction was issued, and when the strand sends it.
+#[derive(Clone, Copy, Debug)]
+struct StoreTimes {
+    turn: u64,
+    issued: u64,
+    now: u64,
+}
+
 /// A strand that executes what needs nothing outside its core.
 struct Local<'w, V: Variant> {
     core: &'w mut CoreState<V>,
     figures: &'w Figures,
-    events: &'w mut StrandEvents,
+    own: &'w mut StrandState,
     record: &'w mut StrandRecord,
+    strand: StrandId,
     offset: u64,
+    until: u64,
+    /// Whether the stores were executed already.
+    stored: bool,
     now: u64,
+    first_issued: u64,
     /// The line from which the latest instruction was fetched.
     fetched: u64,
     executed: Executed,
@@ -222,22 +293,46 @@ struct Local<'w, V: Variant> {
     whole: ByKind,
 }
 
+/// What is undone if an instruction cannot be executed ahead: the lengths of the logs before it.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    /// The index of the instruction's fetch.
+    fetch: usize,
+    renewed: usize,
+    stores: usize,
+}
+
 impl<V: Variant> Local<'_, V> {
+    #[inline(always)]
+    fn mark(&self, fetch: usize) -> Mark {
+        let log = &self.core.ahead;
+        Mark { fetch, renewed: log.renewed.len(), stores: log.stores.len() }
+    }
+
+    #[cold]
+    fn undo(&mut self, mark: Mark) {
+        self.core.undo(mark.renewed);
+        if !self.stored {
+            self.core.ahead.forget_stores(mark.stores);
+        }
+    }
+
     /// Executes a part of a shape step by step.
     #[inline(always)]
     fn steps(&mut self, part: &Part<'_>, steps: &[ShapeStep], done: Done) -> Stops {
         let (timing, shape) = (&self.figures.timing, part.shape);
         // When the shape would have begun if it had been executed from its start without a stall.
         let begins = self.now.wrapping_sub(timing.elapsed(&done));
-        // The fetch of the latest instruction that changed the order of use, and the length of the log before.
-        let mut marked = (part.first, self.core.ahead.renewed.len());
+        // The latest instruction that changed a log.
+        let mut marked = self.mark(part.first);
         if part.first > 0 && !self.fetch_lines(&part.references[0]) {
-            self.core.undo(marked.1);
+            self.undo(marked);
             return Stops::Blocked;
         }
         let mut data = part.data[part.first - usize::from(done.begun)..].iter();
         for step in steps {
-            let renewed = self.core.ahead.renewed.len();
+            let fetch = usize::from(step.fetch);
+            let before = self.mark(fetch);
             let is_local = match step.action {
                 StepAction::Fetch => {
                     let address = shape.address.wrapping_add_signed(step.offset.into());
@@ -248,12 +343,28 @@ impl<V: Variant> Local<'_, V> {
                     Some(address) => self.load(*address, step.further + 1),
                     None => false,
                 },
-                StepAction::Store | StepAction::Modify => false,
+                StepAction::Store => match data.next() {
+                    Some(address) => {
+                        let issued = begins.wrapping_add(timing.issued(&step.done));
+                        let turn = match step.divided {
+                            ShapeStep::UNDIVIDED => issued,
+                            loads => {
+                                begins.wrapping_add(timing.elapsed(&Done { loads, ..step.done }))
+                            }
+                        };
+                        let now = begins.wrapping_add(timing.elapsed(&step.done));
+                        self.store(*address, step.further + 1, StoreTimes { turn, issued, now })
+                    }
+                    None => false,
+                },
+                StepAction::Modify => false,
             };
-            let fetch = usize::from(step.fetch);
             if is_local {
-                if self.core.ahead.renewed.len() != renewed && marked.0 != fetch {
-                    marked = (fetch, renewed);
+                let log = &self.core.ahead;
+                let is_same =
+                    log.renewed.len() == before.renewed && log.stores.len() == before.stores;
+                if !is_same && marked.fetch != fetch {
+                    marked = before;
                 }
                 continue;
             }
@@ -262,8 +373,8 @@ impl<V: Variant> Local<'_, V> {
                 self.now = begins.wrapping_add(timing.elapsed(&step.done));
                 usize::from(step.next) - 1
             } else {
-                if marked.0 == fetch {
-                    self.core.undo(marked.1);
+                if marked.fetch == fetch {
+                    self.undo(marked);
                 }
                 self.now = begins.wrapping_add(timing.issued(&step.done));
                 fetch
@@ -272,6 +383,7 @@ impl<V: Variant> Local<'_, V> {
             return Stops::Blocked;
         }
         self.now = begins.wrapping_add(timing.elapsed(&shape.done));
+        self.fetched = NO_LINE;
         if part.first > 0 {
             self.count(part.references);
             return Stops::No;
@@ -294,7 +406,7 @@ impl<V: Variant> Local<'_, V> {
                 self.count_instruction(reference);
                 (latest, loads) = (Some(reference), 0);
             } else {
-                loads += 1;
+                loads += u64::from(reference.kind == Kind::Load);
             }
         }
         if let Some(latest) = latest {
@@ -307,63 +419,104 @@ impl<V: Variant> Local<'_, V> {
     #[inline(always)]
     fn count_instruction(&mut self, fetch: &Reference) {
         let (access, group) = (fetch.data(), fetch.group());
-        self.events.instruction(access, group);
+        self.own.events.instruction(access, group);
         self.record.instructions[access as usize][group as usize] += 1;
         self.executed.instructions += 1;
     }
 
     /// Executes a part of a shape reference by reference.
     #[inline(always)]
-    fn one_by_one(&mut self, part: &Part<'_>, until: u64, most: usize) -> Stops {
+    fn one_by_one(&mut self, part: &Part<'_>, most: usize) -> Stops {
         let mut rest = part.references;
-        while !rest.is_empty() {
+        while let Some(first) = rest.first() {
             let references = self.executed.references;
-            if references > 0 && self.now >= until || references >= most {
+            if references > 0 && self.now >= self.until || references >= most {
                 return Stops::Ended;
             }
-            let (began, renewed) = (self.now, self.core.ahead.renewed.len());
-            let Some(loads) = self.instruction(rest, part.data) else {
-                self.core.undo(renewed);
+            let (began, mark) = (self.now, self.mark(0));
+            let Some(executed) = self.instruction(rest, part.data) else {
+                self.undo(mark);
                 self.now = began;
                 return Stops::Blocked;
             };
-            self.count_instruction(&rest[0]);
-            self.executed.issued = began;
-            self.executed.references += 1 + loads;
-            rest = &rest[1 + loads..];
+            if first.kind.is_fetch() {
+                if self.executed.instructions == 0 {
+                    self.first_issued = began;
+                }
+                self.count_instruction(first);
+                self.executed.issued = began;
+            }
+            self.executed.references += executed;
+            rest = &rest[executed..];
             if rest.first().is_some_and(|next| !next.kind.is_fetch()) {
-                return Stops::Blocked;
+                // The instruction is divided.
+                return Stops::Ended;
             }
         }
         Stops::No
     }
 
-    /// Executes the first of these references, which is the fetch of an instruction, and the loads that follow it. A store is not
-    /// executed; it must follow a load. Returns the number of loads. Returns `None` if the instruction needs something outside the core.
+    /// Executes an instruction, or the rest of a divided instruction. A store that follows a load is not executed if the time of the
+    /// quantum is over. Returns the number of executed references. Returns `None` if the instruction needs something outside the core.
     #[inline(always)]
     fn instruction(&mut self, references: &[Reference], data: &[u64]) -> Option<usize> {
-        let (fetch, others) = references.split_first()?;
         let timing = &self.figures.timing;
-        self.now += ISSUE + if fetch.flow.is_elsewhere() { timing.taken } else { 0 };
-        if !fetch.kind.is_fetch() || !self.fetch_lines(fetch) {
-            return None;
-        }
-        let mut loads = 0;
-        for other in others.iter().take(MOST_MORE) {
-            match other.kind {
+        let (issued, mut turn) = (self.now, self.now);
+        let mut executed = 0;
+        let mut loaded = false;
+        for reference in references.iter().take(MOST_MORE) {
+            match reference.kind {
                 Kind::Load => {
                     self.now += timing.load;
-                    if !self.load(*data.get(other.address as usize)?, other.size) {
+                    if !self.load(*data.get(reference.address as usize)?, reference.size) {
                         return None;
                     }
-                    loads += 1;
                 }
-                Kind::Store if loads > 0 => break,
-                Kind::Store | Kind::Modify => return None,
-                _ => break,
+                Kind::Store => {
+                    if loaded && self.now >= self.until {
+                        return Some(executed);
+                    }
+                    turn = if loaded { self.now } else { turn };
+                    let times = StoreTimes { turn, issued, now: self.now };
+                    if !self.store(*data.get(reference.address as usize)?, reference.size, times) {
+                        return None;
+                    }
+                }
+                Kind::Modify => return None,
+                _ if executed > 0 => return Some(executed),
+                _ => {
+                    let taken = if reference.flow.is_elsewhere() { timing.taken } else { 0 };
+                    self.now += ISSUE + taken;
+                    if !self.fetch_lines(reference) {
+                        return None;
+                    }
+                }
             }
+            executed += 1;
+            loaded = reference.kind == Kind::Load;
         }
-        (loads < MOST_MORE).then_some(loads)
+        (executed < MOST_MORE).then_some(executed)
+    }
+
+    /// Passes a store, so that it is executed later. Returns `false` if the strand might have to wait until there is room for the store.
+    #[inline(always)]
+    fn store(&mut self, address: u64, size: u16, times: StoreTimes) -> bool {
+        if self.stored {
+            return true;
+        }
+        let address = address.wrapping_add(self.offset);
+        let (log, figures) = (&mut self.core.ahead, self.figures);
+        let under_way = &mut log.under_way[self.strand.index() % StrandId::PER_CORE];
+        let line = 1 << figures.l1d.line_shift;
+        if address % line + u64::from(size) > line
+            || self.own.stores.room_behind(*under_way, figures.timing.stores) > times.now
+        {
+            return false;
+        }
+        *under_way += 1;
+        let StoreTimes { turn, issued, now } = times;
+        log.stores.push_back(StoreAhead { strand: self.strand, turn, issued, now, address, size });
+        true
     }
 
     /// Fetches the lines of an instruction. Returns `false` if the cache lacks one of them.

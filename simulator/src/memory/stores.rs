@@ -18,6 +18,16 @@ impl Stores {
         self.done[self.oldest % MOST_STORES]
     }
 
+    /// Returns from when on the strand has room for one more store behind `others` stores that are not added yet. At most `most` stores may
+    /// be under way. If the others are as many, this is not known yet, and the result is the latest time.
+    #[inline]
+    pub(super) fn room_behind(&self, others: usize, most: u64) -> u64 {
+        match others < most as usize {
+            true => self.done[(self.oldest + others) % most as usize % MOST_STORES],
+            false => u64::MAX,
+        }
+    }
+
     /// Adds a store that the L2 cache completes at the time `done`. At most `most` stores may be under way. Returns the time at which this
     /// store and all earlier stores are done.
     pub(super) fn enter(&mut self, done: u64, most: u64) -> u64 {

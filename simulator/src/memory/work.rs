@@ -64,7 +64,7 @@ impl<V: Variant> MemorySystem<V> {
 
 impl<V: Variant> Work<'_, V> {
     #[inline(always)]
-    fn access(&mut self, strand: StrandId, offset: u64, begins: u64) -> Access<'_, V> {
+    pub(super) fn access(&mut self, strand: StrandId, offset: u64, begins: u64) -> Access<'_, V> {
         let (devices, perf_config) = (self.devices, &self.perf_config[strand.node().index()]);
         Access::new(self.system, devices, perf_config, strand, offset, begins)
     }

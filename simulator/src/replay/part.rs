@@ -1,9 +1,9 @@
 //! Replays a part of the programs' references.
 
 use super::error::RunError;
-use super::scheduler::Scheduler;
 use super::scheduler::ahead::ExecutedAhead;
 use super::scheduler::turns::Due;
+use super::scheduler::{NextTurn, Scheduler};
 use super::threads::Threads;
 use crate::analysis::details::Watcher;
 use crate::memory::{Executed, MOST_MORE, Quantum, Variant, Work};
@@ -62,7 +62,7 @@ impl<'a, V: Variant> Part<'a, V> {
     fn one_by_one(mut self, mut details: Option<&mut Watcher>) -> Result<(u64, bool), RunError> {
         self.settle_all();
         while self.references < self.until {
-            if !self.scheduler.turn()? {
+            if self.scheduler.turn()? == NextTurn::Never {
                 return Ok((self.references, false));
             }
             self.execute(details.as_deref_mut());
@@ -74,32 +74,56 @@ impl<'a, V: Variant> Part<'a, V> {
     /// number of references includes those that cores have executed ahead.
     fn run_ahead(mut self, pause: u64) -> Result<(u64, bool), RunError> {
         while self.references < pause.min(self.until) {
-            let most = (self.until - self.references).min(self.scheduler.instructions_left());
-            if most <= ROOM {
+            let left = (self.until - self.references).min(self.scheduler.instructions_left());
+            if left <= ROOM {
                 return self.one_by_one(None);
             }
-            let goes_on = self.scheduler.turn()?;
+            let next = self.scheduler.turn()?;
+            if let NextTurn::Store(turn) = next {
+                self.store(turn);
+                continue;
+            }
             let turn = self.scheduler.place();
             while let Some(core) = self.scheduler.restored() {
                 self.settle(core, turn);
             }
-            if !goes_on {
+            if next == NextTurn::Never {
                 self.settle_all();
                 return Ok((self.references, false));
             }
             let core = turn.core();
             self.work.end_ahead(core);
             self.execute(None);
-            while let Some(dropped) = self.work.next_dropped() {
-                self.settle(dropped.core, turn.at_time(dropped.at));
-                self.work.drop(dropped);
-            }
+            self.drop_lines(turn);
             if self.until - self.references > ROOM {
                 self.work.begin_ahead(core);
-                self.ahead(core, Due::NEVER, MOST_AHEAD);
+                self.ahead(core, Due::NEVER, MOST_AHEAD, false);
             }
         }
         Ok((self.references, true))
+    }
+
+    /// Executes a store that a strand has passed.
+    fn store(&mut self, turn: Due) {
+        let core = turn.core();
+        self.work.store_ahead(core);
+        self.note_store(core);
+        self.drop_lines(turn);
+    }
+
+    fn note_store(&mut self, core: usize) {
+        let store = self.work.next_store(core);
+        let turn = store.map_or(Due::NEVER, |(strand, at)| Due::of(at, strand));
+        self.scheduler.set_store(core, turn);
+    }
+
+    /// Drops the lines that cores lose in a turn.
+    #[inline]
+    fn drop_lines(&mut self, turn: Due) {
+        while let Some(dropped) = self.work.next_dropped() {
+            self.settle(dropped.core, turn.at_time(dropped.at));
+            self.work.drop(dropped);
+        }
     }
 
     /// Undoes what cores have executed ahead of the next turn.
@@ -137,18 +161,19 @@ impl<'a, V: Variant> Part<'a, V> {
                 self.threads.undo(&undone);
                 self.work.forget(undone.strand, undone.references);
             }
-            self.ahead(core, before, usize::MAX);
+            self.ahead(core, before, usize::MAX, true);
             self.scheduler.catch_up(core);
         }
         self.work.end_ahead(core);
     }
 
-    /// Lets the strands of a core run ahead, up to a place in the order of all turns, by about `most` references.
+    /// Lets the strands of a core run ahead, up to a place in the order of all turns, by about `most` references. `stored` says whether
+    /// their stores were executed already.
     #[inline]
-    fn ahead(&mut self, core: usize, before: Due, most: usize) {
+    fn ahead(&mut self, core: usize, before: Due, most: usize, stored: bool) {
         let Self { scheduler, threads, work, .. } = self;
         let executed = scheduler.run_ahead(core, before, most, |thread, quantum, most, ready| {
-            let ahead = work.replay_ahead(quantum, most);
+            let ahead = work.replay_ahead(quantum, most, stored);
             let ExecutedAhead { executed, .. } = &ahead;
             if executed.references > 0 {
                 threads.executed(thread, executed, quantum.begins, executed.ends - ready);
@@ -156,6 +181,7 @@ impl<'a, V: Variant> Part<'a, V> {
             ahead
         });
         self.references += executed as u64;
+        self.note_store(core);
     }
 }
 

@@ -241,7 +241,7 @@ impl<'w, V: Variant> Access<'w, V> {
 
     /// Executes a store and returns the time at which it is done. The strand waits only if it has too many stores under way.
     #[inline(always)]
-    fn store(&mut self, address: u64, size: u16) -> u64 {
+    pub(super) fn store(&mut self, address: u64, size: u16) -> u64 {
         let mut done = 0;
         let (shift, _) = self.line_shifts();
         lines(shift, address, size, |line| done = self.store_line(line));
@@ -348,15 +348,15 @@ impl<'w, V: Variant> Access<'w, V> {
             let (Copy::Data { core, .. } | Copy::Instructions { core, .. }) = copy;
             let core = first + core;
             let state = self.cores.get(core);
-            if core == self.core {
-                if matches!(copy, Copy::Instructions { .. }) {
-                    (self.until, self.fetched) = (0, NO_LINE);
+            if self.ahead.has(core) {
+                if state.has(copy) {
+                    self.ahead.drop(core, copy, self.turn);
                 }
-                state.drop(copy);
-            } else if !self.ahead.has(core) {
-                state.drop(copy);
-            } else if state.has(copy) {
-                self.ahead.drop(core, copy, self.turn);
+                continue;
+            }
+            state.drop(copy);
+            if core == self.core && matches!(copy, Copy::Instructions { .. }) {
+                (self.until, self.fetched) = (0, NO_LINE);
             }
         }
     }

@@ -157,6 +157,12 @@ impl Scheduler {
         self.turns.restore_core(core, before.pipelines);
     }
 
+    /// Notes the turn of the first store that a strand of a core has passed and not executed yet; [`Due::NEVER`] if there is none.
+    #[inline]
+    pub(crate) fn set_store(&mut self, core: usize, store: Due) {
+        self.turns.renew_core(core, store);
+    }
+
     /// Lets the strands of a core execute up to a place in the order of all turns, as long as they need nothing outside the core, and at
     /// most about `most` references. `execute` executes a quantum of a thread; its last arguments are the number of references before which
     /// the quantum's last instruction must begin, and the time since when the strand was ready. Returns how many references were executed.
@@ -217,11 +223,7 @@ impl Scheduler {
                 break;
             }
         }
-        let executed = saved.references - began;
-        if executed > 0 {
-            self.turns.renew_core(core);
-        }
-        executed
+        saved.references - began
     }
 }
 

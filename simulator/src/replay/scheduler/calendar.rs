@@ -75,6 +75,12 @@ impl Calendar {
         Due(self.round * ROUND + (cycle * PIPELINES + pipeline) as u64)
     }
 
+    /// Returns when a pipeline is due; [`Due::NEVER`] if it is not in the queue.
+    #[inline]
+    pub(super) fn due(&self, pipeline: usize) -> Due {
+        self.due[pipeline]
+    }
+
     pub(super) fn set(&mut self, pipeline: usize, due: Due) {
         let before = std::mem::replace(&mut self.due[pipeline], due);
         if before.round() == self.round {

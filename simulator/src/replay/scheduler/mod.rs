@@ -48,7 +48,7 @@ use signals::Signals;
 use sleepers::Sleepers;
 use states::Accounts;
 use stops::Stops;
-use turns::Turns;
+use turns::{Due, Turns};
 
 /// A program. It has its own memory, signals and locks.
 struct ScheduledProgram {
@@ -107,6 +107,17 @@ struct StrandQueue {
     /// The threads that have not ended. The first thread executes.
     threads: VecDeque<usize>,
     ready: u64,
+}
+
+/// What is executed next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NextTurn {
+    /// The [quantum](Scheduler::quantum) of a thread.
+    Strand,
+    /// A store that a strand has passed while its core ran ahead, with the place of its turn.
+    Store(Due),
+    /// Nothing: all threads have ended, or the scheduler has stopped at a watched point.
+    Never,
 }
 
 /// Decides the order in which the machine executes the references of all threads. A caller gets a [quantum](Self::next), executes all
@@ -258,21 +269,24 @@ impl Scheduler {
     /// # Errors
     /// A recording cannot be read.
     pub fn next(&mut self, most: usize) -> Result<Option<(usize, Quantum<'_>)>, RecordingError> {
-        Ok(if self.turn()? { Some(self.quantum(most)) } else { None })
+        Ok(match self.turn()? {
+            NextTurn::Strand => Some(self.quantum(most)),
+            // No core runs ahead here, so no store is left.
+            NextTurn::Store(_) | NextTurn::Never => None,
+        })
     }
 
-    /// Finds the thread that executes next, and carries out what comes before its next reference. Returns `false` if all threads have
-    /// ended, or if the scheduler has stopped at a watched point.
-    pub(crate) fn turn(&mut self) -> Result<bool, RecordingError> {
+    /// Finds what is executed next. If it is a thread, carries out what comes before the thread's next reference.
+    pub(crate) fn turn(&mut self) -> Result<NextTurn, RecordingError> {
         let left = self.stops.stop_after.saturating_sub(self.stops.passed.instructions);
         self.stops.stopped |= left == 0 && !self.within;
         if self.stops.stopped {
-            return Ok(false);
+            return Ok(NextTurn::Never);
         }
         if self.within {
             let strand = self.threads[self.executing].strand;
             self.begins = self.strands[strand.index()].ready;
-            return Ok(true);
+            return Ok(NextTurn::Strand);
         }
         loop {
             let turn = self.turns.first();
@@ -285,14 +299,17 @@ impl Scheduler {
                 if self.drop_a_wait() {
                     continue;
                 }
-                return Ok(false);
+                return Ok(NextTurn::Never);
             };
+            if self.turns.is_store() {
+                return Ok(NextTurn::Store(self.turns.first_due()));
+            }
             self.catch_up(turn.strand.core());
             (self.time, self.begins) = (turn.at, turn.at);
             self.executing = self.strands[turn.strand.index()].threads[0];
             let thread = &self.threads[self.executing];
             if thread.next.passed() < thread.ends || self.prepare(turn.strand, turn.at)? {
-                return Ok(!self.stops.stopped);
+                return Ok(if self.stops.stopped { NextTurn::Never } else { NextTurn::Strand });
             }
         }
     }

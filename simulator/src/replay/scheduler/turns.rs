@@ -101,6 +101,8 @@ impl CorePipelines {
 #[derive(Clone, Debug)]
 pub(crate) struct Turns {
     pipelines: [Pipeline; PIPELINES],
+    /// For each pipeline: the turn of the first store that a strand has passed and not executed yet; [`Due::NEVER`] if there is none.
+    stores: [Due; PIPELINES],
     /// The pipeline whose strand has the next turn. `next` is the pipeline after it, and `others` holds all pipelines except the
     /// first.
     first: Due,
@@ -112,6 +114,7 @@ impl Turns {
     pub(crate) const fn new() -> Self {
         Self {
             pipelines: [Pipeline::IDLE; PIPELINES],
+            stores: [Due::NEVER; PIPELINES],
             first: Due::NEVER,
             next: Due::NEVER,
             others: Calendar::new(),
@@ -170,11 +173,21 @@ impl Turns {
         pipeline.set(strand, ready * SHARING as u64 + strand as u64);
     }
 
-    /// Orders the turns of a core's strands anew relative to others.
-    pub(super) fn renew_core(&mut self, core: usize) {
+    /// Orders the turns of a core's strands anew relative to others. `store` is the turn of the first store that a strand of the core has
+    /// passed and not executed yet.
+    #[inline]
+    pub(super) fn renew_core(&mut self, core: usize, store: Due) {
         for number in [2 * core, 2 * core + 1] {
+            let is_own = store != Due::NEVER && store.pipeline() == number;
+            self.stores[number] = if is_own { store } else { Due::NEVER };
             self.order(number);
         }
+    }
+
+    /// Returns `true` if the first turn is that of a store that a strand has passed.
+    #[inline]
+    pub(super) fn is_store(&self) -> bool {
+        self.first != Due::NEVER && self.stores[self.first.pipeline()] == self.first
     }
 
     /// Returns the pipelines of a core.
@@ -185,7 +198,7 @@ impl Turns {
     /// Sets the pipelines of a core to an earlier state.
     pub(super) fn restore_core(&mut self, core: usize, pipelines: CorePipelines) {
         [self.pipelines[2 * core], self.pipelines[2 * core + 1]] = pipelines.0;
-        self.renew_core(core);
+        self.renew_core(core, Due::NEVER);
     }
 
     /// Sets the time at which a strand can execute its next instruction; `None` if it cannot execute.
@@ -214,9 +227,11 @@ impl Turns {
     /// Orders the turn of a pipeline anew relative to others.
     #[inline]
     fn order(&mut self, number: usize) {
-        let due = self.pipelines[number].due(number);
+        let due = self.pipelines[number].due(number).min(self.stores[number]);
         if self.first == Due::NEVER || self.first.pipeline() == number {
             self.first = due;
+        } else if self.others.due(number) == due {
+            return;
         } else {
             self.others.set(number, due);
             self.next = self.others.first();
