@@ -33,7 +33,9 @@ pub(super) struct AheadLog {
     record: CoreRecord,
     /// The stores that are not executed yet, in the order of their turns.
     stores: VecDeque<StoreAhead>,
-    /// The number of these stores of each strand.
+    /// How many stores were executed since the core began to run ahead.
+    stored: usize,
+    /// The number of `stores` of each strand.
     under_way: [usize; StrandId::PER_CORE],
 }
 
@@ -136,6 +138,7 @@ impl<V: Variant> Work<'_, V> {
         ahead.cores |= 1 << core;
         let state = &mut cores[core];
         state.ahead.renewed.clear();
+        state.ahead.stored = 0;
         (state.ahead.idle, state.ahead.record) = (state.idle, truth.cores[core]);
     }
 
@@ -166,12 +169,18 @@ impl<V: Variant> Work<'_, V> {
         self.system.cores[core].ahead.stores.front().map(|store| (store.strand, store.turn))
     }
 
+    /// Returns how many stores that a core had passed were executed since it began to run ahead.
+    pub(crate) fn stored(&self, core: usize) -> usize {
+        self.system.cores[core].ahead.stored
+    }
+
     /// Executes the first store that a core has passed, because the store's turn has come.
     #[inline]
     pub(crate) fn store_ahead(&mut self, core: usize) {
         let log = &mut self.system.cores[core].ahead;
         let Some(store) = log.stores.pop_front() else { return };
         log.under_way[store.strand.index() % StrandId::PER_CORE] -= 1;
+        log.stored += 1;
         let mut access = self.access(store.strand, 0, store.now);
         (access.turn, access.issued) = (store.turn, store.issued);
         access.store(store.address, store.size);
@@ -202,12 +211,13 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes the first instructions of a quantum, up to the first instruction that needs something outside the core. An instruction that
     /// loads and then stores, but not in one step, can be divided. The last instruction begins before `most` references were executed.
-    /// Stores are to be executed later, unless they were `stored` already.
+    /// An instruction that does anything after a store is not executed. Stores are to be executed later. If some were `stored` already, these
+    /// are the first, and the quantum ends after the instruction of the last of them.
     pub(crate) fn replay_ahead(
         &mut self,
         quantum: &Quantum<'_>,
         most: usize,
-        stored: bool,
+        stored: &mut Option<usize>,
     ) -> ExecutedAhead {
         let Quantum { strand, offset, begins, until, references, .. } = *quantum;
         let MemorySystem { plan, strands, cores, truth, .. } = &mut *self.system;
@@ -282,8 +292,8 @@ struct Local<'w, V: Variant> {
     strand: StrandId,
     offset: u64,
     until: u64,
-    /// Whether the stores were executed already.
-    stored: bool,
+    /// How many of the next stores were executed already; `None` if stores are to be executed later.
+    stored: &'w mut Option<usize>,
     now: u64,
     first_issued: u64,
     /// The line from which the latest instruction was fetched.
@@ -312,7 +322,7 @@ impl<V: Variant> Local<'_, V> {
     #[cold]
     fn undo(&mut self, mark: Mark) {
         self.core.undo(mark.renewed);
-        if !self.stored {
+        if self.stored.is_none() {
             self.core.ahead.forget_stores(mark.stores);
         }
     }
@@ -330,7 +340,8 @@ impl<V: Variant> Local<'_, V> {
             return Stops::Blocked;
         }
         let mut data = part.data[part.first - usize::from(done.begun)..].iter();
-        for step in steps {
+        let mut steps = steps.iter();
+        while let Some(step) = steps.next() {
             let fetch = usize::from(step.fetch);
             let before = self.mark(fetch);
             let is_local = match step.action {
@@ -353,7 +364,14 @@ impl<V: Variant> Local<'_, V> {
                             }
                         };
                         let now = begins.wrapping_add(timing.elapsed(&step.done));
-                        self.store(*address, step.further + 1, StoreTimes { turn, issued, now })
+                        let is_last =
+                            steps.as_slice().first().is_none_or(|next| next.fetch != step.fetch);
+                        is_last
+                            && self.store(
+                                *address,
+                                step.further + 1,
+                                StoreTimes { turn, issued, now },
+                            )
                     }
                     None => false,
                 },
@@ -365,6 +383,11 @@ impl<V: Variant> Local<'_, V> {
                     log.renewed.len() == before.renewed && log.stores.len() == before.stores;
                 if !is_same && marked.fetch != fetch {
                     marked = before;
+                }
+                if *self.stored == Some(0) {
+                    self.now = begins.wrapping_add(timing.elapsed(&step.done));
+                    self.count(&part.references[..usize::from(step.next) - part.first]);
+                    return Stops::Blocked;
                 }
                 continue;
             }
@@ -448,6 +471,9 @@ impl<V: Variant> Local<'_, V> {
             }
             self.executed.references += executed;
             rest = &rest[executed..];
+            if *self.stored == Some(0) {
+                return Stops::Blocked;
+            }
             if rest.first().is_some_and(|next| !next.kind.is_fetch()) {
                 // The instruction is divided.
                 return Stops::Ended;
@@ -463,9 +489,10 @@ impl<V: Variant> Local<'_, V> {
         let timing = &self.figures.timing;
         let (issued, mut turn) = (self.now, self.now);
         let mut executed = 0;
-        let mut loaded = false;
+        let (mut loaded, mut stored) = (false, false);
         for reference in references.iter().take(MOST_MORE) {
             match reference.kind {
+                Kind::Load | Kind::Store if stored => return None,
                 Kind::Load => {
                     self.now += timing.load;
                     if !self.load(*data.get(reference.address as usize)?, reference.size) {
@@ -481,6 +508,7 @@ impl<V: Variant> Local<'_, V> {
                     if !self.store(*data.get(reference.address as usize)?, reference.size, times) {
                         return None;
                     }
+                    stored = true;
                 }
                 Kind::Modify => return None,
                 _ if executed > 0 => return Some(executed),
@@ -501,7 +529,8 @@ impl<V: Variant> Local<'_, V> {
     /// Passes a store, so that it is executed later. Returns `false` if the strand might have to wait until there is room for the store.
     #[inline(always)]
     fn store(&mut self, address: u64, size: u16, times: StoreTimes) -> bool {
-        if self.stored {
+        if let Some(stored) = self.stored {
+            *stored -= 1;
             return true;
         }
         let address = address.wrapping_add(self.offset);

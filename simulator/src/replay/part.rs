@@ -1,5 +1,7 @@
 //! Replays a part of the programs' references.
 
+use guest_abi::StrandId;
+
 use super::error::RunError;
 use super::scheduler::ahead::ExecutedAhead;
 use super::scheduler::turns::Due;
@@ -11,6 +13,8 @@ use crate::memory::{Executed, MOST_MORE, Quantum, Variant, Work};
 /// The maximum number of references that the strands of a core execute ahead of other cores before the core waits for its turn. More would
 /// have to be executed again if another core takes a line from the core's caches.
 const MOST_AHEAD: usize = 512;
+
+const CORES: usize = StrandId::COUNT / StrandId::PER_CORE;
 
 /// The maximum number of references that a core executes ahead at once.
 const ROOM: u64 = (MOST_AHEAD + MOST_MORE) as u64;
@@ -33,6 +37,35 @@ pub(super) struct Part<'a, V: Variant> {
     references: u64,
     /// The number of references at which the part ends.
     until: u64,
+    pauses: [Pause; CORES],
+}
+
+/// How long a core does not run ahead, because it often did so in vain.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pause {
+    /// The number of turns for which the core does not run ahead any more.
+    turns: u8,
+    /// The length of the latest pause, in turns. Every turn in which the core runs ahead makes it shorter.
+    latest: u8,
+}
+
+impl Pause {
+    /// Begins a pause, because the core has to undo what it did ahead.
+    fn begin(&mut self) {
+        self.latest = (2 * self.latest + 1).min(63);
+        self.turns = self.latest;
+    }
+
+    /// Returns `true` if the core runs ahead in this turn.
+    #[inline]
+    fn is_over(&mut self) -> bool {
+        if self.turns > 0 {
+            self.turns -= 1;
+            return false;
+        }
+        self.latest -= self.latest / 4;
+        true
+    }
 }
 
 impl<'a, V: Variant> Part<'a, V> {
@@ -44,7 +77,9 @@ impl<'a, V: Variant> Part<'a, V> {
         references: u64,
         most: u64,
     ) -> Self {
-        Self { scheduler, threads, work, references, until: references.saturating_add(most) }
+        let until = references.saturating_add(most);
+        let pauses = [Pause::default(); CORES];
+        Self { scheduler, threads, work, references, until, pauses }
     }
 
     /// Executes references. Returns the number of all references so far, and whether the programs go on.
@@ -95,9 +130,9 @@ impl<'a, V: Variant> Part<'a, V> {
             self.work.end_ahead(core);
             self.execute(None);
             self.drop_lines(turn);
-            if self.until - self.references > ROOM {
+            if self.until - self.references > ROOM && self.pauses[core].is_over() {
                 self.work.begin_ahead(core);
-                self.ahead(core, Due::NEVER, MOST_AHEAD, false);
+                self.ahead(core, Due::NEVER, MOST_AHEAD, None);
             }
         }
         Ok((self.references, true))
@@ -121,7 +156,10 @@ impl<'a, V: Variant> Part<'a, V> {
     #[inline]
     fn drop_lines(&mut self, turn: Due) {
         while let Some(dropped) = self.work.next_dropped() {
-            self.settle(dropped.core, turn.at_time(dropped.at));
+            match dropped.core == turn.core() {
+                true => self.settle_after_store(dropped.core),
+                false => self.settle(dropped.core, turn.at_time(dropped.at)),
+            }
             self.work.drop(dropped);
         }
     }
@@ -151,29 +189,42 @@ impl<'a, V: Variant> Part<'a, V> {
     }
 
     /// Makes a core that runs ahead stop before a place in the order of all turns. Undoes what the core has executed after it.
+    fn settle(&mut self, core: usize, before: Due) {
+        self.execute_again(core, before, usize::MAX);
+    }
+
+    /// Makes a core that runs ahead stop after the latest of its stores that was executed. Undoes what the core has executed after it.
+    fn settle_after_store(&mut self, core: usize) {
+        let stored = self.work.stored(core);
+        self.execute_again(core, Due::NEVER, stored);
+    }
+
+    /// Undoes what a core has executed ahead. Then executes again what comes before a place in the order of all turns, but nothing after its
+    /// first `stored` stores.
     #[cold]
     #[inline(never)]
-    fn settle(&mut self, core: usize, before: Due) {
+    fn execute_again(&mut self, core: usize, before: Due, stored: usize) {
         if self.scheduler.runs_ahead(core) {
+            self.pauses[core].begin();
             self.work.undo_ahead(core);
             for undone in self.scheduler.undo(core) {
                 self.references -= undone.references.len() as u64;
                 self.threads.undo(&undone);
                 self.work.forget(undone.strand, undone.references);
             }
-            self.ahead(core, before, usize::MAX, true);
+            self.ahead(core, before, usize::MAX, Some(stored));
             self.scheduler.catch_up(core);
         }
         self.work.end_ahead(core);
     }
 
-    /// Lets the strands of a core run ahead, up to a place in the order of all turns, by about `most` references. `stored` says whether
-    /// their stores were executed already.
+    /// Lets the strands of a core run ahead, up to a place in the order of all turns, by about `most` references. If some of
+    /// their stores were `stored` already, these are the first, and the strands stop after the last of them.
     #[inline]
-    fn ahead(&mut self, core: usize, before: Due, most: usize, stored: bool) {
+    fn ahead(&mut self, core: usize, before: Due, most: usize, mut stored: Option<usize>) {
         let Self { scheduler, threads, work, .. } = self;
         let executed = scheduler.run_ahead(core, before, most, |thread, quantum, most, ready| {
-            let ahead = work.replay_ahead(quantum, most, stored);
+            let ahead = work.replay_ahead(quantum, most, &mut stored);
             let ExecutedAhead { executed, .. } = &ahead;
             if executed.references > 0 {
                 threads.executed(thread, executed, quantum.begins, executed.ends - ready);
