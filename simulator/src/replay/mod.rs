@@ -22,6 +22,8 @@ mod setup;
 #[cfg(test)]
 mod tests;
 mod threads;
+#[cfg(test)]
+mod ways;
 
 pub use error::RunError;
 pub use measure::{Pair, Place};

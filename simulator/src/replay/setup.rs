@@ -212,7 +212,7 @@ impl Setup {
             strands,
             measuring,
             conditions: self.conditions(),
-            is_one_by_one: std::env::var_os("VF_EXACT").is_some(),
+            is_one_by_one: false,
             setup: self,
         })
     }

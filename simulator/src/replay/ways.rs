@@ -1,0 +1,215 @@
+//! Replays whose cores run ahead have the same outcome as replays that execute one turn after the other.
+
+use std::ops::ControlFlow;
+
+use platform::{Machine, Model};
+use proptest::prelude::*;
+
+use super::placement::Placement;
+use super::region::{Moment, Point, Region};
+use super::{Setup, SetupError};
+use crate::memory::{Cache, Config};
+use crate::recording::{Acquire, Cause, Chunk, Class, Flow, Kind, Order, Recording, Reference};
+use crate::run::Replayed;
+
+/// Something that a thread does.
+#[derive(Clone, Copy, Debug)]
+enum Item {
+    /// Some rounds of a loop: instructions of a block, with data from a line on.
+    Loop {
+        block: u64,
+        rounds: u64,
+        line: u64,
+        shared: bool,
+    },
+    /// An instruction at an address, with its data: each is a kind and a line.
+    Instruction {
+        number: u64,
+        data: [Option<(Kind, u64)>; 3],
+    },
+    Signal(u64),
+    Wait(u64),
+    /// A loop while the thread holds a lock.
+    Locked {
+        lock: u64,
+        rounds: u64,
+    },
+    Sleep(u64),
+}
+
+const LINE: u64 = 64;
+
+/// Appends the instructions of a block. It has a load, a store, and an instruction that does both.
+fn block(references: &mut Vec<Reference>, block: u64, round: u64, data: impl Fn(u64) -> u64) {
+    let code = 0x1_0000 + block * 0x150;
+    let fetch = |at: u64, kind| Reference::new(code + at, 4, kind);
+    references.push(fetch(0, Kind::FetchOther));
+    references.push(fetch(4, Kind::FetchLoad));
+    references.push(Reference::new(data(round), 8, Kind::Load));
+    references.push(fetch(8, Kind::FetchOther));
+    references.push(fetch(12, Kind::FetchLoad));
+    references.push(Reference::new(data(round / 2) + 24, 8, Kind::Load));
+    if round % 3 == block % 3 {
+        references.push(fetch(16, Kind::FetchModify));
+        references.push(Reference::new(data(round) + 8, 8, Kind::Load));
+        references.push(Reference::new(data(round) + 8, 8, Kind::Store));
+    }
+    if round % 4 == 1 {
+        references.push(fetch(60, Kind::FetchStore));
+        references.push(Reference::new(data(round / 4) + 60, 8, Kind::Store));
+        references.push(fetch(64, Kind::FetchOther));
+    }
+    let last = Reference { flow: Flow::Taken, ..fetch(68, Kind::FetchOther) };
+    references.push(last);
+}
+
+/// Returns the thread that does this. Its number decides where its own lines are.
+fn thread(number: u64, items: &[Item]) -> Vec<Chunk> {
+    let mut chunks = Vec::new();
+    let (mut references, mut order) = (Vec::new(), Vec::new());
+    let own = move |line: u64| 0x100_0000 * (1 + number) + line * LINE;
+    let shared = |line: u64| 0x80_0000 + line * LINE;
+    for item in items {
+        let at = references.len();
+        match *item {
+            Item::Loop { block: code, rounds, line, shared: is_shared } => {
+                for round in 0..rounds {
+                    block(&mut references, code, round, |round| match is_shared {
+                        true => shared(line + round % 2),
+                        false => own(line + round % 5),
+                    });
+                }
+            }
+            Item::Instruction { number, data } => {
+                let has = |kind: Kind| data.iter().flatten().any(|(other, _)| *other == kind);
+                let (loads, stores) = (has(Kind::Load), has(Kind::Store));
+                let kind = match (has(Kind::Modify), loads, stores) {
+                    (true, ..) | (_, true, true) => Kind::FetchModify,
+                    (_, true, false) => Kind::FetchLoad,
+                    (_, false, true) => Kind::FetchStore,
+                    (_, false, false) => Kind::FetchOther,
+                };
+                let class = if has(Kind::Modify) { Class::Atomic } else { Class::Other };
+                let fetch = Reference::new(0x4_0000 + number * 28, 6, kind);
+                references.push(Reference { class, ..fetch });
+                for (kind, line) in data.into_iter().flatten() {
+                    references.push(Reference::new(shared(line), 8, kind));
+                }
+            }
+            Item::Signal(signal) => order.push((at, Order::Signal(signal))),
+            Item::Wait(signal) => order.push((at, Order::Wait(Cause::Condition, signal))),
+            Item::Locked { lock, rounds } => {
+                let acquire = Acquire { lock, shared: false, site: 0 };
+                order.push((at, Order::Acquire(acquire)));
+                for round in 0..rounds {
+                    block(&mut references, lock, round, |round| shared(8 * lock + round % 3));
+                }
+                let signal = 1 << 32 | number << 16 | at as u64;
+                order.push((references.len(), Order::Release { lock, signal }));
+            }
+            Item::Sleep(nanoseconds) => order.push((at, Order::Sleep(nanoseconds))),
+        }
+        if references.len() > 300 {
+            let references = std::mem::take(&mut references);
+            chunks.push(Chunk::new(references, std::mem::take(&mut order)));
+        }
+    }
+    chunks.push(Chunk::new(references, order));
+    chunks
+}
+
+fn item() -> impl Strategy<Value = Item> {
+    let kind = prop::sample::select(vec![Kind::Load, Kind::Store, Kind::Load, Kind::Modify]);
+    let datum = || prop::option::of((kind.clone(), 0..40_u64));
+    let data = (datum(), datum(), datum()).prop_map(|(one, two, three)| [one, two, three]);
+    prop_oneof![
+        6 => (0..6_u64, 1..40_u64, 0..60_u64, prop::bool::weighted(0.2))
+            .prop_map(|(block, rounds, line, shared)| Item::Loop { block, rounds, line, shared }),
+        6 => (0..60_u64, data).prop_map(|(number, data)| Item::Instruction { number, data }),
+        1 => (0..6_u64).prop_map(Item::Signal),
+        1 => (0..6_u64).prop_map(Item::Wait),
+        1 => (0..3_u64, 1..5_u64).prop_map(|(lock, rounds)| Item::Locked { lock, rounds }),
+        1 => (1..2000_u64).prop_map(Item::Sleep),
+    ]
+}
+
+/// How a program is replayed.
+#[derive(Clone, Debug)]
+struct How {
+    nodes: usize,
+    placement: Placement,
+    is_small: bool,
+    interval: Option<u64>,
+    ends: Option<u64>,
+}
+
+fn how() -> impl Strategy<Value = How> {
+    let placements = vec![Placement::Spread, Placement::Pack, Placement::OnePerCore];
+    (
+        1..=4_usize,
+        prop::sample::select(placements),
+        any::<bool>(),
+        prop::option::of(200..3000_u64),
+        prop::option::weighted(0.3, 1..4000_u64),
+    )
+        .prop_map(|(nodes, placement, is_small, interval, ends)| How {
+            nodes,
+            placement,
+            is_small,
+            interval,
+            ends,
+        })
+}
+
+/// Caches that are so small that lines are replaced all the time.
+fn small() -> Config {
+    let cache = |bytes, ways, line| Cache { bytes, ways, line };
+    Config {
+        l1i: cache(512, 2, 32),
+        l1d: cache(512, 2, 16),
+        l2: cache(8192, 2, 64),
+        ..Config::T2_PLUS
+    }
+}
+
+fn replay(threads: &[Vec<Item>], how: &How, is_one_by_one: bool) -> Option<Replayed> {
+    let threads = (0..).zip(threads).map(|(number, items)| thread(number, items));
+    let recording = Recording::from_threads("program", threads.collect());
+    let machine = Machine::new(Model::Batoka, how.nodes).unwrap();
+    let to = how.ends.map(|at| Point { name: "end".into(), at: Moment::Instructions(at) });
+    let mut setup = Setup::new(machine, recording)
+        .placement(Some(how.placement.clone()))
+        .region(Region { to, ..Region::default() });
+    setup.interval = how.interval;
+    if how.is_small {
+        setup = setup.memory(small());
+    }
+    let mut prepared = match setup.check() {
+        Err(SetupError::Placement(_)) => return None,
+        prepared => prepared.unwrap(),
+    };
+    prepared.is_one_by_one = is_one_by_one;
+    // A region can end after the program.
+    prepared.run(|_| ControlFlow::Continue(())).ok()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn both_ways_have_the_same_outcome(
+        threads in prop::collection::vec(prop::collection::vec(item(), 1..40), 1..24),
+        how in how(),
+    ) {
+        let one_by_one = replay(&threads, &how, true);
+        let ahead = replay(&threads, &how, false);
+        let json = |run: &Option<Replayed>| serde_json::to_string_pretty(run).unwrap();
+        let (one_by_one, ahead) = (json(&one_by_one), json(&ahead));
+        if one_by_one != ahead {
+            let pairs = one_by_one.lines().zip(ahead.lines());
+            let first = pairs.clone().position(|(one, other)| one != other);
+            let differ: Vec<_> = pairs.filter(|(one, other)| one != other).take(9).collect();
+            prop_assert!(false, "line {first:?}: {differ:#?}");
+        }
+    }
+}
