@@ -3,6 +3,8 @@
 
 use std::hint::select_unpredictable;
 
+use super::bytes::{put_literal, sign_extended};
+
 /// The number of contexts that a predictor remembers.
 const CONTEXTS: usize = 1 << 14;
 const SLOTS: usize = 1 << 14;
@@ -91,14 +93,27 @@ impl Predictor {
     #[inline(always)]
     pub fn expected_shape(&mut self) -> u32 {
         let shape = self.shape();
-        self.context = self.context << 11 ^ shape.wrapping_mul(0x85eb_ca6b);
+        self.occurs(shape_hash(shape));
         shape
+    }
+
+    /// Expects a shape in the current context, from now on.
+    #[inline(always)]
+    pub(crate) fn expect(&mut self, shape: u32) {
+        let context = self.context();
+        self.next[context] = shape;
+    }
+
+    /// Records that a shape with this [hash](shape_hash) occurs.
+    #[inline(always)]
+    pub(crate) fn occurs(&mut self, hash: u32) {
+        self.context = self.context << 11 ^ hash;
     }
 
     /// Records that an unexpected shape occurs. Returns the shape.
     #[inline(always)]
     pub fn unexpected_shape(&mut self, shape: u32) -> u32 {
-        self.next[self.context()] = shape;
+        self.expect(shape);
         self.expected_shape()
     }
 
@@ -124,6 +139,63 @@ impl Predictor {
         slot.last
     }
 
+    /// Records the addresses at successive slots. `accesses` has two words for each access, of which the second is the address. Only its
+    /// bits 47:0 count. Appends the literals of unexpected addresses to `literals`, and returns their codes. The codes of the first two
+    /// accesses are in bits 3:0, and the other codes are in bits 8 and above.
+    #[inline(always)]
+    pub(crate) fn addresses(
+        &mut self,
+        slot: usize,
+        accesses: &[u64],
+        literals: &mut Vec<u8>,
+    ) -> u64 {
+        let mut codes = 0;
+        for (at, &[_, address]) in accesses.as_chunks().0.iter().enumerate() {
+            let history = &mut self.slots[(slot + at) % SLOTS];
+            let moved = &mut self.moved[region(history.last)];
+            if history.by_stride >= 0 {
+                let stride = i64::from(history.stride).cast_unsigned();
+                if history.last.wrapping_add(stride) == address {
+                    history.last = address;
+                    history.difference = stride as i16;
+                    if *moved != stride {
+                        *moved = stride;
+                        history.by_stride = 1;
+                    }
+                    continue;
+                }
+            } else if history.last.wrapping_add(*moved) == address {
+                let was_stride = i64::from(history.stride).cast_unsigned() == *moved;
+                if history.difference == *moved as i16 {
+                    history.stride = *moved as i32;
+                }
+                if !was_stride {
+                    history.by_stride = -2;
+                }
+                history.last = address;
+                history.difference = *moved as i16;
+                continue;
+            }
+            let difference = self.unexpected(slot + at, address);
+            if difference == 0 {
+                continue;
+            }
+            let place = if at < 2 { 2 * at } else { 2 * at + 4 };
+            codes |= u64::from(put_literal(literals, difference)) << place;
+        }
+        codes
+    }
+
+    /// Records the address at a slot. Returns the address minus the expected one.
+    fn unexpected(&mut self, slot: usize, address: u64) -> u64 {
+        let (address, mut difference) = (sign_extended(address), 0);
+        self.address(slot, |expected| {
+            difference = address.wrapping_sub(expected);
+            address
+        });
+        difference
+    }
+
     /// Passes the expected address of a slot to `real`, and records the real address that `real` returns.
     #[inline(always)]
     pub fn address(&mut self, slot: usize, real: impl FnOnce(u64) -> u64) -> u64 {
@@ -145,6 +217,11 @@ impl Predictor {
         *moved = difference;
         address
     }
+}
+
+/// Returns the hash that a shape contributes to the context.
+pub(crate) const fn shape_hash(shape: u32) -> u32 {
+    shape.wrapping_mul(0x85eb_ca6b)
 }
 
 #[inline(always)]
