@@ -3,7 +3,7 @@
 use std::mem;
 use std::sync::{Mutex, PoisonError};
 
-use super::bytes::{put_literal, put_varint};
+use super::bytes::{put_bytes, put_literal, put_varint};
 use super::definitions::{Definitions, KnownBlock, NumberedShape, TooMuchCode};
 use super::frame::{Frame, FrameKind};
 use super::log::{BLOCK, BlockAccess, Log, TAG_SHIFT, Word, before_block, is_access, words};
@@ -53,8 +53,8 @@ struct Known {
     word: u64,
     /// The first word in the log of each access.
     accesses: Box<[u64]>,
-    /// A block that has executed next, with the branch as in this shape.
-    successor: u32,
+    /// The word in the log of a block that has executed next, with the branch as in this shape.
+    successor: u64,
     shape: NumberedShape,
     hash: u32,
     instructions: u32,
@@ -85,7 +85,7 @@ impl Default for Encoder {
             shapes: vec![Known {
                 word: UNKNOWN,
                 accesses: Box::default(),
-                successor: 0,
+                successor: UNKNOWN,
                 shape: NumberedShape { number: 0, slot: 0 },
                 hash: shape_hash(0),
                 instructions: 0,
@@ -165,7 +165,7 @@ impl Encoder {
             if execution.is_empty() || block.is_some() && after.is_empty() && !ended {
                 break;
             }
-            self.encode_any(execution, after.first().map(|word| *word as u32), log, definitions)?;
+            self.encode_any(execution, after.first().copied(), log, definitions)?;
             rest = after;
         }
         let encoded = all.len() - rest.len();
@@ -179,8 +179,8 @@ impl Encoder {
 
     /// Encodes executions of known shapes from the start of `words`. Returns the words that are left.
     fn encode_known<'a>(&mut self, words: &'a [u64]) -> &'a [u64] {
-        let (mut rest, mut executions, mut instructions) = (words, 0, 0);
-        while let Some((&word, after)) = rest.split_first() {
+        let (mut at, mut executions) = (0, 0);
+        while let Some((&word, after)) = words[at..].split_first() {
             let expected = &self.shapes[self.predictor.shape() as usize];
             let is_expected = self.fits(expected, word, after);
             let known = match is_expected {
@@ -191,46 +191,59 @@ impl Encoder {
                     &self.shapes[index as usize]
                 }
             };
-            let Some((accesses, next)) = after.split_at_checked(2 * known.accesses.len()) else {
-                break;
-            };
-            executions += 1;
-            instructions += u64::from(known.instructions);
+            let count = known.accesses.len();
             self.predictor.occurs(known.hash);
             let slot = known.shape.slot as usize;
-            let codes = self.predictor.addresses(slot, accesses, &mut self.written.literals);
-            if is_expected && codes == 0 {
+            let codes = match count {
+                0 => 0,
+                _ => {
+                    self.predictor.addresses(slot, &after[..2 * count], &mut self.written.literals)
+                }
+            };
+            self.written.instructions += u64::from(known.instructions);
+            if codes == 0 && is_expected {
                 self.written.run += 1;
             } else {
                 let shape = (!is_expected).then_some(known.shape.number);
-                let bytes = code_bytes(known.accesses.len());
-                self.written.event(shape, &codes.to_le_bytes()[..bytes]);
+                self.written.short_event(shape, codes, count);
             }
-            rest = next;
+            executions += 1;
+            at += 1 + 2 * count;
         }
         self.written.executions += executions;
-        self.written.instructions += instructions;
-        self.written.accesses += ((words.len() - rest.len()) as u64 - executions) / 2;
-        rest
+        self.written.accesses += (at as u64 - executions) / 2;
+        &words[at..]
     }
 
     /// Returns `true` if an execution has a known shape. `word` is the word of its block, and `after` are the words after it.
     #[inline(always)]
     fn fits(&self, known: &Known, word: u64, after: &[u64]) -> bool {
-        let Some(&next) = after.get(2 * known.accesses.len()) else { return false };
-        known.word == word
-            && next >> TAG_SHIFT == BLOCK
-            && (known.accesses.iter().zip(after.as_chunks().0))
-                .all(|(known, [word, _])| known == word)
-            && (known.branch == Branch::None
-                || known.successor == next as u32
-                || self.branches(known, next as u32))
+        let count = known.accesses.len();
+        if known.word != word || after.len() <= 2 * count {
+            return false;
+        }
+        let mut at = 0;
+        while at < count {
+            if after[2 * at] != known.accesses[at] {
+                return false;
+            }
+            at += 1;
+        }
+        let next = after[2 * count];
+        known.successor == next || self.branches(known, next)
     }
 
-    /// Returns `true` if the branch of a shape is as it was before the block `next`.
-    fn branches(&self, known: &Known, next: u32) -> bool {
-        let is_not_taken = self.blocks[next as usize].0.address == known.not_taken;
-        is_not_taken == (known.branch == Branch::NotTaken)
+    /// Returns `true` if `word` is a block, and the branch of a shape is as it was before this block.
+    #[cold]
+    fn branches(&self, known: &Known, word: u64) -> bool {
+        word >> TAG_SHIFT == BLOCK && {
+            let next = self.blocks[word as u32 as usize].0.address;
+            match known.branch {
+                Branch::None => true,
+                Branch::NotTaken => next == known.not_taken,
+                Branch::Taken => next != known.not_taken,
+            }
+        }
     }
 
     /// Returns the index of the known shape of an execution, if the fast path can encode it.
@@ -248,12 +261,12 @@ impl Encoder {
         None
     }
 
-    /// Encodes one execution of a block with its orders and accesses, or orders and accesses outside all blocks. `next` is the block that
-    /// executes next.
+    /// Encodes one execution of a block with its orders and accesses, or orders and accesses outside all blocks. `next` is the word of the
+    /// block that executes next.
     fn encode_any(
         &mut self,
         execution: &[u64],
-        next: Option<u32>,
+        next: Option<u64>,
         log: &mut Log,
         definitions: &Mutex<Definitions>,
     ) -> Result<(), TooMuchCode> {
@@ -280,12 +293,12 @@ impl Encoder {
         self.execute(block, next, execution, definitions)
     }
 
-    /// Writes one execution of `block`, or accesses outside all blocks. `next` is the block that executes next. `words` are the words of the
-    /// execution.
+    /// Writes one execution of `block`, or accesses outside all blocks. `next` is the word of the block that executes next. `words` are the words of
+    /// the execution.
     fn execute(
         &mut self,
         block: Option<u32>,
-        next: Option<u32>,
+        next: Option<u64>,
         words: &[u64],
         definitions: &Mutex<Definitions>,
     ) -> Result<(), TooMuchCode> {
@@ -296,7 +309,9 @@ impl Encoder {
         let facts = &self.blocks[block as usize].0;
         let branch = match (facts.next, next) {
             (None, _) => Branch::None,
-            (Some(not_taken), Some(next)) if self.blocks[next as usize].0.address != not_taken => {
+            (Some(not_taken), Some(next))
+                if self.blocks[next as u32 as usize].0.address != not_taken =>
+            {
                 Branch::Taken
             }
             (Some(_), _) => Branch::NotTaken,
@@ -334,7 +349,7 @@ impl Encoder {
         let known = Known {
             word: UNKNOWN,
             accesses: Box::default(),
-            successor: NONE,
+            successor: UNKNOWN,
             shape,
             hash: shape_hash(shape.number),
             instructions: facts.instructions.into(),
@@ -358,7 +373,7 @@ impl Encoder {
     }
 
     /// Lets the fast path encode executions with the same words as an execution of a shape, if these executions are sure to have this shape.
-    fn learn(&mut self, index: u32, words: &[u64], next: Option<u32>) {
+    fn learn(&mut self, index: u32, words: &[u64], next: Option<u64>) {
         let (Some((&block, accesses)), Some(next)) = (words.split_first(), next) else { return };
         let ((accesses, []), BLOCK) = (accesses.as_chunks(), block >> TAG_SHIFT) else { return };
         let known = &mut self.shapes[index as usize];
@@ -440,7 +455,6 @@ impl Written {
     }
 
     /// Writes an event. `shape` is the shape, if it was not expected.
-    #[inline(always)]
     fn event(&mut self, shape: Option<u32>, codes: &[u8]) {
         let run = (self.run.min(LONG_RUN) as u8) << RUN_SHIFT;
         let wrong_shape = if shape.is_some() { WRONG_SHAPE } else { 0 };
@@ -453,6 +467,19 @@ impl Written {
             put_varint(&mut self.control, u64::from(shape));
         }
         self.control.extend_from_slice(&codes[1..]);
+    }
+
+    /// Writes an event with at most [`MOST_CODES`] accesses, whose codes are as [`Predictor::addresses`] returns them.
+    #[inline(always)]
+    fn short_event(&mut self, shape: Option<u32>, codes: u64, accesses: usize) {
+        let run = self.run.min(LONG_RUN) << RUN_SHIFT;
+        let bytes = code_bytes(accesses);
+        if shape.is_none() && self.run < LONG_RUN {
+            put_bytes(&mut self.control, run | codes, bytes);
+        } else {
+            self.event(shape, &codes.to_le_bytes()[..bytes]);
+        }
+        self.run = 0;
     }
 
     fn order(&mut self, order: Order, open: bool) {

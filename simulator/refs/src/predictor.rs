@@ -149,9 +149,22 @@ impl Predictor {
         accesses: &[u64],
         literals: &mut Vec<u8>,
     ) -> u64 {
+        let (accesses, _) = accesses.as_chunks();
         let mut codes = 0;
-        for (at, &[_, address]) in accesses.as_chunks().0.iter().enumerate() {
-            let history = &mut self.slots[(slot + at) % SLOTS];
+        let Some(slots) = self.slots[slot % SLOTS..].get_mut(..accesses.len()) else {
+            // The slots go on at the start of the array.
+            for (at, &[_, address]) in accesses.iter().enumerate() {
+                codes |= unexpected(
+                    &mut self.slots[(slot + at) % SLOTS],
+                    &mut self.moved,
+                    at,
+                    address,
+                    literals,
+                );
+            }
+            return codes;
+        };
+        for (at, (history, &[_, address])) in slots.iter_mut().zip(accesses).enumerate() {
             let moved = &mut self.moved[region(history.last)];
             if history.by_stride >= 0 {
                 let stride = i64::from(history.stride).cast_unsigned();
@@ -165,58 +178,71 @@ impl Predictor {
                     continue;
                 }
             } else if history.last.wrapping_add(*moved) == address {
-                let was_stride = i64::from(history.stride).cast_unsigned() == *moved;
-                if history.difference == *moved as i16 {
-                    history.stride = *moved as i32;
-                }
-                if !was_stride {
+                if i64::from(history.stride).cast_unsigned() != *moved {
                     history.by_stride = -2;
+                    if history.difference == *moved as i16 {
+                        history.stride = *moved as i32;
+                    }
                 }
                 history.last = address;
                 history.difference = *moved as i16;
                 continue;
             }
-            let difference = self.unexpected(slot + at, address);
-            if difference == 0 {
-                continue;
-            }
-            let place = if at < 2 { 2 * at } else { 2 * at + 4 };
-            codes |= u64::from(put_literal(literals, difference)) << place;
+            codes |= unexpected(history, &mut self.moved, at, address, literals);
         }
         codes
-    }
-
-    /// Records the address at a slot. Returns the address minus the expected one.
-    fn unexpected(&mut self, slot: usize, address: u64) -> u64 {
-        let (address, mut difference) = (sign_extended(address), 0);
-        self.address(slot, |expected| {
-            difference = address.wrapping_sub(expected);
-            address
-        });
-        difference
     }
 
     /// Passes the expected address of a slot to `real`, and records the real address that `real` returns.
     #[inline(always)]
     pub fn address(&mut self, slot: usize, real: impl FnOnce(u64) -> u64) -> u64 {
-        let slot = &mut self.slots[slot % SLOTS];
-        let moved = &mut self.moved[region(slot.last)];
-        let (by_stride, by_region) = (i64::from(slot.stride).cast_unsigned(), *moved);
-        let expected = select_unpredictable(slot.by_stride < 0, by_region, by_stride);
-        let address = real(slot.last.wrapping_add(expected));
-        let difference = address.wrapping_sub(slot.last);
+        self.slots[slot % SLOTS].occurs(&mut self.moved, real)
+    }
+}
+
+impl SlotHistory {
+    /// Passes the expected address to `real`, and records the real address that `real` returns.
+    #[inline(always)]
+    fn occurs(&mut self, moved: &mut [u64; REGIONS], real: impl FnOnce(u64) -> u64) -> u64 {
+        let moved = &mut moved[region(self.last)];
+        let (by_stride, by_region) = (i64::from(self.stride).cast_unsigned(), *moved);
+        let expected = select_unpredictable(self.by_stride < 0, by_region, by_stride);
+        let address = real(self.last.wrapping_add(expected));
+        let difference = address.wrapping_sub(self.last);
         let right =
             usize::from(by_stride == difference) << 1 | usize::from(by_region == difference);
-        let is_stride = difference as i16 == slot.difference;
-        *slot = SlotHistory {
+        let is_stride = difference as i16 == self.difference;
+        *self = Self {
             last: address,
-            stride: select_unpredictable(is_stride, difference as i32, slot.stride),
+            stride: select_unpredictable(is_stride, difference as i32, self.stride),
             difference: difference as i16,
-            by_stride: BY_STRIDE[right][slot.by_stride as usize % 4],
+            by_stride: BY_STRIDE[right][self.by_stride as usize % 4],
         };
         *moved = difference;
         address
     }
+}
+
+/// Records an address that is probably not the expected one. `at` is the index of its access. Returns the code of the access at its place
+/// among the codes, and appends the literal.
+#[inline(never)]
+fn unexpected(
+    history: &mut SlotHistory,
+    moved: &mut [u64; REGIONS],
+    at: usize,
+    address: u64,
+    literals: &mut Vec<u8>,
+) -> u64 {
+    let (address, mut difference) = (sign_extended(address), 0);
+    history.occurs(moved, |expected| {
+        difference = address.wrapping_sub(expected);
+        address
+    });
+    if difference == 0 {
+        return 0;
+    }
+    let place = if at < 2 { 2 * at } else { 2 * at + 4 };
+    u64::from(put_literal(literals, difference)) << place
 }
 
 /// Returns the hash that a shape contributes to the context.

@@ -166,7 +166,7 @@ impl DerefMut for Executing<'_> {
 
 impl Drop for Executing<'_> {
     fn drop(&mut self) {
-        self.cursor.open(self.thread);
+        self.cursor.open(self.thread, MAY_JOIN.load(Ordering::Relaxed));
     }
 }
 
@@ -359,7 +359,7 @@ extern "C" fn execute_examined(vcpu: c_uint, block: *mut c_void) {
 /// An instruction has accessed data. `instruction` is not a pointer: its bits are the [`access_word`].
 extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
     let words = [instruction.addr() as u64 | u64::from(info), address];
-    if MAY_JOIN.load(Ordering::Relaxed) || !Cursor::of(vcpu).access(words) {
+    if !Cursor::of(vcpu).access(words) {
         access_examined(vcpu, info, address, instruction);
     }
 }
@@ -371,7 +371,7 @@ extern "C" fn access_examined(vcpu: c_uint, info: u32, address: u64, instruction
     };
     let words = [instruction.addr() as u64 | u64::from(info), address];
     let joins = process.orders.may_join(address) && !describe(info).0;
-    if !joins && Cursor::of(vcpu).access(words) {
+    if !joins && Cursor::of(vcpu).access_without_join(words) {
         return;
     }
     // SAFETY: QEMU calls this function on the thread's host thread.

@@ -16,8 +16,10 @@ use crate::thread::Thread;
 pub(super) struct Cursor {
     /// The place of the next word; null if the cursor is closed.
     next: Cell<*mut u64>,
-    /// From this place on, blocks and accesses take the long way. The log has room for two words more. Null if the cursor is closed.
+    /// From this place on, blocks take the long way. The log has room for two words more. Null if the cursor is closed.
     end: Cell<*mut u64>,
+    /// From this place on, accesses take the long way. It is `end`, or null if loads may join threads.
+    access_end: Cell<*mut u64>,
     thread: AtomicPtr<SharedThread>,
 }
 
@@ -30,6 +32,7 @@ static CURSORS: [Cursor; MOST_THREADS as usize] = [const {
     Cursor {
         next: Cell::new(ptr::null_mut()),
         end: Cell::new(ptr::null_mut()),
+        access_end: Cell::new(ptr::null_mut()),
         thread: AtomicPtr::new(ptr::null_mut()),
     }
 }; MOST_THREADS as usize];
@@ -50,6 +53,7 @@ impl Cursor {
     pub(super) fn set_thread(&self, thread: *mut SharedThread) {
         self.next.set(ptr::null_mut());
         self.end.set(ptr::null_mut());
+        self.access_end.set(ptr::null_mut());
         self.thread.store(thread, Ordering::Release);
     }
 
@@ -71,8 +75,19 @@ impl Cursor {
     /// Appends the words of an access. Returns `false` if the access has to take the long way.
     #[inline(always)]
     pub(super) fn access(&self, words: [u64; 2]) -> bool {
+        self.append_access(words, self.access_end.get())
+    }
+
+    /// Appends the words of an access that joins no thread. Returns `false` if the cursor is closed or the log has to be examined.
+    #[inline(always)]
+    pub(super) fn access_without_join(&self, words: [u64; 2]) -> bool {
+        self.append_access(words, self.end.get())
+    }
+
+    #[inline(always)]
+    fn append_access(&self, words: [u64; 2], end: *mut u64) -> bool {
         let next = self.next.get();
-        if next >= self.end.get() {
+        if next >= end {
             return false;
         }
         // SAFETY: the log has room for two words from a place before `end`.
@@ -84,22 +99,24 @@ impl Cursor {
         true
     }
 
-    /// Opens the cursor at the end of the thread's log.
-    pub(super) fn open(&self, thread: &mut Thread) {
+    /// Opens the cursor at the end of the thread's log. `may_join` says whether loads may join threads.
+    pub(super) fn open(&self, thread: &mut Thread, may_join: bool) {
         let from = thread.examined_from();
         let log = thread.log.words();
         let (length, end) = (log.len(), from.min(log.capacity().saturating_sub(2)));
         let start = log.as_mut_ptr();
         // SAFETY: both places are in the log's memory.
-        unsafe {
-            self.next.set(start.add(length));
-            self.end.set(start.add(end));
-        }
+        let (next, end) = unsafe { (start.add(length), start.add(end)) };
+        self.next.set(next);
+        self.end.set(end);
+        self.access_end.set(if may_join { ptr::null_mut() } else { end });
     }
 
     /// Closes the cursor. The log then counts all words.
     pub(super) fn close(&self, thread: &mut Thread) {
-        let (next, _) = (self.next.replace(ptr::null_mut()), self.end.replace(ptr::null_mut()));
+        let next = self.next.replace(ptr::null_mut());
+        self.end.set(ptr::null_mut());
+        self.access_end.set(ptr::null_mut());
         if !next.is_null() {
             let log = thread.log.words();
             // SAFETY: an open cursor points into this log, and all words before it have been written.
