@@ -31,8 +31,17 @@ pub(crate) fn put_literal(bytes: &mut Vec<u8>, value: u64) -> u8 {
         () => 3,
     };
     let count = LITERAL_BYTES[usize::from(code)];
-    bytes.extend_from_slice(&value.to_le_bytes()[..count]);
+    put_bytes(bytes, value, count);
     code
+}
+
+/// Appends the lowest `count` bytes of a number, at most 8.
+#[inline(always)]
+pub(crate) fn put_bytes(bytes: &mut Vec<u8>, value: u64, count: usize) {
+    // To append eight bytes and remove some is faster than to append a few.
+    let length = bytes.len();
+    bytes.extend_from_slice(&value.to_le_bytes());
+    bytes.truncate(length + count);
 }
 
 /// Returns the literal at the start of `bytes`, and the bytes after it. Bits 1:0 of `code` encode the literal's length. `bytes`

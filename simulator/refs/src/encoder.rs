@@ -1,13 +1,14 @@
 //! Encodes the logs of a thread as frames.
 
+use std::mem;
 use std::sync::{Mutex, PoisonError};
 
-use super::bytes::{put_literal, put_varint};
+use super::bytes::{put_bytes, put_literal, put_varint};
 use super::definitions::{Definitions, KnownBlock, NumberedShape, TooMuchCode};
 use super::frame::{Frame, FrameKind};
-use super::log::{BlockAccess, Log, Word};
+use super::log::{BLOCK, BlockAccess, Log, TAG_SHIFT, Word, before_block, is_access, words};
 use super::order::{Order, OrderCode};
-use super::predictor::Predictor;
+use super::predictor::{Predictor, shape_hash};
 
 /// The maximum number of accesses in one execution of a block. Further accesses become an execution of block 0.
 pub const MOST_ACCESSES: usize = 2048;
@@ -19,32 +20,87 @@ pub const LONG_RUN: u64 = 7;
 /// The bit in the first byte of an event that marks an unexpected shape.
 pub const WRONG_SHAPE: u8 = 1 << 4;
 
+/// A word that no block has in the log.
+const UNKNOWN: u64 = u64::MAX;
+
 /// The index that ends a block's list of shapes.
 const NONE: u32 = u32::MAX;
 
+/// The maximum number of accesses that the fast path writes in one execution. Their codes have 64 bits.
+const MOST_CODES: usize = 29;
+
 /// Encodes the logs of one thread.
-#[derive(Debug, Default)]
+///
+/// The fast path encodes executions of known shapes: their words in the log differ only in the addresses from those of an earlier
+/// execution. The slow path encodes all other executions, and defines shapes.
+#[derive(Debug)]
 pub struct Encoder {
     thread: u32,
     /// The known blocks, each with the index of the first shape in its list.
     blocks: Vec<(KnownBlock, u32)>,
-    /// The shapes that this thread has executed.
+    /// The shapes that this thread has executed. The first entry is reserved for shape 0, which the predictor expects at first.
     shapes: Vec<Known>,
     places: Vec<BlockAccess>,
+    /// Predicts indices in `shapes`, and addresses.
     predictor: Predictor,
     execution: Execution,
     written: Written,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Known {
+    /// The word in the log for the start of the block; [`UNKNOWN`] if the fast path does not encode this shape.
+    word: u64,
+    /// The first word in the log of each access.
+    accesses: Box<[u64]>,
+    /// The word in the log of a block that has executed next, with the branch as in this shape.
+    successor: u64,
     shape: NumberedShape,
-    taken: bool,
+    hash: u32,
+    instructions: u32,
+    /// The address of the next instruction if the branch is not taken.
+    not_taken: u64,
+    branch: Branch,
     /// The index in `Encoder::places` of the shape's first access.
     first: u32,
     count: u32,
     /// The index of the next shape in the block's list.
     next: u32,
+}
+
+/// What a shape says of the conditional branch at the end of its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Branch {
+    /// The block does not end with such a branch.
+    None,
+    NotTaken,
+    Taken,
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self {
+            thread: 0,
+            blocks: Vec::new(),
+            shapes: vec![Known {
+                word: UNKNOWN,
+                accesses: Box::default(),
+                successor: UNKNOWN,
+                shape: NumberedShape { number: 0, slot: 0 },
+                hash: shape_hash(0),
+                instructions: 0,
+                not_taken: 0,
+                branch: Branch::None,
+                first: 0,
+                count: 0,
+                next: NONE,
+            }],
+            places: Vec::new(),
+            predictor: Predictor::default(),
+            execution: Execution::default(),
+            written: Written::default(),
+        }
+    }
 }
 
 /// One execution of a block, with its accesses.
@@ -58,7 +114,8 @@ struct Execution {
 #[derive(Debug, Default)]
 struct Written {
     executions: u64,
-    references: u64,
+    instructions: u64,
+    accesses: u64,
     /// The number of expected executions since the latest event.
     run: u64,
     control: Vec<u8>,
@@ -78,7 +135,8 @@ impl Encoder {
     }
 
     /// Moves the content of `log` into `frame`. Unless the thread has `ended`, the latest execution of a block stays in the log, because
-    /// only the next block shows whether the branch at its end was taken. Returns `false` if there is nothing to write.
+    /// only the next block shows whether the branch at its end was taken. Returns the number of instructions in the frame; `None` if there
+    /// is nothing to write.
     ///
     /// # Errors
     /// The program has too much code. Then the recording must end without this log.
@@ -88,55 +146,160 @@ impl Encoder {
         ended: bool,
         definitions: &Mutex<Definitions>,
         frame: &mut Frame,
-    ) -> Result<bool, TooMuchCode> {
-        let is_block = |word: &u64| matches!(Word::new(*word), Word::Block(_));
-        let latest = log.words.iter().rposition(is_block).filter(|_| !ended);
-        let end = latest.unwrap_or(log.words.len());
+    ) -> Result<Option<u64>, TooMuchCode> {
         {
             let definitions = definitions.lock().unwrap_or_else(PoisonError::into_inner);
             let new = definitions.blocks_from(self.blocks.len());
             self.blocks.extend(new.iter().map(|block| (block.clone(), NONE)));
         }
-        let mut executing = None;
-        for at in 0..end {
-            match Word::new(log.words[at]) {
+        let mut all = mem::take(&mut log.words);
+        let mut rest = &all[..];
+        loop {
+            rest = self.encode_known(rest);
+            let block = rest.first().filter(|word| *word >> TAG_SHIFT == BLOCK);
+            let end = match block {
+                Some(_) => 1 + before_block(&rest[1..]),
+                None => before_block(rest),
+            };
+            let (execution, after) = rest.split_at(end);
+            if execution.is_empty() || block.is_some() && after.is_empty() && !ended {
+                break;
+            }
+            self.encode_any(execution, after.first().copied(), log, definitions)?;
+            rest = after;
+        }
+        let encoded = all.len() - rest.len();
+        all.drain(..encoded);
+        log.words = all;
+        let Written { instructions, accesses, .. } = self.written;
+        (frame.kind, frame.thread, frame.references) =
+            (FrameKind::References, self.thread, instructions + accesses);
+        Ok(self.written.take(&mut frame.content).then_some(instructions))
+    }
+
+    /// Encodes executions of known shapes from the start of `words`. Returns the words that are left.
+    fn encode_known<'a>(&mut self, words: &'a [u64]) -> &'a [u64] {
+        let (mut at, mut executions) = (0, 0);
+        while let Some((&word, after)) = words[at..].split_first() {
+            let expected = &self.shapes[self.predictor.shape() as usize];
+            let is_expected = self.fits(expected, word, after);
+            let known = match is_expected {
+                true => expected,
+                false => {
+                    let Some(index) = self.find(word, after) else { break };
+                    self.predictor.expect(index);
+                    &self.shapes[index as usize]
+                }
+            };
+            let count = known.accesses.len();
+            self.predictor.occurs(known.hash);
+            let slot = known.shape.slot as usize;
+            let codes = match count {
+                0 => 0,
+                _ => {
+                    self.predictor.addresses(slot, &after[..2 * count], &mut self.written.literals)
+                }
+            };
+            self.written.instructions += u64::from(known.instructions);
+            if codes == 0 && is_expected {
+                self.written.run += 1;
+            } else {
+                let shape = (!is_expected).then_some(known.shape.number);
+                self.written.short_event(shape, codes, count);
+            }
+            executions += 1;
+            at += 1 + 2 * count;
+        }
+        self.written.executions += executions;
+        self.written.accesses += (at as u64 - executions) / 2;
+        &words[at..]
+    }
+
+    /// Returns `true` if an execution has a known shape. `word` is the word of its block, and `after` are the words after it.
+    #[inline(always)]
+    fn fits(&self, known: &Known, word: u64, after: &[u64]) -> bool {
+        let count = known.accesses.len();
+        if known.word != word || after.len() <= 2 * count {
+            return false;
+        }
+        let mut at = 0;
+        while at < count {
+            if after[2 * at] != known.accesses[at] {
+                return false;
+            }
+            at += 1;
+        }
+        let next = after[2 * count];
+        known.successor == next || self.branches(known, next)
+    }
+
+    /// Returns `true` if `word` is a block, and the branch of a shape is as it was before this block.
+    #[cold]
+    fn branches(&self, known: &Known, word: u64) -> bool {
+        word >> TAG_SHIFT == BLOCK && {
+            let next = self.blocks[word as u32 as usize].0.address;
+            match known.branch {
+                Branch::None => true,
+                Branch::NotTaken => next == known.not_taken,
+                Branch::Taken => next != known.not_taken,
+            }
+        }
+    }
+
+    /// Returns the index of the known shape of an execution, if the fast path can encode it.
+    fn find(&self, word: u64, after: &[u64]) -> Option<u32> {
+        let mut at = match word >> TAG_SHIFT {
+            BLOCK => self.blocks[word as u32 as usize].1,
+            _ => return None,
+        };
+        while let Some(known) = self.shapes.get(at as usize) {
+            if self.fits(known, word, after) {
+                return Some(at);
+            }
+            at = known.next;
+        }
+        None
+    }
+
+    /// Encodes one execution of a block with its orders and accesses, or orders and accesses outside all blocks. `next` is the word of the
+    /// block that executes next.
+    fn encode_any(
+        &mut self,
+        execution: &[u64],
+        next: Option<u64>,
+        log: &mut Log,
+        definitions: &Mutex<Definitions>,
+    ) -> Result<(), TooMuchCode> {
+        let mut block = None;
+        for word in words(execution, log.describe()) {
+            match word {
+                Word::Block(number) => block = Some(number),
                 Word::Access(place, address) => {
-                    let atomics = executing.map(|block| &*self.blocks[block as usize].0.atomics);
+                    let atomics = block.map(|block| &*self.blocks[block as usize].0.atomics);
                     self.execution.add(place, address, atomics.unwrap_or_default());
                     if self.execution.places.len() == MOST_ACCESSES {
-                        self.execute(executing, None, definitions)?;
-                        executing = None;
+                        self.execute(block, None, &[], definitions)?;
+                        block = None;
                     }
                 }
-                Word::Block(block) => {
-                    self.execute(executing, Some(block), definitions)?;
-                    executing = Some(block);
-                }
                 Word::Order => {
-                    let open = executing.is_some() || !self.execution.places.is_empty();
+                    let open = block.is_some() || !self.execution.places.is_empty();
                     for order in log.take_orders() {
                         self.written.order(order, open);
                     }
                 }
             }
         }
-        let next = log.words.get(end).and_then(|word| match Word::new(*word) {
-            Word::Block(block) => Some(block),
-            _ => None,
-        });
-        self.execute(executing, next, definitions)?;
-        log.words.drain(..end);
-        (frame.kind, frame.thread, frame.references) =
-            (FrameKind::References, self.thread, self.written.references);
-        Ok(self.written.take(&mut frame.content))
+        self.execute(block, next, execution, definitions)
     }
 
-    /// Writes one execution of `block`, or accesses outside all blocks. `next` is the block that executes next.
-    #[inline(always)]
+    /// Writes one execution of `block`, or accesses outside all blocks. `next` is the word of the block that executes next. `words` are the words of
+    /// the execution.
     fn execute(
         &mut self,
         block: Option<u32>,
-        next: Option<u32>,
+        next: Option<u64>,
+        words: &[u64],
         definitions: &Mutex<Definitions>,
     ) -> Result<(), TooMuchCode> {
         if block.is_none() && self.execution.places.is_empty() {
@@ -144,55 +307,99 @@ impl Encoder {
         }
         let block = block.unwrap_or(0);
         let facts = &self.blocks[block as usize].0;
-        let instructions = facts.instructions;
-        let taken = facts.next.is_some_and(|not_taken| {
-            next.is_some_and(|next| self.blocks[next as usize].0.address != not_taken)
-        });
-        let shape = self.shape(block, taken, definitions)?;
-        let count = self.execution.places.len();
-        self.written.references += u64::from(instructions) + count as u64;
-        self.written.execution(&mut self.predictor, shape, &self.execution.addresses);
+        let branch = match (facts.next, next) {
+            (None, _) => Branch::None,
+            (Some(not_taken), Some(next))
+                if self.blocks[next as u32 as usize].0.address != not_taken =>
+            {
+                Branch::Taken
+            }
+            (Some(_), _) => Branch::NotTaken,
+        };
+        let index = self.shape(block, branch, definitions)?;
+        self.learn(index, words, next);
+        let known = &self.shapes[index as usize];
+        self.written.instructions += u64::from(known.instructions);
+        self.written.accesses += u64::from(known.count);
+        self.written.execution(&mut self.predictor, index, known, &self.execution.addresses);
         self.execution.places.clear();
         self.execution.addresses.clear();
         Ok(())
     }
 
-    /// Returns the shape of an execution. Defines the shape if it is new.
-    #[inline(always)]
+    /// Returns the index of the shape of an execution. Defines the shape if it is new.
     fn shape(
         &mut self,
         block: u32,
-        taken: bool,
+        branch: Branch,
         definitions: &Mutex<Definitions>,
-    ) -> Result<NumberedShape, TooMuchCode> {
-        let first = self.blocks[block as usize].1;
+    ) -> Result<u32, TooMuchCode> {
+        let (ref facts, first) = self.blocks[block as usize];
         let mut at = first;
         while let Some(known) = self.shapes.get(at as usize) {
             let places = &self.places[known.first as usize..][..known.count as usize];
-            if known.taken == taken && places == self.execution.places {
-                return Ok(known.shape);
+            if known.branch == branch && places == self.execution.places {
+                return Ok(at);
             }
             at = known.next;
         }
         let mut definitions = definitions.lock().unwrap_or_else(PoisonError::into_inner);
-        let shape = definitions.shape(block, taken, &self.execution.places)?;
-        self.blocks[block as usize].1 = self.shapes.len() as u32;
-        self.shapes.push(Known {
+        let places = &self.execution.places;
+        let shape = definitions.shape(block, branch == Branch::Taken, places)?;
+        let known = Known {
+            word: UNKNOWN,
+            accesses: Box::default(),
+            successor: UNKNOWN,
             shape,
-            taken,
+            hash: shape_hash(shape.number),
+            instructions: facts.instructions.into(),
+            not_taken: facts.next.unwrap_or(0),
+            branch,
             first: self.places.len() as u32,
-            count: self.execution.places.len() as u32,
+            count: places.len() as u32,
             next: first,
-        });
-        self.places.extend_from_slice(&self.execution.places);
-        Ok(shape)
+        };
+        let index = match shape.number {
+            0 => 0,
+            _ => self.shapes.len() as u32,
+        };
+        match self.shapes.get_mut(index as usize) {
+            Some(reserved) => *reserved = known,
+            None => self.shapes.push(known),
+        }
+        self.places.extend_from_slice(places);
+        self.blocks[block as usize].1 = index;
+        Ok(index)
     }
+
+    /// Lets the fast path encode executions with the same words as an execution of a shape, if these executions are sure to have this shape.
+    fn learn(&mut self, index: u32, words: &[u64], next: Option<u64>) {
+        let (Some((&block, accesses)), Some(next)) = (words.split_first(), next) else { return };
+        let ((accesses, []), BLOCK) = (accesses.as_chunks(), block >> TAG_SHIFT) else { return };
+        let known = &mut self.shapes[index as usize];
+        let has_atomics = !self.blocks[block as u32 as usize].0.atomics.is_empty();
+        // An atomic instruction has one access or two, depending on the addresses.
+        if accesses.iter().all(|[word, _]| is_access(*word))
+            && accesses.len() == known.count as usize
+            && accesses.len() <= MOST_CODES
+            && !has_atomics
+        {
+            (known.word, known.successor) = (block, next);
+            known.accesses = accesses.iter().map(|[word, _]| *word).collect();
+        }
+    }
+}
+
+/// Returns the number of bytes for the codes of an event. The first byte has the codes of two accesses, and each further byte has the codes
+/// of four accesses.
+#[inline(always)]
+fn code_bytes(accesses: usize) -> usize {
+    1 + (accesses + 1) / 4
 }
 
 impl Execution {
     /// Adds an access. The store of an atomic instruction is merged with the load before it if both access the same location. `atomics` has
     /// the numbers of the block's atomic instructions.
-    #[inline(always)]
     fn add(&mut self, place: BlockAccess, address: u64, atomics: &[u16]) {
         let load = BlockAccess(place.0 & !BlockAccess::STORE);
         if place != load
@@ -212,47 +419,67 @@ impl Execution {
 
 impl Written {
     /// Writes an execution. An expected execution only makes the run longer.
-    #[inline(always)]
-    fn execution(&mut self, predictor: &mut Predictor, shape: NumberedShape, addresses: &[u64]) {
+    fn execution(
+        &mut self,
+        predictor: &mut Predictor,
+        index: u32,
+        known: &Known,
+        addresses: &[u64],
+    ) {
         self.executions += 1;
-        let wrong_shape = predictor.shape() != shape.number;
-        match wrong_shape {
-            true => predictor.unexpected_shape(shape.number),
-            false => predictor.expected_shape(),
-        };
+        let is_expected = predictor.shape() == index;
+        if !is_expected {
+            predictor.expect(index);
+        }
+        predictor.occurs(known.hash);
         self.codes.clear();
-        self.codes.push(if wrong_shape { WRONG_SHAPE } else { 0 });
+        self.codes.resize(code_bytes(addresses.len()), 0);
         for (at, &address) in addresses.iter().enumerate() {
             let mut difference = 0;
-            predictor.address(shape.slot as usize + at, |expected| {
+            predictor.address(known.shape.slot as usize + at, |expected| {
                 difference = address.wrapping_sub(expected);
                 address
             });
-            // The first byte holds the codes of two accesses. Each further byte holds the codes of four accesses.
-            let place = (at + 2) % 4;
-            if place == 0 {
-                self.codes.push(0);
-            }
-            if difference != 0
-                && let Some(codes) = self.codes.last_mut()
-            {
-                let place = if at < 2 { at } else { place };
-                *codes |= put_literal(&mut self.literals, difference) << (2 * place);
+            if difference != 0 {
+                let (byte, place) = if at < 2 { (0, at) } else { (1 + (at - 2) / 4, (at - 2) % 4) };
+                self.codes[byte] |= put_literal(&mut self.literals, difference) << (2 * place);
             }
         }
-        if self.codes.iter().all(|codes| *codes == 0) {
+        if is_expected && self.codes.iter().all(|codes| *codes == 0) {
             self.run += 1;
             return;
         }
-        self.control.push((self.run.min(LONG_RUN) as u8) << RUN_SHIFT | self.codes[0]);
+        let codes = mem::take(&mut self.codes);
+        self.event((!is_expected).then_some(known.shape.number), &codes);
+        self.codes = codes;
+    }
+
+    /// Writes an event. `shape` is the shape, if it was not expected.
+    fn event(&mut self, shape: Option<u32>, codes: &[u8]) {
+        let run = (self.run.min(LONG_RUN) as u8) << RUN_SHIFT;
+        let wrong_shape = if shape.is_some() { WRONG_SHAPE } else { 0 };
+        self.control.push(run | wrong_shape | codes[0]);
         if let Some(more) = self.run.checked_sub(LONG_RUN) {
             put_varint(&mut self.control, more);
         }
         self.run = 0;
-        if wrong_shape {
-            put_varint(&mut self.control, u64::from(shape.number));
+        if let Some(shape) = shape {
+            put_varint(&mut self.control, u64::from(shape));
         }
-        self.control.extend_from_slice(&self.codes[1..]);
+        self.control.extend_from_slice(&codes[1..]);
+    }
+
+    /// Writes an event with at most [`MOST_CODES`] accesses, whose codes are as [`Predictor::addresses`] returns them.
+    #[inline(always)]
+    fn short_event(&mut self, shape: Option<u32>, codes: u64, accesses: usize) {
+        let run = self.run.min(LONG_RUN) << RUN_SHIFT;
+        let bytes = code_bytes(accesses);
+        if shape.is_none() && self.run < LONG_RUN {
+            put_bytes(&mut self.control, run | codes, bytes);
+        } else {
+            self.event(shape, &codes.to_le_bytes()[..bytes]);
+        }
+        self.run = 0;
     }
 
     fn order(&mut self, order: Order, open: bool) {
@@ -272,7 +499,8 @@ impl Written {
         for part in [&mut self.control, &mut self.literals, &mut self.orders] {
             content.append(part);
         }
-        (self.executions, self.references, self.run, self.ordered) = (0, 0, 0, 0);
+        (self.executions, self.instructions, self.accesses) = (0, 0, 0);
+        (self.run, self.ordered) = (0, 0);
         self.order_code = OrderCode::default();
         any
     }

@@ -138,7 +138,10 @@ pub use frame::{
     FILE_HEADER, FRAME_HEADER, Frame, FrameKind, Mapping, Process, Program, SharedRange, Stored,
     VERSION, with_data,
 };
-pub use log::{BlockAccess, Log, LoggedAccess, Placeholder};
+pub use log::{
+    BlockAccess, Describe, INSTRUCTION_SHIFT, Log, LoggedAccess, Placeholder, access_word,
+    block_word,
+};
 pub use order::{
     Acquire, BLOCKING_CALLS, Cause, Order, OrderCode, Semaphore, is_of_process, process_begins,
     process_ends,

@@ -1,20 +1,26 @@
-//! The log of a thread. Each callback of the recorder writes one word.
+//! The log of a thread. The recorder's callbacks write it.
 
 use std::collections::VecDeque;
 
 use super::bytes::sign_extended;
 use super::order::Order;
 
-/// Marks a word that records the start of a block. The block's number is in the low bits.
-const BLOCK: u64 = 0;
-/// Marks a word that records an access to data. The address is in bits 47:0, and the [`BlockAccess`] in bits 61:48.
+/// The word for the start of a block. Bits 31:0 are the block's number. Bits 61:32 are ignored.
+pub(crate) const BLOCK: u64 = 0;
+/// The first of two words for an access to data. Bits 41:32 are the number of the instruction, and bits 31:0 describe the access as the
+/// recorder's [`Describe`] understands it. The second word is the address.
 const ACCESS: u64 = 1;
-/// Marks a word that stands for the next entry of [`Log::orders`].
+/// A word that stands for the next entry of [`Log::orders`].
 const ORDER: u64 = 2;
+/// The first of two words for an access to data. Bits 15:0 are the [`BlockAccess`]. The second word is the address.
+const PLACE: u64 = 3;
 
-const TAG_SHIFT: u32 = 62;
-const PLACE_SHIFT: u32 = 48;
-const ADDRESS: u64 = (1 << PLACE_SHIFT) - 1;
+pub(crate) const TAG_SHIFT: u32 = 62;
+/// The position of the instruction's number in an [`access_word`].
+pub const INSTRUCTION_SHIFT: u32 = 32;
+
+/// Returns whether a described access is a store, and the binary logarithm of its number of bytes.
+pub type Describe = fn(description: u32) -> (bool, u8);
 
 /// The actions of one thread since its log was last encoded.
 #[derive(Debug)]
@@ -25,15 +31,12 @@ pub struct Log {
     orders: VecDeque<Vec<Order>>,
     /// The number of entries of `orders` that have been encoded.
     encoded: u64,
+    describe: Describe,
 }
 
 impl Default for Log {
     fn default() -> Self {
-        Self {
-            words: Vec::with_capacity(Self::FULL + Self::FULL / 16),
-            orders: VecDeque::new(),
-            encoded: 0,
-        }
+        Self::new(|_| (false, 0))
     }
 }
 
@@ -42,24 +45,34 @@ impl Default for Log {
 pub struct Placeholder(u64);
 
 impl Log {
-    /// A log with this number of words (1 MiB) or more should be [encoded](super::Encoder::encode) before the next block. A longer log still
+    /// A log with this number of words (2 MiB) or more should be [encoded](super::Encoder::encode) before the next block. A longer log still
     /// accepts words, but takes more memory.
-    pub const FULL: usize = 1 << 17;
+    pub const FULL: usize = 1 << 18;
+
+    /// Returns the log of a recorder that describes accesses in its own way.
+    pub fn new(describe: Describe) -> Self {
+        let words = Vec::with_capacity(Self::FULL + Self::FULL / 16);
+        Self { words, orders: VecDeque::new(), encoded: 0, describe }
+    }
+
+    /// Returns the words of this log. A recorder may append a [`block_word`], or an [`access_word`] and an address.
+    pub fn words(&mut self) -> &mut Vec<u64> {
+        &mut self.words
+    }
 
     /// Logs the start of a block. `block` is the number that [`Definitions::block`](super::Definitions::block) has returned.
     #[inline(always)]
     pub fn block(&mut self, block: u32) {
-        self.words.push(BLOCK << TAG_SHIFT | u64::from(block));
+        self.words.push(block_word(block.into()));
     }
 
     /// Logs an access of the current block. `instruction` is the number of the instruction in its block, below
     /// [`MOST_INSTRUCTIONS`](super::MOST_INSTRUCTIONS). `size_log2` is the binary logarithm of the number of bytes, 0 to 7. Bits
-    /// 63:48 of the address are not logged: readers copy bit 47 into them.
+    /// 63:48 of the address are not recorded: readers copy bit 47 into them.
     #[inline(always)]
     pub fn access(&mut self, instruction: u16, store: bool, size_log2: u8, address: u64) {
         let place = BlockAccess::new(instruction, store, size_log2);
-        let address = address & ADDRESS;
-        self.words.push(ACCESS << TAG_SHIFT | u64::from(place.0) << PLACE_SHIFT | address);
+        self.words.extend([PLACE << TAG_SHIFT | u64::from(place.0), address]);
     }
 
     /// Logs an order, such as a signal or the release of a lock, after the current block.
@@ -105,21 +118,40 @@ impl Log {
         self.words.is_empty()
     }
 
-    /// Shortens the log to its first `length` words. Then appends the removed words that stand for orders, so no order is lost.
+    /// Shortens the log to its first `length` words. Then appends the removed words that stand for orders, so no order is lost. An
+    /// access must not begin before `length` and end after it.
     pub fn truncate(&mut self, length: usize) {
-        let removed = self.words.drain(self.words.len().min(length)..);
-        let orders = removed.filter(|word| matches!(Word::new(*word), Word::Order)).count();
+        let removed = words(self.words.get(length..).unwrap_or_default(), self.describe);
+        let orders = removed.filter(|word| matches!(word, Word::Order)).count();
+        self.words.truncate(length);
         self.words.extend(std::iter::repeat_n(ORDER << TAG_SHIFT, orders));
     }
 
     /// Returns the accesses after the first `from` words.
     pub fn accesses(&self, from: usize) -> impl Iterator<Item = LoggedAccess> {
-        let words = self.words.get(from..).unwrap_or_default();
-        words.iter().filter_map(|word| match Word::new(*word) {
+        let words = words(self.words.get(from..).unwrap_or_default(), self.describe);
+        words.filter_map(|word| match word {
             Word::Access(place, address) => Some(LoggedAccess { place, address }),
             Word::Block(_) | Word::Order => None,
         })
     }
+
+    pub(crate) fn describe(&self) -> Describe {
+        self.describe
+    }
+}
+
+/// Returns the word for the start of a block. Bits 31:0 of `facts` are the block's number, bits 61:32 are ignored, and the others are 0.
+#[inline(always)]
+pub const fn block_word(facts: u64) -> u64 {
+    BLOCK << TAG_SHIFT | facts
+}
+
+/// Returns the first word for an access by an instruction, without the recorder's description of the access in bits 31:0. The word
+/// after it is the address.
+#[inline(always)]
+pub const fn access_word(instruction: u16) -> u64 {
+    ACCESS << TAG_SHIFT | (instruction as u64 & 0x3ff) << INSTRUCTION_SHIFT
 }
 
 /// An access to data, as [`Log::accesses`] returns it.
@@ -137,18 +169,40 @@ pub(crate) enum Word {
     Order,
 }
 
-impl Word {
-    #[inline(always)]
-    pub(crate) fn new(word: u64) -> Self {
-        let value = word & ((1 << TAG_SHIFT) - 1);
-        match word >> TAG_SHIFT {
-            BLOCK => Self::Block(value as u32),
+/// Reads the words of a log.
+pub(crate) fn words(words: &[u64], describe: Describe) -> impl Iterator<Item = Word> {
+    let mut words = words.iter();
+    std::iter::from_fn(move || {
+        let word = *words.next()?;
+        let place = match word >> TAG_SHIFT {
+            BLOCK => return Some(Word::Block(word as u32)),
             ACCESS => {
-                Self::Access(BlockAccess((value >> PLACE_SHIFT) as u16), sign_extended(value))
+                let (store, size_log2) = describe(word as u32);
+                BlockAccess::new((word >> INSTRUCTION_SHIFT) as u16, store, size_log2)
             }
-            _ => Self::Order,
+            ORDER => return Some(Word::Order),
+            _ => BlockAccess(word as u16),
+        };
+        Some(Word::Access(place, sign_extended(*words.next()?)))
+    })
+}
+
+/// Returns `true` if this is the first of the two words for an access.
+pub(crate) fn is_access(word: u64) -> bool {
+    matches!(word >> TAG_SHIFT, ACCESS | PLACE)
+}
+
+/// Returns the number of words before the first block; all if there is no block.
+pub(crate) fn before_block(words: &[u64]) -> usize {
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        match word >> TAG_SHIFT {
+            BLOCK => break,
+            ORDER => at += 1,
+            _ => at += 2,
         }
     }
+    at.min(words.len())
 }
 
 /// The instruction, the size and the kind of an access, without its address. Bits 2:0 are the binary logarithm of the size, and bit 3 marks a

@@ -3,6 +3,8 @@
 
 use std::hint::select_unpredictable;
 
+use super::bytes::{put_literal, sign_extended};
+
 /// The number of contexts that a predictor remembers.
 const CONTEXTS: usize = 1 << 14;
 const SLOTS: usize = 1 << 14;
@@ -91,14 +93,27 @@ impl Predictor {
     #[inline(always)]
     pub fn expected_shape(&mut self) -> u32 {
         let shape = self.shape();
-        self.context = self.context << 11 ^ shape.wrapping_mul(0x85eb_ca6b);
+        self.occurs(shape_hash(shape));
         shape
+    }
+
+    /// Expects a shape in the current context, from now on.
+    #[inline(always)]
+    pub(crate) fn expect(&mut self, shape: u32) {
+        let context = self.context();
+        self.next[context] = shape;
+    }
+
+    /// Records that a shape with this [hash](shape_hash) occurs.
+    #[inline(always)]
+    pub(crate) fn occurs(&mut self, hash: u32) {
+        self.context = self.context << 11 ^ hash;
     }
 
     /// Records that an unexpected shape occurs. Returns the shape.
     #[inline(always)]
     pub fn unexpected_shape(&mut self, shape: u32) -> u32 {
-        self.next[self.context()] = shape;
+        self.expect(shape);
         self.expected_shape()
     }
 
@@ -124,27 +139,115 @@ impl Predictor {
         slot.last
     }
 
+    /// Records the addresses at successive slots. `accesses` has two words for each access, of which the second is the address. Only its
+    /// bits 47:0 count. Appends the literals of unexpected addresses to `literals`, and returns their codes. The codes of the first two
+    /// accesses are in bits 3:0, and the other codes are in bits 8 and above.
+    #[inline(always)]
+    pub(crate) fn addresses(
+        &mut self,
+        slot: usize,
+        accesses: &[u64],
+        literals: &mut Vec<u8>,
+    ) -> u64 {
+        let (accesses, _) = accesses.as_chunks();
+        let mut codes = 0;
+        let Some(slots) = self.slots[slot % SLOTS..].get_mut(..accesses.len()) else {
+            // The slots go on at the start of the array.
+            for (at, &[_, address]) in accesses.iter().enumerate() {
+                codes |= unexpected(
+                    &mut self.slots[(slot + at) % SLOTS],
+                    &mut self.moved,
+                    at,
+                    address,
+                    literals,
+                );
+            }
+            return codes;
+        };
+        for (at, (history, &[_, address])) in slots.iter_mut().zip(accesses).enumerate() {
+            let moved = &mut self.moved[region(history.last)];
+            if history.by_stride >= 0 {
+                let stride = i64::from(history.stride).cast_unsigned();
+                if history.last.wrapping_add(stride) == address {
+                    history.last = address;
+                    history.difference = stride as i16;
+                    if *moved != stride {
+                        *moved = stride;
+                        history.by_stride = 1;
+                    }
+                    continue;
+                }
+            } else if history.last.wrapping_add(*moved) == address {
+                if i64::from(history.stride).cast_unsigned() != *moved {
+                    history.by_stride = -2;
+                    if history.difference == *moved as i16 {
+                        history.stride = *moved as i32;
+                    }
+                }
+                history.last = address;
+                history.difference = *moved as i16;
+                continue;
+            }
+            codes |= unexpected(history, &mut self.moved, at, address, literals);
+        }
+        codes
+    }
+
     /// Passes the expected address of a slot to `real`, and records the real address that `real` returns.
     #[inline(always)]
     pub fn address(&mut self, slot: usize, real: impl FnOnce(u64) -> u64) -> u64 {
-        let slot = &mut self.slots[slot % SLOTS];
-        let moved = &mut self.moved[region(slot.last)];
-        let (by_stride, by_region) = (i64::from(slot.stride).cast_unsigned(), *moved);
-        let expected = select_unpredictable(slot.by_stride < 0, by_region, by_stride);
-        let address = real(slot.last.wrapping_add(expected));
-        let difference = address.wrapping_sub(slot.last);
+        self.slots[slot % SLOTS].occurs(&mut self.moved, real)
+    }
+}
+
+impl SlotHistory {
+    /// Passes the expected address to `real`, and records the real address that `real` returns.
+    #[inline(always)]
+    fn occurs(&mut self, moved: &mut [u64; REGIONS], real: impl FnOnce(u64) -> u64) -> u64 {
+        let moved = &mut moved[region(self.last)];
+        let (by_stride, by_region) = (i64::from(self.stride).cast_unsigned(), *moved);
+        let expected = select_unpredictable(self.by_stride < 0, by_region, by_stride);
+        let address = real(self.last.wrapping_add(expected));
+        let difference = address.wrapping_sub(self.last);
         let right =
             usize::from(by_stride == difference) << 1 | usize::from(by_region == difference);
-        let is_stride = difference as i16 == slot.difference;
-        *slot = SlotHistory {
+        let is_stride = difference as i16 == self.difference;
+        *self = Self {
             last: address,
-            stride: select_unpredictable(is_stride, difference as i32, slot.stride),
+            stride: select_unpredictable(is_stride, difference as i32, self.stride),
             difference: difference as i16,
-            by_stride: BY_STRIDE[right][slot.by_stride as usize % 4],
+            by_stride: BY_STRIDE[right][self.by_stride as usize % 4],
         };
         *moved = difference;
         address
     }
+}
+
+/// Records an address that is probably not the expected one. `at` is the index of its access. Returns the code of the access at its place
+/// among the codes, and appends the literal.
+#[inline(never)]
+fn unexpected(
+    history: &mut SlotHistory,
+    moved: &mut [u64; REGIONS],
+    at: usize,
+    address: u64,
+    literals: &mut Vec<u8>,
+) -> u64 {
+    let (address, mut difference) = (sign_extended(address), 0);
+    history.occurs(moved, |expected| {
+        difference = address.wrapping_sub(expected);
+        address
+    });
+    if difference == 0 {
+        return 0;
+    }
+    let place = if at < 2 { 2 * at } else { 2 * at + 4 };
+    u64::from(put_literal(literals, difference)) << place
+}
+
+/// Returns the hash that a shape contributes to the context.
+pub(crate) const fn shape_hash(shape: u32) -> u32 {
+    shape.wrapping_mul(0x85eb_ca6b)
 }
 
 #[inline(always)]

@@ -108,25 +108,23 @@ impl LockCalls {
     }
 
     /// Notes that a block begins. Must be called for the blocks that a thread executes inside a lock function and for the first block of
-    /// such a function, before the block is logged. Returns the number of instructions of the previous block if it is left out, otherwise
-    /// 0.
+    /// such a function, before the block is logged.
     pub(crate) fn block(
         &mut self,
         block: BlockFacts,
         thread: u32,
         log: &mut Log,
         shared: Shared<'_>,
-    ) -> u32 {
-        let mut left_out = 0;
+    ) {
         if let Some(mut call) = self.call.take() {
             self.look(&mut call, thread, log, shared);
-            left_out = call.end_block(log);
+            call.end_block(log);
             if call.returns() {
                 let site = lock(shared.definitions).address(block.number());
                 self.end(call, thread, log, shared, site);
             } else if call.begin_block(block, log.len()) {
                 self.call = Some(call);
-                return left_out;
+                return;
             } else {
                 call.give_up(log);
             }
@@ -134,7 +132,6 @@ impl LockCalls {
         if let Some(function) = block.entered() {
             self.begin(function, block, thread, log, shared);
         }
-        left_out
     }
 
     fn begin(

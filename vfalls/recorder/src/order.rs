@@ -95,6 +95,11 @@ impl Orders {
         signal
     }
 
+    /// Returns `true` if a thread's word is watched.
+    pub(crate) fn watches(&self) -> bool {
+        self.watched.iter().any(|word| word.load(Ordering::Relaxed) != 0)
+    }
+
     /// Returns `true` if a load of `address` may join a thread.
     #[inline(always)]
     pub(crate) fn may_join(&self, address: u64) -> bool {

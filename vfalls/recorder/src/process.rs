@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use refs::{BLOCKING_CALLS, Cause, Definitions, Frame, Order};
+use refs::{BLOCKING_CALLS, Cause, Definitions, Describe, Frame, Order};
 use refs::{process_begins, process_ends};
 
 use crate::calls::{LARGE, SystemCall};
@@ -34,6 +34,7 @@ pub(crate) struct Process {
     pub(crate) only: Option<Only>,
     /// Returns the kernel's number of the calling thread.
     tid: fn() -> u32,
+    describe: Describe,
     mappings: Mutex<Mappings>,
     functions: Mutex<Functions>,
     /// Whether the program might have mapped files with code since the mappings were last read.
@@ -70,6 +71,7 @@ impl Process {
         output: Output,
         only: Option<Only>,
         tid: fn() -> u32,
+        describe: Describe,
     ) -> Self {
         Self {
             target,
@@ -79,6 +81,7 @@ impl Process {
             objects: Objects::default(),
             only,
             tid,
+            describe,
             mappings: Mutex::new(Mappings::before_the_program()),
             functions: Mutex::default(),
             maps: AtomicBool::new(true),
@@ -110,7 +113,7 @@ impl Process {
         }
         let start = START.take();
         let tid = start.and_then(|start| start.tid);
-        let mut thread = Thread::new(number, tid);
+        let mut thread = Thread::new(number, tid, self.describe);
         let first = (number == 0).then(|| process_begins(self.output.process()));
         let signal =
             start.map(|start| start.signal).or(first.filter(|_| self.output.process() != 0));

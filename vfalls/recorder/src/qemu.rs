@@ -2,17 +2,19 @@
 //! `qemu_plugin_install` and reads `qemu_plugin_version` here, and provides the functions of the block `extern "C"`.
 #![allow(unsafe_code, unreachable_pub, reason = "a C interface")]
 
+mod cursor;
 mod only;
 mod processes;
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_void};
+use std::ops::{Deref, DerefMut};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use refs::Class;
+use refs::{Class, access_word, block_word};
 
 use crate::calls::SystemCall;
 use crate::decode::Target;
@@ -22,6 +24,7 @@ use crate::only::Only;
 use crate::output::Output;
 use crate::process::{MOST_THREADS, Process};
 use crate::thread::Thread;
+use cursor::Cursor;
 use processes::{
     ARGUMENTS, Arguments, begin_fork, end_fork, no_fork, replace_program, wait_for_forks,
 };
@@ -123,9 +126,8 @@ unsafe impl Send for SharedThread {}
 /// All threads. The index is QEMU's number of the thread's virtual processor, which QEMU reuses.
 static THREADS: Mutex<Vec<Option<Arc<SharedThread>>>> = Mutex::new(Vec::new());
 
-/// Pointers to the threads of [`THREADS`], for callbacks that must be fast.
-static FAST_THREADS: [AtomicPtr<SharedThread>; MOST_THREADS as usize] =
-    [const { AtomicPtr::new(ptr::null_mut()) }; MOST_THREADS as usize];
+/// Whether a load may join a thread, because the process has had several threads.
+static MAY_JOIN: AtomicBool = AtomicBool::new(false);
 
 fn threads() -> MutexGuard<'static, Vec<Option<Arc<SharedThread>>>> {
     lock(&THREADS)
@@ -137,22 +139,49 @@ fn threads() -> MutexGuard<'static, Vec<Option<Arc<SharedThread>>>> {
 /// The caller is the host thread of this processor, and uses the result only before the thread ends.
 #[inline(always)]
 unsafe fn shared_thread<'a>(vcpu: c_uint) -> Option<(&'a SharedThread, &'static Process)> {
-    let shared = FAST_THREADS.get(vcpu as usize)?.load(Ordering::Relaxed);
     // SAFETY: `THREADS` holds the thread until it ends.
-    let shared = unsafe { shared.as_ref() }?;
+    let shared = unsafe { Cursor::of(vcpu).thread().as_ref() }?;
     Some((shared, PROCESS.get()?))
+}
+
+/// A thread that executes, with its closed cursor. The cursor is opened when this value is dropped.
+struct Executing<'a> {
+    thread: &'a mut Thread,
+    cursor: &'a Cursor,
+}
+
+impl Deref for Executing<'_> {
+    type Target = Thread;
+
+    fn deref(&self) -> &Thread {
+        self.thread
+    }
+}
+
+impl DerefMut for Executing<'_> {
+    fn deref_mut(&mut self) -> &mut Thread {
+        self.thread
+    }
+}
+
+impl Drop for Executing<'_> {
+    fn drop(&mut self) {
+        self.cursor.open(self.thread, MAY_JOIN.load(Ordering::Relaxed));
+    }
 }
 
 /// Returns the recorded thread that a virtual processor is executing, and the thread's process.
 ///
 /// # Safety
 /// The conditions of [`shared_thread`] hold, and the thread is not in a system call.
-#[inline(always)]
-unsafe fn executing<'a>(vcpu: c_uint) -> Option<(&'a mut Thread, &'static Process)> {
+unsafe fn executing<'a>(vcpu: c_uint) -> Option<(Executing<'a>, &'static Process)> {
     // SAFETY: the caller promises the conditions of `shared_thread`.
     let (shared, process) = unsafe { shared_thread(vcpu) }?;
     // SAFETY: the thread executes, and the caller is its host thread.
-    Some((unsafe { &mut *shared.thread.get() }, process))
+    let thread = unsafe { &mut *shared.thread.get() };
+    let cursor = Cursor::of(vcpu);
+    cursor.close(thread);
+    Some((Executing { thread, cursor }, process))
 }
 
 /// QEMU calls this function after it has loaded the plug-in, and before it loads the program.
@@ -200,7 +229,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     let tid = || unsafe { gettid() }.cast_unsigned();
     let names: Vec<_> = given.only.iter().map(|name| name.to_string_lossy().into()).collect();
     let only = (!names.is_empty()).then(|| Only::new(names));
-    let process = Process::new(target, output, only, tid);
+    let process = Process::new(target, output, only, tid, describe);
     if PROCESS.set(process).is_err() || ARGUMENTS.set(given).is_err() || only::ID.set(id).is_err() {
         return 1;
     }
@@ -227,11 +256,12 @@ extern "C" fn begin(_: u64, vcpu: c_uint) {
         return;
     };
     let _whole = no_fork();
-    let Some(place) = FAST_THREADS.get(vcpu as usize) else {
+    if vcpu >= MOST_THREADS {
         process.output.stop("ends", "the program has more threads than a recording can have")
-    };
+    }
     let shared = SharedThread::new(process.thread(), false);
-    place.store(Arc::as_ptr(&shared).cast_mut(), Ordering::Release);
+    MAY_JOIN.fetch_or(process.orders.watches(), Ordering::Relaxed);
+    Cursor::of(vcpu).set_thread(Arc::as_ptr(&shared).cast_mut());
     let mut threads = threads();
     let vcpu = vcpu as usize;
     if threads.len() <= vcpu {
@@ -250,10 +280,11 @@ extern "C" fn end_thread(_: u64, vcpu: c_uint) {
         let _lock = lock(&shared.in_call);
         // SAFETY: the lock is held, and the thread no longer executes.
         let thread = unsafe { &mut *shared.thread.get() };
+        Cursor::of(vcpu).close(thread);
         process.only.iter().for_each(|only| only.end(&mut thread.at));
         thread.write(process, true);
     }
-    FAST_THREADS[vcpu as usize].store(ptr::null_mut(), Ordering::Relaxed);
+    Cursor::of(vcpu).set_thread(ptr::null_mut());
     let ended = threads()[vcpu as usize].take();
     drop(ended);
 }
@@ -265,13 +296,14 @@ extern "C" fn translate(_: u64, block: *mut Block) {
     };
     // SAFETY: the block is QEMU's, and is valid during this call.
     let address = unsafe { qemu_plugin_tb_vaddr(block) };
-    let (begins, accesses): (Executes, Accesses) = match &process.only {
-        None => (execute, access),
+    let alone = (only::access as Accesses, only::atomic as Accesses);
+    let (begins, (accesses, atomics)): (Executes, _) = match &process.only {
+        None => (execute, (access as Accesses, atomic as Accesses)),
         Some(only) => {
             process.look();
             match (only.begins_at(address), only.is_on()) {
-                (true, _) => (only::enter, only::access_alone),
-                (false, true) => (only::execute, only::access_alone),
+                (true, _) => (only::enter, alone),
+                (false, true) => (only::execute, alone),
                 (false, false) => return,
             }
         }
@@ -287,45 +319,85 @@ extern "C" fn translate(_: u64, block: *mut Block) {
             })
             .collect();
         let facts = process.block(address, &bytes);
+        let begins = match facts.entered() {
+            Some(_) if process.only.is_none() => execute_examined,
+            _ => begins,
+        };
         let data = ptr::without_provenance_mut(facts.0 as usize);
         qemu_plugin_register_vcpu_tb_exec_cb(block, begins, NO_REGISTERS, data);
         for (number, &instruction) in instructions.iter().enumerate() {
             let is_atomic = process.target.class(bytes[number]) == Class::Atomic;
-            let atomic = if is_atomic { ATOMIC } else { 0 };
-            let data = ptr::without_provenance_mut(atomic | number);
-            qemu_plugin_register_vcpu_mem_cb(instruction, accesses, NO_REGISTERS, ACCESSES, data);
+            let call = if is_atomic { atomics } else { accesses };
+            let data = ptr::without_provenance_mut(access_word(number as u16) as usize);
+            qemu_plugin_register_vcpu_mem_cb(instruction, call, NO_REGISTERS, ACCESSES, data);
         }
     }
+}
+
+/// Returns whether an access is a store, and the binary logarithm of its number of bytes. `info` is QEMU's description of the access.
+fn describe(info: u32) -> (bool, u8) {
+    // SAFETY: `info` is QEMU's.
+    unsafe { (qemu_plugin_mem_is_store(info), qemu_plugin_mem_size_shift(info) as u8) }
 }
 
 /// A block begins to execute. `block` is not a pointer: its bits are the block's [`BlockFacts`].
 extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
+    if !Cursor::of(vcpu).block(block_word(block.addr() as u64)) {
+        execute_examined(vcpu, block);
+    }
+}
+
+/// A block begins to execute, and may have to be examined.
+#[cold]
+extern "C" fn execute_examined(vcpu: c_uint, block: *mut c_void) {
     // SAFETY: QEMU calls this function on the thread's host thread.
-    if let Some((thread, process)) = unsafe { executing(vcpu) } {
+    if let Some((mut thread, process)) = unsafe { executing(vcpu) } {
         thread.block(process, BlockFacts(block.addr() as u64));
     }
 }
 
-/// The bit that marks an atomic instruction in the data of [`access`].
-const ATOMIC: usize = 1 << 16;
-
-/// An instruction has accessed data. An atomic instruction is recorded as a load and a store. QEMU 7.2 reports both accesses while
-/// one thread executes, and only the store while several threads execute.
+/// An instruction has accessed data. `instruction` is not a pointer: its bits are the [`access_word`].
 extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
-    // SAFETY: QEMU calls this function on the thread's host thread, and `info` is QEMU's.
-    unsafe {
-        if let Some((thread, process)) = executing(vcpu) {
-            let size_log2 = qemu_plugin_mem_size_shift(info) as u8;
-            let atomic = instruction.addr() & ATOMIC != 0;
-            let instruction = instruction.addr() as u16;
-            let is_store = qemu_plugin_mem_is_store(info);
-            if atomic == is_store {
-                thread.load(process, instruction, size_log2, address);
-            }
-            if is_store {
-                thread.log.access(instruction, true, size_log2, address);
-            }
+    let words = [instruction.addr() as u64 | u64::from(info), address];
+    if !Cursor::of(vcpu).access(words) {
+        access_examined(vcpu, info, address, instruction);
+    }
+}
+
+/// An instruction has accessed data while the program has several threads, or while the log has to be examined.
+extern "C" fn access_examined(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
+    let Some(process) = PROCESS.get() else {
+        return;
+    };
+    let words = [instruction.addr() as u64 | u64::from(info), address];
+    let joins = process.orders.may_join(address) && !describe(info).0;
+    if !joins && Cursor::of(vcpu).access_without_join(words) {
+        return;
+    }
+    // SAFETY: QEMU calls this function on the thread's host thread.
+    if let Some((mut thread, process)) = unsafe { executing(vcpu) } {
+        thread.access(words);
+        if joins {
+            thread.join(process, address);
         }
+    }
+}
+
+/// An atomic instruction has accessed data. It is recorded as a load and a store. QEMU 7.2 reports both accesses while one thread executes,
+/// and only the store while several threads execute.
+extern "C" fn atomic(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
+    let (is_store, size_log2) = describe(info);
+    if !is_store {
+        return;
+    }
+    // SAFETY: QEMU calls this function on the thread's host thread.
+    if let Some((mut thread, process)) = unsafe { executing(vcpu) } {
+        let number = (instruction.addr() as u64 >> refs::INSTRUCTION_SHIFT) as u16;
+        thread.log.access(number, false, size_log2, address);
+        if process.orders.may_join(address) {
+            thread.join(process, address);
+        }
+        thread.log.access(number, true, size_log2, address);
     }
 }
 
@@ -348,6 +420,8 @@ extern "C" fn enter(
     let Some((shared, process)) = (unsafe { shared_thread(vcpu) }) else {
         return;
     };
+    // SAFETY: the thread is not in a system call yet, and this is its host thread.
+    Cursor::of(vcpu).close(unsafe { &mut *shared.thread.get() });
     let call =
         SystemCall::new(process.target, number, [first, second, third, fourth, fifth, sixth]);
     if let SystemCall::Process = call {
@@ -392,10 +466,13 @@ extern "C" fn exit(_: u64, _: *mut c_void) {
     if !wait_for_forks() {
         return;
     }
-    for shared in threads().iter().flatten() {
+    for (vcpu, shared) in (0..).zip(&*threads()) {
+        let Some(shared) = shared else { continue };
         let _lock = lock(&shared.in_call);
         // SAFETY: the lock is held, and the threads no longer execute.
-        unsafe { &mut *shared.thread.get() }.write(process, true);
+        let thread = unsafe { &mut *shared.thread.get() };
+        Cursor::of(vcpu).close(thread);
+        thread.write(process, true);
     }
     process.exited();
 }

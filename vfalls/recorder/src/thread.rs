@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use refs::{Cause, Encoder, Frame, Log, Order};
+use refs::{Cause, Describe, Encoder, Frame, Log, Order, block_word};
 
 use crate::lock_call::{BlockFacts, LockCalls};
 use crate::only::Whereabouts;
@@ -14,7 +14,7 @@ use crate::share::Share;
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 
-/// When a log has this number of words (16 MiB), it is encoded even if the thread holds a lock. The section of that lock then keeps its
+/// When a log has this number of words (32 MiB), it is encoded even if the thread holds a lock. The section of that lock then keeps its
 /// recorded place among the sections of the lock.
 const LONGEST_SECTION: usize = 16 * Log::FULL;
 
@@ -25,8 +25,6 @@ pub(crate) struct Thread {
     pub(crate) locks: LockCalls,
     /// If the log has at least this number of words, each new block is examined. 0 while the thread executes a lock function.
     examined_from: usize,
-    /// The number of instructions that the thread has executed since the last frame.
-    instructions: u64,
     /// The address of the word that the kernel clears when the thread has ended.
     pub(crate) tid: Option<u64>,
     /// The address of the futex that the thread waits for; `None` if the thread does not wait for a futex.
@@ -46,13 +44,12 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    pub(crate) fn new(number: u32, tid: Option<u64>) -> Self {
+    pub(crate) fn new(number: u32, tid: Option<u64>, describe: Describe) -> Self {
         Self {
-            log: Log::default(),
+            log: Log::new(describe),
             number,
             locks: LockCalls::default(),
             examined_from: Log::FULL,
-            instructions: 0,
             tid,
             waits: None,
             sleeps: None,
@@ -67,13 +64,16 @@ impl Thread {
     }
 
     /// Logs the start of a block.
-    #[inline(always)]
     pub(crate) fn block(&mut self, process: &Process, block: BlockFacts) {
-        if self.log.len() >= self.examined_from || block.0 >= 1 << BlockFacts::ENTERS {
+        if self.log.len() >= self.examined_from || block.entered().is_some() {
             self.examine(process, block);
         }
-        self.instructions += u64::from(block.instructions());
-        self.log.block(block.number());
+        self.log.words().push(block_word(block.0));
+    }
+
+    /// Returns the number of words from which [`block`](Self::block) examines each block.
+    pub(crate) fn examined_from(&self) -> usize {
+        self.examined_from
     }
 
     /// Logs the start of a block if a thread executes the function that is recorded alone. `enters` is `true` if the function begins with
@@ -99,8 +99,7 @@ impl Thread {
     #[cold]
     fn examine(&mut self, process: &Process, block: BlockFacts) {
         let (number, shared) = (self.number, process.shared());
-        let left_out = self.locks.block(block, number, &mut self.log, shared);
-        self.instructions = self.instructions.saturating_sub(left_out.into());
+        self.locks.block(block, number, &mut self.log, shared);
         if self.locks.is_inside() {
             self.examined_from = 0;
             return;
@@ -114,23 +113,13 @@ impl Thread {
         }
     }
 
-    /// Logs a load of the current block. If the load joins a thread, also logs the wait for the thread's end.
-    #[inline(always)]
-    pub(crate) fn load(
-        &mut self,
-        process: &Process,
-        instruction: u16,
-        size_log2: u8,
-        address: u64,
-    ) {
-        self.log.access(instruction, false, size_log2, address);
-        if process.orders.may_join(address) {
-            self.join(process, address);
-        }
+    /// Logs an access of the current block. `words` are the words of the access in the log.
+    pub(crate) fn access(&mut self, words: [u64; 2]) {
+        self.log.words().extend(words);
     }
 
-    #[cold]
-    fn join(&mut self, process: &Process, address: u64) {
+    /// If a load of `address` joins a thread, logs the wait for the thread's end.
+    pub(crate) fn join(&mut self, process: &Process, address: u64) {
         if let Some(end) = process.orders.joined(address) {
             self.log.order(Order::Wait(Cause::Thread, end));
         }
@@ -153,11 +142,10 @@ impl Thread {
         self.locks.close(self.number, &mut self.log, process.shared());
         let Self { log, encoder, frame, .. } = self;
         match encoder.encode(log, ended, &process.definitions, frame) {
-            Ok(true) => {
-                let instructions = std::mem::take(&mut self.instructions);
+            Ok(Some(instructions)) => {
                 process.output.references(frame, instructions, &process.definitions);
             }
-            Ok(false) => {}
+            Ok(None) => {}
             Err(error) => process.output.stop("ends", &error.to_string()),
         }
         self.wrote = Instant::now();

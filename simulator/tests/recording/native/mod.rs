@@ -56,7 +56,7 @@ impl Recorder {
         if any_new {
             self.write(&definitions);
         }
-        if any.unwrap() {
+        if any.unwrap().is_some() {
             self.references += frame.references;
             self.write(&frame);
         }

@@ -6,7 +6,8 @@ use refs::{Log, Order, Placeholder};
 
 use crate::functions::Function;
 
-/// What QEMU's callback knows about a block. It is packed into the 64 bits of the callback's argument.
+/// What QEMU's callback knows about a block. It is packed into the 64 bits of the callback's argument, which is also the block's word in the
+/// log ([`refs::block_word`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockFacts(pub(crate) u64);
 
@@ -53,7 +54,7 @@ impl BlockFacts {
     }
 
     /// Returns the lock function that begins with this block.
-    pub(super) fn entered(self) -> Option<Function> {
+    pub(crate) fn entered(self) -> Option<Function> {
         Function::numbered((self.0 >> Self::ENTERS) as u8)
     }
 }
@@ -110,15 +111,14 @@ impl LockCall {
         }
     }
 
-    /// Ends the current block. Removes the block from the log if it is not kept. Returns the number of removed instructions.
-    pub(super) fn end_block(&mut self, log: &mut Log) -> u32 {
+    /// Ends the current block. Removes the block from the log if it is not kept.
+    pub(super) fn end_block(&mut self, log: &mut Log) {
         if self.keeps {
-            return 0;
+            return;
         }
-        let instructions = self.block.instructions();
-        self.left_out += u64::from(instructions) + log.accesses(self.from).count() as u64;
+        let instructions = u64::from(self.block.instructions());
+        self.left_out += instructions + log.accesses(self.from).count() as u64;
         log.truncate(self.from);
-        instructions
     }
 
     /// Returns `true` if the current block returns from the function.

@@ -3,7 +3,7 @@
 use std::ffi::{c_uint, c_void};
 use std::sync::OnceLock;
 
-use super::{Simple0, access, executing, qemu_plugin_reset, register};
+use super::{Simple0, access_examined, executing, qemu_plugin_reset, register};
 use crate::lock_call::BlockFacts;
 
 /// QEMU's number of this plug-in.
@@ -22,7 +22,7 @@ pub(super) extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
 /// A block begins to execute. `block` is not a pointer: its bits are the block's [`BlockFacts`].
 fn begin(vcpu: c_uint, block: *mut c_void, enters: bool) {
     // SAFETY: QEMU calls this function on the thread's host thread.
-    let Some((thread, process)) = (unsafe { executing(vcpu) }) else {
+    let Some((mut thread, process)) = (unsafe { executing(vcpu) }) else {
         return;
     };
     if thread.block_alone(process, BlockFacts(block.addr() as u64), enters)
@@ -34,17 +34,22 @@ fn begin(vcpu: c_uint, block: *mut c_void, enters: bool) {
 }
 
 /// An instruction has accessed data. The access is recorded if its block is.
-pub(super) extern "C" fn access_alone(
-    vcpu: c_uint,
-    info: u32,
-    address: u64,
-    instruction: *mut c_void,
-) {
-    // SAFETY: QEMU calls this function on the thread's host thread.
-    let is_recorded = unsafe { executing(vcpu) }.is_some_and(|(thread, _)| thread.at.is_recorded);
-    if is_recorded {
-        access(vcpu, info, address, instruction);
+pub(super) extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
+    if is_recorded(vcpu) {
+        access_examined(vcpu, info, address, instruction);
     }
+}
+
+/// An atomic instruction has accessed data. The access is recorded if its block is.
+pub(super) extern "C" fn atomic(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
+    if is_recorded(vcpu) {
+        super::atomic(vcpu, info, address, instruction);
+    }
+}
+
+fn is_recorded(vcpu: c_uint) -> bool {
+    // SAFETY: QEMU calls the callers on the thread's host thread.
+    unsafe { executing(vcpu) }.is_some_and(|(thread, _)| thread.at.is_recorded)
 }
 
 /// QEMU calls this function while no thread executes. It has forgotten all blocks and callbacks.

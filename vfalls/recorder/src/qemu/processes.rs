@@ -8,7 +8,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 use std::time::{Duration, Instant};
 use std::{mem, ptr, thread};
 
-use super::{FAST_THREADS, SharedThread, execve, threads};
+use super::cursor::Cursor;
+use super::{MAY_JOIN, SharedThread, execve, threads};
 use crate::calls::SystemCall;
 use crate::lock;
 use crate::new_program::{NewProgram, escaped};
@@ -109,10 +110,11 @@ pub(super) fn end_fork(vcpu: c_uint, shared: &SharedThread, process: &Process, c
         let before = unsafe { &mut *shared.thread.get() };
         let own = SharedThread::new(process.forked(number, before), false);
         let mut threads = threads();
-        for fast in &FAST_THREADS[..threads.len()] {
-            fast.store(ptr::null_mut(), Ordering::Relaxed);
+        for other in 0..threads.len() as c_uint {
+            Cursor::of(other).set_thread(ptr::null_mut());
         }
-        FAST_THREADS[vcpu as usize].store(Arc::as_ptr(&own).cast_mut(), Ordering::Release);
+        Cursor::of(vcpu).set_thread(Arc::as_ptr(&own).cast_mut());
+        MAY_JOIN.store(false, Ordering::Relaxed);
         // The other threads do not exist in this process, but their locks may be held. This thread's old state is still in use.
         mem::forget(mem::take(&mut *threads));
         threads.resize(vcpu as usize + 1, None);

@@ -151,7 +151,7 @@ impl Counter {
 }
 
 /// Parses the number in the line `==1== Collected : 26000`.
-fn collected(text: &str) -> Option<u64> {
+pub(super) fn collected(text: &str) -> Option<u64> {
     text.lines()
         .find_map(|line| line.split_once("Collected : "))
         .and_then(|(_, number)| number.split_whitespace().next()?.parse().ok())

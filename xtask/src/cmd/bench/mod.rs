@@ -36,7 +36,7 @@ use vfalls::table;
 /// References in memory are replayed while all counters of a Batoka count; the best, the median and the worst of several rounds are
 /// printed. `vfalls stat FILE` is the whole command: on two processors, a second thread reads and decodes. The instructions of the command
 /// are counted as the difference between a long and a short file. The cost of recording is the processor time that recording adds to the
-/// emulator's own; qemu-user is needed to measure this cost.
+/// emulator's own, and the instructions that it adds; qemu-user is needed to measure this cost.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask bench --json bench.json")]
 pub struct BenchArgs {
@@ -89,6 +89,7 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
         "bench: this is a debug build, expected a release build as cargo xtask bench makes it"
     );
     if args.budgets {
+        recording::within_budget()?;
         return reading::within_budget();
     }
     interrupt::catch()?;
@@ -230,7 +231,8 @@ impl Bench {
     fn record(&self) -> anyhow::Result<BTreeMap<&'static str, Cost>> {
         let mut table = table::with_header(
             "recording|>million references|>ns of CPU time each (to reach: 10)|>times the emulator|>bytes each (to reach: 0.4)|\
-             >ns of CPU time to read each (to reach: 3)",
+             >ns of CPU time to read each (to reach: 3)|>instructions to record each (to reach: 40)|\
+             >instructions to write each",
         );
         let mut costs = BTreeMap::new();
         for program @ (name, _) in PROGRAMS {

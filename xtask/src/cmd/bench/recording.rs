@@ -1,18 +1,20 @@
 //! Measures the cost of recording programs and of reading the recordings.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use nix::sys::resource::UsageWho::{RUSAGE_CHILDREN, RUSAGE_SELF};
 use serde::Serialize;
 use simulator::recording::{Chunk, Recording};
 
+use super::instructions::collected as instructions_in;
 use super::time::timed;
-use crate::tools::{self, QEMU_X86};
+use crate::cargo;
+use crate::tools::{self, QEMU_X86, VALGRIND};
 use vfalls::output::OutputFile;
 use vfalls::recorder::{self, Options};
 
@@ -28,6 +30,24 @@ pub(super) const PROGRAMS: [(&str, &[&str]); 3] = [
 
 const LINES: u32 = 50_000;
 
+/// The numbers of lines of the text while instructions are counted. What the numbers differ by is the cost of a longer run, without
+/// the start of the program and without most of the emulator's translation.
+const COUNTED_LINES: [u32; 2] = [1000, 5000];
+
+/// How many instructions recording may add to the emulator's own for each reference, in the emulator's process.
+const MOST_INSTRUCTIONS: f64 = 50.0;
+
+/// The instructions of a recorded reference, counted by callgrind.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Instructions {
+    /// The instructions that the emulator executes without the recorder.
+    emulator: f64,
+    /// The instructions that the recorder adds in the emulator's process.
+    recorder: f64,
+    /// The instructions of `vfalls record`, which compresses and writes the recording. They depend a little on the time.
+    tool: f64,
+}
+
 /// The cost of recording a program.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Cost {
@@ -38,22 +58,55 @@ pub(super) struct Cost {
     times_the_emulator: f64,
     bytes: f64,
     reading_nanoseconds: f64,
+    /// `None` if the program does not read the text, so that its length cannot be chosen.
+    instructions: Option<Instructions>,
 }
 
 impl Cost {
-    pub(super) fn cells(&self) -> [String; 5] {
+    pub(super) fn cells(&self) -> [String; 7] {
+        let cell = |count: fn(&Instructions) -> f64| {
+            self.instructions.as_ref().map_or("-".into(), |all| format!("{:.1}", count(all)))
+        };
         [
             format!("{:.0}", self.references as f64 / 1e6),
             format!("{:.1}", self.recording_nanoseconds),
             format!("{:.1}", self.times_the_emulator),
             format!("{:.2}", self.bytes),
             format!("{:.1}", self.reading_nanoseconds),
+            cell(|all| all.recorder),
+            cell(|all| all.tool),
         ]
     }
 }
 
 /// Measures the cost of recording a program, and returns the best of `rounds` rounds. Returns `None` if the program is not installed.
-pub(super) fn cost((name, words): (&str, &[&str]), rounds: usize) -> anyhow::Result<Option<Cost>> {
+pub(super) fn cost(program: (&str, &[&str]), rounds: usize) -> anyhow::Result<Option<Cost>> {
+    let directory = std::env::temp_dir();
+    let measured = with_text(program, LINES, |command| measure(command, &directory, rounds))?;
+    let Some(cost) = measured else { return Ok(None) };
+    Ok(Some(Cost { instructions: instructions(program)?, ..cost }))
+}
+
+/// Counts the instructions of recording, and fails if they are more than [`MOST_INSTRUCTIONS`] for a reference.
+pub(super) fn within_budget() -> anyhow::Result<()> {
+    for program @ (name, _) in PROGRAMS {
+        if let Some(counted) = instructions(program)? {
+            let recorder = counted.recorder;
+            ensure!(
+                recorder <= MOST_INSTRUCTIONS,
+                "recording {name} adds {recorder:.1} instructions a reference, the budget is {MOST_INSTRUCTIONS}"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Calls `work` with the command of a program that reads a text of `lines` lines. Returns `None` if the program is not installed.
+fn with_text<T>(
+    (name, words): (&str, &[&str]),
+    lines: u32,
+    work: impl FnOnce(&[OsString]) -> anyhow::Result<T>,
+) -> anyhow::Result<Option<T>> {
     // The program in PATH may be the script of a version manager, which is not an ELF file.
     let places = [tools::find(name), Some(Path::new("/usr/bin").join(name))];
     let can_be_recorded =
@@ -61,18 +114,71 @@ pub(super) fn cost((name, words): (&str, &[&str]), rounds: usize) -> anyhow::Res
     let Some(program) = places.into_iter().flatten().find(can_be_recorded) else {
         return Ok(None);
     };
-    let directory = std::env::temp_dir();
     let own = format!("xtask-bench-{}", std::process::id());
-    let input = OutputFile::create(directory.join(own), false)?;
-    fs::write(input.temporary(), numbers(LINES))?;
+    let input = OutputFile::create(std::env::temp_dir().join(own), false)?;
+    fs::write(input.temporary(), numbers(lines))?;
     let mut command = vec![program.into_os_string()];
     command.extend(words.iter().map(|word| match *word {
         "FILE" => input.temporary().into(),
         word => OsString::from(word),
     }));
-    let cost = measure(&command, &directory, rounds).map(Some);
+    let result = work(&command).map(Some);
     let _ = fs::remove_file(format!("{}.gz", input.temporary().display()));
-    cost
+    result
+}
+
+/// Counts the instructions of a recorded reference. Returns `None` if the program does not read the text, or is not installed.
+fn instructions(program: (&str, &[&str])) -> anyhow::Result<Option<Instructions>> {
+    if !program.1.contains(&"FILE") {
+        return Ok(None);
+    }
+    let [short, long] = COUNTED_LINES.map(|lines| with_text(program, lines, count));
+    let (Some(short), Some(long)) = (short?, long?) else { return Ok(None) };
+    let [references, alone, with, tool] =
+        std::array::from_fn(|at| long[at].saturating_sub(short[at]) as f64);
+    Ok(Some(Instructions {
+        emulator: alone / references,
+        recorder: (with - alone) / references,
+        tool: tool / references,
+    }))
+}
+
+/// Records a command. Returns the number of references, and the instructions of the emulator alone, of the emulator with the recorder, and
+/// of `vfalls record`.
+fn count(command: &[OsString]) -> anyhow::Result<[u64; 4]> {
+    let name = format!("xtask-bench-{}.refs", std::process::id());
+    let output = OutputFile::create(std::env::temp_dir().join(name), false)?;
+    let file = output.temporary();
+    let emulator = tools::path(&QEMU_X86)?;
+    let vfalls = cargo::vfalls()?;
+    let record = [
+        "record".as_ref(),
+        "--force".as_ref(),
+        "--output".as_ref(),
+        file.as_os_str(),
+        "--".as_ref(),
+    ];
+    let alone = collected(&[&[emulator.into_os_string()], command].concat())?;
+    let record = record.map(OsStr::to_owned);
+    let with = collected(&[&[vfalls.into_os_string()], &record[..], command].concat())?;
+    let references = Recording::open(file)?.references().context("the recording has no end")?;
+    // The emulator ends first.
+    let ([alone], [with, tool]) = (&alone[..], &with[..]) else {
+        anyhow::bail!("callgrind counts other processes");
+    };
+    Ok([references, *alone, *with, *tool])
+}
+
+/// Executes a command, and returns the instructions of each of its processes, in the order in which the processes end.
+fn collected(command: &[OsString]) -> anyhow::Result<Vec<u64>> {
+    let output = Command::new(tools::path(&VALGRIND)?)
+        .args(["--tool=callgrind", "--trace-children=yes", "--callgrind-out-file=/dev/null"])
+        .args(command)
+        .stdin(Stdio::null())
+        .output()?;
+    ensure!(output.status.success(), "valgrind failed with {}", output.status);
+    let text = String::from_utf8_lossy(&output.stderr);
+    Ok(text.lines().filter_map(instructions_in).collect())
 }
 
 /// Returns a text of `lines` lines, each with a number.
@@ -122,5 +228,6 @@ fn measure(command: &[OsString], directory: &Path, rounds: usize) -> anyhow::Res
         times_the_emulator: with / alone,
         bytes: bytes as f64 / count,
         reading_nanoseconds: reading / count * 1e9,
+        instructions: None,
     })
 }

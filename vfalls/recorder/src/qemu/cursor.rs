@@ -1,0 +1,126 @@
+//! The short way from QEMU's callbacks to the log of a thread: two pointers, and no lock.
+
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use super::SharedThread;
+use crate::process::MOST_THREADS;
+use crate::thread::Thread;
+
+/// Where the callbacks of a thread append words to the thread's log.
+///
+/// A cursor is open or closed. While it is open, the words before `next` belong to the log, although the log does not count them yet. Only
+/// the callbacks of the thread's blocks and accesses use the log then. Everything else closes the cursor first.
+#[repr(align(64))]
+pub(super) struct Cursor {
+    /// The place of the next word; null if the cursor is closed.
+    next: Cell<*mut u64>,
+    /// From this place on, blocks take the long way. The log has room for two words more. Null if the cursor is closed.
+    end: Cell<*mut u64>,
+    /// From this place on, accesses take the long way. It is `end`, or null if loads may join threads.
+    access_end: Cell<*mut u64>,
+    thread: AtomicPtr<SharedThread>,
+}
+
+// SAFETY: only the host thread of the virtual processor uses `next` and `end`, or the thread that ends the process when no other thread
+// executes.
+unsafe impl Sync for Cursor {}
+
+/// The cursors of all threads. The index is QEMU's number of the thread's virtual processor. Each has a cache line of its own.
+static CURSORS: [Cursor; MOST_THREADS as usize] = [const {
+    Cursor {
+        next: Cell::new(ptr::null_mut()),
+        end: Cell::new(ptr::null_mut()),
+        access_end: Cell::new(ptr::null_mut()),
+        thread: AtomicPtr::new(ptr::null_mut()),
+    }
+}; MOST_THREADS as usize];
+
+impl Cursor {
+    /// Returns the cursor of a virtual processor. Processors that no recorded thread has share the cursors of others: none of them executes.
+    #[inline(always)]
+    pub(super) fn of(vcpu: u32) -> &'static Self {
+        const { assert!(MOST_THREADS == 1 << 16) };
+        &CURSORS[usize::from(vcpu as u16)]
+    }
+
+    pub(super) fn thread(&self) -> *mut SharedThread {
+        self.thread.load(Ordering::Relaxed)
+    }
+
+    /// Makes this the closed cursor of a thread, or of no thread.
+    pub(super) fn set_thread(&self, thread: *mut SharedThread) {
+        self.next.set(ptr::null_mut());
+        self.end.set(ptr::null_mut());
+        self.access_end.set(ptr::null_mut());
+        self.thread.store(thread, Ordering::Release);
+    }
+
+    /// Appends the word of a block. Returns `false` if the block has to take the long way.
+    #[inline(always)]
+    pub(super) fn block(&self, word: u64) -> bool {
+        let next = self.next.get();
+        if next >= self.end.get() {
+            return false;
+        }
+        // SAFETY: the log has room for two words from a place before `end`.
+        unsafe {
+            next.write(word);
+            self.next.set(next.add(1));
+        }
+        true
+    }
+
+    /// Appends the words of an access. Returns `false` if the access has to take the long way.
+    #[inline(always)]
+    pub(super) fn access(&self, words: [u64; 2]) -> bool {
+        self.append_access(words, self.access_end.get())
+    }
+
+    /// Appends the words of an access that joins no thread. Returns `false` if the cursor is closed or the log has to be examined.
+    #[inline(always)]
+    pub(super) fn access_without_join(&self, words: [u64; 2]) -> bool {
+        self.append_access(words, self.end.get())
+    }
+
+    #[inline(always)]
+    fn append_access(&self, words: [u64; 2], end: *mut u64) -> bool {
+        let next = self.next.get();
+        if next >= end {
+            return false;
+        }
+        // SAFETY: the log has room for two words from a place before `end`.
+        unsafe {
+            next.write(words[0]);
+            next.add(1).write(words[1]);
+            self.next.set(next.add(2));
+        }
+        true
+    }
+
+    /// Opens the cursor at the end of the thread's log. `may_join` says whether loads may join threads.
+    pub(super) fn open(&self, thread: &mut Thread, may_join: bool) {
+        let from = thread.examined_from();
+        let log = thread.log.words();
+        let (length, end) = (log.len(), from.min(log.capacity().saturating_sub(2)));
+        let start = log.as_mut_ptr();
+        // SAFETY: both places are in the log's memory.
+        let (next, end) = unsafe { (start.add(length), start.add(end)) };
+        self.next.set(next);
+        self.end.set(end);
+        self.access_end.set(if may_join { ptr::null_mut() } else { end });
+    }
+
+    /// Closes the cursor. The log then counts all words.
+    pub(super) fn close(&self, thread: &mut Thread) {
+        let next = self.next.replace(ptr::null_mut());
+        self.end.set(ptr::null_mut());
+        self.access_end.set(ptr::null_mut());
+        if !next.is_null() {
+            let log = thread.log.words();
+            // SAFETY: an open cursor points into this log, and all words before it have been written.
+            unsafe { log.set_len(next.offset_from_unsigned(log.as_ptr())) };
+        }
+    }
+}
