@@ -21,8 +21,25 @@
 //!
 //! A strand dies by unwinding. While the strand unwinds, its operations have no effect. So everything that the strand held stays
 //! as it was. Under `cfg(loom)` and `cfg(shuttle)` this works in each strand of a model.
+//!
+//! [`orders`] takes the steps of several strands in every order.
 
 extern crate std;
+
+#[cfg(not(any(loom, shuttle)))]
+pub mod orders;
+#[cfg_attr(any(loom, shuttle), allow(dead_code))]
+mod word;
+
+/// Model checkers choose the orders themselves.
+#[cfg(any(loom, shuttle))]
+mod orders {
+    use super::word::{Operation, Place};
+
+    pub(super) fn taken(_: impl FnOnce() -> Place, _: Operation) -> Option<u64> {
+        None
+    }
+}
 
 use core::cell::Cell;
 use std::boxed::Box;
@@ -38,6 +55,7 @@ use shuttle::thread_local;
 use std::thread_local;
 
 use super::{Ordering, atomic};
+use word::{Operation, Place, Value};
 
 /// The number of a step, where 0 is the next step, and what happens before the step.
 type Plan = (usize, Box<dyn FnOnce()>);
@@ -137,12 +155,25 @@ macro_rules! stepped {
                 }
             }
 
+            fn place(&self) -> Place {
+                let initial = self.0.load(Ordering::SeqCst).into_word();
+                Place { address: &raw const *self as usize, initial, mask: <$value>::MASK }
+            }
+
+            fn taken(&self, operation: Operation) -> Option<$value> {
+                orders::taken(|| self.place(), operation).map(<$value>::from_word)
+            }
+
             pub fn load(&self, ordering: Ordering) -> $value {
-                unless_dead(|| self.0.load(ordering), Default::default())
+                self.taken(Operation::Load).unwrap_or_else(|| {
+                    unless_dead(|| self.0.load(ordering), Default::default())
+                })
             }
 
             pub fn store(&self, value: $value, ordering: Ordering) {
-                unless_dead(|| self.0.store(value, ordering), ());
+                if self.taken(Operation::Swap(value.into_word())).is_none() {
+                    unless_dead(|| self.0.store(value, ordering), ());
+                }
             }
 
             pub fn compare_exchange(
@@ -152,26 +183,20 @@ macro_rules! stepped {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                unless_dead(
-                    || self.0.compare_exchange(old, new, success, failure),
-                    Err(Default::default()),
-                )
-            }
-
-            pub fn fetch_update(
-                &self,
-                success: Ordering,
-                failure: Ordering,
-                update: impl FnMut($value) -> Option<$value>,
-            ) -> Result<$value, $value> {
-                unless_dead(
-                    || self.0.fetch_update(success, failure, update),
-                    Err(Default::default()),
-                )
+                match self.taken(Operation::Exchange(old.into_word(), new.into_word())) {
+                    Some(found) if found == old => Ok(found),
+                    Some(found) => Err(found),
+                    None => unless_dead(
+                        || self.0.compare_exchange(old, new, success, failure),
+                        Err(Default::default()),
+                    ),
+                }
             }
 
             $(pub fn $operation(&self, value: $value, ordering: Ordering) -> $value {
-                unless_dead(|| self.0.$operation(value, ordering), Default::default())
+                self.taken(Operation::$operation(value.into_word())).unwrap_or_else(|| {
+                    unless_dead(|| self.0.$operation(value, ordering), Default::default())
+                })
             })*
         }
     )*};
