@@ -39,6 +39,17 @@ mod orders {
     pub(super) fn taken(_: impl FnOnce() -> Place, _: Operation) -> Option<u64> {
         None
     }
+
+    pub(super) fn spins() -> bool {
+        false
+    }
+}
+
+/// core's `spin_loop`. Where [`orders`] takes the steps, the strand waits for a change, or has made all its tries.
+pub fn spin_loop() {
+    if !orders::spins() {
+        super::hint::spin_loop();
+    }
 }
 
 use core::cell::Cell;

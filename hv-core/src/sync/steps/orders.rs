@@ -135,8 +135,8 @@ impl Words {
 /// What a strand does next.
 #[derive(Clone, Debug)]
 enum Next {
-    /// An operation on the word with this number.
-    Takes(usize, Operation),
+    /// An operation on the word with this number, once the word no longer holds the given value.
+    Takes(usize, Operation, Option<u64>),
     /// It goes on in each of this number of ways.
     Chooses(u64),
     /// It begins a round with this value.
@@ -151,6 +151,19 @@ struct Run {
     /// The bit of the strand.
     strand: u64,
     answers: Answers,
+    /// The last word that the code has used, and its value then.
+    last: Option<(usize, u64)>,
+    spins: Spins,
+}
+
+/// What a strand does that tries again and again.
+#[derive(Clone, Copy)]
+enum Spins {
+    Not,
+    /// It tries again when the word no longer holds the value.
+    Waits(usize, u64),
+    /// It has made all its tries while the word held the value.
+    GivesUp(usize, u64),
 }
 
 enum Answers {
@@ -207,10 +220,20 @@ pub(super) fn taken(place: impl FnOnce() -> Place, operation: Operation) -> Opti
             return Some(memory.take(&run.words, number, operation));
         }
         let number = run.words.used(place, run.strand, operation.writes());
-        match run.words.words[number].changes {
-            false => Some(place.initial),
-            true => run.known(Next::Takes(number, operation)),
+        if !run.words.words[number].changes {
+            return Some(place.initial);
         }
+        let unless = match core::mem::replace(&mut run.spins, Spins::Not) {
+            Spins::GivesUp(word, found) if word == number => {
+                run.spins = Spins::GivesUp(word, found);
+                return Some(found);
+            }
+            Spins::Waits(word, found) if word == number => Some(found),
+            _ => None,
+        };
+        let found = run.known(Next::Takes(number, operation, unless))?;
+        run.last = Some((number, found));
+        Some(found)
     })
 }
 
@@ -245,9 +268,36 @@ pub fn choice(number: u64) -> u64 {
     answered(|run| run.known(Next::Chooses(number))).unwrap_or(0)
 }
 
+/// Takes part in a loop of tries, of which the last operation is one that failed. Either the strand waits until the word changes, or it has
+/// made all its tries before. Returns `false` if no search is active.
+pub(super) fn spins() -> bool {
+    if !ACTIVE.get() || DEAD.with(Cell::get) {
+        return ACTIVE.get();
+    }
+    let spins = answered(|run| match (run.last, run.spins, &run.answers) {
+        (Some((word, found)), Spins::Not, Answers::Known(..)) => {
+            let gives_up = run.known(Next::Chooses(2))? == 1;
+            run.spins = match gives_up {
+                true => Spins::GivesUp(word, found),
+                false => Spins::Waits(word, found),
+            };
+            Some(0)
+        }
+        _ => Some(0),
+    });
+    spins.is_some()
+}
+
 /// Waits until the strand with this number is dead.
 pub fn until_dead(strand: usize) {
-    taken(|| death(strand), Operation::Await);
+    if ACTIVE.get() && !DEAD.with(Cell::get) {
+        answered(|run| {
+            let word = run.words.used(death(strand), run.strand, true);
+            run.spins = Spins::Waits(word, 0);
+            Some(0)
+        });
+    }
+    taken(|| death(strand), Operation::Load);
 }
 
 /// Returns `true` if the strand with this number is dead.
@@ -315,7 +365,7 @@ impl<T> Search<'_, T> {
         answers.reverse();
         let words = core::mem::take(&mut self.words);
         let answers = Answers::Known(answers, 0, None);
-        let run = Run { words, strand: 1 << strand, answers };
+        let run = Run { words, strand: 1 << strand, answers, last: None, spins: Spins::Not };
         let part = self.strands[strand].part;
         let (run, result) = execute(run, || part(self.shared, round));
         self.words = run.words;
@@ -358,7 +408,7 @@ impl<T> Search<'_, T> {
             let node = state.at[strand];
             state.at[strand] = match self.nodes[node].next {
                 Next::Begins(round) => self.begin(strand, round),
-                Next::Takes(word, operation) if !self.words.words[word].is_shared() => {
+                Next::Takes(word, operation, None) if !self.words.words[word].is_shared() => {
                     let found = state.memory.take(&self.words, word, operation);
                     self.follow(node, found)
                 }
@@ -384,9 +434,9 @@ impl<T> Search<'_, T> {
                 steps.push(((strand, node, None), to));
             }
             let answers = match next {
-                Next::Takes(word, operation) => {
+                Next::Takes(word, _, unless) => {
                     let found = state.memory.read(&self.words, word);
-                    if operation == Operation::Await && found == 0 {
+                    if unless == Some(found) {
                         continue;
                     }
                     found..found + 1
@@ -396,7 +446,7 @@ impl<T> Search<'_, T> {
             };
             for answer in answers {
                 let mut to = state.clone();
-                if let Next::Takes(word, operation) = next {
+                if let Next::Takes(word, operation, _) = next {
                     to.memory.take(&self.words, word, operation);
                 }
                 to.at[strand] = self.follow(node, answer);
@@ -430,7 +480,7 @@ impl<T> Search<'_, T> {
         for (strand, node, answer) in path {
             let step = match (&self.nodes[*node].next, answer) {
                 (_, None) => "dies".to_owned(),
-                (Next::Takes(word, operation), Some(found)) => {
+                (Next::Takes(word, operation, _), Some(found)) => {
                     format!("{operation:x?} of word {word}, which holds {found:#x}")
                 }
                 (_, Some(answer)) => format!("chooses {answer}"),
@@ -479,7 +529,7 @@ impl<T> Search<'_, T> {
                     orders = 1.0;
                     let words = core::mem::take(&mut self.words);
                     let answers = Answers::Memory(state.memory);
-                    let run = Run { words, strand: 0, answers };
+                    let run = Run { words, strand: 0, answers, last: None, spins: Spins::Not };
                     let (run, result) = execute(run, || after(self.shared));
                     self.words = run.words;
                     if let Err(said) = result {

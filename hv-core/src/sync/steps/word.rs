@@ -14,8 +14,6 @@ pub(super) struct Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Load,
-    /// Waits until the word is not 0.
-    Await,
     Swap(u64),
     Add(u64),
     Sub(u64),
@@ -43,13 +41,13 @@ impl Operation {
     }
 
     pub(super) const fn writes(self) -> bool {
-        !matches!(self, Self::Load | Self::Await)
+        !matches!(self, Self::Load)
     }
 
     /// Returns the value of the word after the operation.
     pub(super) fn apply(self, old: u64, mask: u64) -> u64 {
         let new = match self {
-            Self::Load | Self::Await => old,
+            Self::Load => old,
             Self::Swap(value) => value,
             Self::Add(value) => old.wrapping_add(value),
             Self::Sub(value) => old.wrapping_sub(value),

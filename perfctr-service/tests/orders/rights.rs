@@ -1,0 +1,1 @@
+//! Rights pass from guest to guest.
