@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use guest_abi::{Registers, StrandId};
+use hv_core::sync::steps::orders::until;
 use hv_core::sync::{AtomicU64, Ordering};
 use hv_core::{Caller, GuestId, Hypervisor, NoConsole};
 use perfctr_service::{Grant, Grants, GuestConfig, PerfCounterService};
@@ -52,8 +53,15 @@ pub(crate) struct Devices {
     pub(crate) differ: AtomicU64,
     /// The next access to the hub fails if it is 1; it is 2 afterwards. The same for the last bank of L2 control.
     pub(crate) fails: AtomicU64,
-    /// The time of all strands.
-    pub(crate) clock: Box<dyn Fn(usize) -> u64>,
+    /// How often a strand has begun to write the banks of L2 control.
+    pub(crate) begun: AtomicU64,
+    /// The time, and the value of `begun` when a strand last read its clock.
+    pub(crate) time: AtomicU64,
+    pub(crate) begun_then: AtomicU64,
+    /// If it is not 0, a chip answers "busy" to every access but each third one. The number of accesses, plus 1.
+    pub(crate) busy: AtomicU64,
+    /// A strand that writes banks of L2 control sets the first word if it is 1, and waits for the second.
+    pub(crate) halts: [AtomicU64; 2],
 }
 
 #[derive(Clone)]
@@ -97,6 +105,17 @@ impl Bus for Board {
             let own = on.index() as u64 + 1;
             let before = self.0.differ.swap(own, Ordering::SeqCst);
             assert!(before == 0 || before == own, "the banks already differ");
+            self.0.begun.fetch_add(1, Ordering::SeqCst);
+            if read(&self.0.halts[0]) == 1 {
+                write(&self.0.halts[0], 2);
+                until(&self.0.halts[1]);
+            }
+        }
+        if at.0 >= 0xe0_0000_0000
+            && read(&self.0.busy) != 0
+            && self.0.busy.fetch_add(1, Ordering::SeqCst) % 3 != 0
+        {
+            return Err(AccessError::Busy);
         }
         if let Some(register) = self.register(at) {
             if at.0 != 0x84_0000_0400 {
@@ -122,8 +141,9 @@ impl StrandRegisters for Board {
 
     fn set_pic(&self, _: StrandId, _: u64) {}
 
-    fn ticks(&self, strand: StrandId) -> u64 {
-        (self.0.clock)(strand.index())
+    fn ticks(&self, _: StrandId) -> u64 {
+        write(&self.0.begun_then, read(&self.0.begun));
+        read(&self.0.time)
     }
 
     fn cross_call(&self, strand: StrandId) {
@@ -151,7 +171,7 @@ pub(crate) fn guest(number: usize) -> GuestId {
 impl Modelled {
     /// Returns a machine with one node and two guests that have negotiated. Guest 0 has these strands and this grant. Guest 1 has strand
     /// [`NEXT`] and no right.
-    pub(crate) fn new(model: Model, strands: &[usize], grant: Grant, clock: fn(usize) -> u64) -> Self {
+    pub(crate) fn new(model: Model, strands: &[usize], grant: Grant) -> Self {
         let machine = Machine::new(model, 1).unwrap();
         let devices = Rc::new(Devices {
             dram: word(),
@@ -161,7 +181,11 @@ impl Modelled {
             cross_calls: Default::default(),
             differ: word(),
             fails: word(),
-            clock: Box::new(clock),
+            begun: word(),
+            time: word(),
+            begun_then: word(),
+            busy: word(),
+            halts: Default::default(),
         });
         let board = Board(Rc::clone(&devices));
         let service = PerfCounterService::new((board.clone(), board));
@@ -197,6 +221,10 @@ impl Modelled {
         self.trap(number, false, 0x107, [id, value, 0, 0, 0])[0]
     }
 
+    pub(crate) fn get(&self, number: usize, id: u64) -> u64 {
+        self.trap(number, false, 0x106, [id, 0, 0, 0, 0])[0]
+    }
+
     /// Reads a register. Returns the value if the call is served.
     pub(crate) fn value(&self, number: usize, id: u64) -> Option<u64> {
         let [status, value] = self.trap(number, false, 0x106, [id, 0, 0, 0, 0]);
@@ -225,6 +253,11 @@ impl Modelled {
         if self.devices.cross_calls[number].swap(0, Ordering::SeqCst) != 0 {
             self.service().cross_called(strand(number));
         }
+    }
+
+    /// Takes a cross-call that no strand has sent.
+    pub(crate) fn cross_called(&self, number: usize) {
+        self.service().cross_called(strand(number));
     }
 
     pub(crate) fn died(&self, on: usize, dead: usize) {

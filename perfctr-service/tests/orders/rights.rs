@@ -1,1 +1,104 @@
-//! Rights pass from guest to guest.
+//! Rights pass from guest to guest, and a guest is reset.
+
+use hv_core::sync::steps::orders::{self, Strand, explore, explore_within};
+use perfctr_service::Grant;
+use platform::Model;
+
+use crate::machine::{
+    DRAM, ENOACCESS, EOK, LOSER, Modelled, NEXT, OPERATOR, PCR, REPORTER, SECOND, read, write,
+};
+
+const NONE: Grant = Grant::NONE;
+const STRAND: Grant = Grant::STRAND;
+
+/// At every moment, a strand has not acknowledged. So `pending` says at any moment that a change is pending.
+#[test]
+fn a_change_that_is_pending_is_seen_to_be() {
+    let machine = Modelled::new(Model::Maramba, &[LOSER], STRAND);
+    let steps: [fn(&Modelled); 6] = [
+        |machine| machine.grant(OPERATOR, [NONE, NONE]),
+        |machine| machine.acknowledge(LOSER),
+        |machine| machine.grant(OPERATOR, [STRAND, NONE]),
+        |machine| machine.grant(OPERATOR, [NONE, NONE]),
+        |machine| machine.acknowledge(NEXT),
+        |machine| machine.grant(OPERATOR, [NONE, STRAND]),
+    ];
+    machine.grant(OPERATOR, [NONE, STRAND]);
+    machine.acknowledge(LOSER);
+    machine.grant(OPERATOR, [NONE, NONE]);
+    machine.grant(OPERATOR, [NONE, STRAND]);
+    let operates = |machine: &Modelled, step: u64| {
+        steps[step as usize](machine);
+        (step < 5).then_some(step + 1)
+    };
+    let looks = |machine: &Modelled, _| {
+        assert!(machine.service().pending().is_some(), "nothing is pending");
+        None
+    };
+    explore(&machine, &[Strand::new(&operates), Strand::new(&looks)], |_| ());
+}
+
+/// After guest 0 has written to this register, it is reset, and finds 0 when it has its rights again.
+fn is_reset(machine: &Modelled, id: u64) {
+    machine.all_acknowledge(&[LOSER, NEXT, OPERATOR, REPORTER, SECOND]);
+    machine.negotiate(LOSER, 1, 1);
+    assert_eq!(machine.value(LOSER, id), Some(0), "register {id}");
+}
+
+fn resets(machine: &Modelled, _: u64) -> Option<u64> {
+    machine.reset(OPERATOR);
+    None
+}
+
+/// Returns a machine whose guest 0 has these rights and has written to this register.
+fn written(grant: Grant, id: u64) -> Modelled {
+    let machine = Modelled::new(Model::Maramba, &[LOSER], grant);
+    assert_eq!(machine.set(LOSER, id, 3), EOK);
+    machine
+}
+
+/// While one strand resets the guest, another strand works on a change and dies, and a third strand reports the death.
+#[test]
+fn a_reset_is_not_lost_when_another_strand_dies() {
+    let machine = written(STRAND, PCR);
+    let works = |machine: &Modelled, _| {
+        machine.cross_called(SECOND);
+        None
+    };
+    let reports = |machine: &Modelled, _| {
+        orders::until_dead(1);
+        machine.died(REPORTER, SECOND);
+        None
+    };
+    let strands = [Strand::new(&resets), Strand::new(&works).mortal(), Strand::new(&reports)];
+    explore_within(2, &machine, &strands, |machine| is_reset(machine, PCR));
+}
+
+/// While one strand resets the guest, another strand works on the reset, the guest's strand takes its cross-call and has its rights again, and
+/// writes. If it is refused then, it has been reset, and finds 0 at its next access.
+#[test]
+fn what_a_guest_writes_during_its_reset_is_gone() {
+    for (grant, id) in [(STRAND, PCR), (Grant::GLOBAL, DRAM)] {
+        let machine = written(grant, id);
+        let works = |machine: &Modelled, step| {
+            match step {
+                0 => machine.cross_called(SECOND),
+                1 => machine.acknowledge(LOSER),
+                2 => machine.negotiate(LOSER, 1, 1),
+                3 if machine.set(LOSER, id, 3) != EOK => return None,
+                3 => {}
+                4 => machine.negotiate(LOSER, 1, 1),
+                _ => {
+                    let refused = machine.get(LOSER, id) == ENOACCESS;
+                    write(&machine.noted[0], refused.into());
+                }
+            }
+            (step < 5).then_some(step + 1)
+        };
+        explore_within(2, &machine, &[Strand::new(&resets), Strand::new(&works)], |machine| {
+            if read(&machine.noted[0]) != 0 {
+                is_reset(machine, id);
+            }
+        });
+    }
+}

@@ -1,18 +1,20 @@
 //! Units that fail, that a dead strand leaves, and that are busy for long.
 
 use guest_abi::{Hub, Node};
-use hv_core::sync::steps::orders::{self, Strand, explore};
 use hv_core::sync::steps;
-use perfctr_service::{Grant, Unit};
+use hv_core::sync::steps::orders::{self, Strand, explore, until};
+use perfctr_service::{BUSY_PAUSE_TICKS, Grant, Unit};
 use platform::Model;
 
-use crate::machine::{ENOACCESS, EWOULDBLOCK, HUB, L2, LOSER, Modelled, REPORTER, SECOND, read, write};
+use crate::machine::{
+    ENOACCESS, EWOULDBLOCK, HUB, L2, LOSER, Modelled, OPERATOR, REPORTER, SECOND, read, write,
+};
 
 /// A third strand of the guest.
 const THIRD: usize = 3;
 
 fn machine(model: Model) -> Modelled {
-    Modelled::new(model, &[LOSER, SECOND, THIRD], Grant::ALL, |_| 0)
+    Modelled::new(model, &[LOSER, SECOND, THIRD], Grant::ALL)
 }
 
 /// Returns the code of a strand that sets a register once.
@@ -71,4 +73,65 @@ fn nobody_writes_the_l2_control_of_a_strand_that_died() {
     };
     let strands = [Strand::new(&dies).mortal(), Strand::new(&lives), Strand::new(&reports)];
     explore(&machine, &strands, |_| ());
+}
+
+/// A strand holds L2 control for nearly the whole limit, while another strand looks. When the other strand looks last, the first strand ends
+/// its access, and a third strand sets PERF_CONFIG. L2 control may be taken for broken only if no access was over before the last call, and
+/// none had begun after another when its strand read the clock.
+#[test]
+fn l2_control_that_is_released_is_not_broken() {
+    let machine = machine(Model::Maramba);
+    write(&machine.devices.halts[0], 1);
+    let holds = |machine: &Modelled, _| {
+        machine.set(SECOND, L2, 1);
+        write(&machine.noted[0], 1);
+        None
+    };
+    let looks = |machine: &Modelled, look| {
+        until(&machine.noted[1]);
+        write(&machine.devices.time, look * BUSY_PAUSE_TICKS);
+        let ended = read(&machine.noted[0]);
+        machine.set(LOSER, L2, 1);
+        if look == 31 {
+            write(&machine.devices.halts[1], 1);
+        }
+        let broken = machine.service().unit(unit(L2)).stuck != 0;
+        let begun = read(&machine.devices.begun_then);
+        assert!(!broken || ended == 0 && begun == 1, "L2 control works");
+        (look < 32).then_some(look + 1)
+    };
+    let sets = |machine: &Modelled, _| {
+        until(&machine.devices.halts[1]);
+        machine.set(THIRD, L2, 1);
+        None
+    };
+    let begins = |machine: &Modelled, _| {
+        until(&machine.devices.differ);
+        write(&machine.noted[1], 1);
+        None
+    };
+    let mut broken = 0;
+    let strands =
+        [Strand::new(&holds), Strand::new(&looks), Strand::new(&sets), Strand::new(&begins)];
+    explore(&machine, &strands, |machine| broken += machine.service().unit(unit(L2)).stuck);
+    assert!(broken > 0, "nobody finds it broken");
+}
+
+/// The chip of a hub is busy again and again while the hub is scrubbed for its next user, for longer than the limit in all. But it takes
+/// each access in the end, so it is not broken.
+#[test]
+fn a_hub_that_is_scrubbed_slowly_is_not_broken() {
+    let machine = machine(Model::Batoka);
+    write(&machine.devices.busy, 1);
+    machine.grant(OPERATOR, [Grant::NONE; 2]);
+    for look in 0..400 {
+        write(&machine.devices.time, look * (BUSY_PAUSE_TICKS - 1));
+        [LOSER, SECOND, THIRD].map(|number| machine.acknowledge(number));
+    }
+    assert_eq!(machine.service().pending(), None);
+    for hub in Hub::ALL {
+        let state = machine.service().unit(Unit::Hub(*hub));
+        assert!(state.in_service && state.clean && state.stuck == 0, "{hub:?}: {state:?}");
+    }
+    assert!(read(&machine.devices.busy) > 4 * 3 * 18, "the chips were busy");
 }

@@ -290,14 +290,23 @@ pub(super) fn spins() -> bool {
 
 /// Waits until the strand with this number is dead.
 pub fn until_dead(strand: usize) {
+    wait(death(strand));
+}
+
+/// Waits until the word is not 0.
+pub fn until(word: &super::AtomicU64) {
+    wait(word.place());
+}
+
+fn wait(place: Place) {
     if ACTIVE.get() && !DEAD.with(Cell::get) {
         answered(|run| {
-            let word = run.words.used(death(strand), run.strand, true);
+            let word = run.words.used(place, run.strand, true);
             run.spins = Spins::Waits(word, 0);
             Some(0)
         });
+        taken(|| place, Operation::Load);
     }
-    taken(|| death(strand), Operation::Load);
 }
 
 /// Returns `true` if the strand with this number is dead.
@@ -334,6 +343,8 @@ const NOWHERE: usize = usize::MAX;
 struct Search<'a, T> {
     shared: &'a T,
     strands: &'a [Strand<'a, T>],
+    /// The largest number of preemptions.
+    preemptions: usize,
     words: Words,
     nodes: Vec<Node>,
     rounds: HashMap<(usize, u64), usize>,
@@ -345,6 +356,9 @@ struct State {
     memory: Memory,
     /// The node of each strand.
     at: Vec<usize>,
+    /// The strand that took the last step, and how many preemptions are left.
+    last: usize,
+    left: usize,
 }
 
 /// A step of a strand: its number, the node at which it took the step, and the answer. No answer stands for a death.
@@ -417,17 +431,36 @@ impl<T> Search<'_, T> {
         }
     }
 
+    /// Returns `true` if the strand that took the last step is in the middle of a round and can take another step, so that a step of another
+    /// strand preempts it.
+    fn goes_on(&self, state: &State) -> bool {
+        let node = state.at.get(state.last).and_then(|node| self.nodes.get(*node));
+        node.is_some_and(|node| match node.next {
+            Next::Takes(word, _, unless) => {
+                node.from.is_some() && unless != Some(state.memory.read(&self.words, word))
+            }
+            Next::Chooses(_) => true,
+            _ => false,
+        })
+    }
+
     /// Returns the steps that are possible in a state, and the states to which they lead.
     fn steps(&mut self, state: &State) -> Vec<(Step, State)> {
         let mut steps = vec![];
         let a_death = state.at.contains(&NOWHERE);
+        let goes_on = self.goes_on(state);
         for (strand, node) in state.at.iter().copied().enumerate() {
-            if node == NOWHERE {
+            let preempts = goes_on && strand != state.last;
+            if node == NOWHERE || preempts && state.left == 0 {
                 continue;
             }
+            let left = match self.preemptions {
+                UNLIMITED => UNLIMITED,
+                _ => state.left - usize::from(preempts),
+            };
             let next = self.nodes[node].next.clone();
             if self.strands[strand].mortal && !a_death && !matches!(next, Next::Ends) {
-                let mut to = state.clone();
+                let mut to = State { left, ..state.clone() };
                 to.at[strand] = NOWHERE;
                 let number = self.words.used(death(strand), 1 << strand, true);
                 to.memory.take(&self.words, number, Operation::Swap(1));
@@ -446,6 +479,9 @@ impl<T> Search<'_, T> {
             };
             for answer in answers {
                 let mut to = state.clone();
+                if left != UNLIMITED {
+                    (to.last, to.left) = (strand, left);
+                }
                 if let Next::Takes(word, operation, _) = next {
                     to.memory.take(&self.words, word, operation);
                 }
@@ -464,7 +500,7 @@ impl<T> Search<'_, T> {
             (mixed >> 64) as u64 ^ mixed as u64
         };
         let words = state.memory.0.iter().copied().enumerate().filter(|(_, word)| *word != 0);
-        let places = state.at.iter().map(|node| *node as u64);
+        let places = state.at.iter().chain([&state.last, &state.left]).map(|place| *place as u64);
         let values = words.flat_map(|(number, word)| [number as u64, word]).chain([u64::MAX]);
         let (mut one, mut two) = (0x9e37_79b9_7f4a_7c15_u64, 0x2545_f491_4f6c_dd1d_u64);
         for value in values.chain(places) {
@@ -499,7 +535,8 @@ impl<T> Search<'_, T> {
         }
         let mut visited: HashMap<u128, f64> = HashMap::new();
         let (mut ends, mut all_orders) = (0, 0.0);
-        let mut first = State { memory: Memory::default(), at: vec![] };
+        let mut first =
+            State { memory: Memory::default(), at: vec![], last: NOWHERE, left: self.preemptions };
         for strand in 0..self.strands.len() {
             first.at.push(self.begin(strand, 0));
         }
@@ -566,7 +603,26 @@ impl<T> Search<'_, T> {
 
 /// Takes the steps of the strands in every order, and calls `after` whenever no strand goes on. `after` sees the words as they are then.
 /// Panics if a strand or `after` panics, with the steps that lead there.
-pub fn explore<T>(shared: &T, strands: &[Strand<'_, T>], mut after: impl FnMut(&T)) -> Explored {
+pub fn explore<T>(shared: &T, strands: &[Strand<'_, T>], after: impl FnMut(&T)) -> Explored {
+    explore_within(UNLIMITED, shared, strands, after)
+}
+
+/// The number of preemptions that is no limit.
+const UNLIMITED: usize = usize::MAX;
+
+/// Does the same as [`explore`] in every order with at most this number of preemptions. A preemption interrupts a strand in the middle of a
+/// round. The environment variable `PREEMPTIONS` replaces the number; 255 is no limit.
+pub fn explore_within<T>(
+    preemptions: usize,
+    shared: &T,
+    strands: &[Strand<'_, T>],
+    mut after: impl FnMut(&T),
+) -> Explored {
+    let preemptions = match std::env::var("PREEMPTIONS").map(|number| number.parse()) {
+        Ok(Ok(255)) => UNLIMITED,
+        Ok(Ok(number)) if preemptions != UNLIMITED => number,
+        _ => preemptions,
+    };
     let start = Instant::now();
     let mut words = Words::default();
     loop {
@@ -574,6 +630,7 @@ pub fn explore<T>(shared: &T, strands: &[Strand<'_, T>], mut after: impl FnMut(&
         let mut search = Search {
             shared,
             strands,
+            preemptions,
             words,
             nodes: vec![],
             rounds: HashMap::new(),
