@@ -58,7 +58,7 @@ pub(crate) struct Devices {
     /// The time, and the value of `begun` when a strand last read its clock.
     pub(crate) time: AtomicU64,
     pub(crate) begun_then: AtomicU64,
-    /// If it is not 0, a chip answers "busy" to every access but each third one. The number of accesses, plus 1.
+    /// If it is not 0, the chip of hub 0 answers "busy" to every access but each third one. The number of accesses, plus 1.
     pub(crate) busy: AtomicU64,
     /// A strand that writes banks of L2 control sets the first word if it is 1, and waits for the second.
     pub(crate) halts: [AtomicU64; 2],
@@ -111,7 +111,7 @@ impl Bus for Board {
                 until(&self.0.halts[1]);
             }
         }
-        if at.0 >= 0xe0_0000_0000
+        if at.0 >> 32 == 0xe1
             && read(&self.0.busy) != 0
             && self.0.busy.fetch_add(1, Ordering::SeqCst) % 3 != 0
         {
@@ -171,7 +171,7 @@ pub(crate) fn guest(number: usize) -> GuestId {
 impl Modelled {
     /// Returns a machine with one node and two guests that have negotiated. Guest 0 has these strands and this grant. Guest 1 has strand
     /// [`NEXT`] and no right.
-    pub(crate) fn new(model: Model, strands: &[usize], grant: Grant) -> Self {
+    pub(crate) fn new(model: Model, strands: &[usize], grant: Grant) -> Box<Self> {
         let machine = Machine::new(model, 1).unwrap();
         let devices = Rc::new(Devices {
             dram: word(),
@@ -194,7 +194,7 @@ impl Modelled {
         };
         service.configure(machine, &[of(strands, grant), of(&[NEXT], Grant::NONE)]).unwrap();
         let hypervisor = Hypervisor::new((service,), NoConsole);
-        let modelled = Self { hypervisor, devices, noted: Default::default() };
+        let modelled = Box::new(Self { hypervisor, devices, noted: Default::default() });
         for number in [LOSER, NEXT] {
             assert_eq!(modelled.trap(number, true, 0, [0x205, 1, 1, 0, 0])[0], EOK);
         }

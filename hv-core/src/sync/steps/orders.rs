@@ -153,6 +153,8 @@ struct Run {
     answers: Answers,
     /// The last word that the code has used, and its value then.
     last: Option<(usize, u64)>,
+    /// The same for the last try that failed. A strand that fails twice in the same way is in a loop.
+    spun: Option<(usize, u64)>,
     spins: Spins,
 }
 
@@ -275,6 +277,10 @@ pub(super) fn spins() -> bool {
         return ACTIVE.get();
     }
     let spins = answered(|run| match (run.last, run.spins, &run.answers) {
+        (Some(last), Spins::Not, Answers::Known(..)) if run.spun != Some(last) => {
+            run.spun = Some(last);
+            Some(0)
+        }
         (Some((word, found)), Spins::Not, Answers::Known(..)) => {
             let gives_up = run.known(Next::Chooses(2))? == 1;
             run.spins = match gives_up {
@@ -379,7 +385,8 @@ impl<T> Search<'_, T> {
         answers.reverse();
         let words = core::mem::take(&mut self.words);
         let answers = Answers::Known(answers, 0, None);
-        let run = Run { words, strand: 1 << strand, answers, last: None, spins: Spins::Not };
+        let run =
+            Run { words, strand: 1 << strand, answers, last: None, spun: None, spins: Spins::Not };
         let part = self.strands[strand].part;
         let (run, result) = execute(run, || part(self.shared, round));
         self.words = run.words;
@@ -566,7 +573,14 @@ impl<T> Search<'_, T> {
                     orders = 1.0;
                     let words = core::mem::take(&mut self.words);
                     let answers = Answers::Memory(state.memory);
-                    let run = Run { words, strand: 0, answers, last: None, spins: Spins::Not };
+                    let run = Run {
+                        words,
+                        strand: 0,
+                        answers,
+                        last: None,
+                        spun: None,
+                        spins: Spins::Not,
+                    };
                     let (run, result) = execute(run, || after(self.shared));
                     self.words = run.words;
                     if let Err(said) = result {
