@@ -71,9 +71,13 @@ use word::{Operation, Place, Value};
 /// The number of a step, where 0 is the next step, and what happens before the step.
 type Plan = (usize, Box<dyn FnOnce()>);
 
+/// Is told the address of the word of each step, and whether the step may change the word.
+type Observer = Box<dyn FnMut(usize, bool)>;
+
 thread_local! {
     static PLANS: Cell<Vec<Plan>> = Cell::default();
     static DEAD: Cell<bool> = Cell::default();
+    static OBSERVER: Cell<Option<Observer>> = Cell::default();
 }
 
 /// The payload of the panic with which a strand dies.
@@ -128,6 +132,22 @@ pub fn die_at<R>(step: usize, call: impl FnOnce() -> R) -> Option<R> {
         .ok()
 }
 
+/// Calls `call`, and calls `observer` just before each of its operations on an atomic, with the address of the word and `true` if the
+/// operation may change the word. The steps of `observer` do not count.
+pub fn observed<R>(observer: impl FnMut(usize, bool) + 'static, call: impl FnOnce() -> R) -> R {
+    OBSERVER.with(|cell| cell.set(Some(Box::new(observer))));
+    let result = call();
+    OBSERVER.with(Cell::take);
+    result
+}
+
+fn observe(address: usize, operation: Operation) {
+    if let Some(mut observer) = OBSERVER.with(Cell::take) {
+        observer(address, operation.writes());
+        OBSERVER.with(|cell| cell.set(Some(observer)));
+    }
+}
+
 /// Takes a step without an operation on an atomic.
 pub fn step() {
     let plans = PLANS.with(Cell::take);
@@ -172,6 +192,7 @@ macro_rules! stepped {
             }
 
             fn taken(&self, operation: Operation) -> Option<$value> {
+                observe(&raw const *self as usize, operation);
                 orders::taken(|| self.place(), operation).map(<$value>::from_word)
             }
 

@@ -125,7 +125,7 @@ pub const CASES: &[Case] = &[
     large("rights-both", "2 guests, 1 strand each", |threads| explore(&passing::<2, 1>(ALL_AND_BOTH, Alike::Strands), threads)),
     small("product-hub", "2 guests, 2 strands each", handover::<2>),
     large("product-hub", "2 guests, 3 strands each", handover::<3>),
-    small("product-global", "2 guests, 1 strand each", |threads| product::<1>(GLOBAL_OF_TWO, threads)),
+    large("product-global", "2 guests, 1 strand each", |threads| product::<1>(GLOBAL_OF_TWO, threads)),
     large("product-global", "2 guests, 2 strands each", |threads| product::<2>(GLOBAL_OF_TWO, threads)),
     large("product-strand", "2 guests, 1 strand each", |threads| product::<1>(HTSTRAND_AND_STRAND, threads)),
 ];
