@@ -1,8 +1,10 @@
 //! Rights pass from guest to guest, and a guest is reset.
 
+use guest_abi::StrandId;
 use hv_core::sync::steps::{self, orders};
 use orders::{Strand, explore, explore_within};
 use perfctr_service::Grant;
+use perfctr_service::mailbox::{self, Step};
 use platform::Model;
 
 use crate::machine::{
@@ -108,4 +110,23 @@ fn what_a_guest_writes_during_its_reset_is_gone() {
             }
         });
     }
+}
+
+/// When the image acts on a death that the operator reports, the service no longer waits for the strand.
+#[test]
+fn a_death_is_reported_before_the_image_acts_on_it() {
+    let machine = Modelled::new(Model::Maramba, &[LOSER], Grant::ALL);
+    machine.grant(OPERATOR, [NONE, Grant::ALL]);
+    let loser = StrandId::new(LOSER).unwrap();
+    let on = StrandId::new(REPORTER).unwrap();
+    assert_eq!(machine.service().pending(), Some([loser].into_iter().collect()));
+    let mut words = [0; mailbox::WORDS];
+    mailbox::ask(&mut words, &Step::Died(loser));
+    let mut acted = false;
+    mailbox::serve(&mut words, machine.service(), on, |step| {
+        assert_eq!(step, Step::Died(loser));
+        assert_eq!(machine.service().pending(), None, "the service waits for the strand");
+        acted = true;
+    });
+    assert!(acted);
 }
