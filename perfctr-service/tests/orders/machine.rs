@@ -27,8 +27,6 @@ pub(crate) const NEXT: usize = 2;
 pub(crate) const OPERATOR: usize = 8;
 pub(crate) const REPORTER: usize = 9;
 
-pub(crate) const STRANDS: [usize; 5] = [LOSER, SECOND, NEXT, OPERATOR, REPORTER];
-
 fn word() -> AtomicU64 {
     AtomicU64::new(0)
 }
@@ -113,7 +111,7 @@ impl Bus for Board {
         }
         if at.0 >> 32 == 0xe1
             && read(&self.0.busy) != 0
-            && self.0.busy.fetch_add(1, Ordering::SeqCst) % 3 != 0
+            && !self.0.busy.fetch_add(1, Ordering::SeqCst).is_multiple_of(3)
         {
             return Err(AccessError::Busy);
         }

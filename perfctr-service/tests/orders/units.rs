@@ -126,7 +126,7 @@ fn a_hub_that_is_scrubbed_slowly_is_not_broken() {
     machine.grant(OPERATOR, [Grant::NONE; 2]);
     for look in 0..400 {
         write(&machine.devices.time, look * (BUSY_PAUSE_TICKS - 1));
-        [LOSER, SECOND, THIRD].map(|number| machine.acknowledge(number));
+        [LOSER, SECOND, THIRD].iter().for_each(|number| machine.acknowledge(*number));
     }
     assert_eq!(machine.service().pending(), None);
     for hub in Hub::ALL {

@@ -68,7 +68,7 @@ impl Hub {
             return Ok(Path::Fast);
         }
         let asked = self.arbiter.ask(strand(number), &self.watches[number], now);
-        asked.map(|guard| core::mem::forget(guard)).map(|()| Path::Slow)
+        asked.map(core::mem::forget).map(|()| Path::Slow)
     }
 
     fn ends(&self, number: usize, path: Path) {

@@ -22,11 +22,14 @@ pub(crate) fn strand<const S: usize>(guest: usize, number: usize) -> StrandId {
     StrandId::new(guest * S + number).expect("a machine has it")
 }
 
+/// The addresses of words, for each number of guests and of strands.
+type Addresses = HashMap<(usize, usize), Rc<[usize]>>;
+
 thread_local! {
     /// A machine for each number of guests and of strands.
     static MACHINES: RefCell<HashMap<(usize, usize), &'static Machine>> = RefCell::default();
     /// The addresses of the words that a world shows, for each machine.
-    static SHOWN: RefCell<HashMap<(usize, usize), Rc<[usize]>>> = RefCell::default();
+    static SHOWN: RefCell<Addresses> = RefCell::default();
 }
 
 fn machine<const G: usize, const S: usize>() -> &'static Machine {
