@@ -1,10 +1,12 @@
-//! The functions that make the service's decisions. They use no atomics and no devices, and are public only so that proofs can call them.
-//! Any release may change them.
+//! What decides in the service, public only so that proofs can call it. Any release may change it. These are functions without atomics and
+//! devices:
 //!
 //! - [`turns`]: which strand gets a hub next.
 //! - [`judgement`]: whether a unit that stays busy is broken.
 //! - [`protocol`]: how rights pass from guest to guest.
+//!
+//! [`machine`] has the atomics: the rights of a machine, without devices.
 
 pub use crate::hubs::turns;
 pub use crate::progress::judgement;
-pub use crate::rights::protocol;
+pub use crate::rights::{machine, protocol};

@@ -1,9 +1,8 @@
 //! The atomics that the hypervisor's crates use, and tools built from them. Any release may change this module. Models and
 //! tests use other types under the same names.
 //!
-//! Under `cfg(loom)` and `cfg(shuttle)`, the model checker provides the atomics. Statics need `const` constructors, which
-//! loom's atomics do not have. So statics use core's atomics, from the module `plain`. Data that no model covers uses `plain`,
-//! too.
+//! Under `cfg(loom)` and `cfg(shuttle)`, the model checker provides the atomics. Statics need `const` constructors, which loom's atomics do not
+//! have. So statics use core's atomics, from the module `plain`. Data that no model covers uses `plain`, too.
 
 mod constructors;
 mod id;
@@ -28,9 +27,10 @@ use shuttle::{hint, sync::atomic};
 #[cfg(not(any(test, feature = "steps")))]
 pub use atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 pub use atomic::{Ordering, fence};
+#[cfg(not(any(test, feature = "steps")))]
 pub use hint::spin_loop;
 #[cfg(any(test, feature = "steps"))]
-pub use steps::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
+pub use steps::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, spin_loop};
 
 /// The ordering of a load that decides whether the strand accesses a device: [`Ordering::Acquire`], or `Relaxed` on SPARC V9.
 ///

@@ -21,8 +21,36 @@
 //!
 //! A strand dies by unwinding. While the strand unwinds, its operations have no effect. So everything that the strand held stays
 //! as it was. Under `cfg(loom)` and `cfg(shuttle)` this works in each strand of a model.
+//!
+//! [`orders`] takes the steps of several strands in every order.
 
 extern crate std;
+
+#[cfg(not(any(loom, shuttle)))]
+pub mod orders;
+#[cfg_attr(any(loom, shuttle), allow(dead_code))]
+mod word;
+
+/// Model checkers choose the orders themselves.
+#[cfg(any(loom, shuttle))]
+mod orders {
+    use super::word::{Operation, Place};
+
+    pub(super) fn taken(_: impl FnOnce() -> Place, _: Operation) -> Option<u64> {
+        None
+    }
+
+    pub(super) fn spins() -> bool {
+        false
+    }
+}
+
+/// core's `spin_loop`. Where [`orders`] takes the steps, the strand waits for a change, or has made all its tries.
+pub fn spin_loop() {
+    if !orders::spins() {
+        super::hint::spin_loop();
+    }
+}
 
 use core::cell::Cell;
 use std::boxed::Box;
@@ -38,13 +66,18 @@ use shuttle::thread_local;
 use std::thread_local;
 
 use super::{Ordering, atomic};
+use word::{Operation, Place, Value};
 
 /// The number of a step, where 0 is the next step, and what happens before the step.
 type Plan = (usize, Box<dyn FnOnce()>);
 
+/// Is told the address of the word of each step, and whether the step may change the word.
+type Observer = Box<dyn FnMut(usize, bool)>;
+
 thread_local! {
     static PLANS: Cell<Vec<Plan>> = Cell::default();
     static DEAD: Cell<bool> = Cell::default();
+    static OBSERVER: Cell<Option<Observer>> = Cell::default();
 }
 
 /// The payload of the panic with which a strand dies.
@@ -99,6 +132,22 @@ pub fn die_at<R>(step: usize, call: impl FnOnce() -> R) -> Option<R> {
         .ok()
 }
 
+/// Calls `call`, and calls `observer` just before each of its operations on an atomic, with the address of the word and `true` if the
+/// operation may change the word. The steps of `observer` do not count.
+pub fn observed<R>(observer: impl FnMut(usize, bool) + 'static, call: impl FnOnce() -> R) -> R {
+    OBSERVER.with(|cell| cell.set(Some(Box::new(observer))));
+    let result = call();
+    OBSERVER.with(Cell::take);
+    result
+}
+
+fn observe(address: usize, operation: Operation) {
+    if let Some(mut observer) = OBSERVER.with(Cell::take) {
+        observer(address, operation.writes());
+        OBSERVER.with(|cell| cell.set(Some(observer)));
+    }
+}
+
 /// Takes a step without an operation on an atomic.
 pub fn step() {
     let plans = PLANS.with(Cell::take);
@@ -137,12 +186,26 @@ macro_rules! stepped {
                 }
             }
 
+            fn place(&self) -> Place {
+                let initial = self.0.load(Ordering::SeqCst).into_word();
+                Place { address: &raw const *self as usize, initial, mask: <$value>::MASK }
+            }
+
+            fn taken(&self, operation: Operation) -> Option<$value> {
+                observe(&raw const *self as usize, operation);
+                orders::taken(|| self.place(), operation).map(<$value>::from_word)
+            }
+
             pub fn load(&self, ordering: Ordering) -> $value {
-                unless_dead(|| self.0.load(ordering), Default::default())
+                self.taken(Operation::Load).unwrap_or_else(|| {
+                    unless_dead(|| self.0.load(ordering), Default::default())
+                })
             }
 
             pub fn store(&self, value: $value, ordering: Ordering) {
-                unless_dead(|| self.0.store(value, ordering), ());
+                if self.taken(Operation::Swap(value.into_word())).is_none() {
+                    unless_dead(|| self.0.store(value, ordering), ());
+                }
             }
 
             pub fn compare_exchange(
@@ -152,26 +215,20 @@ macro_rules! stepped {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                unless_dead(
-                    || self.0.compare_exchange(old, new, success, failure),
-                    Err(Default::default()),
-                )
-            }
-
-            pub fn fetch_update(
-                &self,
-                success: Ordering,
-                failure: Ordering,
-                update: impl FnMut($value) -> Option<$value>,
-            ) -> Result<$value, $value> {
-                unless_dead(
-                    || self.0.fetch_update(success, failure, update),
-                    Err(Default::default()),
-                )
+                match self.taken(Operation::Exchange(old.into_word(), new.into_word())) {
+                    Some(found) if found == old => Ok(found),
+                    Some(found) => Err(found),
+                    None => unless_dead(
+                        || self.0.compare_exchange(old, new, success, failure),
+                        Err(Default::default()),
+                    ),
+                }
             }
 
             $(pub fn $operation(&self, value: $value, ordering: Ordering) -> $value {
-                unless_dead(|| self.0.$operation(value, ordering), Default::default())
+                self.taken(Operation::$operation(value.into_word())).unwrap_or_else(|| {
+                    unless_dead(|| self.0.$operation(value, ordering), Default::default())
+                })
             })*
         }
     )*};

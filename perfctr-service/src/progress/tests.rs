@@ -6,9 +6,9 @@ use std::vec::Vec;
 use guest_abi::Hub;
 use proptest::prelude::*;
 
-use super::Stopwatches;
 use super::judgement::{Counts, Found, Watch};
 use super::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
+use super::{REPEAT_TICKS, Stopwatch, Stopwatches};
 
 /// A look: what the strand finds, the growth of three counts (ended, chip busy, entered), and the ticks since the previous look.
 type Look = (Found, [u32; 3], u64);
@@ -114,6 +114,17 @@ proptest! {
         // Let every look find the unit busy: otherwise two pauses in a row can add up to a time that wraps to a short time.
         looks.iter_mut().for_each(|look| look.0 = Found::Busy);
         prop_assert!(!stuck(from, looks).contains(&true));
+    }
+
+    /// After a refusal that counts, another refusal counts after 2^19 ticks, as `smt/pace.smt2` of the proofs says. At the same tick it counts
+    /// too.
+    #[test]
+    fn a_refusal_counts_once_in_the_time(last: u64, gap in prop_oneof![0..4_u64, (1 << 19) - 2..(1_u64 << 19) + 3, 0..u64::MAX]) {
+        let watch = Stopwatch::new();
+        watch.refused(last);
+        let counts = gap.wrapping_sub(1) >= 1 << 19;
+        prop_assert_eq!(!watch.repeats(last.wrapping_add(gap)), counts, "{}", gap);
+        prop_assert_eq!(REPEAT_TICKS, 0x8_0000);
     }
 
     /// A strand asks without a pause for a dead unit. The unit is stuck exactly when the limit has passed.

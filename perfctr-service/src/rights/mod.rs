@@ -3,6 +3,8 @@
 pub(crate) mod access;
 pub(crate) mod grants;
 pub(crate) mod guest;
+#[cfg(feature = "decisions")]
+pub mod machine;
 pub mod policy;
 #[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
 pub mod protocol;

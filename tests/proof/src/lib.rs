@@ -10,7 +10,6 @@
     reason = "a comment that repeats a name says nothing, and only the checks use this crate"
 )]
 
-pub mod busy;
 pub mod check;
 pub mod explore;
 pub mod gate;

@@ -1,6 +1,5 @@
 //! Names the models, and the sizes in which they are checked.
 
-use crate::busy::BusyHub;
 use crate::check::{CheckedModel, check};
 use crate::explore::explore;
 use crate::gate::{Gate, Watches};
@@ -93,10 +92,6 @@ fn handover<const STRANDS: usize>(threads: usize) -> CheckedModel {
     check(Handover { strands: STRANDS }, threads)
 }
 
-fn busy<const STRANDS: usize>(threads: usize) -> CheckedModel {
-    check(BusyHub { strands: STRANDS }, threads)
-}
-
 #[rustfmt::skip]
 pub const CASES: &[Case] = &[
     small("gate-wait", "2 strands", wait::<2>),
@@ -109,10 +104,8 @@ pub const CASES: &[Case] = &[
     small("gate-absence", "4 strands", absence::<4>),
     small("gate-absence", "5 strands", absence::<5>),
     large("gate-absence", "6 strands", absence::<6>),
-    small("busy", "2 strands", busy::<2>),
-    large("busy", "3 strands", busy::<3>),
     small("rights-global", "2 guests, 1 strand each", |threads| around::<2, 1>(GLOBAL_OF_TWO, true, threads)),
-    small("rights-global", "2 guests, 2 strands each, no scrub", |threads| around::<2, 2>(GLOBAL_OF_TWO, false, threads)),
+    large("rights-global", "2 guests, 2 strands each, no scrub", |threads| around::<2, 2>(GLOBAL_OF_TWO, false, threads)),
     large("rights-global", "2 guests, 2 strands each", |threads| around::<2, 2>(GLOBAL_OF_TWO, true, threads)),
     large("rights-global", "2 guests, 1 strand each, crossings", |threads| crossed::<2, 1>(GLOBAL_OF_TWO, Alike::Guests, threads)),
     large("rights-global", "3 guests, 1 strand each", |threads| around::<3, 1>(GLOBAL_OF_THREE, true, threads)),
@@ -125,7 +118,7 @@ pub const CASES: &[Case] = &[
     large("rights-both", "2 guests, 1 strand each", |threads| explore(&passing::<2, 1>(ALL_AND_BOTH, Alike::Strands), threads)),
     small("product-hub", "2 guests, 2 strands each", handover::<2>),
     large("product-hub", "2 guests, 3 strands each", handover::<3>),
-    small("product-global", "2 guests, 1 strand each", |threads| product::<1>(GLOBAL_OF_TWO, threads)),
+    large("product-global", "2 guests, 1 strand each", |threads| product::<1>(GLOBAL_OF_TWO, threads)),
     large("product-global", "2 guests, 2 strands each", |threads| product::<2>(GLOBAL_OF_TWO, threads)),
     large("product-strand", "2 guests, 1 strand each", |threads| product::<1>(HTSTRAND_AND_STRAND, threads)),
 ];

@@ -124,12 +124,8 @@ impl<const S: usize> Model for Product<S> {
                 }
             });
         }
-        let mut trails = [vec![], vec![]];
         copies[0].each_work(&self.0, |work, how| {
-            for (trail, world) in trails.iter_mut().zip(copies) {
-                trail.clear();
-                { *world }.works(&self.0, work, how, Some(trail));
-            }
+            let trails = [0, 1].map(|copy| copies[copy].worlds(&self.0, work, how).1);
             let steps = trails[0].len().max(trails[1].len());
             for made in 1..=steps {
                 let state = [0, 1].map(|copy| {

@@ -1,29 +1,29 @@
 //! Rights pass from guest to guest while strands make calls, die and come back, guests are reset, and units fault.
 //!
-//! **State.** A [`World`]: the state of the rights, the activity of each strand, and the guest that has written each register. The shipped
-//! functions compute each next state of the rights (`Holding::step`, `Global::step`, `Asked::step`, `Ledger`).
+//! **State.** A [`World`]: the state of the rights, the activity of each strand, and the guest that has written each register. The rights
+//! are those of the service, with the atomics that ship (`shipped.rs`): they take every step.
 //!
 //! **Actions.** Guests, strands and the operator take any [`Action`] at any time. The strand that takes the steps of a change may die after
-//! any step; then another strand starts over. Another action may also come between two steps. A strand that has died and is not declared
-//! dead takes no further action.
+//! any of its operations on an atomic; then another strand starts over. Another action may also come before any of these operations. A
+//! strand that has died and is not declared dead takes no further action.
 //!
 //! **Symmetry.** The strands of a guest are alike. The guests are alike if every guest can get the same grants. Of all machines that are
 //! alike, the check visits one (`packed.rs` says why this is enough).
 
-mod owner;
 mod packed;
 mod properties;
+mod shipped;
 pub(crate) mod world;
 
 use hv_core::GuestId;
-use perfctr_service::decisions::protocol::{Global, Ledger, Scrub, StrandEvent};
+use perfctr_service::decisions::protocol::Global;
 use perfctr_service::{Grant, StrandRight};
 use stateright::{Model, Property};
 
 use crate::explore::{Packed, To};
-use owner::Owner;
+use shipped::{Operation, Shipped};
 pub use world::World;
-use world::{Call, Doing, Tenure, held_by};
+use world::{Doing, held_by};
 
 /// A machine with at most three guests (`G`), each with at most two strands (`S`).
 #[derive(Clone, Copy, Debug)]
@@ -117,9 +117,9 @@ pub struct Steps {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crossing {
     Nothing,
-    /// The death of the owner after this number of steps.
+    /// The death of the owner, after the operation that has led to the world with this number.
     Dies(usize),
-    /// An action after this number of steps.
+    /// An action before the operation with this number.
     Meets(usize, Act),
 }
 
@@ -135,84 +135,16 @@ fn guest(number: usize) -> GuestId {
 }
 
 impl<const G: usize, const S: usize> World<G, S> {
-    /// Takes the steps of the owner of the lock. Adds the world after each step to `trail`.
-    pub(crate) fn works(
-        &mut self,
-        model: &Rights<G, S>,
-        work: Work,
-        how: Steps,
-        trail: Option<&mut Vec<Self>>,
-    ) {
-        let mut owner = Owner::new(self, how, model.strands_scrub, trail);
-        match work {
-            Work::Configures(number) => {
-                let grants = &model.configurations[number];
-                owner.configure(|guest| grants[guest.index()], |_, _| ());
-            }
-            Work::Turns(scrubbing) => {
-                owner.round(|owner, loser| owner.scrub(loser, scrubbing), |_, _| ());
-            }
-        }
-    }
-
     pub(crate) fn unit_returns(&mut self) {
-        // While `global` is being revoked from a guest, the transfer itself scrubs the unit for the next guest.
-        if self.unit.unclean && !matches!(self.global, Global::Revoked(_)) {
-            (self.unit.written, self.unit.unclean) = (None, false);
-        }
-        self.unit.out = false;
+        let shipped = Shipped::new(self);
+        shipped.unit_returns();
+        *self = shipped.world();
     }
 
     pub(crate) fn act(&mut self, act: Act) {
-        match act {
-            Act::Calls(guest, strand, register) => {
-                let call = match register {
-                    Register::OfUnit => Call::OfUnit(Tenure::Current),
-                    Register::Pcr => Call::Pcr(Tenure::Current, None),
-                    Register::PcrWithHt => Call::Pcr(Tenure::Current, Some(Tenure::Current)),
-                };
-                self.strands[guest][strand].doing = Doing::Call(call);
-            }
-            Act::EndsCall(guest, strand) => {
-                let strand = &mut self.strands[guest][strand];
-                match strand.doing {
-                    Doing::Call(Call::OfUnit(tenure)) => self.unit.written = Some((guest, tenure)),
-                    Doing::Call(Call::Pcr(pcr, ht)) => (strand.pcr, strand.ht) = (Some(pcr), ht),
-                    _ => {}
-                }
-                strand.doing = Doing::Guest;
-            }
-            Act::TakesCrossCall(guest, strand) | Act::ComesBack(guest, strand) => {
-                let strand = &mut self.strands[guest][strand];
-                strand.asked = strand.asked.step(StrandEvent::Takes);
-                match strand.asked.scrub() {
-                    Scrub::Pcr => (strand.pcr, strand.ht) = (None, None),
-                    Scrub::Ht => strand.ht = None,
-                    Scrub::Nothing => {}
-                }
-                strand.doing = Doing::CrossCall(strand.asked);
-            }
-            Act::Acknowledges(guest, strand) => {
-                let strand = &mut self.strands[guest][strand];
-                if let Doing::CrossCall(taken) = strand.doing {
-                    strand.asked = strand.asked.step(StrandEvent::Acknowledges(taken));
-                    strand.doing = Doing::Guest;
-                }
-            }
-            Act::AcknowledgesInVain(guest, strand) => {
-                self.strands[guest][strand].doing = Doing::Guest;
-            }
-            Act::IsDeclaredDead(guest, strand) => {
-                let strand = &mut self.strands[guest][strand];
-                strand.asked = strand.asked.step(StrandEvent::Dies);
-                strand.doing = Doing::Dead;
-            }
-            Act::Resets(number) => {
-                self.reset[number] = true;
-                self.start(number);
-            }
-            Act::UnitFaults => self.unit.out = true,
-        }
+        let shipped = Shipped::new(self);
+        shipped.act(act);
+        *self = shipped.world();
     }
 
     /// Calls `each` with the possible actions of guests and strands.
@@ -309,17 +241,45 @@ impl<const G: usize, const S: usize> World<G, S> {
 }
 
 impl<const G: usize, const S: usize> Rights<G, S> {
-    /// Returns what an owner of the lock does, and the world afterwards. Adds the world after each step to `trail`.
-    fn work(
+    /// Returns what an owner of the lock does, and the world afterwards.
+    fn work(&self, world: &World<G, S>, work: Work, how: Steps) -> To<Action, World<G, S>> {
+        let (action, mut state) = (Action::Works(work, how), *world);
+        state.works(self, work, how);
+        To { action, state }
+    }
+
+    /// Adds each action that meets the owner of the lock before one of its operations. An action before an operation on words that the
+    /// action does not use has the same effect as before the next operation.
+    fn meet(
         &self,
         world: &World<G, S>,
-        work: Work,
-        how: Steps,
-        trail: Option<&mut Vec<World<G, S>>>,
-    ) -> To<Action, World<G, S>> {
-        let (action, mut state) = (Action::Works(work, how), *world);
-        state.works(self, work, how, trail);
-        To { action, state }
+        (work, how): (Work, Steps),
+        (operations, trail): (&[Operation], &[World<G, S>]),
+        actions: &mut Vec<To<Action, World<G, S>>>,
+    ) {
+        let numbered = || operations.iter().enumerate();
+        for made in 0..trail.len() {
+            let before = if made == 0 { world } else { &trail[made - 1] };
+            if made > 0 && *before == if made == 1 { *world } else { trail[made - 2] } {
+                continue;
+            }
+            let here: Vec<_> = numbered().filter(|(_, taken)| taken.made == made).collect();
+            before.acts(self, |act| {
+                let words = before.words(act);
+                let uses = |taken: &Operation| {
+                    let used = |(address, changes): &(usize, bool)| {
+                        *address == taken.address && (*changes || taken.changes)
+                    };
+                    words.iter().any(used)
+                };
+                let mut met = here.iter().filter(|(_, taken)| uses(taken)).peekable();
+                let first = if met.peek().is_none() { here.first() } else { None };
+                for (number, _) in met.chain(first) {
+                    let crossing = Crossing::Meets(*number, act);
+                    actions.push(self.work(world, work, Steps { crossing, ..how }));
+                }
+            });
+        }
     }
 }
 
@@ -342,23 +302,21 @@ impl<const G: usize, const S: usize> Model for Rights<G, S> {
             state.unit_returns();
             actions.push(To { action, state });
         }
-        let mut trail = vec![];
         world.each_work(self, |work, how| {
-            trail.clear();
-            actions.push(self.work(world, work, how, Some(&mut trail)));
-            for made in 0..trail.len() {
-                let with = |crossing| Steps { crossing, ..how };
-                let before = if made == 0 { *world } else { trail[made - 1] };
-                if made > 0 {
-                    let (action, state) = (Action::Works(work, with(Crossing::Dies(made))), before);
+            let (operations, trail) = world.worlds(self, work, how);
+            let state = trail.last().copied().unwrap_or(*world);
+            actions.push(To { action: Action::Works(work, how), state });
+            let mut last = *world;
+            for (made, state) in trail.iter().copied().enumerate() {
+                if state != last {
+                    let action =
+                        Action::Works(work, Steps { crossing: Crossing::Dies(made), ..how });
                     actions.push(To { action, state });
+                    last = state;
                 }
-                if self.crossings {
-                    before.acts(self, |act| {
-                        let crossed = with(Crossing::Meets(made, act));
-                        actions.push(self.work(world, work, crossed, None));
-                    });
-                }
+            }
+            if self.crossings {
+                self.meet(world, (work, how), (&operations, &trail), actions);
             }
         });
     }

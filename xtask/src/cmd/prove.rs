@@ -13,11 +13,11 @@ use crate::tools;
 
 /// Check the concurrent code in far more states and orders than test does, and sweeps of many runs
 ///
-/// Runs the larger models in tests/proof, loom's models without a limit on preemptions (where that ends in minutes), a million random
-/// schedules and a million PCT schedules of shuttle, stores that fail after each number of cycles, units that fail in 100,000 random runs,
-/// a trap at each instruction of the hypervisor, the tests with threads in Miri, and sweeps of 200 runs with GNU parallel and Slurm, of which a
-/// worker is killed. PROOF.md says what the steps show. The first step that
-/// fails ends the command, with exit status 1.
+/// Runs the larger models in tests/proof, the steps of strands in more orders, loom's models without a limit on preemptions (where that ends in
+/// minutes), a million random schedules and a million PCT schedules of shuttle, stores that fail after each number of cycles, units that fail
+/// in 100,000 random runs, a trap at each instruction of the hypervisor, the tests with threads in Miri, and sweeps of 200 runs with GNU
+/// parallel and Slurm, of which a worker is killed. PROOF.md says what the steps show. The first step that fails ends the command, with exit
+/// status 1.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask prove\n  cargo xtask prove --only shuttle\n  cargo xtask prove --list"
@@ -36,6 +36,16 @@ impl Steps for Prove {
         step("states", "every reachable state of the larger models", |()| {
             cargo_passes("run --quiet --profile=quick --package=proof -- --all")
         }),
+        step(
+            "orders",
+            "the steps of a hub, and of changes of rights, in more orders than test",
+            |()| {
+                let tests = "test --quiet --profile=quick --package=sun4v-perfctr-service";
+                cargo_passes(&format!("{tests} --lib -- --ignored tests::orders"))?;
+                let more = format!("{tests} --test=orders");
+                passes(cargo().env("PREEMPTIONS", "3").args(more.split(' ')))
+            },
+        ),
         step(
             "loom",
             "loom's models without a limit on preemptions, where that ends in minutes",

@@ -12,6 +12,8 @@ mod deaths;
 mod judged;
 #[cfg(loom)]
 mod loom_gate;
+#[cfg(not(any(loom, shuttle)))]
+mod orders;
 #[cfg(not(loom))]
 mod pace;
 mod schedules;

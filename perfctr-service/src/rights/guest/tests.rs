@@ -314,3 +314,36 @@ fn negotiation_crosses_faults() {
     guest.version_changed(&Negotiated::new(V1_1), units.out());
     assert!(guest.access().register(2) && guest.access().ht());
 }
+
+/// While calls stop or begin to be recorded, a strand negotiates, and then gives up the version. Then the word for calls that are not recorded
+/// lets no call through, and when both strands are done, neither word does. In every order of the steps of both strands.
+#[cfg(not(any(loom, shuttle)))]
+#[test]
+fn a_version_that_is_given_up_opens_nothing_while_recording_changes() {
+    use hv_core::sync::steps::orders::{Strand, explore};
+
+    type Model = (GuestRights, [Negotiated<Vfalls>; 2], UnitSet);
+    for begins in [false, true] {
+        let guest = open_guest();
+        guest.set_traced(!begins);
+        guest.refresh(&UnitSet::new());
+        let versions = [V1_1, VfallsVersion::NONE].map(Negotiated::new);
+        let model: Model = (guest, versions, UnitSet::new());
+        let records = |(guest, _, out): &Model, _| {
+            guest.set_traced(begins);
+            guest.refresh(out);
+            None
+        };
+        let negotiates = |(guest, versions, out): &Model, step: u64| {
+            guest.version_changed(&versions[step as usize], out);
+            if step == 0 {
+                return Some(1);
+            }
+            assert_eq!(places(guest.access()), 0);
+            None
+        };
+        explore(&model, &[Strand::new(&records), Strand::new(&negotiates)], |(guest, ..)| {
+            assert_eq!((places(guest.access()), places(guest.recorded())), (0, 0));
+        });
+    }
+}

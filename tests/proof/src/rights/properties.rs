@@ -1,16 +1,17 @@
 //! States the properties that must hold for each machine.
 
-use perfctr_service::StrandRight;
-use perfctr_service::decisions::protocol::{Global, is_settled};
+use std::rc::Rc;
 
+use perfctr_service::StrandRight;
+use perfctr_service::decisions::protocol::Global;
+
+use super::shipped::Shipped;
 use super::world::{Call, Doing, Tenure, World, held_by};
 use super::{Act, Rights, Scrubbing, Steps, Work, guest};
 
 impl<const G: usize, const S: usize> World<G, S> {
     fn is_pending(&self) -> bool {
-        let mut strands = self.strands.iter().flatten();
-        strands.any(|strand| strand.asked.is_awaited())
-            || !is_settled(self.global, self.next_reset((0..G).map(guest)), self.guests.into_iter())
+        Shipped::new(self).is_pending()
     }
 
     /// Returns `true` if the guests hold what they are granted, and nothing remains of rights that they have
@@ -29,7 +30,8 @@ impl<const G: usize, const S: usize> World<G, S> {
         let strands = self.strands.iter().flatten();
         let mut living = strands.filter(|strand| strand.doing != Doing::Dead);
         unit && self.global == global
-            && self.next_reset((0..G).map(guest)).is_none()
+            && self.resetting.is_none()
+            && !self.reset.contains(&true)
             && self.guests.iter().all(|guest| guest.held == guest.granted)
             && living.all(|strand| {
                 let call = match strand.doing {
@@ -96,7 +98,7 @@ impl<const G: usize, const S: usize> Rights<G, S> {
     /// A change ends when each strand has acknowledged or is declared dead. After that, it ends when strands have taken the pending steps
     /// at most three times.
     pub(super) fn a_change_ends(&self, world: &World<G, S>) -> bool {
-        let mut world = *world;
+        let shipped = Rc::new(Shipped::new(world));
         for _ in 0..3 {
             for number in 0..G * S {
                 let (guest, strand) = (number / S, number % S);
@@ -106,13 +108,13 @@ impl<const G: usize, const S: usize> Rights<G, S> {
                     Act::TakesCrossCall(guest, strand),
                     Act::Acknowledges(guest, strand),
                 ] {
-                    if world.strands[guest][strand].doing != Doing::Dead {
-                        world.act(act);
+                    if shipped.doing(guest, strand) != Doing::Dead {
+                        shipped.act(act);
                     }
                 }
             }
-            world.works(self, Work::Turns(Scrubbing::Succeeds), Steps::ALL, None);
+            shipped.works(self, Work::Turns(Scrubbing::Succeeds), Steps::ALL);
         }
-        !world.is_pending() && world.is_complete()
+        !shipped.is_pending() && shipped.world().is_complete()
     }
 }

@@ -1,10 +1,10 @@
 //! The part of a machine's state that matters for rights.
 
 use hv_core::GuestId;
-use perfctr_service::decisions::protocol::{Asked, Global, Holding};
+use perfctr_service::decisions::protocol::{Asked, Global, Holding, Scrub};
 use perfctr_service::{Grant, StrandRight};
 
-use super::guest;
+use super::{Act, Register, guest};
 
 /// The state of a machine. The machine has one unit that `global` covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,6 +64,26 @@ pub(crate) struct Unit {
     pub(crate) out: bool,
 }
 
+impl Strand {
+    /// Takes a cross-call, and scrubs.
+    pub(crate) fn takes(&mut self, taken: Asked) {
+        match taken.scrub() {
+            Scrub::Pcr => (self.pcr, self.ht) = (None, None),
+            Scrub::Ht => self.ht = None,
+            Scrub::Nothing => {}
+        }
+        self.doing = Doing::CrossCall(taken);
+    }
+
+    /// Returns the cross-call that the strand has taken.
+    pub(crate) fn taken(&self) -> Option<Asked> {
+        match self.doing {
+            Doing::CrossCall(taken) => Some(taken),
+            _ => None,
+        }
+    }
+}
+
 /// Returns the guests for whose rights `such` returns `true`.
 pub(crate) fn held_by<const G: usize>(
     guests: &[Holding; G],
@@ -88,31 +108,43 @@ impl<const G: usize, const S: usize> World<G, S> {
         }
     }
 
-    /// Returns the guest with an unfinished reset. If there is none, returns the first of `guests` with a reset that no strand has begun to
-    /// handle.
-    pub(crate) fn next_reset(&self, mut guests: impl Iterator<Item = GuestId>) -> Option<GuestId> {
-        let flagged = || guests.find(|guest| self.reset[guest.index()]);
-        self.resetting.or_else(flagged)
-    }
-
-    /// Resets a guest. The guest loses all its rights.
+    /// A guest loses all its rights, because it is reset.
     pub(crate) fn start(&mut self, number: usize) {
-        self.guests[number].starting = true;
-        self.guests[number].held = Grant::NONE;
         self.end_tenures(number, Grant::ALL, Grant::NONE);
     }
 
-    /// Stores the grant of a guest. (The owner of the lock may take a right from the guest and die
-    /// before this step. Then the right is not revoked, and the guest gets it back.)
-    pub(crate) fn set_granted(&mut self, number: usize, grant: Grant) {
-        let before = self.guests[number].granted;
-        self.guests[number].granted = grant;
-        self.end_tenures(number, before, grant);
+    /// Changes what only this strand knows.
+    pub(crate) fn act_alone(&mut self, act: Act) {
+        match act {
+            Act::Calls(guest, strand, register) => {
+                let call = match register {
+                    Register::OfUnit => Call::OfUnit(Tenure::Current),
+                    Register::Pcr => Call::Pcr(Tenure::Current, None),
+                    Register::PcrWithHt => Call::Pcr(Tenure::Current, Some(Tenure::Current)),
+                };
+                self.strands[guest][strand].doing = Doing::Call(call);
+            }
+            Act::EndsCall(guest, strand) => {
+                let strand = &mut self.strands[guest][strand];
+                match strand.doing {
+                    Doing::Call(Call::OfUnit(tenure)) => self.unit.written = Some((guest, tenure)),
+                    Doing::Call(Call::Pcr(pcr, ht)) => (strand.pcr, strand.ht) = (Some(pcr), ht),
+                    _ => {}
+                }
+                strand.doing = Doing::Guest;
+            }
+            Act::Acknowledges(guest, strand) | Act::AcknowledgesInVain(guest, strand) => {
+                self.strands[guest][strand].doing = Doing::Guest;
+            }
+            Act::IsDeclaredDead(guest, strand) => self.strands[guest][strand].doing = Doing::Dead,
+            _ => {}
+        }
     }
 
     /// Ends the tenures of the rights that are in `before` but not in `after`. This affects the values that the guest has written by these
-    /// rights, and the values that the guest is about to write.
-    fn end_tenures(&mut self, number: usize, before: Grant, after: Grant) {
+    /// rights, and the values that the guest is about to write. (The owner of the lock may take a right from the guest and die before it
+    /// stores the new grant. Then the right is not revoked, and the guest gets it back.)
+    pub(crate) fn end_tenures(&mut self, number: usize, before: Grant, after: Grant) {
         let end = |tenure: &mut Tenure, lost| {
             if lost {
                 *tenure = Tenure::Ended;

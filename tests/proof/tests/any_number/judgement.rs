@@ -3,7 +3,7 @@
 use perfctr_service::decisions::judgement::{Counts, Found, Watch};
 use tests::random::Random;
 
-use super::all_are_true;
+use super::{all_are_true, random};
 
 /// The time for which a unit may stay busy, in ticks.
 const LIMIT: u64 = 1 << 30;
@@ -33,7 +33,7 @@ fn near(random: &mut Random, numbers: &[u64]) -> u64 {
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn the_judgement_is_the_function_that_ships() {
-    let mut random = Random(2);
+    let mut random = random();
     let mut steps = Vec::new();
     let mut stuck_steps = 0;
     for _ in 0..4_000 {

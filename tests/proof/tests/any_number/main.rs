@@ -7,10 +7,12 @@ mod judgement;
 mod turns;
 
 use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use tests::random::Random;
 use xtask::tools::Z3;
 
 fn folder() -> PathBuf {
@@ -63,6 +65,14 @@ fn all_claims_hold() {
         asked += questions;
     }
     assert!(asked > 0);
+}
+
+/// Returns random numbers that are others in each run, and prints their seed. The environment variable `PROOF_SEED` chooses a seed.
+fn random() -> Random {
+    let drawn = || RandomState::new().hash_one(0);
+    let seed = std::env::var("PROOF_SEED").map_or_else(|_| drawn(), |seed| seed.parse().unwrap());
+    println!("PROOF_SEED={seed}");
+    Random(seed)
 }
 
 /// Asserts that the formula of each step is true with the definitions in these files.

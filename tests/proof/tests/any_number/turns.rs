@@ -6,7 +6,7 @@ use perfctr_service::decisions::turns::{Answer, HubEvent, Turns};
 use tests::machine::strand;
 use tests::random::Random;
 
-use super::all_are_true;
+use super::{all_are_true, random};
 
 /// Encodes a set of strands as a bit vector of 256 bits, as in `smt/turns.smt2`.
 fn word(strands: &[u8]) -> String {
@@ -87,7 +87,7 @@ fn the_definition_is_the_function_that_ships() {
             format!("(let ((g {before})) (and (= {step} {after}) (= {served} {answer})))");
         steps.push((format!("{turns:?}, {event:?}"), formula));
     };
-    let mut random = Random(1);
+    let mut random = random();
     check(Turns::NEW, HubEvent::AsksFree(strand(255)));
     for _ in 0..STATES {
         let turns = state(&mut random);

@@ -1,0 +1,666 @@
+//! Takes the steps of a few strands in every order. Exists under the feature `steps` only.
+//!
+//! The strands execute the code that ships. Each of its operations on an atomic is a step, and memory is sequentially consistent. (For weak
+//! memory there is loom, which tries fewer orders.) The search visits each state once. A state is the contents of all words, and how far
+//! each strand is: the values that it has found in its words say what it does next. So the search executes a strand's code only once for
+//! each sequence of such values, until the first step that the sequence does not answer. Then the strand stops, by unwinding.
+//!
+//! Of words that only one strand uses, and of words that never change, the order of accesses makes no difference. Operations on them are no
+//! steps of the search. The search finds out which words these are: when it meets an operation that contradicts what it knows, it begins
+//! again.
+//!
+//! ```
+//! use hv_core::sync::steps::orders::{Strand, explore};
+//! use hv_core::sync::{AtomicU32, Ordering};
+//!
+//! let word = AtomicU32::new(0);
+//! let adds = |word: &AtomicU32, _| {
+//!     let old = word.load(Ordering::SeqCst);
+//!     word.store(old + 1, Ordering::SeqCst);
+//!     None
+//! };
+//! let mut sums = std::collections::BTreeSet::new();
+//! let both = [Strand::new(&adds), Strand::new(&adds)];
+//! explore(&word, &both, |word| drop(sums.insert(word.load(Ordering::SeqCst))));
+//! assert!(sums.into_iter().eq([1, 2]));
+//! ```
+
+extern crate std;
+
+use core::cell::{Cell, RefCell};
+use std::borrow::ToOwned;
+use std::boxed::Box;
+use std::collections::HashMap;
+use std::format;
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::string::String;
+use std::thread::panicking;
+use std::time::Instant;
+use std::vec;
+use std::vec::Vec;
+
+use super::word::{Operation, Place};
+use super::{DEAD, Dead};
+
+/// The code of a strand: one round of it. It gets the shared data, and what it has returned from the round before (0 at first). The strand
+/// ends when it returns `None`. What a round returns is all that the strand knows in the next round.
+pub type Part<'a, T> = &'a dyn Fn(&T, u64) -> Option<u64>;
+
+/// A strand of a model.
+#[allow(missing_debug_implementations, reason = "it is code")]
+pub struct Strand<'a, T> {
+    part: Part<'a, T>,
+    mortal: bool,
+}
+
+impl<'a, T> Strand<'a, T> {
+    /// Returns a strand that executes this code.
+    pub fn new(part: Part<'a, T>) -> Self {
+        Self { part, mortal: false }
+    }
+
+    /// Lets the strand die before any of its steps, unless another strand has died.
+    #[must_use]
+    pub fn mortal(self) -> Self {
+        Self { mortal: true, ..self }
+    }
+}
+
+/// What a search has visited.
+#[derive(Clone, Copy, Debug)]
+pub struct Explored {
+    /// The number of states.
+    pub states: usize,
+    /// The number of orders, each until its end. If strands can go on for ever, each until its first known state.
+    pub orders: f64,
+    /// The number of states in which no strand goes on.
+    pub ends: usize,
+}
+
+std::thread_local! {
+    static RUN: RefCell<Option<Run>> = const { RefCell::new(None) };
+    static ACTIVE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// How strands use a word.
+struct Word {
+    initial: u64,
+    mask: u64,
+    /// The strands that use the word, a bit for each.
+    users: u64,
+    /// `true` if a strand changes the word.
+    changes: bool,
+}
+
+impl Word {
+    /// Returns `true` if the order of accesses to the word makes a difference.
+    fn is_shared(&self) -> bool {
+        self.changes && self.users.count_ones() > 1
+    }
+}
+
+/// The words that strands have used.
+#[derive(Default)]
+struct Words {
+    numbers: HashMap<usize, usize>,
+    words: Vec<Word>,
+    /// `true` if the search must begin again, because a word is used in a new way.
+    outdated: bool,
+}
+
+impl Words {
+    fn number(&mut self, place: Place) -> usize {
+        let Self { numbers, words, .. } = self;
+        *numbers.entry(place.address).or_insert_with(|| {
+            let Place { initial, mask, .. } = place;
+            words.push(Word { initial, mask, users: 0, changes: false });
+            words.len() - 1
+        })
+    }
+
+    /// Returns the number of a word, and notes that a strand uses it.
+    fn used(&mut self, place: Place, by: u64, changes: bool) -> usize {
+        let number = self.number(place);
+        let Self { words, outdated, .. } = self;
+        let word = &mut words[number];
+        let before = (word.changes, word.is_shared());
+        word.users |= by;
+        word.changes |= changes;
+        *outdated |= before != (word.changes, word.is_shared());
+        number
+    }
+}
+
+/// What a strand does next.
+#[derive(Clone, Debug)]
+enum Next {
+    /// An operation on the word with this number, once the word no longer holds the given value.
+    Takes(usize, Operation, Option<u64>),
+    /// It goes on in each of this number of ways.
+    Chooses(u64),
+    /// It begins a round with this value.
+    Begins(u64),
+    Ends,
+    Panics(String),
+}
+
+/// The code that executes now, for the search.
+struct Run {
+    words: Words,
+    /// The bit of the strand.
+    strand: u64,
+    answers: Answers,
+    /// The last word that the code has used, and its value then.
+    last: Option<(usize, u64)>,
+    /// The same for the last try that failed. A strand that fails twice in the same way is in a loop.
+    spun: Option<(usize, u64)>,
+    spins: Spins,
+}
+
+/// What a strand does that tries again and again.
+#[derive(Clone, Copy)]
+enum Spins {
+    Not,
+    /// It tries again when the word no longer holds the value.
+    Waits(usize, u64),
+    /// It has made all its tries while the word held the value.
+    GivesUp(usize, u64),
+}
+
+enum Answers {
+    /// The strand gets these answers, and then stops. `usize` is the number of answers that it has had.
+    Known(Vec<u64>, usize, Option<Next>),
+    /// The code executes to its end, on this memory.
+    Memory(Memory),
+}
+
+/// The contents of all words, each as the bits that differ from its first value.
+#[derive(Clone, Debug, Default)]
+struct Memory(Vec<u64>);
+
+impl Memory {
+    fn read(&self, words: &Words, number: usize) -> u64 {
+        self.0.get(number).copied().unwrap_or(0) ^ words.words[number].initial
+    }
+
+    /// Performs an operation. Returns the old value.
+    fn take(&mut self, words: &Words, number: usize, operation: Operation) -> u64 {
+        let old = self.read(words, number);
+        if operation.writes() {
+            let word = &words.words[number];
+            if self.0.len() <= number {
+                self.0.resize(number + 1, 0);
+            }
+            self.0[number] = operation.apply(old, word.mask) ^ word.initial;
+        }
+        old
+    }
+}
+
+/// The address that stands for the death of a strand. No atomic has such a low address.
+fn death(strand: usize) -> Place {
+    Place { address: strand + 1, initial: 0, mask: 1 }
+}
+
+/// Answers a step of the strand that executes. Returns `None` if no search is active.
+pub(super) fn taken(place: impl FnOnce() -> Place, operation: Operation) -> Option<u64> {
+    if !ACTIVE.get() {
+        return None;
+    }
+    if panicking() {
+        // The guards of a strand that has stopped change nothing.
+        DEAD.with(|dead| dead.set(true));
+    }
+    if DEAD.with(Cell::get) {
+        return None;
+    }
+    let place = place();
+    answered(|run| {
+        if let Answers::Memory(memory) = &mut run.answers {
+            let number = run.words.number(place);
+            return Some(memory.take(&run.words, number, operation));
+        }
+        let number = run.words.used(place, run.strand, operation.writes());
+        if !run.words.words[number].changes {
+            return Some(place.initial);
+        }
+        let unless = match core::mem::replace(&mut run.spins, Spins::Not) {
+            Spins::GivesUp(word, found) if word == number => {
+                run.spins = Spins::GivesUp(word, found);
+                return Some(found);
+            }
+            Spins::Waits(word, found) if word == number => Some(found),
+            _ => None,
+        };
+        let found = run.known(Next::Takes(number, operation, unless))?;
+        run.last = Some((number, found));
+        Some(found)
+    })
+}
+
+fn answered(answer: impl FnOnce(&mut Run) -> Option<u64>) -> Option<u64> {
+    let answer = RUN.with_borrow_mut(|run| run.as_mut().map(answer))?;
+    if answer.is_none() {
+        DEAD.with(|dead| dead.set(true));
+        resume_unwind(Box::new(Dead));
+    }
+    answer
+}
+
+impl Run {
+    fn known(&mut self, then: Next) -> Option<u64> {
+        let Answers::Known(answers, given, next) = &mut self.answers else {
+            return Some(0);
+        };
+        let answer = answers.get(*given).copied();
+        match answer {
+            Some(_) => *given += 1,
+            None => *next = Some(then),
+        }
+        answer
+    }
+}
+
+/// Returns a number below `number`. The search tries all of them. Outside of a search, returns 0.
+pub fn choice(number: u64) -> u64 {
+    if !ACTIVE.get() || DEAD.with(Cell::get) {
+        return 0;
+    }
+    answered(|run| run.known(Next::Chooses(number))).unwrap_or(0)
+}
+
+/// Takes part in a loop of tries, of which the last operation is one that failed. Either the strand waits until the word changes, or it has
+/// made all its tries before. Returns `false` if no search is active.
+pub(super) fn spins() -> bool {
+    if !ACTIVE.get() || DEAD.with(Cell::get) {
+        return ACTIVE.get();
+    }
+    let spins = answered(|run| match (run.last, run.spins, &run.answers) {
+        (Some(last), Spins::Not, Answers::Known(..)) if run.spun != Some(last) => {
+            run.spun = Some(last);
+            Some(0)
+        }
+        (Some((word, found)), Spins::Not, Answers::Known(..)) => {
+            let gives_up = run.known(Next::Chooses(2))? == 1;
+            run.spins = match gives_up {
+                true => Spins::GivesUp(word, found),
+                false => Spins::Waits(word, found),
+            };
+            Some(0)
+        }
+        _ => Some(0),
+    });
+    spins.is_some()
+}
+
+/// Waits until the strand with this number is dead.
+pub fn until_dead(strand: usize) {
+    wait(death(strand));
+}
+
+/// Waits until the word is not 0.
+pub fn until(word: &super::AtomicU64) {
+    wait(word.place());
+}
+
+fn wait(place: Place) {
+    if ACTIVE.get() && !DEAD.with(Cell::get) {
+        answered(|run| {
+            let word = run.words.used(place, run.strand, true);
+            run.spins = Spins::Waits(word, 0);
+            Some(0)
+        });
+        taken(|| place, Operation::Load);
+    }
+}
+
+/// Returns `true` if the strand with this number is dead.
+pub fn is_dead(strand: usize) -> bool {
+    taken(|| death(strand), Operation::Load) == Some(1)
+}
+
+/// Executes code of a strand. Returns the words, the answers that are left, and how the code ended.
+fn execute<R>(run: Run, code: impl FnOnce() -> R) -> (Run, Result<R, String>) {
+    RUN.set(Some(run));
+    ACTIVE.set(true);
+    let result = catch_unwind(AssertUnwindSafe(code));
+    DEAD.with(|dead| dead.set(false));
+    ACTIVE.set(false);
+    let result = result.map_err(|thrown| match thrown.downcast_ref::<String>() {
+        Some(said) => said.clone(),
+        None => thrown.downcast_ref::<&str>().map_or_else(String::new, |said| (*said).to_owned()),
+    });
+    (RUN.take().expect("it was set"), result)
+}
+
+/// Where a strand is: it began a round, and has found these values since.
+struct Node {
+    strand: usize,
+    round: u64,
+    /// The node before, and the answer that led from there to here; `None` where a round begins.
+    from: Option<(usize, u64)>,
+    next: Next,
+}
+
+/// The number of a node that stands for a dead strand.
+const NOWHERE: usize = usize::MAX;
+
+struct Search<'a, T> {
+    shared: &'a T,
+    strands: &'a [Strand<'a, T>],
+    /// The largest number of preemptions.
+    preemptions: usize,
+    words: Words,
+    nodes: Vec<Node>,
+    rounds: HashMap<(usize, u64), usize>,
+    after: HashMap<(usize, u64), usize>,
+}
+
+#[derive(Clone)]
+struct State {
+    memory: Memory,
+    /// The node of each strand.
+    at: Vec<usize>,
+    /// The strand that took the last step, and how many preemptions are left.
+    last: usize,
+    left: usize,
+}
+
+/// A step of a strand: its number, the node at which it took the step, and the answer. No answer stands for a death.
+type Step = (usize, usize, Option<u64>);
+
+impl<T> Search<'_, T> {
+    fn node(&mut self, strand: usize, round: u64, from: Option<(usize, u64)>) -> usize {
+        if self.words.outdated {
+            // What the strands have found so far leaves out a word.
+            self.nodes.push(Node { strand, round, from, next: Next::Ends });
+            return self.nodes.len() - 1;
+        }
+        let (mut answers, mut back) = (vec![], from);
+        while let Some((node, answer)) = back {
+            answers.push(answer);
+            back = self.nodes[node].from;
+        }
+        answers.reverse();
+        let words = core::mem::take(&mut self.words);
+        let answers = Answers::Known(answers, 0, None);
+        let run =
+            Run { words, strand: 1 << strand, answers, last: None, spun: None, spins: Spins::Not };
+        let part = self.strands[strand].part;
+        let (run, result) = execute(run, || part(self.shared, round));
+        self.words = run.words;
+        let stopped = match run.answers {
+            Answers::Known(.., next) => next,
+            Answers::Memory(_) => None,
+        };
+        let next = match (stopped, result) {
+            (Some(next), _) => next,
+            (None, Ok(Some(round))) => Next::Begins(round),
+            (None, Ok(None)) => Next::Ends,
+            (None, Err(said)) => Next::Panics(said),
+        };
+        self.nodes.push(Node { strand, round, from, next });
+        self.nodes.len() - 1
+    }
+
+    fn begin(&mut self, strand: usize, round: u64) -> usize {
+        if let Some(node) = self.rounds.get(&(strand, round)) {
+            return *node;
+        }
+        let node = self.node(strand, round, None);
+        self.rounds.insert((strand, round), node);
+        node
+    }
+
+    fn follow(&mut self, node: usize, answer: u64) -> usize {
+        if let Some(next) = self.after.get(&(node, answer)) {
+            return *next;
+        }
+        let Node { strand, round, .. } = self.nodes[node];
+        let next = self.node(strand, round, Some((node, answer)));
+        self.after.insert((node, answer), next);
+        next
+    }
+
+    /// Moves a strand on until its next step can meet those of another strand.
+    fn settle(&mut self, state: &mut State, strand: usize) {
+        loop {
+            let node = state.at[strand];
+            state.at[strand] = match self.nodes[node].next {
+                Next::Begins(round) => self.begin(strand, round),
+                Next::Takes(word, operation, None) if !self.words.words[word].is_shared() => {
+                    let found = state.memory.take(&self.words, word, operation);
+                    self.follow(node, found)
+                }
+                _ => return,
+            };
+        }
+    }
+
+    /// Returns `true` if the strand that took the last step is in the middle of a round and can take another step, so that a step of another
+    /// strand preempts it.
+    fn goes_on(&self, state: &State) -> bool {
+        let node = state.at.get(state.last).and_then(|node| self.nodes.get(*node));
+        node.is_some_and(|node| match node.next {
+            Next::Takes(word, _, unless) => {
+                node.from.is_some() && unless != Some(state.memory.read(&self.words, word))
+            }
+            Next::Chooses(_) => true,
+            _ => false,
+        })
+    }
+
+    /// Returns the steps that are possible in a state, and the states to which they lead.
+    fn steps(&mut self, state: &State) -> Vec<(Step, State)> {
+        let mut steps = vec![];
+        let a_death = state.at.contains(&NOWHERE);
+        let goes_on = self.goes_on(state);
+        for (strand, node) in state.at.iter().copied().enumerate() {
+            let preempts = goes_on && strand != state.last;
+            if node == NOWHERE || preempts && state.left == 0 {
+                continue;
+            }
+            let left = match self.preemptions {
+                UNLIMITED => UNLIMITED,
+                _ => state.left - usize::from(preempts),
+            };
+            let next = self.nodes[node].next.clone();
+            if self.strands[strand].mortal && !a_death && !matches!(next, Next::Ends) {
+                let mut to = State { left, ..state.clone() };
+                to.at[strand] = NOWHERE;
+                let number = self.words.used(death(strand), 1 << strand, true);
+                to.memory.take(&self.words, number, Operation::Swap(1));
+                steps.push(((strand, node, None), to));
+            }
+            let answers = match next {
+                Next::Takes(word, _, unless) => {
+                    let found = state.memory.read(&self.words, word);
+                    if unless == Some(found) {
+                        continue;
+                    }
+                    found..found + 1
+                }
+                Next::Chooses(number) => 0..number,
+                _ => continue,
+            };
+            for answer in answers {
+                let mut to = state.clone();
+                if left != UNLIMITED {
+                    (to.last, to.left) = (strand, left);
+                }
+                if let Next::Takes(word, operation, _) = next {
+                    to.memory.take(&self.words, word, operation);
+                }
+                to.at[strand] = self.follow(node, answer);
+                self.settle(&mut to, strand);
+                steps.push(((strand, node, Some(answer)), to));
+            }
+        }
+        steps
+    }
+
+    /// Returns a number for a state. Two states have the same number with a probability of 2^-128.
+    fn fingerprint(&self, state: &State) -> u128 {
+        let mix = |hash: u64, value: u64, by: u64| {
+            let mixed = u128::from(hash ^ value).wrapping_mul(u128::from(by));
+            (mixed >> 64) as u64 ^ mixed as u64
+        };
+        let words = state.memory.0.iter().copied().enumerate().filter(|(_, word)| *word != 0);
+        let places = state.at.iter().chain([&state.last, &state.left]).map(|place| *place as u64);
+        let values = words.flat_map(|(number, word)| [number as u64, word]).chain([u64::MAX]);
+        let (mut one, mut two) = (0x9e37_79b9_7f4a_7c15_u64, 0x2545_f491_4f6c_dd1d_u64);
+        for value in values.chain(places) {
+            one = mix(one.wrapping_add(1), value, 0xd6e8_feb8_6659_fd93);
+            two = mix(two.wrapping_add(3), value ^ 0xa5a5_5a5a_c3c3_3c3c, 0xff51_afd7_ed55_8ccd);
+        }
+        u128::from(one) << 64 | u128::from(two)
+    }
+
+    /// Panics with the steps that led to a panic.
+    fn failed(&self, path: &[Step], said: &str) -> ! {
+        let mut text = String::new();
+        for (strand, node, answer) in path {
+            let step = match (&self.nodes[*node].next, answer) {
+                (_, None) => "dies".to_owned(),
+                (Next::Takes(word, operation, _), Some(found)) => {
+                    format!("{operation:x?} of word {word}, which holds {found:#x}")
+                }
+                (_, Some(answer)) => format!("chooses {answer}"),
+            };
+            text += &format!("  strand {strand}: {step}\n");
+        }
+        panic!("{said}\nafter these steps:\n{text}");
+    }
+
+    /// Visits every state. Returns `None` if a word is used in a way that the search did not expect.
+    fn visit(&mut self, after: &mut impl FnMut(&T)) -> Option<Explored> {
+        struct Frame {
+            fingerprint: u128,
+            steps: vec::IntoIter<(Step, State)>,
+            orders: f64,
+        }
+        let mut visited: HashMap<u128, f64> = HashMap::new();
+        let (mut ends, mut all_orders) = (0, 0.0);
+        let mut first =
+            State { memory: Memory::default(), at: vec![], last: NOWHERE, left: self.preemptions };
+        for strand in 0..self.strands.len() {
+            first.at.push(self.begin(strand, 0));
+        }
+        for strand in 0..self.strands.len() {
+            self.settle(&mut first, strand);
+        }
+        let mut path: Vec<Step> = vec![];
+        let mut stack: Vec<Frame> = vec![];
+        let mut entered = Some(first);
+        loop {
+            if let Some(state) = entered.take() {
+                for node in state.at.iter().filter(|node| **node != NOWHERE) {
+                    if let Next::Panics(said) = &self.nodes[*node].next {
+                        self.failed(&path, said);
+                    }
+                }
+                let steps = self.steps(&state);
+                if self.words.outdated {
+                    return None;
+                }
+                let fingerprint = self.fingerprint(&state);
+                visited.insert(fingerprint, 1.0);
+                let mut orders = 0.0;
+                let goes_on = steps.iter().any(|((.., answer), _)| answer.is_some());
+                if !goes_on {
+                    ends += 1;
+                    orders = 1.0;
+                    let words = core::mem::take(&mut self.words);
+                    let answers = Answers::Memory(state.memory);
+                    let run = Run {
+                        words,
+                        strand: 0,
+                        answers,
+                        last: None,
+                        spun: None,
+                        spins: Spins::Not,
+                    };
+                    let (run, result) = execute(run, || after(self.shared));
+                    self.words = run.words;
+                    if let Err(said) = result {
+                        self.failed(&path, &said);
+                    }
+                }
+                stack.push(Frame { fingerprint, steps: steps.into_iter(), orders });
+            }
+            let Some(frame) = stack.last_mut() else {
+                break;
+            };
+            match frame.steps.next() {
+                Some((step, state)) => match visited.get(&self.fingerprint(&state)) {
+                    Some(orders) => stack.last_mut()?.orders += *orders,
+                    None => {
+                        path.push(step);
+                        entered = Some(state);
+                    }
+                },
+                None => {
+                    let Frame { fingerprint, orders, .. } = stack.pop()?;
+                    visited.insert(fingerprint, orders);
+                    path.pop();
+                    match stack.last_mut() {
+                        Some(before) => before.orders += orders,
+                        None => all_orders = orders,
+                    }
+                }
+            }
+        }
+        Some(Explored { states: visited.len(), orders: all_orders, ends })
+    }
+}
+
+/// Takes the steps of the strands in every order, and calls `after` whenever no strand goes on. `after` sees the words as they are then.
+/// Panics if a strand or `after` panics, with the steps that lead there.
+pub fn explore<T>(shared: &T, strands: &[Strand<'_, T>], after: impl FnMut(&T)) -> Explored {
+    explore_within(UNLIMITED, shared, strands, after)
+}
+
+/// The number of preemptions that is no limit.
+const UNLIMITED: usize = usize::MAX;
+
+/// Does the same as [`explore`] in every order with at most this number of preemptions. A preemption interrupts a strand in the middle of a
+/// round. The environment variable `PREEMPTIONS` replaces the number; 255 is no limit.
+pub fn explore_within<T>(
+    preemptions: usize,
+    shared: &T,
+    strands: &[Strand<'_, T>],
+    mut after: impl FnMut(&T),
+) -> Explored {
+    let preemptions = match std::env::var("PREEMPTIONS").map(|number| number.parse()) {
+        Ok(Ok(255)) => UNLIMITED,
+        Ok(Ok(number)) if preemptions != UNLIMITED => number,
+        _ => preemptions,
+    };
+    let start = Instant::now();
+    let mut words = Words::default();
+    loop {
+        words.outdated = false;
+        let mut search = Search {
+            shared,
+            strands,
+            preemptions,
+            words,
+            nodes: vec![],
+            rounds: HashMap::new(),
+            after: HashMap::new(),
+        };
+        if let Some(explored) = search.visit(&mut after) {
+            let test = std::thread::current();
+            let (name, seconds) = (test.name().unwrap_or_default(), start.elapsed().as_secs_f64());
+            let Explored { states, orders, ends } = explored;
+            let said = format!(
+                "{name}: {states} states, {orders:.1e} orders, {ends} ends, {seconds:.1} s\n"
+            );
+            // Unlike `println!`, this prints even when the test passes. If the write fails, nothing is lost.
+            let _ = std::io::stdout().write_all(said.as_bytes());
+            return explored;
+        }
+        words = search.words;
+    }
+}

@@ -1,0 +1,9 @@
+//! The whole service, with the steps of two or three strands in every order: `hv_core::sync::steps::orders` explains how. Memory is
+//! sequentially consistent here; the models for loom have weak memory, and fewer orders.
+//!
+//! `cargo xtask prove` also runs the tests that are ignored here.
+#![cfg(not(any(loom, shuttle)))]
+
+mod machine;
+mod rights;
+mod units;

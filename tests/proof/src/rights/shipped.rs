@@ -1,0 +1,411 @@
+//! The owner of the lock, and what others do beside it: the service's own rights take the steps, in the atomics that ship.
+//!
+//! The model keeps what the service does not know: what strands are doing, and who has written to registers. Both are a [`World`] together.
+//! For each action, the rights of a machine are brought into the world's state, take the steps, and are read.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use guest_abi::StrandId;
+use hv_core::GuestId;
+use hv_core::sync::steps;
+use perfctr_service::decisions::machine::Machine;
+use perfctr_service::decisions::protocol::{Asked, Global, Holding, Ledger, Scrub};
+use perfctr_service::{Grant, GuestConfig, StrandSet};
+use platform::{Machine as Hardware, Model};
+
+use super::world::{Doing, World};
+use super::{Act, Crossing, Rights, Scrubbing, Steps, Work, guest};
+
+pub(crate) fn strand<const S: usize>(guest: usize, number: usize) -> StrandId {
+    StrandId::new(guest * S + number).expect("a machine has it")
+}
+
+/// The addresses of words, for each number of guests and of strands.
+type Addresses = HashMap<(usize, usize), Rc<[usize]>>;
+
+thread_local! {
+    /// A machine for each number of guests and of strands.
+    static MACHINES: RefCell<HashMap<(usize, usize), &'static Machine>> = RefCell::default();
+    /// The addresses of the words that a world shows, for each machine.
+    static SHOWN: RefCell<Addresses> = RefCell::default();
+}
+
+fn machine<const G: usize, const S: usize>() -> &'static Machine {
+    MACHINES.with_borrow_mut(|machines| {
+        *machines.entry((G, S)).or_insert_with(|| {
+            let hardware = Hardware::new(Model::Maramba, 1).expect("a machine has one node");
+            let guests = [(); G].map({
+                let mut number = 0;
+                move |()| {
+                    let strands = (0..S).map(|own| strand::<S>(number, own)).collect();
+                    number += 1;
+                    GuestConfig::new(strands, Grant::NONE)
+                }
+            });
+            let machine = Machine::new(hardware, &guests).expect("no guest has a right");
+            Box::leak(Box::new(machine))
+        })
+    })
+}
+
+/// A world whose rights are those of the service.
+pub(crate) struct Shipped<const G: usize, const S: usize> {
+    machine: &'static Machine,
+    /// What the service does not know. The rest is out of date.
+    world: Cell<World<G, S>>,
+}
+
+impl<const G: usize, const S: usize> Shipped<G, S> {
+    pub(crate) fn new(world: &World<G, S>) -> Self {
+        let machine = machine::<G, S>();
+        for (number, holding) in world.guests.iter().enumerate() {
+            machine.set_holding(guest(number), *holding);
+            for own in 0..S {
+                machine.set_asked(strand::<S>(number, own), world.strands[number][own].asked);
+            }
+        }
+        let reset = (0..G).filter(|number| world.reset[*number]).map(guest);
+        machine.set_resets(reset, world.resetting);
+        machine.set_global(world.global);
+        if machine.is_out() != world.unit.out {
+            match world.unit.out {
+                true => machine.take_out(),
+                false => machine.put_back(),
+            }
+        }
+        machine.set_unclean(world.unit.unclean);
+        Self { machine, world: Cell::new(*world) }
+    }
+
+    /// Returns the world as it is now.
+    pub(crate) fn world(&self) -> World<G, S> {
+        let (mut world, machine) = (self.world.get(), self.machine);
+        for number in 0..G {
+            world.guests[number] = machine.holding(guest(number));
+            world.reset[number] = machine.is_reset(guest(number));
+            for own in 0..S {
+                world.strands[number][own].asked = machine.asked(strand::<S>(number, own));
+            }
+        }
+        world.resetting = machine.resetting();
+        world.global = machine.global();
+        (world.unit.unclean, world.unit.out) = (machine.is_unclean(), machine.is_out());
+        world
+    }
+
+    /// Returns what a strand is doing.
+    pub(crate) fn doing(&self, guest: usize, number: usize) -> Doing {
+        self.world.get().strands[guest][number].doing
+    }
+
+    /// Returns the addresses of the words that a world shows.
+    fn shown(self: &Rc<Self>) -> Rc<[usize]> {
+        if let Some(shown) = SHOWN.with_borrow(|shown| shown.get(&(G, S)).cloned()) {
+            return shown;
+        }
+        let addresses = Rc::new(RefCell::new(vec![]));
+        let before = {
+            let addresses = Rc::clone(&addresses);
+            move |address, _| addresses.borrow_mut().push(address)
+        };
+        steps::observed(before, || self.world());
+        let shown: Rc<[usize]> = addresses.take().into();
+        SHOWN.with_borrow_mut(|all| all.insert((G, S), Rc::clone(&shown)));
+        shown
+    }
+
+    /// Takes the steps of the owner of the lock.
+    pub(crate) fn works(self: &Rc<Self>, model: &Rights<G, S>, work: Work, how: Steps) {
+        Owner { shipped: Rc::clone(self), how, scrub: model.strands_scrub }.works(model, work);
+    }
+
+    /// Changes what the service does not know.
+    fn note(&self, change: impl FnOnce(&mut World<G, S>)) {
+        let mut world = self.world.get();
+        change(&mut world);
+        self.world.set(world);
+    }
+
+    pub(crate) fn is_pending(&self) -> bool {
+        self.machine.is_pending()
+    }
+
+    pub(crate) fn unit_returns(&self) {
+        // While `global` is being revoked from a guest, the transfer itself scrubs the unit for the next guest.
+        if self.machine.is_unclean() && !matches!(self.machine.global(), Global::Revoked(_)) {
+            self.note(|world| world.unit.written = None);
+            self.machine.set_unclean(false);
+        }
+        self.machine.put_back();
+    }
+
+    pub(crate) fn act(&self, act: Act) {
+        let machine = self.machine;
+        match act {
+            Act::TakesCrossCall(guest, number) | Act::ComesBack(guest, number) => {
+                let taken = machine.take(strand::<S>(guest, number));
+                self.note(|world| world.strands[guest][number].takes(taken));
+            }
+            Act::Acknowledges(guest, number) => {
+                let taken = self.world.get().strands[guest][number].taken();
+                if let Some(taken) = taken {
+                    machine.acknowledge(strand::<S>(guest, number), taken);
+                    self.note(|world| world.act_alone(act));
+                }
+            }
+            Act::IsDeclaredDead(guest, number) => {
+                machine.died(strand::<S>(guest, number));
+                self.note(|world| world.act_alone(act));
+            }
+            Act::Resets(number) => {
+                machine.reset(guest(number));
+                self.note(|world| world.start(number));
+            }
+            Act::UnitFaults => machine.take_out(),
+            Act::Calls(..) | Act::EndsCall(..) | Act::AcknowledgesInVain(..) => {
+                self.note(|world| world.act_alone(act));
+            }
+        }
+    }
+}
+
+/// What the owner of the lock has done: a world after each of its operations that may have changed it.
+pub(crate) type Trail<const G: usize, const S: usize> = Vec<World<G, S>>;
+
+/// An operation of the owner on a word: the word's address, whether the operation may change the word, and how many worlds the trail had.
+#[derive(Clone, Copy)]
+pub(crate) struct Operation {
+    pub(crate) address: usize,
+    pub(crate) changes: bool,
+    pub(crate) made: usize,
+}
+
+/// Notes the operations and the worlds of a call.
+struct Recorder<const G: usize, const S: usize> {
+    shipped: Rc<Shipped<G, S>>,
+    shown: Rc<[usize]>,
+    operations: RefCell<Vec<Operation>>,
+    trail: RefCell<Trail<G, S>>,
+    changed: Cell<bool>,
+}
+
+impl<const G: usize, const S: usize> Recorder<G, S> {
+    /// Adds the world to the trail if an operation may have changed it.
+    fn look(&self) {
+        if self.changed.replace(false) {
+            self.trail.borrow_mut().push(self.shipped.world());
+        }
+    }
+
+    fn before(&self, address: usize, changes: bool) {
+        self.look();
+        let made = self.trail.borrow().len();
+        self.operations.borrow_mut().push(Operation { address, changes, made });
+        self.changed.set(changes && self.shown.contains(&address));
+    }
+}
+
+impl<const G: usize, const S: usize> World<G, S> {
+    /// Takes the steps of the owner of the lock.
+    pub(crate) fn works(&mut self, model: &Rights<G, S>, work: Work, how: Steps) {
+        let shipped = Rc::new(Shipped::new(self));
+        match how.crossing {
+            Crossing::Meets(operation, act) => {
+                let meets = {
+                    let shipped = Rc::clone(&shipped);
+                    move || shipped.act(act)
+                };
+                steps::before(operation, meets, || shipped.works(model, work, how));
+            }
+            Crossing::Nothing | Crossing::Dies(_) => shipped.works(model, work, how),
+        }
+        *self = shipped.world();
+    }
+
+    /// Takes the steps of the owner of the lock. Returns its operations, and the world after each operation that may have changed it.
+    pub(crate) fn worlds(
+        &self,
+        model: &Rights<G, S>,
+        work: Work,
+        how: Steps,
+    ) -> (Vec<Operation>, Trail<G, S>) {
+        let shipped = Rc::new(Shipped::new(self));
+        let recorder = Rc::new(Recorder {
+            shown: shipped.shown(),
+            shipped: Rc::clone(&shipped),
+            operations: RefCell::default(),
+            trail: RefCell::default(),
+            changed: Cell::new(false),
+        });
+        let before = {
+            let recorder = Rc::clone(&recorder);
+            move |address, changes| recorder.before(address, changes)
+        };
+        steps::observed(before, || shipped.works(model, work, how));
+        recorder.look();
+        (recorder.operations.take(), recorder.trail.take())
+    }
+
+    /// Returns the words that an action uses, and whether it may change them.
+    pub(crate) fn words(&self, act: Act) -> Vec<(usize, bool)> {
+        let shipped = Shipped::new(self);
+        let words = Rc::new(RefCell::new(vec![]));
+        let before = {
+            let words = Rc::clone(&words);
+            move |address, changes| words.borrow_mut().push((address, changes))
+        };
+        steps::observed(before, || shipped.act(act));
+        words.take()
+    }
+}
+
+/// The owner of the lock. It takes the service's steps, and notes what they mean for registers.
+struct Owner<const G: usize, const S: usize> {
+    shipped: Rc<Shipped<G, S>>,
+    how: Steps,
+    scrub: bool,
+}
+
+impl<const G: usize, const S: usize> Owner<G, S> {
+    fn works(&self, model: &Rights<G, S>, work: Work) {
+        let mut asked = StrandSet::EMPTY;
+        let machine = self.shipped.machine;
+        let mut steps = Noted { owner: self, ledger: machine.ledger(&mut asked) };
+        match work {
+            Work::Configures(number) => {
+                let grants = &model.configurations[number];
+                steps.configure(|guest| grants[guest.index()], |_, _| ());
+            }
+            Work::Turns(scrubbing) => {
+                steps.round(|steps, loser| steps.scrub(loser, scrubbing), |_, _| ());
+            }
+        }
+    }
+}
+
+/// The service's [`Ledger`], with the orders of guests and strands that the model chooses.
+struct Noted<'a, L, const G: usize, const S: usize> {
+    owner: &'a Owner<G, S>,
+    ledger: L,
+}
+
+impl<L: Ledger, const G: usize, const S: usize> Noted<'_, L, G, S> {
+    /// Scrubs the unit for its next holder. Guest `loser` had the unit before. Returns `true` if the unit is scrubbed or out of service.
+    fn scrub(&mut self, loser: GuestId, scrubbing: Scrubbing) -> bool {
+        let machine = self.owner.shipped.machine;
+        if !machine.is_unclean() || machine.is_out() {
+            return true;
+        }
+        match scrubbing {
+            Scrubbing::Succeeds => {
+                self.owner.shipped.note(|world| world.unit.written = None);
+                machine.set_unclean(false);
+                true
+            }
+            Scrubbing::Busy => false,
+            Scrubbing::Faults => {
+                machine.take_out();
+                true
+            }
+            Scrubbing::Elsewhere => {
+                let mut strands = self.strands(loser);
+                match strands.find(|strand| !self.asked(*strand).is_excused()) {
+                    Some(strand) => self.ask(strand, Scrub::Nothing),
+                    None => machine.take_out(),
+                }
+                machine.is_out()
+            }
+        }
+    }
+}
+
+impl<'a, L: Ledger, const G: usize, const S: usize> Ledger for Noted<'a, L, G, S> {
+    fn guests(&self) -> impl Iterator<Item = GuestId> + use<'a, L, G, S> {
+        self.owner.how.guests.into_iter().take(G).map(guest)
+    }
+
+    fn holding(&self, guest: GuestId) -> Holding {
+        self.ledger.holding(guest)
+    }
+
+    fn strands(&self, guest: GuestId) -> impl Iterator<Item = StrandId> + use<'a, L, G, S> {
+        let reversed = self.owner.how.reversed;
+        (0..S).map(move |number| {
+            let number = if reversed { S - 1 - number } else { number };
+            strand::<S>(guest.index(), number)
+        })
+    }
+
+    fn asked(&self, strand: StrandId) -> Asked {
+        self.ledger.asked(strand)
+    }
+
+    fn global(&self) -> Global {
+        self.ledger.global()
+    }
+
+    fn is_reset(&self, guest: GuestId) -> bool {
+        self.ledger.is_reset(guest)
+    }
+
+    /// Of several guests, returns the first in the model's order.
+    fn next_reset(&self) -> Option<GuestId> {
+        let found = self.ledger.next_reset()?;
+        let machine = self.owner.shipped.machine;
+        let first = || self.guests().find(|guest| machine.is_reset(*guest));
+        machine.resetting().or_else(first).or(Some(found))
+    }
+
+    fn begin_reset(&mut self, guest: GuestId) {
+        self.ledger.begin_reset(guest);
+    }
+
+    fn end_reset(&mut self) {
+        self.ledger.end_reset();
+    }
+
+    fn start(&mut self, guest: GuestId) {
+        self.ledger.start(guest);
+        self.owner.shipped.note(|world| world.start(guest.index()));
+    }
+
+    fn started(&mut self, guest: GuestId) {
+        self.ledger.started(guest);
+    }
+
+    fn keep(&mut self, guest: GuestId, grant: Grant) {
+        self.ledger.keep(guest, grant);
+    }
+
+    fn raise(&mut self, guest: GuestId, grant: Grant) -> bool {
+        self.ledger.raise(guest, grant)
+    }
+
+    fn set_granted(&mut self, guest: GuestId, grant: Grant) {
+        let before = self.ledger.holding(guest).granted;
+        self.ledger.set_granted(guest, grant);
+        self.owner.shipped.note(|world| world.end_tenures(guest.index(), before, grant));
+    }
+
+    fn set_global(&mut self, global: Global) {
+        self.ledger.set_global(global);
+    }
+
+    fn list(&mut self, guest: GuestId) {
+        self.ledger.list(guest);
+    }
+
+    fn ask(&mut self, strand: StrandId, scrub: Scrub) {
+        self.ledger.ask(strand, if self.owner.scrub { scrub } else { Scrub::Nothing });
+    }
+
+    fn mark(&mut self) {
+        self.ledger.mark();
+    }
+
+    fn refresh(&mut self, guest: GuestId) {
+        self.ledger.refresh(guest);
+    }
+}
