@@ -3,6 +3,7 @@
 use super::config::CacheShape;
 use super::figures::Variant;
 use super::geometry::L2Line;
+use super::marks::Marks;
 use super::order::{MOST_WAYS, Order};
 
 /// The MOESI state of a line in an L2 cache.
@@ -66,17 +67,35 @@ pub(super) struct Victim {
 /// The tag that marks a free way. The tags of lines have at most 31 bits.
 const FREE: u32 = u32::MAX;
 
+/// A set takes 256 bytes of the host. What a request for a missing line reads is in the first 64 bytes.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 struct Set {
     order: Order,
-    /// The way that was filled last. Its line arrives at the time `arrives`.
-    filled: usize,
+    marks: Marks,
+    /// The time at which the line of the way `filled` arrives.
     arrives: u64,
+    /// The way that was filled last.
+    filled: u8,
     /// The states of the ways. Ways that the cache does not have stay free.
     states: [LineState; MOST_WAYS],
     tags: [u32; MOST_WAYS],
     /// The L1 copies of each line; see [`super::copies`].
     copies: [u64; MOST_WAYS],
+}
+
+impl Set {
+    /// Returns the way that has this tag.
+    #[inline(always)]
+    fn find(&self, tag: u32) -> Option<usize> {
+        self.marks.find(tag as u8, |way| self.tags[way] == tag)
+    }
+
+    /// Returns the time at which the line of a way arrives; 0 if another way was filled later.
+    #[inline(always)]
+    fn arrives(&self, way: usize) -> u64 {
+        if usize::from(self.filled) == way { self.arrives } else { 0 }
+    }
 }
 
 /// The L2 cache of a node. It holds every line that an L1 cache of the node holds. It replaces the least recently used line.
@@ -91,8 +110,9 @@ impl<V: Variant> L2<V> {
         let shape = variant.figures().l2;
         let set = Set {
             order: Order::new(shape.ways),
-            filled: 0,
+            marks: Marks::default(),
             arrives: 0,
+            filled: 0,
             states: [LineState::Shared; MOST_WAYS],
             tags: [FREE; MOST_WAYS],
             copies: [0; MOST_WAYS],
@@ -105,16 +125,10 @@ impl<V: Variant> L2<V> {
         &self.variant.figures().l2
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn find(&self, line: L2Line) -> Option<L2Slot> {
         let (index, tag) = self.shape().place(line.0);
-        let set = &self.sets[index];
-        let latest = set.order.latest();
-        if set.tags[latest] == tag {
-            return Some(L2Slot::new(index, latest));
-        }
-        let way = set.tags.iter().position(|entry| *entry == tag)?;
-        Some(L2Slot::new(index, way))
+        Some(L2Slot::new(index, self.sets[index].find(tag)?))
     }
 
     #[inline(always)]
@@ -123,11 +137,14 @@ impl<V: Variant> L2<V> {
         let set = &mut self.sets[index];
         let mut way = set.order.latest();
         if set.tags[way] != tag {
-            way = set.tags.iter().position(|entry| *entry == tag)?;
+            way = set.find(tag)?;
             set.order.renew(way);
         }
-        let arrives = if set.filled == way { set.arrives } else { 0 };
-        Some(Hit { slot: L2Slot::new(index, way), state: set.states[way], arrives })
+        Some(Hit {
+            slot: L2Slot::new(index, way),
+            state: set.states[way],
+            arrives: set.arrives(way),
+        })
     }
 
     /// Returns when a line arrives, like [`hit`](Self::hit), but only for a line that is modified, is the most recently used of its set, and
@@ -140,54 +157,55 @@ impl<V: Variant> L2<V> {
         let is_own = set.tags[way] == tag
             && set.states[way] == LineState::Modified
             && set.copies[way] & copies == 0;
-        is_own.then_some(if set.filled == way { set.arrives } else { 0 })
+        is_own.then(|| set.arrives(way))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn state(&self, slot: L2Slot) -> LineState {
         self.sets[slot.set()].states[slot.way()]
     }
 
+    #[inline(always)]
     pub(super) fn set_state(&mut self, slot: L2Slot, state: LineState) {
         self.sets[slot.set()].states[slot.way()] = state;
     }
 
     /// Returns the L1 copies of a line; see [`super::copies`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn copies(&mut self, slot: L2Slot) -> &mut u64 {
         &mut self.sets[slot.set()].copies[slot.way()]
     }
 
     /// Adds a missing line in place of the least recently used line of its set. The new line arrives at the time `arrives`.
+    #[inline(always)]
     pub(super) fn fill(
         &mut self,
         line: L2Line,
         state: LineState,
         arrives: u64,
     ) -> (L2Slot, Option<Victim>) {
-        let (index, tag) = self.shape().place(line.0);
-        let slot = L2Slot::new(index, self.sets[index].order.oldest(self.shape().ways));
-        let victim = self.take(slot);
+        let shape = *self.shape();
+        let (index, tag) = shape.place(line.0);
         let set = &mut self.sets[index];
-        set.tags[slot.way()] = tag;
-        set.states[slot.way()] = state;
-        set.order.renew(slot.way());
-        (set.filled, set.arrives) = (slot.way(), arrives);
-        (slot, victim)
+        let way = set.order.reuse(shape.ways);
+        let old = std::mem::replace(&mut set.tags[way], tag);
+        let victim = Victim {
+            line: L2Line(shape.line(index, old)),
+            state: std::mem::replace(&mut set.states[way], state),
+            copies: std::mem::take(&mut set.copies[way]),
+        };
+        set.marks.set(way, tag as u8);
+        (set.filled, set.arrives) = (way as u8, arrives);
+        (L2Slot::new(index, way), (old != FREE).then_some(victim))
     }
 
-    /// Takes the line out of a slot that the caller is about to fill; `None` if the slot is free.
-    pub(super) fn take(&mut self, slot: L2Slot) -> Option<Victim> {
-        let shape = *self.shape();
+    /// Removes a line. Its way will be the next of its set to be filled. Returns the L1 copies of the line.
+    pub(super) fn remove(&mut self, slot: L2Slot) -> u64 {
+        let ways = self.shape().ways;
         let set = &mut self.sets[slot.set()];
-        set.order.retire(slot.way(), shape.ways);
-        let tag = std::mem::replace(&mut set.tags[slot.way()], FREE);
-        let copies = std::mem::take(&mut set.copies[slot.way()]);
-        (tag != FREE).then(|| Victim {
-            line: L2Line(shape.line(slot.set(), tag)),
-            state: set.states[slot.way()],
-            copies,
-        })
+        set.order.retire(slot.way(), ways);
+        set.tags[slot.way()] = FREE;
+        std::mem::take(&mut set.copies[slot.way()])
     }
 
     #[cfg(test)]
@@ -238,8 +256,8 @@ mod tests {
         }
         let slot = cache.find(line(7)).unwrap();
         *cache.copies(slot) = 3;
-        assert_eq!(cache.take(slot).unwrap().copies, 3);
-        assert!(cache.take(slot).is_none());
+        assert_eq!(cache.remove(slot), 3);
+        assert_eq!(cache.find(line(7)), None);
         assert!(cache.fill(line(20), LineState::Shared, 0).1.is_none());
         let slot = cache.find(line(20)).unwrap();
         assert_eq!(*cache.copies(slot), 0);

@@ -7,7 +7,6 @@ use std::cmp::Ordering;
 use guest_abi::layout::PerfConfig;
 use guest_abi::{Hub, Node, StrandId};
 use platform::address::L2_BANKS;
-use platform::models::Devices;
 
 use super::broken::{Map, mapped};
 use super::copies::Copy;
@@ -29,7 +28,6 @@ use crate::recording::{ByKind, Kind, Reference};
 /// borrow of the whole system would cost one more indirection at each access.
 pub(super) struct Access<'w, V: Variant> {
     pub(super) plan: &'w Plan<V>,
-    pub(super) devices: &'w Devices,
     perf_config: &'w [PerfConfig; L2_BANKS],
     strand: &'w mut StrandState,
     cores: Cores<'w, V>,
@@ -67,7 +65,6 @@ impl<'w, V: Variant> Access<'w, V> {
     #[inline(always)]
     pub(super) fn new(
         system: &'w mut MemorySystem<V>,
-        devices: &'w Devices,
         perf_config: &'w [PerfConfig; L2_BANKS],
         strand: StrandId,
         offset: u64,
@@ -89,7 +86,6 @@ impl<'w, V: Variant> Access<'w, V> {
         assert!(strand.index() < strands.len(), "strand {strand} is not of this machine");
         Self {
             plan,
-            devices,
             perf_config,
             strand: &mut strands[strand.index()],
             cores: Cores::new(cores, strand.core()),
@@ -261,6 +257,7 @@ impl<'w, V: Variant> Access<'w, V> {
     }
 
     /// Reads a line through the L2 cache. Returns the line's slot in the L2 cache.
+    #[inline(always)]
     fn read(&mut self, request: CoreRequest, line: L2Line) -> L2Slot {
         let (data_shift, instruction_shift) = self.line_shifts();
         let shift = match request {
@@ -293,6 +290,7 @@ impl<'w, V: Variant> Access<'w, V> {
     }
 
     /// Sends a request through the crossbar to the L2 bank of its line.
+    #[inline(always)]
     fn ask_bank(&mut self, line: L2Line, accesses: u64) {
         let Timing { bank, l2, .. } = *self.timing();
         let cycles = accesses * bank;
@@ -349,14 +347,17 @@ impl<'w, V: Variant> Access<'w, V> {
         }
     }
 
+    #[inline(always)]
     fn event(&mut self, event: StrandEvent) {
         self.strand.events.count(event);
     }
 
+    #[inline(always)]
     fn served(&mut self, request: CoreRequest, service: ServedBy) {
         self.strand_record.served(request, service);
     }
 
+    #[inline(always)]
     fn waited(&mut self, wait: Wait, since: u64) {
         self.strand_record.waits(wait, self.now - since);
     }
@@ -371,11 +372,13 @@ impl<'w, V: Variant> Access<'w, V> {
     }
 
     /// Returns the L2 cache of the strand's node.
+    #[inline(always)]
     pub(super) fn l2(&mut self) -> &mut L2<V> {
         &mut self.l2s[self.node.index()]
     }
 
     /// Returns whether a bank's PERF_CONFIG lets counters count L2 misses that `service` serves.
+    #[inline(always)]
     fn selects_miss(&self, bank: usize, service: ServedBy) -> bool {
         match self.perf_config[bank] {
             PerfConfig::All => true,
@@ -405,6 +408,7 @@ impl<'w, V: Variant> Cores<'w, V> {
         Self { before, own, after }
     }
 
+    #[inline(always)]
     fn get(&mut self, number: usize) -> &mut CoreState<V> {
         let own = self.before.len();
         match number.cmp(&own) {

@@ -11,8 +11,8 @@ use crate::memory::pages::Pages;
 
 /// The units that one line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Owners {
-    pub(super) bank: usize,
+pub(in crate::memory) struct Owners {
+    pub(super) bank: u8,
     pub(super) channel: (Node, Mcu),
     /// The hub that carries the line between nodes. On a machine without hubs, this is the number of the link that carries the line.
     pub(super) hub: Hub,
@@ -58,7 +58,7 @@ impl OwnersByLine {
             // Each hub carries two successive lines in turn.
             let hub = |bank| carriers[bank / 2 % carriers.len()];
             let channel = |bank| if bank < LINES_OF_A_NODE / 2 { *first } else { *last };
-            let owners = |bank| Owners { bank, channel: channel(bank), hub: hub(bank) };
+            let owners = |bank| Owners { bank: bank as u8, channel: channel(bank), hub: hub(bank) };
             of_nodes.insert(node.index(), std::array::from_fn(owners));
         }
         let mut turns: Vec<_> = of_nodes.values().copied().collect();
@@ -88,12 +88,14 @@ impl OwnersByLine {
     }
 
     /// Notes that a core missed a line. If it is the first miss in a page, the core's node becomes the page's node.
+    #[inline(always)]
     pub(super) fn missed(&mut self, line: L2Line, core: usize) {
         if let Some(Touches { lines, missed_by, .. }) = &mut self.touches {
             missed_by.entry(line.0 / *lines).or_insert(core / 8);
         }
     }
 
+    #[inline(always)]
     pub(super) fn of(&self, line: L2Line) -> Owners {
         match (line.0 as usize).checked_rem(self.successive.len()) {
             Some(number) => self.successive[number],
