@@ -32,7 +32,12 @@ struct ChannelEvents {
 
 impl Channel {
     pub(super) fn new() -> Self {
-        Self { events: ChannelEvents::default(), queue: Queue::default(), buffer: [L2Line::NONE; BUFFER_LINES], oldest: 0 }
+        Self {
+            events: ChannelEvents::default(),
+            queue: Queue::default(),
+            buffer: [L2Line::NONE; BUFFER_LINES],
+            oldest: 0,
+        }
     }
 
     /// Reads a line. The request arrives at the time `now`. Returns the time at which the line leaves the queue, and whether the write-back

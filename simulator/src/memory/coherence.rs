@@ -31,7 +31,7 @@ impl<V: Variant> Access<'_, V> {
         self.complete(line, owners, &snoop, NodeRequest::Read { to_own, source, answers });
         let state = if !to_own && !snoop.found { LineState::Exclusive } else { state };
         let arrives = self.now;
-        let (slot, victim) = self.l2().fill(line, state, arrives);
+        let (slot, victim) = self.l2.fill(self.node, line, state, arrives);
         if let Some(victim) = victim {
             self.evict(victim);
         }
@@ -41,11 +41,11 @@ impl<V: Variant> Access<'_, V> {
     /// Makes the node the only holder of a line, so that the node can write to the line.
     #[inline(always)]
     pub(super) fn own(&mut self, line: L2Line, slot: L2Slot) {
-        match self.l2().state(slot) {
+        match self.l2.state(slot) {
             LineState::Modified => {}
-            LineState::Exclusive => self.l2().set_state(slot, LineState::Modified),
+            LineState::Exclusive => self.l2.set_state(slot, LineState::Modified),
             LineState::Shared | LineState::Owned => {
-                self.l2().set_state(slot, LineState::Modified);
+                self.l2.set_state(slot, LineState::Modified);
                 self.invalidate(line);
             }
         }
@@ -62,40 +62,37 @@ impl<V: Variant> Access<'_, V> {
     /// Asks the other nodes for a line. If `to_own` is set, these nodes lose the line.
     #[inline(always)]
     fn snoop(&mut self, line: L2Line, to_own: bool) -> Snoop {
-        let nodes = self.plan.machine.nodes();
         let arrives = self.now;
-        let mut snoop = Snoop {
-            begins: arrives,
-            met: false,
-            waited: 0,
-            answers: [None; Node::ALL.len()],
-            found: false,
-            owner: None,
-        };
-        if nodes > 1 {
+        let answers = self.plan.misses[self.node.index()];
+        let mut snoop =
+            Snoop { begins: arrives, met: false, waited: 0, answers, found: false, owner: None };
+        if self.plan.machine.nodes() > 1 {
             let (begins, asked) = self.serialize(line, arrives);
             snoop.waited = asked - self.timing().serialize - arrives;
             (snoop.begins, snoop.met) = (begins, begins > arrives);
             self.now = asked + self.timing().snoop;
-        }
-        for node in Node::ALL {
-            if *node == self.node || node.index() >= nodes {
-                continue;
+            if self.l2.may_have(line) {
+                self.ask(line, to_own, &mut snoop);
             }
-            let answer = match self.l2s[node.index()].find(line) {
-                Some(slot) => {
-                    let answer = self.give(*node, line, slot, to_own);
-                    snoop.found = true;
-                    if matches!(answer, SnoopAnswer::Modified | SnoopAnswer::Owned) {
-                        snoop.owner = Some(*node);
-                    }
-                    answer
-                }
-                None => SnoopAnswer::Miss,
-            };
-            snoop.answers[node.index()] = Some(answer);
         }
         snoop
+    }
+
+    /// Asks every other node for a line, and changes the answers of those that have the line.
+    #[inline(never)]
+    fn ask(&mut self, line: L2Line, to_own: bool, snoop: &mut Snoop) {
+        for node in &Node::ALL[..self.plan.machine.nodes()] {
+            if *node != self.node
+                && let Some(slot) = self.l2.find(*node, line)
+            {
+                let answer = self.give(*node, line, slot, to_own);
+                snoop.answers[node.index()] = Some(answer);
+                snoop.found = true;
+                if matches!(answer, SnoopAnswer::Modified | SnoopAnswer::Owned) {
+                    snoop.owner = Some(*node);
+                }
+            }
+        }
     }
 
     /// Completes a request to the other nodes: records it at the hub, and counts the moves of the
@@ -114,19 +111,18 @@ impl<V: Variant> Access<'_, V> {
     }
 
     /// Answers another node's request for a line that `node` has. If `to_own` is set, `node` loses the line.
-    #[inline(never)]
+    #[inline(always)]
     fn give(&mut self, node: Node, line: L2Line, slot: L2Slot, to_own: bool) -> SnoopAnswer {
-        let l2 = &mut self.l2s[node.index()];
-        let (answer, shared) = match l2.state(slot) {
+        let (answer, shared) = match self.l2.state(slot) {
             LineState::Modified => (SnoopAnswer::Modified, LineState::Owned),
             LineState::Owned => (SnoopAnswer::Owned, LineState::Owned),
             LineState::Exclusive | LineState::Shared => (SnoopAnswer::Shared, LineState::Shared),
         };
         if to_own {
-            let copies = l2.remove(slot);
+            let copies = self.l2.remove(node, slot);
             self.drop_copies(node, line, copies);
         } else {
-            l2.set_state(slot, shared);
+            self.l2.set_state(slot, shared);
         }
         answer
     }

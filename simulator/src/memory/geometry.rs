@@ -12,13 +12,11 @@
 //!
 //! An operating system may choose other home nodes: see [`Pages`].
 
-use std::collections::HashMap;
-
 use guest_abi::{Hub, Mcu, Node};
 use platform::{Homes, Interleave as Way, Machine};
 
 use super::broken::{Map, mapped};
-use super::pages::{PAGE_SHIFT, Pages};
+use super::pages::{PAGE_SHIFT, Pages, Touched};
 
 pub use platform::homes::ADDRESS_BITS;
 
@@ -60,8 +58,8 @@ pub(super) struct Interleave {
     /// The nodes of successive stripes or pages, so often that each machine's nodes repeat after this list.
     in_turn: [Node; IN_TURN],
     pages: Pages,
-    /// The node of each page that has been touched, by page number. Used only if pages are placed by the first touch.
-    touched: HashMap<u64, Node>,
+    /// The node of each page that has been touched. Used only if pages are placed by the first touch.
+    touched: Touched,
     /// The channels of each node, one for each value of address bit 8. The entries of a node without memory are not used.
     channels: [[Mcu; 2]; Node::ALL.len()],
     /// The hub for each value of address bits 8:7. On a machine without hubs, these are the numbers of the links.
@@ -87,7 +85,7 @@ impl Interleave {
         let hubs = std::array::from_fn(|bits| hubs[bits % hubs.len()]);
         let homes = Homes::new(*machine).ok_or(NoMemory)?;
         let in_turn = std::array::from_fn(|number| homes.node(number as u64));
-        Ok(Self { homes, in_turn, pages, touched: HashMap::new(), channels, hubs, line_shift })
+        Ok(Self { homes, in_turn, pages, touched: Touched::default(), channels, hubs, line_shift })
     }
 
     /// Returns the number of nodes that have memory.
@@ -111,7 +109,7 @@ impl Interleave {
             }
             Pages::FirstTouch => {
                 let page = self.number(line, PAGE_SHIFT);
-                self.touched.get(&page).copied().unwrap_or_else(|| self.in_turn(page))
+                self.touched.get(page).unwrap_or_else(|| self.in_turn(page))
             }
             Pages::Node(node) => node,
             Pages::Interleave(size) => self.in_turn(self.number(line, size.shift())),
@@ -134,7 +132,7 @@ impl Interleave {
                 true => node,
                 false => self.in_turn(page),
             };
-            self.touched.entry(page).or_insert(home);
+            self.touched.touch(page, home);
         }
     }
 

@@ -13,7 +13,7 @@ use super::copies::Copy;
 use super::figures::{Figures, Variant};
 use super::geometry::{ADDRESS_MASK, L2Line};
 use super::hub::HubEvents;
-use super::l2::{L2, L2Slot, LineState};
+use super::l2::{L2Caches, L2Slot, LineState};
 use super::moves::MovedLines;
 use super::plane::Plane;
 use super::quantum::Executed;
@@ -31,7 +31,7 @@ pub(super) struct Access<'w, V: Variant> {
     perf_config: &'w [PerfConfig; L2_BANKS],
     strand: &'w mut StrandState,
     cores: Cores<'w, V>,
-    pub(super) l2s: &'w mut [L2<V>],
+    pub(super) l2: &'w mut L2Caches<V>,
     banks: &'w mut [Queue; L2_BANKS],
     pub(super) planes: &'w mut [Plane; Hub::ALL.len()],
     pub(super) dram: &'w mut Dram,
@@ -89,7 +89,7 @@ impl<'w, V: Variant> Access<'w, V> {
             perf_config,
             strand: &mut strands[strand.index()],
             cores: Cores::new(cores, strand.core()),
-            l2s: l2,
+            l2,
             banks: &mut banks[node.index()],
             planes,
             dram,
@@ -242,7 +242,7 @@ impl<'w, V: Variant> Access<'w, V> {
         self.event(StrandEvent::CrossbarFetch);
         let slot = self.read(CoreRequest::Fetch, self.figures().line_of_instructions(part));
         let copy = self.figures().instruction_copy(self.core_in_node, part);
-        *self.l2().copies(slot) |= copy;
+        *self.l2.copies(slot) |= copy;
         self.cores.own.instructions.fill(part);
     }
 
@@ -252,7 +252,7 @@ impl<'w, V: Variant> Access<'w, V> {
         self.event(StrandEvent::CrossbarLoad);
         let slot = self.read(request, self.figures().line_of_data(part));
         let copy = self.figures().data_copy(self.core_in_node, part);
-        *self.l2().copies(slot) |= copy;
+        *self.l2.copies(slot) |= copy;
         self.cores.own.data.fill(part);
     }
 
@@ -267,7 +267,7 @@ impl<'w, V: Variant> Access<'w, V> {
         let accesses = (1 << shift >> BANK_SHIFT).max(1);
         let began = self.now;
         self.ask_bank(line, accesses);
-        let Some(hit) = self.l2().hit(line) else {
+        let Some(hit) = self.l2.hit(self.node, line) else {
             let (slot, service) = self.miss(line, LineState::Shared);
             let event = match request {
                 CoreRequest::Fetch => Some(StrandEvent::L2InstructionMiss),
@@ -307,7 +307,7 @@ impl<'w, V: Variant> Access<'w, V> {
         let goes_on = self.now;
         let line = self.figures().line_of_data(part);
         self.ask_bank(line, 1);
-        let (slot, service) = match self.l2().hit(line) {
+        let (slot, service) = match self.l2.hit(self.node, line) {
             Some(hit) => {
                 self.now = self.now.max(hit.arrives);
                 if hit.state != LineState::Modified {
@@ -319,7 +319,7 @@ impl<'w, V: Variant> Access<'w, V> {
         };
         self.served(CoreRequest::Store, service);
         let stale = self.figures().stale_after_store(self.core_in_node, part);
-        let copies = self.l2().copies(slot);
+        let copies = self.l2.copies(slot);
         let stale = *copies & stale;
         if stale != 0 {
             *copies &= !stale;
@@ -369,12 +369,6 @@ impl<'w, V: Variant> Access<'w, V> {
             let since = std::mem::replace(&mut self.now, until);
             self.waited(wait, since);
         }
-    }
-
-    /// Returns the L2 cache of the strand's node.
-    #[inline(always)]
-    pub(super) fn l2(&mut self) -> &mut L2<V> {
-        &mut self.l2s[self.node.index()]
     }
 
     /// Returns whether a bank's PERF_CONFIG lets counters count L2 misses that `service` serves.
