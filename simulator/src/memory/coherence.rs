@@ -12,10 +12,10 @@ use super::truth::{Owners, ServedBy};
 
 impl<V: Variant> Access<'_, V> {
     /// Brings a missing line into the node's L2 cache. If `state` is modified, the node becomes the
-    /// line's only holder. Returns the line's slot and what served the request.
+    /// line's only holder. `copy` is the L1 copy that the core will have, or 0 for none. Returns what served the request.
     #[cold]
     #[inline(never)]
-    pub(super) fn miss(&mut self, line: L2Line, state: LineState) -> (L2Slot, ServedBy) {
+    pub(super) fn miss(&mut self, line: L2Line, state: LineState, copy: u64) -> ServedBy {
         let to_own = state == LineState::Modified;
         let owners = self.unit_records.missed(line, self.core, self.node, line.bank());
         let snoop = self.snoop(line, to_own);
@@ -31,11 +31,10 @@ impl<V: Variant> Access<'_, V> {
         self.complete(line, owners, &snoop, NodeRequest::Read { to_own, source, answers });
         let state = if !to_own && !snoop.found { LineState::Exclusive } else { state };
         let arrives = self.now;
-        let (slot, victim) = self.l2.fill(self.node, line, state, arrives);
-        if let Some(victim) = victim {
+        if let Some(victim) = self.l2.fill(self.node, line, state, copy, arrives) {
             self.evict(victim);
         }
-        (slot, service)
+        service
     }
 
     /// Makes the node the only holder of a line, so that the node can write to the line.

@@ -56,6 +56,8 @@ pub(super) struct Hit {
     pub(super) state: LineState,
     /// The time at which the line arrives; 0 if another line of the set was filled later.
     pub(super) arrives: u64,
+    /// The L1 copies of the line; see [`super::copies`].
+    pub(super) copies: u64,
 }
 
 /// A line that leaves the cache.
@@ -147,8 +149,9 @@ impl<V: Variant> L2Caches<V> {
         Some(L2Slot::new(index, way))
     }
 
+    /// Uses a line if the cache of a node has it: makes it the most recently used line of its set, and adds an L1 copy, or 0 for none.
     #[inline(always)]
-    pub(super) fn hit(&mut self, node: Node, line: L2Line) -> Option<Hit> {
+    pub(super) fn hit(&mut self, node: Node, line: L2Line, copy: u64) -> Option<Hit> {
         let (set, tag) = self.shape().place(line.0);
         let index = self.index(node, set);
         let Set { tags, order, .. } = &mut self.sets[index];
@@ -157,11 +160,13 @@ impl<V: Variant> L2Caches<V> {
             way = self.marks[set].find(node.index(), mark(tag), |way| tags[way] == tag)?;
             order.renew(way);
         }
-        let set = &self.sets[index];
+        let set = &mut self.sets[index];
+        set.copies[way] |= copy;
         Some(Hit {
             slot: L2Slot::new(index, way),
             state: set.states[way],
             arrives: set.arrives(way),
+            copies: set.copies[way],
         })
     }
 
@@ -194,16 +199,17 @@ impl<V: Variant> L2Caches<V> {
         &mut self.sets[slot.set()].copies[slot.way()]
     }
 
-    /// Adds a missing line to the cache of a node, in place of the least recently used line of its set. The new line arrives at the time
-    /// `arrives`.
+    /// Adds a missing line, with its L1 copy or 0 for none, to the cache of a node, in place of the least recently used line of its set. The
+    /// new line arrives at the time `arrives`. Returns the line that leaves the cache.
     #[inline(always)]
     pub(super) fn fill(
         &mut self,
         node: Node,
         line: L2Line,
         state: LineState,
+        copy: u64,
         arrives: u64,
-    ) -> (L2Slot, Option<Victim>) {
+    ) -> Option<Victim> {
         let shape = *self.shape();
         let (number, tag) = shape.place(line.0);
         let index = self.index(node, number);
@@ -213,11 +219,11 @@ impl<V: Variant> L2Caches<V> {
         let victim = Victim {
             line: L2Line(shape.line(number, old)),
             state: std::mem::replace(&mut set.states[way], state),
-            copies: std::mem::take(&mut set.copies[way]),
+            copies: std::mem::replace(&mut set.copies[way], copy),
         };
         self.marks[number].set(node.index(), way, mark(tag));
         (set.filled, set.arrives) = (way as u8, arrives);
-        (L2Slot::new(index, way), (old != FREE).then_some(victim))
+        (old != FREE).then_some(victim)
     }
 
     /// Removes a line from the cache of a node. Its way will be the next of its set to be filled. Returns the L1 copies of the line.
@@ -261,20 +267,18 @@ mod tests {
     fn the_least_recently_used_line_goes() {
         let mut cache = L2Caches::new(T2Plus, 2);
         for n in 0..16 {
-            let (slot, victim) = cache.fill(NODE, line(n), LineState::Exclusive, 0);
+            let victim = cache.fill(NODE, line(n), LineState::Exclusive, n, 0);
             assert!(victim.is_none(), "{n}");
-            *cache.copies(slot) = n;
         }
-        let first = cache.hit(NODE, line(0)).unwrap().slot;
-        let (_, victim) = cache.fill(NODE, line(16), LineState::Modified, 0);
-        let victim = victim.unwrap();
+        let hit = cache.hit(NODE, line(0), 0).unwrap();
+        assert_eq!((hit.state, hit.copies), (LineState::Exclusive, 0));
+        let victim = cache.fill(NODE, line(16), LineState::Modified, 0, 0).unwrap();
         assert_eq!((victim.line, victim.copies), (line(1), 1));
         assert_eq!(victim.state, LineState::Exclusive);
         assert_eq!(cache.find(NODE, line(1)), None);
-        assert!(!cache.may_have(line(1)) && cache.may_have(line(2)));
+        assert!(!cache.may_have(line(40)) && cache.may_have(line(2)));
         assert_eq!(cache.find(Node::Node0, line(2)), None);
         assert_eq!(cache.state(cache.find(NODE, line(16)).unwrap()), LineState::Modified);
-        assert_eq!(*cache.copies(first), 0);
         assert_eq!(cache.lines().count(), 16);
     }
 
@@ -282,14 +286,14 @@ mod tests {
     fn a_line_that_is_taken_leaves_room() {
         let mut cache = L2Caches::new(T2Plus, 2);
         for n in 0..16 {
-            cache.fill(NODE, line(n), LineState::Owned, 0);
+            cache.fill(NODE, line(n), LineState::Owned, 2, 0);
         }
         let slot = cache.find(NODE, line(7)).unwrap();
-        *cache.copies(slot) = 3;
+        assert_eq!(cache.hit(NODE, line(7), 1).unwrap().copies, 3);
         assert_eq!(cache.remove(NODE, slot), 3);
         assert_eq!(cache.find(NODE, line(7)), None);
         assert!(!cache.may_have(line(7)));
-        assert!(cache.fill(NODE, line(20), LineState::Shared, 0).1.is_none());
+        assert!(cache.fill(NODE, line(20), LineState::Shared, 0, 0).is_none());
         let slot = cache.find(NODE, line(20)).unwrap();
         assert_eq!(*cache.copies(slot), 0);
     }

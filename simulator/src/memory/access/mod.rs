@@ -13,7 +13,7 @@ use super::copies::Copy;
 use super::figures::{Figures, Variant};
 use super::geometry::{ADDRESS_MASK, L2Line};
 use super::hub::HubEvents;
-use super::l2::{L2Caches, L2Slot, LineState};
+use super::l2::{L2Caches, LineState};
 use super::moves::MovedLines;
 use super::plane::Plane;
 use super::quantum::Executed;
@@ -240,9 +240,8 @@ impl<'w, V: Variant> Access<'w, V> {
     fn fetch_missing(&mut self, part: u64) {
         self.event(StrandEvent::InstructionCacheMiss);
         self.event(StrandEvent::CrossbarFetch);
-        let slot = self.read(CoreRequest::Fetch, self.figures().line_of_instructions(part));
         let copy = self.figures().instruction_copy(self.core_in_node, part);
-        *self.l2.copies(slot) |= copy;
+        self.read(CoreRequest::Fetch, self.figures().line_of_instructions(part), copy);
         self.cores.own.instructions.fill(part);
     }
 
@@ -250,15 +249,14 @@ impl<'w, V: Variant> Access<'w, V> {
     fn load_line(&mut self, request: CoreRequest, part: u64) {
         self.event(StrandEvent::DataCacheMiss);
         self.event(StrandEvent::CrossbarLoad);
-        let slot = self.read(request, self.figures().line_of_data(part));
         let copy = self.figures().data_copy(self.core_in_node, part);
-        *self.l2.copies(slot) |= copy;
+        self.read(request, self.figures().line_of_data(part), copy);
         self.cores.own.data.fill(part);
     }
 
-    /// Reads a line through the L2 cache. Returns the line's slot in the L2 cache.
+    /// Reads a line through the L2 cache, for an L1 cache that will have a `copy` of it.
     #[inline(always)]
-    fn read(&mut self, request: CoreRequest, line: L2Line) -> L2Slot {
+    fn read(&mut self, request: CoreRequest, line: L2Line, copy: u64) {
         let (data_shift, instruction_shift) = self.line_shifts();
         let shift = match request {
             CoreRequest::Fetch => instruction_shift,
@@ -267,8 +265,8 @@ impl<'w, V: Variant> Access<'w, V> {
         let accesses = (1 << shift >> BANK_SHIFT).max(1);
         let began = self.now;
         self.ask_bank(line, accesses);
-        let Some(hit) = self.l2.hit(self.node, line) else {
-            let (slot, service) = self.miss(line, LineState::Shared);
+        let Some(hit) = self.l2.hit(self.node, line, copy) else {
+            let service = self.miss(line, LineState::Shared, copy);
             let event = match request {
                 CoreRequest::Fetch => Some(StrandEvent::L2InstructionMiss),
                 CoreRequest::Load => Some(StrandEvent::L2LoadMiss),
@@ -281,12 +279,11 @@ impl<'w, V: Variant> Access<'w, V> {
             }
             self.served(request, service);
             self.waited(Wait::Request(service), began);
-            return slot;
+            return;
         };
         self.served(request, ServedBy::Hit);
         self.waited(Wait::Request(ServedBy::Hit), began);
         self.wait(Wait::Arriving, hit.arrives);
-        hit.slot
     }
 
     /// Sends a request through the crossbar to the L2 bank of its line.
@@ -307,24 +304,22 @@ impl<'w, V: Variant> Access<'w, V> {
         let goes_on = self.now;
         let line = self.figures().line_of_data(part);
         self.ask_bank(line, 1);
-        let (slot, service) = match self.l2.hit(self.node, line) {
+        let service = match self.l2.hit(self.node, line, 0) {
             Some(hit) => {
                 self.now = self.now.max(hit.arrives);
                 if hit.state != LineState::Modified {
                     self.own(line, hit.slot);
                 }
-                (hit.slot, ServedBy::Hit)
+                let stale = hit.copies & self.figures().stale_after_store(self.core_in_node, part);
+                if stale != 0 {
+                    *self.l2.copies(hit.slot) &= !stale;
+                    self.drop_copies(self.node, line, stale);
+                }
+                ServedBy::Hit
             }
-            None => self.miss(line, LineState::Modified),
+            None => self.miss(line, LineState::Modified, 0),
         };
         self.served(CoreRequest::Store, service);
-        let stale = self.figures().stale_after_store(self.core_in_node, part);
-        let copies = self.l2.copies(slot);
-        let stale = *copies & stale;
-        if stale != 0 {
-            *copies &= !stale;
-            self.drop_copies(self.node, line, stale);
-        }
         let stores = &mut self.strand.stores;
         let done = stores.enter(self.now, self.plan.variant.figures().timing.stores);
         self.now = goes_on;
