@@ -98,6 +98,7 @@ impl Homes {
     }
 
     /// Returns the number of the stripe to which a physical address belongs. Consecutive stripes are on the nodes with memory in turn.
+    #[inline]
     pub const fn stripe(self, address: u64) -> u64 {
         let number = (address & ((1 << ADDRESS_BITS) - 1)) >> self.interleave.shift();
         match self.interleave {
@@ -107,6 +108,7 @@ impl Homes {
     }
 
     /// Returns the node of a stripe number that [`stripe`](Self::stripe) has returned.
+    #[inline]
     pub fn node(self, stripe: u64) -> Node {
         let index = stripe.checked_rem(self.count.into()).unwrap_or(0);
         self.nodes.get(index as usize).copied().unwrap_or(self.nodes[0])
@@ -118,6 +120,7 @@ impl Homes {
     }
 
     /// Returns the interleave of the machine's memory.
+    #[inline]
     pub const fn interleave(self) -> Interleave {
         self.interleave
     }

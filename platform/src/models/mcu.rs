@@ -47,33 +47,33 @@ impl MemoryController {
         self.faulty = faulty;
     }
 
-    /// Counts the read of a line that waited in the read queue for `queued` cycles.
-    pub fn line_read(&mut self, queued: u32) {
-        self.count(DramEvent::Reads, 1);
-        self.count(DramEvent::ReadWrites, 1);
+    /// Counts the reads of `lines` lines, which waited in the read queue for `queued` cycles altogether.
+    pub fn lines_read(&mut self, lines: u64, queued: u64) {
+        self.count(DramEvent::Reads, lines);
+        self.count(DramEvent::ReadWrites, lines);
         self.count(DramEvent::ReadQueueLatency, queued);
         self.count(DramEvent::ReadWriteQueueLatency, queued);
     }
 
-    /// Counts the write of a line that waited in the write queue for `queued` cycles.
-    pub fn line_written(&mut self, queued: u32) {
-        self.count(DramEvent::Writes, 1);
-        self.count(DramEvent::ReadWrites, 1);
+    /// Counts the writes of `lines` lines, which waited in the write queue for `queued` cycles altogether.
+    pub fn lines_written(&mut self, lines: u64, queued: u64) {
+        self.count(DramEvent::Writes, lines);
+        self.count(DramEvent::ReadWrites, lines);
         self.count(DramEvent::WriteQueueLatency, queued);
         self.count(DramEvent::ReadWriteQueueLatency, queued);
     }
 
-    /// Counts a read that waits because the write queue has a write of the same line. The caller also reports the read itself.
-    pub fn read_held_back(&mut self) {
-        self.count(DramEvent::WriteBackBufferHits, 1);
+    /// Counts reads that wait because the write queue has a write of the same line. The caller also reports the reads themselves.
+    pub fn reads_held_back(&mut self, reads: u64) {
+        self.count(DramEvent::WriteBackBufferHits, reads);
     }
 
     /// Adds `n` to the counters that select this event.
-    pub fn count(&mut self, event: DramEvent, n: u32) {
+    pub fn count(&mut self, event: DramEvent, n: u64) {
         let selects = [Counter::Pic0, Counter::Pic1].map(|counter| self.pcr.code(counter));
         for (pic, select) in self.pic.iter_mut().zip(selects) {
             if select == u16::from(event.code()) {
-                let sum = u64::from(*pic & !FLAG) + u64::from(n);
+                let sum = u64::from(*pic & !FLAG) + n;
                 let wraps = if sum >> DramPic::WIDTH != 0 { FLAG } else { 0 };
                 *pic = sum as u32 & !FLAG | *pic & FLAG | wraps;
             }
@@ -91,10 +91,9 @@ mod tests {
     fn after_some_traffic(pcr: u64) -> u64 {
         let mut mcu = MemoryController::new();
         mcu.write(Pcr, pcr).unwrap();
-        mcu.line_read(100);
-        mcu.line_read(10);
-        mcu.line_written(2000);
-        (0..4).for_each(|_| mcu.read_held_back());
+        mcu.lines_read(2, 110);
+        mcu.lines_written(1, 2000);
+        mcu.reads_held_back(4);
         mcu.read(Pic).unwrap()
     }
 
@@ -102,8 +101,8 @@ mod tests {
     fn counts_reads_from_reset_on() {
         let mut mcu = MemoryController::new();
         assert_eq!([Pcr, Pic].map(|role| mcu.read(role)), [Ok(0); 2]);
-        mcu.line_read(9);
-        mcu.line_written(9);
+        mcu.lines_read(1, 9);
+        mcu.lines_written(1, 9);
         assert_eq!(mcu.read(Pic), Ok(0x0000_0001_0000_0001));
     }
 
@@ -137,17 +136,17 @@ mod tests {
         let mut mcu = MemoryController::new();
         mcu.write(Pcr, 0x01).unwrap();
         mcu.write(Pic, 0x7fff_ffff_7fff_fffe).unwrap();
-        mcu.line_read(0);
+        mcu.lines_read(1, 0);
         assert_eq!(mcu.read(Pic), Ok(0x8000_0000_7fff_fffe));
-        mcu.line_written(0);
+        mcu.lines_written(1, 0);
         assert_eq!(mcu.read(Pic), Ok(0x8000_0000_7fff_ffff));
-        (0..2).for_each(|_| mcu.line_written(0));
-        mcu.line_read(0);
+        mcu.lines_written(2, 0);
+        mcu.lines_read(1, 0);
         assert_eq!(mcu.read(Pic), Ok(0x8000_0001_8000_0001));
         mcu.write(Pic, 0x7fff_ffff_8000_0005).unwrap();
-        mcu.line_written(0);
+        mcu.lines_written(1, 0);
         assert_eq!(mcu.read(Pic), Ok(0x7fff_ffff_8000_0006));
-        (0..2).for_each(|_| mcu.line_read(0));
+        (0..2).for_each(|_| mcu.lines_read(1, 0));
         assert_eq!(mcu.read(Pic), Ok(0x8000_0001_8000_0006));
     }
 
@@ -163,14 +162,14 @@ mod tests {
     #[test]
     fn events_and_counters_change_while_it_counts() {
         let mut mcu = MemoryController::new();
-        mcu.line_read(1);
+        mcu.lines_read(1, 1);
         mcu.write(Pcr, 0x10).unwrap();
-        mcu.line_read(1);
-        mcu.line_written(1);
+        mcu.lines_read(1, 1);
+        mcu.lines_written(1, 1);
         assert_eq!(mcu.read(Pic), Ok(0x0000_0002_0000_0002));
         mcu.write(Pic, 0x0000_0050_0000_0060).unwrap();
-        mcu.line_read(1);
-        mcu.line_written(1);
+        mcu.lines_read(1, 1);
+        mcu.lines_written(1, 1);
         assert_eq!(mcu.read(Pic), Ok(0x0000_0051_0000_0061));
     }
 
@@ -178,7 +177,7 @@ mod tests {
     fn a_faulty_controller_counts_but_does_not_answer() {
         let mut mcu = MemoryController::new();
         mcu.set_faulty(true);
-        mcu.line_read(0);
+        mcu.lines_read(1, 0);
         assert_eq!(mcu.read(Pic), Err(AccessError::Fault));
         assert_eq!(mcu.write(Pic, 0), Err(AccessError::Fault));
         mcu.set_faulty(false);

@@ -1,5 +1,7 @@
 //! A DRAM channel: its queue and its write-back buffer.
 
+use platform::models::MemoryController;
+
 use super::geometry::L2Line;
 use super::queue::Queue;
 use super::timing::Timing;
@@ -10,30 +12,70 @@ pub const BUFFER_LINES: usize = 8;
 /// A DRAM channel. Its write-back buffer holds the [`BUFFER_LINES`] lines that were written back last.
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
+    events: ChannelEvents,
     queue: Queue,
-    buffer: [Option<L2Line>; BUFFER_LINES],
+    /// The lines that were written back last. [`L2Line::NONE`] fills unused places.
+    buffer: [L2Line; BUFFER_LINES],
     oldest: usize,
+}
+
+/// Events of a channel that its counters do not contain yet.
+#[derive(Clone, Debug, Default)]
+struct ChannelEvents {
+    lines_read: u64,
+    lines_written: u64,
+    held_back: u64,
+    /// The sums of the cycles that lines spent in the queue and in transfer.
+    cycles_to_read: u64,
+    cycles_to_write: u64,
 }
 
 impl Channel {
     pub(super) fn new() -> Self {
-        Self { queue: Queue::default(), buffer: [None; BUFFER_LINES], oldest: 0 }
+        Self {
+            events: ChannelEvents::default(),
+            queue: Queue::default(),
+            buffer: [L2Line::NONE; BUFFER_LINES],
+            oldest: 0,
+        }
     }
 
     /// Reads a line. The request arrives at the time `now`. Returns the time at which the line leaves the queue, and whether the write-back
     /// buffer holds the line. If the buffer holds the line, it holds back the read.
+    #[inline(always)]
     pub(super) fn read(&mut self, line: L2Line, now: u64, timing: &Timing) -> (u64, bool) {
-        let held = self.buffer.contains(&Some(line));
-        (self.queue.enter(now, timing.channel_read), held)
+        let held = self.buffer.contains(&line);
+        let done = self.queue.enter(now, timing.channel_read);
+        self.events.lines_read += 1;
+        self.events.cycles_to_read += done - now;
+        self.events.held_back += u64::from(held);
+        (done, held)
     }
 
     /// Writes a line that arrives at the time `now`. Returns the time at which the line leaves the queue.
+    #[inline(always)]
     pub(super) fn write(&mut self, line: L2Line, now: u64, timing: &Timing) -> u64 {
-        if !self.buffer.contains(&Some(line)) {
-            self.buffer[self.oldest] = Some(line);
+        if !self.buffer.contains(&line) {
+            self.buffer[self.oldest] = line;
             self.oldest = (self.oldest + 1) % BUFFER_LINES;
         }
-        self.queue.enter(now, timing.channel_write)
+        let done = self.queue.enter(now, timing.channel_write);
+        self.events.lines_written += 1;
+        self.events.cycles_to_write += done - now;
+        done
+    }
+
+    /// Returns `true` if there are events for the counters.
+    pub(super) fn any(&self) -> bool {
+        self.events.lines_read + self.events.lines_written > 0
+    }
+
+    /// Moves the events to the counters of the channel.
+    pub(super) fn tell(&mut self, controller: &mut MemoryController) {
+        let events = std::mem::take(&mut self.events);
+        controller.lines_read(events.lines_read, events.cycles_to_read);
+        controller.lines_written(events.lines_written, events.cycles_to_write);
+        controller.reads_held_back(events.held_back);
     }
 }
 

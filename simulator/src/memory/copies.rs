@@ -72,17 +72,36 @@ impl Figures {
     }
 
     /// Returns the copies of a line whose bits are set in `bits`.
-    pub(super) fn copies(&self, mut bits: u64, line: L2Line) -> impl Iterator<Item = Copy> + use<> {
-        let first_data = line.0 << self.data_shift();
-        let first_instructions = line.0 << self.instruction_shift();
-        std::iter::from_fn(move || {
-            let bit = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
-            bits &= bits - 1;
-            let (core, part) = ((bit % INSTRUCTION) >> PARTS_SHIFT, bit as u64 % MOST_PARTS);
-            Some(match bit < INSTRUCTION {
-                true => Copy::Data { core, line: first_data + part },
-                false => Copy::Instructions { core, line: first_instructions + part },
-            })
+    #[inline(always)]
+    pub(super) fn copies(&self, bits: u64, line: L2Line) -> Copies {
+        Copies {
+            bits,
+            first_data: line.0 << self.data_shift(),
+            first_instructions: line.0 << self.instruction_shift(),
+        }
+    }
+}
+
+/// Copies of one L2 line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Copies {
+    /// The copies that are still to come.
+    bits: u64,
+    first_data: u64,
+    first_instructions: u64,
+}
+
+impl Iterator for Copies {
+    type Item = Copy;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Copy> {
+        let bit = (self.bits != 0).then(|| self.bits.trailing_zeros() as usize)?;
+        self.bits &= self.bits - 1;
+        let (core, part) = ((bit % INSTRUCTION) >> PARTS_SHIFT, bit as u64 % MOST_PARTS);
+        Some(match bit < INSTRUCTION {
+            true => Copy::Data { core, line: self.first_data + part },
+            false => Copy::Instructions { core, line: self.first_instructions + part },
         })
     }
 }

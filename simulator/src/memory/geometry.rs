@@ -12,13 +12,11 @@
 //!
 //! An operating system may choose other home nodes: see [`Pages`].
 
-use std::collections::HashMap;
-
 use guest_abi::{Hub, Mcu, Node};
 use platform::{Homes, Interleave as Way, Machine};
 
 use super::broken::{Map, mapped};
-use super::pages::{PAGE_SHIFT, Pages};
+use super::pages::{PAGE_SHIFT, Pages, Touched};
 
 pub use platform::homes::ADDRESS_BITS;
 
@@ -33,6 +31,10 @@ pub const LINE_SHIFT: u32 = 6;
 pub(super) struct L2Line(pub(super) u64);
 
 impl L2Line {
+    /// No line has this number.
+    pub(super) const NONE: Self = Self(u64::MAX);
+
+    #[inline(always)]
     pub(super) fn bank(self) -> usize {
         mapped(Map::Bank, self.0 as usize) & 7
     }
@@ -46,13 +48,18 @@ pub(super) const MOST_PARTS: u64 = 4;
 #[error("no memory channel of the machine is enabled")]
 pub struct NoMemory;
 
+/// A multiple of each number of nodes. A remainder by a constant takes fewer steps.
+const IN_TURN: usize = 12;
+
 /// The assignment of lines to memory channels and hubs.
 #[derive(Clone, Debug)]
 pub(super) struct Interleave {
     homes: Homes,
+    /// The nodes of successive stripes or pages, so often that each machine's nodes repeat after this list.
+    in_turn: [Node; IN_TURN],
     pages: Pages,
-    /// The node of each page that has been touched, by page number. Used only if pages are placed by the first touch.
-    touched: HashMap<u64, Node>,
+    /// The node of each page that has been touched. Used only if pages are placed by the first touch.
+    touched: Touched,
     /// The channels of each node, one for each value of address bit 8. The entries of a node without memory are not used.
     channels: [[Mcu; 2]; Node::ALL.len()],
     /// The hub for each value of address bits 8:7. On a machine without hubs, these are the numbers of the links.
@@ -77,7 +84,8 @@ impl Interleave {
         let hubs = if machine.hubs().is_empty() { Hub::ALL } else { machine.hubs() };
         let hubs = std::array::from_fn(|bits| hubs[bits % hubs.len()]);
         let homes = Homes::new(*machine).ok_or(NoMemory)?;
-        Ok(Self { homes, pages, touched: HashMap::new(), channels, hubs, line_shift })
+        let in_turn = std::array::from_fn(|number| homes.node(number as u64));
+        Ok(Self { homes, in_turn, pages, touched: Touched::default(), channels, hubs, line_shift })
     }
 
     /// Returns the number of nodes that have memory.
@@ -86,6 +94,7 @@ impl Interleave {
     }
 
     /// Returns the home node of a line, and the line's channel there.
+    #[inline(always)]
     pub(super) fn home(&self, line: L2Line) -> (Node, Mcu) {
         let node = match self.pages {
             Pages::Hardware => {
@@ -96,27 +105,34 @@ impl Interleave {
                     Way::Gigabyte => self.line_shift,
                 };
                 let stripe = self.homes.stripe(line.0 << shift);
-                self.homes.node(mapped(Map::Home, stripe as usize) as u64)
+                self.in_turn(mapped(Map::Home, stripe as usize) as u64)
             }
             Pages::FirstTouch => {
                 let page = self.number(line, PAGE_SHIFT);
-                self.touched.get(&page).copied().unwrap_or_else(|| self.homes.node(page))
+                self.touched.get(page).unwrap_or_else(|| self.in_turn(page))
             }
             Pages::Node(node) => node,
-            Pages::Interleave(size) => self.homes.node(self.number(line, size.shift())),
+            Pages::Interleave(size) => self.in_turn(self.number(line, size.shift())),
         };
         (node, self.channels[node.index()][mapped(Map::Channel, (line.0 >> 2) as usize) & 1])
     }
 
+    /// Returns the node of a stripe or of a page.
+    #[inline(always)]
+    fn in_turn(&self, number: u64) -> Node {
+        self.in_turn[number as usize % IN_TURN]
+    }
+
     /// Notes that a strand of this node touches a line. Must be called before the line's first read from memory.
+    #[inline(always)]
     pub(super) fn touch(&mut self, line: L2Line, node: Node) {
         if self.pages == Pages::FirstTouch {
             let page = self.number(line, PAGE_SHIFT);
             let home = match self.homes.nodes().contains(&node) {
                 true => node,
-                false => self.homes.node(page),
+                false => self.in_turn(page),
             };
-            self.touched.entry(page).or_insert(home);
+            self.touched.touch(page, home);
         }
     }
 
@@ -125,6 +141,7 @@ impl Interleave {
         mapped(Map::Page, (line.0 << self.line_shift >> shift) as usize) as u64
     }
 
+    #[inline(always)]
     pub(super) fn hub(&self, line: L2Line) -> Hub {
         self.hubs[mapped(Map::Hub, (line.0 >> 1) as usize) & 3]
     }

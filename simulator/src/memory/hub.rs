@@ -12,110 +12,191 @@ const ASU_EVENTS: usize = AsuEvent::ALL.len();
 const _: () = assert!(LpuEvent::ALL[LPU_EVENTS - 1] as usize == LPU_EVENTS - 1);
 const _: () = assert!(AsuEvent::ALL[ASU_EVENTS - 1] as usize == ASU_EVENTS - 1);
 
-/// Events of a hub that its counters do not contain yet.
+const NODES: usize = Node::ALL.len();
+
+/// Requests that have passed through a hub, and whose events its counters do not contain yet.
 #[derive(Clone, Debug)]
 pub(super) struct HubEvents {
-    /// The numbers of link port events, by port and event code.
-    lpu: [[u64; LPU_EVENTS]; Node::ALL.len()],
-    asu: [u64; ASU_EVENTS],
+    requests: u64,
+    /// How many requests waited for another request for the same line.
+    met: u64,
+    /// The number of lines that requesters received from memories, by requester and home.
+    from_memory: [[u64; NODES]; NODES],
+    /// The number of lines that requesters received from caches, by requester and owner.
+    from_cache: [[u64; NODES]; NODES],
+    /// The number of invalidations, by requester.
+    invalidations: [u64; NODES],
+    /// The number of write-backs, by requester and home.
+    written: [[u64; NODES]; NODES],
+    /// The number of answers, by [`Asks`], by the node that answers, and by [`SnoopAnswer`].
+    answers: [[[u64; SnoopAnswer::ALL.len()]; NODES]; Asks::ALL.len()],
+}
+
+/// What a request asks other nodes for.
+#[derive(Clone, Copy, Debug)]
+enum Asks {
+    ToShare,
+    ToOwn,
+    ToInvalidate,
+}
+
+impl Asks {
+    const ALL: [Self; 3] = [Self::ToShare, Self::ToOwn, Self::ToInvalidate];
 }
 
 impl HubEvents {
     pub(super) const fn new() -> Self {
-        Self { lpu: [[0; LPU_EVENTS]; Node::ALL.len()], asu: [0; ASU_EVENTS] }
+        Self {
+            requests: 0,
+            met: 0,
+            from_memory: [[0; NODES]; NODES],
+            from_cache: [[0; NODES]; NODES],
+            invalidations: [0; NODES],
+            written: [[0; NODES]; NODES],
+            answers: [[[0; SnoopAnswer::ALL.len()]; NODES]; Asks::ALL.len()],
+        }
     }
 
     pub(super) fn any(&self) -> bool {
-        // Every transaction has at least one packet. So without packets there are no other events.
-        self.asu[AsuEvent::PacketsIn as usize] > 0
+        self.requests > 0
+    }
+
+    /// Counts a request that passes through the hub.
+    #[inline(always)]
+    pub(super) fn passed(&mut self, transaction: &Transaction) {
+        let port = transaction.requester.index();
+        self.requests += 1;
+        self.met += u64::from(transaction.met);
+        match transaction.request {
+            NodeRequest::Read { to_own, source, answers } => {
+                match source {
+                    Supplier::Memory(home) => self.from_memory[port][home.index()] += 1,
+                    Supplier::Cache(owner) => self.from_cache[port][owner.index()] += 1,
+                }
+                self.answered(if to_own { Asks::ToOwn } else { Asks::ToShare }, &answers);
+            }
+            NodeRequest::Invalidate { answers } => {
+                self.invalidations[port] += 1;
+                self.answered(Asks::ToInvalidate, &answers);
+            }
+            NodeRequest::WriteBack { home } => self.written[port][home.index()] += 1,
+        }
+    }
+
+    #[inline(always)]
+    fn answered(&mut self, asks: Asks, answers: &Answers) {
+        for (counts, answer) in self.answers[asks as usize].iter_mut().zip(answers) {
+            if let Some(answer) = answer {
+                counts[*answer as usize] += 1;
+            }
+        }
     }
 
     /// Moves the events to the counters of the hub.
     pub(super) fn tell(&mut self, hub: &mut HubChip) {
-        for (port, counts) in Node::ALL.iter().zip(&self.lpu) {
+        let counts = std::mem::replace(self, Self::new()).counts();
+        for (port, counts) in Node::ALL.iter().zip(&counts.lpu) {
             for (event, count) in LpuEvent::ALL.iter().zip(counts) {
                 hub.count_lpu(*port, *event, *count);
             }
         }
-        for (event, count) in AsuEvent::ALL.iter().zip(&self.asu) {
+        for (event, count) in AsuEvent::ALL.iter().zip(&counts.asu) {
             hub.count_asu(*event, *count);
         }
-        *self = Self::new();
     }
 
-    /// Counts the events of a transaction that passes through the hub.
-    pub(super) fn passed(&mut self, transaction: &Transaction) {
-        let port = transaction.requester;
-        self.asu(AsuEvent::PacketsIn);
-        if transaction.met {
-            self.asu(AsuEvent::CamHit);
-            self.asu(AsuEvent::Wakeup);
+    fn counts(&self) -> Counts {
+        let mut counts = Counts { lpu: [[0; LPU_EVENTS]; NODES], asu: [0; ASU_EVENTS] };
+        counts.asu(AsuEvent::PacketsIn, self.requests);
+        counts.asu(AsuEvent::CamHit, self.met);
+        counts.asu(AsuEvent::Wakeup, self.met);
+        for port in Node::ALL.iter().copied() {
+            for other in Node::ALL.iter().copied() {
+                counts.from_memory(port, other, self.from_memory[port.index()][other.index()]);
+                counts.from_cache(port, other, self.from_cache[port.index()][other.index()]);
+                counts.written(port, other, self.written[port.index()][other.index()]);
+            }
+            counts.lpu(port, LpuEvent::NoDataReply, self.invalidations[port.index()]);
+            counts.asks(port, self.invalidations[port.index()]);
         }
-        match transaction.request {
-            NodeRequest::Read { to_own, source, answers } => {
-                let egress = match to_own {
-                    false => LpuEvent::ReadToShareEgress,
-                    true => LpuEvent::ReadToOwnEgress,
-                };
-                self.data(port, source);
-                self.snoop(port, &answers, egress);
-            }
-            NodeRequest::Invalidate { answers } => {
-                self.lpu(port, LpuEvent::NoDataReply);
-                self.snoop(port, &answers, LpuEvent::InvalidateEgress);
-            }
-            NodeRequest::WriteBack { home } => {
-                self.lpu(port, LpuEvent::WriteBack);
-                self.lpu(port, by_way_of(WRITE_BACK, port, home));
-                self.lpu(home, LpuEvent::WriteBackEgress);
-                self.asu(AsuEvent::PacketsOut);
-            }
-        }
-    }
-
-    /// Counts a line that is delivered to the requester.
-    fn data(&mut self, port: Node, source: Supplier) {
-        match source {
-            Supplier::Cache(owner) => {
-                self.lpu(port, LpuEvent::CacheHit);
-                self.lpu(port, by_way_of(CACHE_TO_CACHE, port, owner));
-            }
-            Supplier::Memory(home) => {
-                self.lpu(port, LpuEvent::CacheMiss);
-                if home == port {
-                    self.lpu(port, LpuEvent::NoDataReply);
-                } else {
-                    self.lpu(port, by_way_of(MEMORY, port, home));
+        for asks in Asks::ALL {
+            for (node, by_answer) in Node::ALL.iter().zip(&self.answers[asks as usize]) {
+                for (answer, times) in SnoopAnswer::ALL.into_iter().zip(by_answer) {
+                    counts.answered(*node, asks, answer, *times);
                 }
             }
         }
+        counts
     }
+}
 
-    /// Counts a request to the other nodes, and their answers.
-    fn snoop(&mut self, port: Node, answers: &Answers, egress: LpuEvent) {
-        self.lpu(port, LpuEvent::ReadOrInvalidate);
-        for (other, answer) in Node::ALL.iter().zip(answers) {
-            let Some(answer) = answer else { continue };
-            self.asu(AsuEvent::PacketsOut);
-            self.lpu(*other, egress);
-            self.lpu(*other, LpuEvent::RepliesReceived);
-            let found = match answer {
-                SnoopAnswer::Modified => LpuEvent::HitModified,
-                SnoopAnswer::Owned => LpuEvent::HitOwned,
-                SnoopAnswer::Shared => LpuEvent::HitShared,
-                SnoopAnswer::Miss => LpuEvent::Miss,
-            };
-            self.lpu(*other, found);
+/// How often each event of a hub has happened.
+struct Counts {
+    /// The numbers of link port events, by port and event code.
+    lpu: [[u64; LPU_EVENTS]; NODES],
+    asu: [u64; ASU_EVENTS],
+}
+
+impl Counts {
+    /// Counts lines that a node read from memory.
+    fn from_memory(&mut self, port: Node, home: Node, times: u64) {
+        self.lpu(port, LpuEvent::CacheMiss, times);
+        match home == port {
+            true => self.lpu(port, LpuEvent::NoDataReply, times),
+            false => self.lpu(port, by_way_of(MEMORY, port, home), times),
         }
-        self.lpu(port, LpuEvent::RepliesSent);
+        self.asks(port, times);
     }
 
-    fn lpu(&mut self, port: Node, event: LpuEvent) {
-        self.lpu[mapped(Map::Port, port.index())][event as usize] += 1;
+    /// Counts lines that a node read from another node's cache.
+    fn from_cache(&mut self, port: Node, owner: Node, times: u64) {
+        if owner != port {
+            self.lpu(port, LpuEvent::CacheHit, times);
+            self.lpu(port, by_way_of(CACHE_TO_CACHE, port, owner), times);
+            self.asks(port, times);
+        }
     }
 
-    fn asu(&mut self, event: AsuEvent) {
-        self.asu[event as usize] += 1;
+    fn written(&mut self, port: Node, home: Node, times: u64) {
+        if home != port {
+            self.lpu(port, LpuEvent::WriteBack, times);
+            self.lpu(port, by_way_of(WRITE_BACK, port, home), times);
+            self.lpu(home, LpuEvent::WriteBackEgress, times);
+            self.asu(AsuEvent::PacketsOut, times);
+        }
+    }
+
+    /// Counts requests of a node to the other nodes.
+    fn asks(&mut self, port: Node, times: u64) {
+        self.lpu(port, LpuEvent::ReadOrInvalidate, times);
+        self.lpu(port, LpuEvent::RepliesSent, times);
+    }
+
+    /// Counts requests that other nodes passed on to a node, and its answers.
+    fn answered(&mut self, node: Node, asks: Asks, answer: SnoopAnswer, times: u64) {
+        let egress = match asks {
+            Asks::ToShare => LpuEvent::ReadToShareEgress,
+            Asks::ToOwn => LpuEvent::ReadToOwnEgress,
+            Asks::ToInvalidate => LpuEvent::InvalidateEgress,
+        };
+        let found = match answer {
+            SnoopAnswer::Modified => LpuEvent::HitModified,
+            SnoopAnswer::Owned => LpuEvent::HitOwned,
+            SnoopAnswer::Shared => LpuEvent::HitShared,
+            SnoopAnswer::Miss => LpuEvent::Miss,
+        };
+        self.asu(AsuEvent::PacketsOut, times);
+        self.lpu(node, egress, times);
+        self.lpu(node, LpuEvent::RepliesReceived, times);
+        self.lpu(node, found, times);
+    }
+
+    fn lpu(&mut self, port: Node, event: LpuEvent, times: u64) {
+        self.lpu[mapped(Map::Port, port.index())][event as usize] += times;
+    }
+
+    fn asu(&mut self, event: AsuEvent, times: u64) {
+        self.asu[event as usize] += times;
     }
 }
 

@@ -138,8 +138,12 @@ impl<S: Sets> L1<S> {
         let (set, tag) = self.0.set(line);
         let set = set.as_mut();
         if let Some(way) = set.iter().position(|entry| *entry == tag) {
-            set[way..].rotate_left(1);
-            set[set.len() - 1] = FREE;
+            // The lines that were used earlier move up.
+            let last = set.len() - 1;
+            for way in way..last {
+                set[way] = set[way + 1];
+            }
+            set[last] = FREE;
         }
     }
 }

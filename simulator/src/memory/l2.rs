@@ -1,8 +1,11 @@
-//! The L2 cache of a node.
+//! The L2 caches of all nodes.
+
+use guest_abi::Node;
 
 use super::config::CacheShape;
 use super::figures::Variant;
 use super::geometry::L2Line;
+use super::marks::{self, Marks, mark};
 use super::order::{MOST_WAYS, Order};
 
 /// The MOESI state of a line in an L2 cache.
@@ -26,7 +29,7 @@ impl LineState {
     }
 }
 
-/// The position of a line in the cache. It is valid until the next fill.
+/// The position of a line in the caches: the index of its set, and its way. It is valid until the next fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct L2Slot(usize);
 
@@ -53,6 +56,8 @@ pub(super) struct Hit {
     pub(super) state: LineState,
     /// The time at which the line arrives; 0 if another line of the set was filled later.
     pub(super) arrives: u64,
+    /// The L1 copies of the line; see [`super::copies`].
+    pub(super) copies: u64,
 }
 
 /// A line that leaves the cache.
@@ -66,12 +71,15 @@ pub(super) struct Victim {
 /// The tag that marks a free way. The tags of lines have at most 31 bits.
 const FREE: u32 = u32::MAX;
 
+/// A set of a node's cache. It takes 256 bytes of the host.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 struct Set {
     order: Order,
-    /// The way that was filled last. Its line arrives at the time `arrives`.
-    filled: usize,
+    /// The time at which the line of the way `filled` arrives.
     arrives: u64,
+    /// The way that was filled last.
+    filled: u8,
     /// The states of the ways. Ways that the cache does not have stay free.
     states: [LineState; MOST_WAYS],
     tags: [u32; MOST_WAYS],
@@ -79,25 +87,38 @@ struct Set {
     copies: [u64; MOST_WAYS],
 }
 
-/// The L2 cache of a node. It holds every line that an L1 cache of the node holds. It replaces the least recently used line.
-#[derive(Clone, Debug)]
-pub(super) struct L2<V> {
-    variant: V,
-    sets: Vec<Set>,
+impl Set {
+    /// Returns the time at which the line of a way arrives; 0 if another way was filled later.
+    #[inline(always)]
+    fn arrives(&self, way: usize) -> u64 {
+        if usize::from(self.filled) == way { self.arrives } else { 0 }
+    }
 }
 
-impl<V: Variant> L2<V> {
-    pub(super) fn new(variant: V) -> Self {
+/// The L2 caches of all nodes. The cache of a node holds every line that an L1 cache of the node holds. It replaces the least recently used
+/// line of a set.
+#[derive(Clone, Debug)]
+pub(super) struct L2Caches<V> {
+    variant: V,
+    /// The sets of all nodes, node by node.
+    sets: Vec<Set>,
+    /// For each set, the marks of its ways in all nodes.
+    marks: Vec<Marks>,
+}
+
+impl<V: Variant> L2Caches<V> {
+    pub(super) fn new(variant: V, nodes: usize) -> Self {
         let shape = variant.figures().l2;
         let set = Set {
             order: Order::new(shape.ways),
-            filled: 0,
             arrives: 0,
+            filled: 0,
             states: [LineState::Shared; MOST_WAYS],
             tags: [FREE; MOST_WAYS],
             copies: [0; MOST_WAYS],
         };
-        Self { variant, sets: vec![set; shape.sets()] }
+        let sets = vec![set; nodes * shape.sets()];
+        Self { variant, sets, marks: vec![Marks::new(); shape.sets()] }
     }
 
     #[inline(always)]
@@ -105,98 +126,127 @@ impl<V: Variant> L2<V> {
         &self.variant.figures().l2
     }
 
-    #[inline]
-    pub(super) fn find(&self, line: L2Line) -> Option<L2Slot> {
-        let (index, tag) = self.shape().place(line.0);
-        let set = &self.sets[index];
-        let latest = set.order.latest();
-        if set.tags[latest] == tag {
-            return Some(L2Slot::new(index, latest));
-        }
-        let way = set.tags.iter().position(|entry| *entry == tag)?;
+    /// Returns the index of a node's set.
+    #[inline(always)]
+    fn index(&self, node: Node, set: usize) -> usize {
+        node.index() * self.shape().sets() + set
+    }
+
+    /// Returns `false` if no node has a line. Mostly, if it returns `true`, a node has the line.
+    #[inline(always)]
+    pub(super) fn may_have(&self, line: L2Line) -> bool {
+        let (set, tag) = self.shape().place(line.0);
+        self.marks[set].any(mark(tag))
+    }
+
+    /// Returns the slot of a line in the cache of a node.
+    #[inline(always)]
+    pub(super) fn find(&self, node: Node, line: L2Line) -> Option<L2Slot> {
+        let (set, tag) = self.shape().place(line.0);
+        let index = self.index(node, set);
+        let tags = &self.sets[index].tags;
+        let way = self.marks[set].find(node.index(), mark(tag), |way| tags[way] == tag)?;
         Some(L2Slot::new(index, way))
     }
 
+    /// Uses a line if the cache of a node has it: makes it the most recently used line of its set, and adds an L1 copy, or 0 for none.
     #[inline(always)]
-    pub(super) fn hit(&mut self, line: L2Line) -> Option<Hit> {
-        let (index, tag) = self.shape().place(line.0);
-        let set = &mut self.sets[index];
-        let mut way = set.order.latest();
-        if set.tags[way] != tag {
-            way = set.tags.iter().position(|entry| *entry == tag)?;
-            set.order.renew(way);
+    pub(super) fn hit(&mut self, node: Node, line: L2Line, copy: u64) -> Option<Hit> {
+        let (set, tag) = self.shape().place(line.0);
+        let index = self.index(node, set);
+        let Set { tags, order, .. } = &mut self.sets[index];
+        let mut way = order.latest();
+        if tags[way] != tag {
+            way = self.marks[set].find(node.index(), mark(tag), |way| tags[way] == tag)?;
+            order.renew(way);
         }
-        let arrives = if set.filled == way { set.arrives } else { 0 };
-        Some(Hit { slot: L2Slot::new(index, way), state: set.states[way], arrives })
+        let set = &mut self.sets[index];
+        set.copies[way] |= copy;
+        Some(Hit {
+            slot: L2Slot::new(index, way),
+            state: set.states[way],
+            arrives: set.arrives(way),
+            copies: set.copies[way],
+        })
     }
 
     /// Returns when a line arrives, like [`hit`](Self::hit), but only for a line that is modified, is the most recently used of its set, and
     /// has none of the `copies`; otherwise `None`.
     #[inline(always)]
-    pub(super) fn own(&self, line: L2Line, copies: u64) -> Option<u64> {
-        let (index, tag) = self.shape().place(line.0);
-        let set = &self.sets[index];
+    pub(super) fn own(&self, node: Node, line: L2Line, copies: u64) -> Option<u64> {
+        let (set, tag) = self.shape().place(line.0);
+        let set = &self.sets[self.index(node, set)];
         let way = set.order.latest();
         let is_own = set.tags[way] == tag
             && set.states[way] == LineState::Modified
             && set.copies[way] & copies == 0;
-        is_own.then_some(if set.filled == way { set.arrives } else { 0 })
+        is_own.then(|| set.arrives(way))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn state(&self, slot: L2Slot) -> LineState {
         self.sets[slot.set()].states[slot.way()]
     }
 
+    #[inline(always)]
     pub(super) fn set_state(&mut self, slot: L2Slot, state: LineState) {
         self.sets[slot.set()].states[slot.way()] = state;
     }
 
     /// Returns the L1 copies of a line; see [`super::copies`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn copies(&mut self, slot: L2Slot) -> &mut u64 {
         &mut self.sets[slot.set()].copies[slot.way()]
     }
 
-    /// Adds a missing line in place of the least recently used line of its set. The new line arrives at the time `arrives`.
+    /// Adds a missing line, with its L1 copy or 0 for none, to the cache of a node, in place of the least recently used line of its set. The
+    /// new line arrives at the time `arrives`. Returns the line that leaves the cache.
+    #[inline(always)]
     pub(super) fn fill(
         &mut self,
+        node: Node,
         line: L2Line,
         state: LineState,
+        copy: u64,
         arrives: u64,
-    ) -> (L2Slot, Option<Victim>) {
-        let (index, tag) = self.shape().place(line.0);
-        let slot = L2Slot::new(index, self.sets[index].order.oldest(self.shape().ways));
-        let victim = self.take(slot);
-        let set = &mut self.sets[index];
-        set.tags[slot.way()] = tag;
-        set.states[slot.way()] = state;
-        set.order.renew(slot.way());
-        (set.filled, set.arrives) = (slot.way(), arrives);
-        (slot, victim)
-    }
-
-    /// Takes the line out of a slot that the caller is about to fill; `None` if the slot is free.
-    pub(super) fn take(&mut self, slot: L2Slot) -> Option<Victim> {
+    ) -> Option<Victim> {
         let shape = *self.shape();
-        let set = &mut self.sets[slot.set()];
-        set.order.retire(slot.way(), shape.ways);
-        let tag = std::mem::replace(&mut set.tags[slot.way()], FREE);
-        let copies = std::mem::take(&mut set.copies[slot.way()]);
-        (tag != FREE).then(|| Victim {
-            line: L2Line(shape.line(slot.set(), tag)),
-            state: set.states[slot.way()],
-            copies,
-        })
+        let (number, tag) = shape.place(line.0);
+        let index = self.index(node, number);
+        let set = &mut self.sets[index];
+        let way = set.order.reuse(shape.ways);
+        let old = std::mem::replace(&mut set.tags[way], tag);
+        let victim = Victim {
+            line: L2Line(shape.line(number, old)),
+            state: std::mem::replace(&mut set.states[way], state),
+            copies: std::mem::replace(&mut set.copies[way], copy),
+        };
+        self.marks[number].set(node.index(), way, mark(tag));
+        (set.filled, set.arrives) = (way as u8, arrives);
+        (old != FREE).then_some(victim)
     }
 
+    /// Removes a line from the cache of a node. Its way will be the next of its set to be filled. Returns the L1 copies of the line.
+    pub(super) fn remove(&mut self, node: Node, slot: L2Slot) -> u64 {
+        let CacheShape { ways, .. } = *self.shape();
+        let sets = self.shape().sets();
+        let set = &mut self.sets[slot.set()];
+        set.order.retire(slot.way(), ways);
+        set.tags[slot.way()] = FREE;
+        self.marks[slot.set() % sets].set(node.index(), slot.way(), marks::FREE);
+        std::mem::take(&mut set.copies[slot.way()])
+    }
+
+    /// Returns all lines, with the node of the cache that holds each.
     #[cfg(test)]
-    pub(super) fn lines(&self) -> impl Iterator<Item = (L2Line, LineState)> {
+    pub(super) fn lines(&self) -> impl Iterator<Item = (Node, L2Line, LineState)> {
         self.sets.iter().enumerate().flat_map(move |(index, set)| {
+            let sets = self.shape().sets();
+            let (node, number) = (Node::ALL[index / sets], index % sets);
             let entries = set.tags.iter().zip(set.states);
             entries
                 .filter(|(tag, _)| **tag != FREE)
-                .map(move |(tag, state)| (L2Line(self.shape().line(index, *tag)), state))
+                .map(move |(tag, state)| (node, L2Line(self.shape().line(number, *tag)), state))
         })
     }
 }
@@ -206,6 +256,8 @@ mod tests {
     use super::*;
     use crate::memory::figures::T2Plus;
 
+    const NODE: Node = Node::Node1;
+
     /// Returns the line of set 5 that is number `n` in this set.
     fn line(n: u64) -> L2Line {
         L2Line(5 + 4096 * n)
@@ -213,35 +265,36 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_line_goes() {
-        let mut cache = L2::new(T2Plus);
+        let mut cache = L2Caches::new(T2Plus, 2);
         for n in 0..16 {
-            let (slot, victim) = cache.fill(line(n), LineState::Exclusive, 0);
+            let victim = cache.fill(NODE, line(n), LineState::Exclusive, n, 0);
             assert!(victim.is_none(), "{n}");
-            *cache.copies(slot) = n;
         }
-        let first = cache.hit(line(0)).unwrap().slot;
-        let (_, victim) = cache.fill(line(16), LineState::Modified, 0);
-        let victim = victim.unwrap();
+        let hit = cache.hit(NODE, line(0), 0).unwrap();
+        assert_eq!((hit.state, hit.copies), (LineState::Exclusive, 0));
+        let victim = cache.fill(NODE, line(16), LineState::Modified, 0, 0).unwrap();
         assert_eq!((victim.line, victim.copies), (line(1), 1));
         assert_eq!(victim.state, LineState::Exclusive);
-        assert_eq!(cache.find(line(1)), None);
-        assert_eq!(cache.state(cache.find(line(16)).unwrap()), LineState::Modified);
-        assert_eq!(*cache.copies(first), 0);
+        assert_eq!(cache.find(NODE, line(1)), None);
+        assert!(!cache.may_have(line(40)) && cache.may_have(line(2)));
+        assert_eq!(cache.find(Node::Node0, line(2)), None);
+        assert_eq!(cache.state(cache.find(NODE, line(16)).unwrap()), LineState::Modified);
         assert_eq!(cache.lines().count(), 16);
     }
 
     #[test]
     fn a_line_that_is_taken_leaves_room() {
-        let mut cache = L2::new(T2Plus);
+        let mut cache = L2Caches::new(T2Plus, 2);
         for n in 0..16 {
-            cache.fill(line(n), LineState::Owned, 0);
+            cache.fill(NODE, line(n), LineState::Owned, 2, 0);
         }
-        let slot = cache.find(line(7)).unwrap();
-        *cache.copies(slot) = 3;
-        assert_eq!(cache.take(slot).unwrap().copies, 3);
-        assert!(cache.take(slot).is_none());
-        assert!(cache.fill(line(20), LineState::Shared, 0).1.is_none());
-        let slot = cache.find(line(20)).unwrap();
+        let slot = cache.find(NODE, line(7)).unwrap();
+        assert_eq!(cache.hit(NODE, line(7), 1).unwrap().copies, 3);
+        assert_eq!(cache.remove(NODE, slot), 3);
+        assert_eq!(cache.find(NODE, line(7)), None);
+        assert!(!cache.may_have(line(7)));
+        assert!(cache.fill(NODE, line(20), LineState::Shared, 0, 0).is_none());
+        let slot = cache.find(NODE, line(20)).unwrap();
         assert_eq!(*cache.copies(slot), 0);
     }
 }

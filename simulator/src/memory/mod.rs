@@ -63,6 +63,7 @@ pub mod geometry;
 mod hub;
 mod l1;
 mod l2;
+mod marks;
 pub mod modelled;
 mod moves;
 mod order;

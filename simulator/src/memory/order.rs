@@ -20,9 +20,17 @@ impl Order {
     }
 
     /// Returns the way that will be replaced next in a set of `ways` ways.
-    #[inline]
-    pub(super) fn oldest(self, ways: usize) -> usize {
-        (self.0 >> (4 * ways - 4)) as usize
+    #[inline(always)]
+    fn oldest(self, ways: usize) -> usize {
+        (self.0 >> (4 * ways - 4)) as usize % MOST_WAYS
+    }
+
+    /// Makes the oldest way of a set of `ways` ways the latest used way. Returns this way.
+    #[inline(always)]
+    pub(super) fn reuse(&mut self, ways: usize) -> usize {
+        let way = self.oldest(ways);
+        self.0 = (self.0 ^ (way as u64) << (4 * ways - 4)) << 4 | way as u64;
+        way
     }
 
     /// Makes `way` the latest used way.
@@ -88,19 +96,26 @@ mod tests {
         #[test]
         fn as_a_list(
             ways in 1..=16_usize,
-            moves in prop::collection::vec((0..16_usize, any::<bool>()), 0..100),
+            moves in prop::collection::vec((0..16_usize, 0..3), 0..100),
         ) {
             let mut order = Order::new(ways);
             let mut list: Vec<usize> = (0..ways).rev().collect();
-            for (way, front) in moves {
-                let way = way % ways;
+            for (way, what) in moves {
+                let way = if what == 2 { list[ways - 1] } else { way % ways };
                 list.retain(|other| *other != way);
-                if front {
-                    order.renew(way);
-                    list.insert(0, way);
-                } else {
-                    order.retire(way, ways);
-                    list.push(way);
+                match what {
+                    0 => {
+                        order.retire(way, ways);
+                        list.push(way);
+                    }
+                    1 => {
+                        order.renew(way);
+                        list.insert(0, way);
+                    }
+                    _ => {
+                        prop_assert_eq!(order.reuse(ways), way);
+                        list.insert(0, way);
+                    }
                 }
                 prop_assert_eq!(&digits(order)[..ways], &list);
                 prop_assert_eq!(digits(order)[ways..].iter().sum::<usize>(), 0);

@@ -100,6 +100,38 @@ impl Pages {
     }
 }
 
+/// The node of each page that has been touched: a byte for a page, in blocks of pages. So even if a program touches all memory that a physical
+/// address reaches, this takes 64 MB of the host.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Touched {
+    /// The blocks of pages, up to the last block with a page that has been touched.
+    blocks: Vec<Option<Box<Block>>>,
+}
+
+type Block = [Option<Node>; PAGES_OF_BLOCK];
+
+const PAGES_OF_BLOCK: usize = 4096;
+
+impl Touched {
+    /// Returns the node of a page; `None` if the page has not been touched.
+    #[inline]
+    pub(super) fn get(&self, page: u64) -> Option<Node> {
+        let block = self.blocks.get(page as usize / PAGES_OF_BLOCK)?.as_ref()?;
+        block[page as usize % PAGES_OF_BLOCK]
+    }
+
+    /// Puts a page on a node, unless it has been touched before.
+    #[inline]
+    pub(super) fn touch(&mut self, page: u64, node: Node) {
+        let number = page as usize / PAGES_OF_BLOCK;
+        if number >= self.blocks.len() {
+            self.blocks.resize(number + 1, None);
+        }
+        let block = self.blocks[number].get_or_insert_with(|| Box::new([None; PAGES_OF_BLOCK]));
+        block[page as usize % PAGES_OF_BLOCK].get_or_insert(node);
+    }
+}
+
 impl fmt::Display for Pages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -158,6 +190,17 @@ impl<'de> Deserialize<'de> for Pages {
 mod tests {
     use super::*;
     use platform::Model;
+
+    #[test]
+    fn the_first_touch_counts() {
+        let mut touched = Touched::default();
+        let last = (1 << (39 - PAGE_SHIFT)) - 1;
+        for (page, node) in [(5, Node::Node2), (last, Node::Node0), (5, Node::Node3)] {
+            touched.touch(page, node);
+        }
+        assert_eq!([5, last].map(|page| touched.get(page)), [Some(Node::Node2), Some(Node::Node0)]);
+        assert_eq!([0, 4, 4101, last - 1].map(|page| touched.get(page)), [None; 4]);
+    }
 
     #[test]
     fn what_can_be_said() {

@@ -40,6 +40,7 @@ pub(super) struct Plane {
 impl Plane {
     /// Serializes a request that arrives at the time `now`. Its turn begins when no other request for the same line is under way. Returns
     /// when the turn begins, and when the other nodes are asked.
+    #[inline(always)]
     pub(super) fn serialize(&mut self, line: L2Line, now: u64, timing: &Timing) -> (u64, u64) {
         let meets = |flight: &Flight, now| {
             flight.line == line && (flight.begins..flight.ends).contains(&now)
@@ -53,6 +54,7 @@ impl Plane {
     }
 
     /// Sends a line from one node to another at the time `now`. Returns when it has passed the links of both nodes.
+    #[inline(always)]
     pub(super) fn send(&mut self, from: Node, to: Node, now: u64, timing: &Timing) -> u64 {
         let from = &mut self.links[mapped(Map::Link, from.index())];
         let sent = from.out.enter(now, timing.link);
@@ -68,18 +70,27 @@ impl Plane {
     }
 
     /// Records that a request for a line was under way from `begins` to `ends`. Later requests must not arrive before the time `now`.
+    #[inline(always)]
     pub(super) fn complete(&mut self, line: L2Line, begins: u64, ends: u64, now: u64) {
         let flights = &mut self.flights[list(line)];
-        flights.retain(|flight| flight.ends > now);
-        let waited = |flight: &&mut Flight| flight.line == line && flight.ends == begins;
-        match flights.iter_mut().find(waited) {
-            Some(flight) => flight.ends = ends,
-            None => flights.push(Flight { line, begins, ends }),
+        let mut new = Flight { line, begins, ends };
+        let mut next = 0;
+        // A flight that the new one continues, or that is over, makes room.
+        while let Some(flight) = flights.get(next) {
+            if flight.line == line && flight.ends == begins {
+                new.begins = new.begins.min(flight.begins);
+            } else if flight.ends > now {
+                next += 1;
+                continue;
+            }
+            flights.swap_remove(next);
         }
+        flights.push(new);
     }
 }
 
 /// Returns the index of the list that holds a line. A hash spreads neighbouring lines over the lists.
+#[inline(always)]
 fn list(line: L2Line) -> usize {
     (line.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % LISTS
 }

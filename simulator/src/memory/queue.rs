@@ -2,7 +2,11 @@
 
 /// The number of busy spans that a queue remembers. A few suffice, because requests arrive almost
 /// in chronological order, and adjacent spans are merged.
-const SPANS: usize = 16;
+const SPANS: usize = 17;
+
+/// The size of the ring: a power of two, so that an index takes one step.
+const SLOTS: usize = 32;
+const _: () = assert!(SPANS < SLOTS);
 
 /// A span of time in cycles, `begins..ends`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,104 +19,88 @@ struct Span {
 /// arrive in chronological order are served in this order, and a request does not wait for those that come later in time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    /// The latest busy span. `before` holds the earlier spans.
-    last: Span,
-    before: Before,
-    /// The end of the forgotten spans. No request is served before this time.
-    forgotten: u64,
-}
-
-/// Busy spans in chronological order, with gaps between them. The ring is always full: empty spans fill the unused slots.
-#[derive(Clone, Debug, Default)]
-struct Before {
-    spans: [Span; SPANS],
+    /// Busy spans in chronological order, with gaps between them, in a ring. [`SPANS`] spans up to the latest one are remembered. If
+    /// there are not so many, the earliest are empty. The span before them is the latest forgotten one: no request is served before its end.
+    spans: [Span; SLOTS],
+    /// The index of the latest span in the ring, plus a multiple of the ring's size.
     latest: usize,
-}
-
-impl Before {
-    /// Returns the span that is followed by `later` spans. With 0, returns the latest span.
-    #[inline]
-    fn at(&mut self, later: usize) -> &mut Span {
-        &mut self.spans[self.latest.wrapping_sub(later) % SPANS]
-    }
-
-    /// Inserts a span before the last `later` spans. Returns the earliest span, which is forgotten.
-    #[inline]
-    fn insert(&mut self, later: usize, span: Span) -> Span {
-        if later == SPANS {
-            return span;
-        }
-        self.latest = (self.latest + 1) % SPANS;
-        let earliest = *self.at(0);
-        for others in 0..later {
-            *self.at(others) = *self.at(others + 1);
-        }
-        *self.at(later) = span;
-        earliest
-    }
-
-    /// Removes the span that `later` spans follow. An empty span at `time` becomes the earliest span.
-    fn remove(&mut self, later: usize, time: u64) {
-        for others in (0..later).rev() {
-            *self.at(others + 1) = *self.at(others);
-        }
-        *self.at(0) = Span { begins: time, ends: time };
-        self.latest = self.latest.wrapping_sub(1) % SPANS;
-    }
 }
 
 impl Queue {
     /// Serves a request that arrives at the time `now` and takes `cycles`, at least 1. Returns when it is done.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter(&mut self, now: u64, cycles: u64) -> u64 {
-        if now < self.last.begins {
+        let latest = &mut self.spans[self.latest % SLOTS];
+        if now > latest.ends {
+            self.latest = self.latest.wrapping_add(1);
+            let ends = now + cycles;
+            *self.at(0) = Span { begins: now, ends };
+            return ends;
+        }
+        if now < latest.begins {
             return self.enter_before(now, cycles);
         }
-        if now > self.last.ends {
-            self.forgotten = self.before.insert(0, self.last).ends;
-            self.last = Span { begins: now, ends: now };
-        }
-        self.last.ends += cycles;
-        self.last.ends
+        latest.ends += cycles;
+        latest.ends
     }
 
     /// Serves a request that arrives before the latest span.
     #[inline(never)]
     fn enter_before(&mut self, now: u64, cycles: u64) -> u64 {
-        let spans = &mut self.before;
-        let mut begins = now.max(self.forgotten);
+        let mut begins = now.max(self.at(SPANS).ends);
         // How many spans are after the request. If there is no room before a span, the request moves behind it.
-        let mut later = 0;
-        while later < SPANS && spans.at(later).ends > begins {
+        let mut later = 1;
+        while later < SPANS && self.at(later).ends > begins {
             later += 1;
         }
-        while later > 0 && spans.at(later - 1).begins < begins + cycles {
+        while later > 1 && self.at(later - 1).begins < begins + cycles {
             later -= 1;
-            begins = spans.at(later).ends;
+            begins = self.at(later).ends;
         }
         let ends = begins + cycles;
-        if later == 0 && ends > self.last.begins {
-            self.last.ends += cycles;
-            return self.last.ends;
+        let latest = self.at(0);
+        if later == 1 && ends > latest.begins {
+            latest.ends += cycles;
+            return latest.ends;
         }
-        let previous = match later < SPANS {
-            true => Some(*spans.at(later)).filter(|previous| previous.ends == begins),
-            false => None,
-        };
-        let next = match later.checked_sub(1) {
-            Some(later) => spans.at(later),
-            None => &mut self.last,
-        };
+        let previous = Some(*self.at(later)).filter(|span| later < SPANS && span.ends == begins);
+        let next = self.at(later - 1);
         match (previous, next.begins == ends) {
             (Some(previous), true) => {
                 next.begins = previous.begins;
-                spans.remove(later, self.forgotten);
+                self.remove(later);
             }
-            (Some(_), false) => spans.at(later).ends = ends,
+            (Some(_), false) => self.at(later).ends = ends,
             (None, true) => next.begins = begins,
-            (None, false) => self.forgotten = spans.insert(later, Span { begins, ends }).ends,
+            (None, false) => self.insert(later, Span { begins, ends }),
         }
         ends
+    }
+
+    /// Returns the span that is followed by `later` spans. With 0, returns the latest span. With [`SPANS`], returns the latest forgotten span.
+    #[inline(always)]
+    fn at(&mut self, later: usize) -> &mut Span {
+        &mut self.spans[self.latest.wrapping_sub(later) % SLOTS]
+    }
+
+    /// Inserts a span before the last `later` spans. Forgets the earliest span.
+    fn insert(&mut self, later: usize, span: Span) {
+        self.latest = self.latest.wrapping_add(1);
+        for others in 0..later {
+            *self.at(others) = *self.at(others + 1);
+        }
+        *self.at(later) = span;
+    }
+
+    /// Removes the span that `later` spans follow. An empty span becomes the earliest span.
+    fn remove(&mut self, later: usize) {
+        let forgotten = self.at(SPANS).ends;
+        for others in (0..later).rev() {
+            *self.at(others + 1) = *self.at(others);
+        }
+        self.latest = self.latest.wrapping_sub(1);
+        let empty = Span { begins: forgotten, ends: forgotten };
+        (*self.at(SPANS - 1), *self.at(SPANS)) = (empty, empty);
     }
 }
 
@@ -140,8 +128,8 @@ mod tests {
         assert_eq!(queue.enter(105, 10), 200, "between them");
         assert_eq!(queue.enter(105, 10), 220, "after all");
         assert_eq!(queue.enter(0, 100), 100);
-        let before = queue.before.spans;
-        assert!(before.iter().all(|span| span.begins == span.ends), "there is no gap");
+        let mut before = (1..SPANS).map(|later| *queue.at(later));
+        assert!(before.all(|span| span.begins == span.ends), "there is no gap");
     }
 
     proptest! {

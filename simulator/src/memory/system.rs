@@ -13,12 +13,13 @@ use super::figures::{Figures, T2Plus, Variant};
 use super::geometry::{Interleave, L2Line, NoMemory};
 use super::hub::HubEvents;
 use super::l1::L1;
-use super::l2::L2;
+use super::l2::L2Caches;
 use super::moves::{MovedLines, Moves};
 use super::pages::{NoMemoryOnNode, Pages};
 use super::plane::Plane;
 use super::queue::Queue;
 use super::stores::Stores;
+use super::traffic::{Answers, SnoopAnswer};
 use super::truth::{Stray, Truth, Usage};
 use super::wires::{Idle, StrandEvents};
 
@@ -48,17 +49,21 @@ pub(super) struct Dram {
 pub(super) struct Plan<V> {
     pub(super) machine: Machine,
     pub(super) variant: V,
+    /// Whether each hub counts events. On a machine without hubs, none does.
+    pub(super) counting_hubs: [bool; Hub::ALL.len()],
+    /// For each requesting node, the answers if no other node has the line.
+    pub(super) misses: [Answers; Node::ALL.len()],
 }
 
 /// The caches, memory channels and links of a machine, with the record of their events. All caches are empty at first.
 ///
-/// A node of a T2 Plus takes less than 1 MB of the host's memory. The same references in the same order have the same effects.
+/// A node of a T2 Plus takes 1.1 MB of the host's memory. The same references in the same order have the same effects.
 #[derive(Clone, Debug)]
 pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) plan: Plan<V>,
     pub(super) strands: Vec<StrandState>,
     pub(super) cores: Vec<CoreState<V>>,
-    pub(super) l2: Vec<L2<V>>,
+    pub(super) l2: L2Caches<V>,
     /// The queue in front of each L2 bank, by node.
     pub(super) banks: [[Queue; L2_BANKS]; Node::ALL.len()],
     /// For each hub, the connections between nodes for the hub's lines. Machines without hubs have them, too.
@@ -95,11 +100,19 @@ impl<V: Variant> MemorySystem<V> {
             ahead: AheadLog::default(),
         };
         let channel = Channel::new();
+        let counting_hubs = std::array::from_fn(|hub| {
+            mapped(Map::CountingHubs, machine.model().has_hub(Hub::ALL[hub]).into()) != 0
+        });
+        let misses = std::array::from_fn(|requester| {
+            std::array::from_fn(|node| {
+                (node < machine.nodes() && node != requester).then_some(SnoopAnswer::Miss)
+            })
+        });
         Ok(Self {
-            plan: Plan { machine: *machine, variant },
+            plan: Plan { machine: *machine, variant, counting_hubs, misses },
             strands: vec![StrandState::default(); machine.strands()],
             cores: vec![core; machine.strands() / StrandId::PER_CORE],
-            l2: vec![L2::new(variant); machine.nodes()],
+            l2: L2Caches::new(variant, machine.nodes()),
             banks: Default::default(),
             planes: Default::default(),
             dram: Dram {

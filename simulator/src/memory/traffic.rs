@@ -20,6 +20,9 @@ pub(super) enum SnoopAnswer {
 }
 
 impl SnoopAnswer {
+    /// All answers, in the order of their values.
+    pub(super) const ALL: [Self; 4] = [Self::Modified, Self::Owned, Self::Shared, Self::Miss];
+
     /// Returns `true` if the node has a copy of the line.
     pub(super) fn has(self) -> bool {
         self != Self::Miss

@@ -1,7 +1,7 @@
 //! Executes references on the memory system and updates the counters.
 
 use guest_abi::layout::PerfConfig;
-use guest_abi::{Hub, Node, StrandId};
+use guest_abi::{Hub, Mcu, Node, StrandId};
 use platform::address::L2_BANKS;
 use platform::models::Devices;
 
@@ -65,8 +65,8 @@ impl<V: Variant> MemorySystem<V> {
 impl<V: Variant> Work<'_, V> {
     #[inline(always)]
     pub(super) fn access(&mut self, strand: StrandId, offset: u64, begins: u64) -> Access<'_, V> {
-        let (devices, perf_config) = (self.devices, &self.perf_config[strand.node().index()]);
-        Access::new(self.system, devices, perf_config, strand, offset, begins)
+        let perf_config = &self.perf_config[strand.node().index()];
+        Access::new(self.system, perf_config, strand, offset, begins)
     }
 
     /// Executes a quantum, which begins with an instruction or the rest of an instruction. Further instructions begin before the quantum's
@@ -187,7 +187,7 @@ impl<V: Variant> Work<'_, V> {
         self.system.stray().map_or(Ok(()), Err)
     }
 
-    /// Updates the counters of one strand and of all hubs, and the clocks of the devices. The time `now` must be later than every
+    /// Updates the counters of one strand, of all hubs and of all channels, and the clocks of the devices. The time `now` must be later than every
     /// issued instruction.
     pub fn tell(&mut self, strand: StrandId, now: u64) {
         self.pass(now);
@@ -205,6 +205,14 @@ impl<V: Variant> Work<'_, V> {
             if events.any() {
                 let hub = Hub::ALL[mapped(Map::HubRegisters, hub.index())];
                 events.tell(&mut self.devices.hub(hub));
+            }
+        }
+        for (node, channels) in Node::ALL.iter().zip(&mut system.dram.channels) {
+            for (mcu, channel) in Mcu::ALL.iter().zip(channels) {
+                if channel.any() {
+                    let mcu = Mcu::ALL[mapped(Map::ChannelRegisters, mcu.index())];
+                    channel.tell(&mut self.devices.memory_controller(*node, mcu));
+                }
             }
         }
         let passed = now - system.truth.cycles;

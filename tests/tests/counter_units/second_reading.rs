@@ -146,7 +146,7 @@ fn channels_do_as_the_second_reading_says() {
             let found = match *step {
                 dram::Step::Clock(amounts) => {
                     for (code, amount) in (0..).zip(amounts) {
-                        controller.count(DramEvent::from_code(code).unwrap(), amount);
+                        controller.count(DramEvent::from_code(code).unwrap(), amount.into());
                     }
                     None
                 }

@@ -7,7 +7,6 @@ use std::cmp::Ordering;
 use guest_abi::layout::PerfConfig;
 use guest_abi::{Hub, Node, StrandId};
 use platform::address::L2_BANKS;
-use platform::models::Devices;
 
 use super::ahead::CoresAhead;
 use super::broken::{Map, mapped};
@@ -15,7 +14,7 @@ use super::copies::Copy;
 use super::figures::{Figures, Variant};
 use super::geometry::{ADDRESS_MASK, L2Line};
 use super::hub::HubEvents;
-use super::l2::{L2, L2Slot, LineState};
+use super::l2::{L2Caches, LineState};
 use super::moves::MovedLines;
 use super::plane::Plane;
 use super::quantum::Executed;
@@ -30,11 +29,10 @@ use crate::recording::{ByKind, Kind, Reference};
 /// borrow of the whole system would cost one more indirection at each access.
 pub(super) struct Access<'w, V: Variant> {
     pub(super) plan: &'w Plan<V>,
-    pub(super) devices: &'w Devices,
     perf_config: &'w [PerfConfig; L2_BANKS],
     strand: &'w mut StrandState,
     cores: Cores<'w, V>,
-    pub(super) l2s: &'w mut [L2<V>],
+    pub(super) l2: &'w mut L2Caches<V>,
     banks: &'w mut [Queue; L2_BANKS],
     pub(super) planes: &'w mut [Plane; Hub::ALL.len()],
     pub(super) dram: &'w mut Dram,
@@ -72,7 +70,6 @@ impl<'w, V: Variant> Access<'w, V> {
     #[inline(always)]
     pub(super) fn new(
         system: &'w mut MemorySystem<V>,
-        devices: &'w Devices,
         perf_config: &'w [PerfConfig; L2_BANKS],
         strand: StrandId,
         offset: u64,
@@ -95,11 +92,10 @@ impl<'w, V: Variant> Access<'w, V> {
         assert!(strand.index() < strands.len(), "strand {strand} is not of this machine");
         Self {
             plan,
-            devices,
             perf_config,
             strand: &mut strands[strand.index()],
             cores: Cores::new(cores, strand.core()),
-            l2s: l2,
+            l2,
             banks: &mut banks[node.index()],
             planes,
             dram,
@@ -252,9 +248,8 @@ impl<'w, V: Variant> Access<'w, V> {
     fn fetch_missing(&mut self, part: u64) {
         self.event(StrandEvent::InstructionCacheMiss);
         self.event(StrandEvent::CrossbarFetch);
-        let slot = self.read(CoreRequest::Fetch, self.figures().line_of_instructions(part));
         let copy = self.figures().instruction_copy(self.core_in_node, part);
-        *self.l2().copies(slot) |= copy;
+        self.read(CoreRequest::Fetch, self.figures().line_of_instructions(part), copy);
         self.cores.own.instructions.fill(part);
     }
 
@@ -262,14 +257,14 @@ impl<'w, V: Variant> Access<'w, V> {
     fn load_line(&mut self, request: CoreRequest, part: u64) {
         self.event(StrandEvent::DataCacheMiss);
         self.event(StrandEvent::CrossbarLoad);
-        let slot = self.read(request, self.figures().line_of_data(part));
         let copy = self.figures().data_copy(self.core_in_node, part);
-        *self.l2().copies(slot) |= copy;
+        self.read(request, self.figures().line_of_data(part), copy);
         self.cores.own.data.fill(part);
     }
 
-    /// Reads a line through the L2 cache. Returns the line's slot in the L2 cache.
-    fn read(&mut self, request: CoreRequest, line: L2Line) -> L2Slot {
+    /// Reads a line through the L2 cache, for an L1 cache that will have a `copy` of it.
+    #[inline(always)]
+    fn read(&mut self, request: CoreRequest, line: L2Line, copy: u64) {
         let (data_shift, instruction_shift) = self.line_shifts();
         let shift = match request {
             CoreRequest::Fetch => instruction_shift,
@@ -278,8 +273,8 @@ impl<'w, V: Variant> Access<'w, V> {
         let accesses = (1 << shift >> BANK_SHIFT).max(1);
         let began = self.now;
         self.ask_bank(line, accesses);
-        let Some(hit) = self.l2().hit(line) else {
-            let (slot, service) = self.miss(line, LineState::Shared);
+        let Some(hit) = self.l2.hit(self.node, line, copy) else {
+            let service = self.miss(line, LineState::Shared, copy);
             let event = match request {
                 CoreRequest::Fetch => Some(StrandEvent::L2InstructionMiss),
                 CoreRequest::Load => Some(StrandEvent::L2LoadMiss),
@@ -292,15 +287,15 @@ impl<'w, V: Variant> Access<'w, V> {
             }
             self.served(request, service);
             self.waited(Wait::Request(service), began);
-            return slot;
+            return;
         };
         self.served(request, ServedBy::Hit);
         self.waited(Wait::Request(ServedBy::Hit), began);
         self.wait(Wait::Arriving, hit.arrives);
-        hit.slot
     }
 
     /// Sends a request through the crossbar to the L2 bank of its line.
+    #[inline(always)]
     fn ask_bank(&mut self, line: L2Line, accesses: u64) {
         let Timing { bank, l2, .. } = *self.timing();
         let cycles = accesses * bank;
@@ -317,24 +312,22 @@ impl<'w, V: Variant> Access<'w, V> {
         let goes_on = self.now;
         let line = self.figures().line_of_data(part);
         self.ask_bank(line, 1);
-        let (slot, service) = match self.l2().hit(line) {
+        let service = match self.l2.hit(self.node, line, 0) {
             Some(hit) => {
                 self.now = self.now.max(hit.arrives);
                 if hit.state != LineState::Modified {
                     self.own(line, hit.slot);
                 }
-                (hit.slot, ServedBy::Hit)
+                let stale = hit.copies & self.figures().stale_after_store(self.core_in_node, part);
+                if stale != 0 {
+                    *self.l2.copies(hit.slot) &= !stale;
+                    self.drop_copies(self.node, line, stale);
+                }
+                ServedBy::Hit
             }
-            None => self.miss(line, LineState::Modified),
+            None => self.miss(line, LineState::Modified, 0),
         };
         self.served(CoreRequest::Store, service);
-        let stale = self.figures().stale_after_store(self.core_in_node, part);
-        let copies = self.l2().copies(slot);
-        let stale = *copies & stale;
-        if stale != 0 {
-            *copies &= !stale;
-            self.drop_copies(self.node, line, stale);
-        }
         let stores = &mut self.strand.stores;
         let done = stores.enter(self.now, self.plan.variant.figures().timing.stores);
         self.now = goes_on;
@@ -361,14 +354,17 @@ impl<'w, V: Variant> Access<'w, V> {
         }
     }
 
+    #[inline(always)]
     fn event(&mut self, event: StrandEvent) {
         self.strand.events.count(event);
     }
 
+    #[inline(always)]
     fn served(&mut self, request: CoreRequest, service: ServedBy) {
         self.strand_record.served(request, service);
     }
 
+    #[inline(always)]
     fn waited(&mut self, wait: Wait, since: u64) {
         self.strand_record.waits(wait, self.now - since);
     }
@@ -382,12 +378,8 @@ impl<'w, V: Variant> Access<'w, V> {
         }
     }
 
-    /// Returns the L2 cache of the strand's node.
-    pub(super) fn l2(&mut self) -> &mut L2<V> {
-        &mut self.l2s[self.node.index()]
-    }
-
     /// Returns whether a bank's PERF_CONFIG lets counters count L2 misses that `service` serves.
+    #[inline(always)]
     fn selects_miss(&self, bank: usize, service: ServedBy) -> bool {
         match self.perf_config[bank] {
             PerfConfig::All => true,
@@ -417,6 +409,7 @@ impl<'w, V: Variant> Cores<'w, V> {
         Self { before, own, after }
     }
 
+    #[inline(always)]
     fn get(&mut self, number: usize) -> &mut CoreState<V> {
         let own = self.before.len();
         match number.cmp(&own) {

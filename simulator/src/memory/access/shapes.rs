@@ -157,7 +157,7 @@ impl<V: Variant> Access<'_, V> {
         let figures = self.figures();
         let line = figures.line_of_data(part);
         let stale = figures.stale_after_store(self.core_in_node, part);
-        let Some(arrives) = self.l2s[self.node.index()].own(line, stale) else {
+        let Some(arrives) = self.l2.own(self.node, line, stale) else {
             return false;
         };
         let stores = &mut self.strand.stores;

@@ -140,17 +140,16 @@ fn hub_count(happened: &Truth, hub: Hub, unit: HubUnit, select: u8) -> u64 {
 }
 
 pub(super) fn check_coherence(bench: &Bench<impl Variant>) {
-    for (node, l2) in bench.system.l2.iter().enumerate() {
-        for (line, state) in l2.lines() {
-            let caches = bench.system.l2.iter().enumerate();
-            let mut others = caches
-                .filter(|(other, _)| *other != node)
-                .filter_map(|(_, l2)| Some(l2.state(l2.find(line)?)));
-            match state {
-                LineState::Modified | LineState::Exclusive => assert_eq!(others.count(), 0),
-                LineState::Owned => assert!(others.all(|state| state == LineState::Shared)),
-                LineState::Shared => {}
-            }
+    let l2 = &bench.system.l2;
+    let nodes = &Node::ALL[..bench.devices.machine().nodes()];
+    for (node, line, state) in l2.lines() {
+        let state_in = |node: &Node| Some(l2.state(l2.find(*node, line)?));
+        assert_eq!(state_in(&node), Some(state));
+        let mut others = nodes.iter().filter(|other| **other != node).filter_map(state_in);
+        match state {
+            LineState::Modified | LineState::Exclusive => assert_eq!(others.count(), 0),
+            LineState::Owned => assert!(others.all(|state| state == LineState::Shared)),
+            LineState::Shared => {}
         }
     }
 }
@@ -163,8 +162,8 @@ pub(super) fn check_inclusion<V: Variant>(bench: &mut Bench<V>, turns: &[Turn]) 
         let line = L2Line(reference.address >> figures.l2.line_shift);
         for core in 0..cores {
             let copies = |bench: &mut Bench<V>| {
-                let l2 = &mut bench.system.l2[core / 8];
-                l2.find(line).map_or(0, |slot| *l2.copies(slot))
+                let l2 = &mut bench.system.l2;
+                l2.find(Node::ALL[core / 8], line).map_or(0, |slot| *l2.copies(slot))
             };
             let data = reference.address >> figures.l1d.line_shift;
             if bench.system.cores[core].data.has(data) {

@@ -40,6 +40,7 @@ const TO_SHARE: usize = 0;
 const TO_OWN: usize = 1;
 
 impl HubRecord {
+    #[inline(always)]
     pub(in crate::memory) fn record(&mut self, transaction: &Transaction) {
         let from = transaction.requester.index();
         self.met += u64::from(transaction.met);
@@ -62,6 +63,7 @@ impl HubRecord {
     }
 
     /// Counts the answers. If a writer takes the line, also counts the lost copies.
+    #[inline(always)]
     fn answered(&mut self, answers: &Answers, writer: Option<usize>) {
         for (node, answer) in answers.iter().enumerate() {
             let Some(answer) = answer else { continue };

@@ -11,8 +11,8 @@ use crate::memory::pages::Pages;
 
 /// The units that one line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Owners {
-    pub(super) bank: usize,
+pub(in crate::memory) struct Owners {
+    pub(super) bank: u8,
     pub(super) channel: (Node, Mcu),
     /// The hub that carries the line between nodes. On a machine without hubs, this is the number of the link that carries the line.
     pub(super) hub: Hub,
@@ -23,6 +23,9 @@ const LINES_OF_A_NODE: usize = 8;
 
 /// The size of a page in bytes when a page is on the node that touches the page first.
 const PAGE: u64 = 8192;
+
+/// How many pages are in one list of [`Touches`].
+const PAGES: usize = 2048;
 
 /// Finds the units that a line belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +46,8 @@ struct Touches {
     lines: u64,
     /// For each node with memory, the owners of eight successive lines.
     of_nodes: BTreeMap<usize, [Owners; LINES_OF_A_NODE]>,
-    /// The node of the first core that missed a line of each page, by page.
-    missed_by: BTreeMap<u64, usize>,
+    /// The node of the first core that missed a line of each page, for [`PAGES`] successive pages in each list.
+    missed_by: BTreeMap<u64, Vec<Option<u8>>>,
 }
 
 impl OwnersByLine {
@@ -58,7 +61,7 @@ impl OwnersByLine {
             // Each hub carries two successive lines in turn.
             let hub = |bank| carriers[bank / 2 % carriers.len()];
             let channel = |bank| if bank < LINES_OF_A_NODE / 2 { *first } else { *last };
-            let owners = |bank| Owners { bank, channel: channel(bank), hub: hub(bank) };
+            let owners = |bank| Owners { bank: bank as u8, channel: channel(bank), hub: hub(bank) };
             of_nodes.insert(node.index(), std::array::from_fn(owners));
         }
         let mut turns: Vec<_> = of_nodes.values().copied().collect();
@@ -88,12 +91,14 @@ impl OwnersByLine {
     }
 
     /// Notes that a core missed a line. If it is the first miss in a page, the core's node becomes the page's node.
+    #[inline(always)]
     pub(super) fn missed(&mut self, line: L2Line, core: usize) {
-        if let Some(Touches { lines, missed_by, .. }) = &mut self.touches {
-            missed_by.entry(line.0 / *lines).or_insert(core / 8);
+        if let Some(touches) = &mut self.touches {
+            touches.missed(line, core / 8);
         }
     }
 
+    #[inline(always)]
     pub(super) fn of(&self, line: L2Line) -> Owners {
         match (line.0 as usize).checked_rem(self.successive.len()) {
             Some(number) => self.successive[number],
@@ -110,9 +115,23 @@ impl OwnersByLine {
 }
 
 impl Touches {
+    #[inline(never)]
+    fn missed(&mut self, line: L2Line, node: usize) {
+        let (list, page) = self.page(line);
+        let list = self.missed_by.entry(list).or_insert_with(|| vec![None; PAGES]);
+        list[page].get_or_insert(node as u8);
+    }
+
     /// Returns the owners of eight successive lines of a page; `None` if the page has not been touched, or if the node that touched it
     /// first has no memory.
     fn owners(&self, line: L2Line) -> Option<&[Owners; LINES_OF_A_NODE]> {
-        self.of_nodes.get(self.missed_by.get(&(line.0 / self.lines))?)
+        let (list, page) = self.page(line);
+        self.of_nodes.get(&self.missed_by.get(&list)?[page]?.into())
+    }
+
+    /// Returns the number of the list that a line's page belongs to, and the page's index in this list.
+    fn page(&self, line: L2Line) -> (u64, usize) {
+        let page = line.0 / self.lines;
+        (page / PAGES as u64, page as usize % PAGES)
     }
 }

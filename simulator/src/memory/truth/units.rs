@@ -7,7 +7,7 @@ use perfctr_service::Unit;
 use platform::Machine;
 
 use super::HubRecord;
-use super::owners::OwnersByLine;
+use super::owners::{Owners, OwnersByLine};
 use crate::counts::counts;
 use crate::memory::geometry::L2Line;
 use crate::memory::pages::Pages;
@@ -127,62 +127,97 @@ impl UnitRecords {
         self.stray.get_or_insert(stray);
     }
 
-    /// Records a miss: a core asked a bank of its node for a line. `core` is the number of the core in the machine.
-    pub(in crate::memory) fn missed(&mut self, line: L2Line, core: usize, node: Node, bank: usize) {
+    /// Returns the units that a line belongs to.
+    #[inline(always)]
+    pub(in crate::memory) fn owners(&self, line: L2Line) -> Owners {
+        self.owners.of(line)
+    }
+
+    /// Records a miss: a core asked a bank of its node for a line. `core` is the number of the core in the machine. Returns the units that
+    /// the line belongs to.
+    #[inline(always)]
+    pub(in crate::memory) fn missed(
+        &mut self,
+        line: L2Line,
+        core: usize,
+        node: Node,
+        bank: usize,
+    ) -> Owners {
         self.owners.missed(line, core);
-        if self.owners.of(line).bank != bank || core / 8 != node.index() {
+        let owners = self.owners.of(line);
+        if usize::from(owners.bank) != bank || core / 8 != node.index() {
             self.astray(line, Spot::Bank(node, bank));
         }
+        owners
     }
 
     /// Returns the record of the channel to which a line belongs. If the line arrives at another channel, `at`, records it as astray.
-    fn channel(&mut self, line: L2Line, at: (Node, Mcu)) -> &mut ChannelRecord {
-        let (node, mcu) = self.owners.of(line).channel;
+    #[inline(always)]
+    fn channel(&mut self, line: L2Line, owners: Owners, at: (Node, Mcu)) -> &mut ChannelRecord {
+        let (node, mcu) = owners.channel;
         if (node, mcu) != at {
             self.astray(line, Spot::Unit(Unit::Mcu(at.0, at.1)));
         }
         &mut self.channels[node.index()][mcu.index()]
     }
 
-    /// Records that a channel has read a line. `cycles` is the time that the line spent in the channel's queue and in transfer.
+    /// Records that a channel has read a line with these owners. `cycles` is the time that the line spent in the channel's queue and in
+    /// transfer.
+    #[inline(always)]
     pub(in crate::memory) fn read(
         &mut self,
         line: L2Line,
+        owners: Owners,
         at: (Node, Mcu),
         cycles: u64,
         held: bool,
     ) {
-        let channel = self.channel(line, at);
+        let channel = self.channel(line, owners, at);
         channel.lines_read += 1;
         channel.cycles_to_read += cycles;
         channel.held_back += u64::from(held);
     }
 
     /// Records that a channel has written a line, like [`read`](Self::read).
-    pub(in crate::memory) fn written(&mut self, line: L2Line, at: (Node, Mcu), cycles: u64) {
-        let channel = self.channel(line, at);
+    #[inline(always)]
+    pub(in crate::memory) fn written(
+        &mut self,
+        line: L2Line,
+        owners: Owners,
+        at: (Node, Mcu),
+        cycles: u64,
+    ) {
+        let channel = self.channel(line, owners, at);
         channel.lines_written += 1;
         channel.cycles_to_write += cycles;
     }
 
     /// Records a request that has passed through `at`: a hub, or a link if there are no hubs. `counted` is `true` if a counter of the hub has
     /// counted the request.
+    #[inline(always)]
     pub(in crate::memory) fn passed(
         &mut self,
         line: L2Line,
+        owners: Owners,
         at: Hub,
         transaction: &Transaction,
         counted: bool,
     ) {
-        let hub = self.owners.of(line).hub;
+        let hub = owners.hub;
         if hub != at || counted && !Unit::Hub(hub).is_in(self.machine) {
-            let at = match counted || !self.machine.hubs().is_empty() {
-                true => Spot::Unit(Unit::Hub(at)),
-                false => Spot::Link(at, transaction.requester.index()),
-            };
-            self.astray(line, at);
+            self.passed_astray(line, at, transaction.requester, counted);
         }
         self.hubs[hub.index()].record(transaction);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn passed_astray(&mut self, line: L2Line, at: Hub, requester: Node, counted: bool) {
+        let at = match counted || !self.machine.hubs().is_empty() {
+            true => Spot::Unit(Unit::Hub(at)),
+            false => Spot::Link(at, requester.index()),
+        };
+        self.astray(line, at);
     }
 
     /// Checks each link between a node and a hub. By the recorded requests, a certain number of lines should have passed through the link.

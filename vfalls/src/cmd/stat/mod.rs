@@ -53,6 +53,8 @@ use crate::text::waits;
 /// The memory references of each thread go through the caches, memory channels and hubs that its strand uses. A guest with
 /// every right measures DRAM and hubs by hypercalls, and the strands' own %pic directly; another guest without rights is
 /// refused. The exit status is 1 if a counter does not show what happened.
+///
+/// The caches of a T2 Plus take 20 bytes of memory for each line that they hold, whatever the length of the recording.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  vfalls stat                          # the recording that comes with the program\n  \
