@@ -1,6 +1,7 @@
 //! `bench`: the cost of calls and samples, and the speed of replay and execution.
 
 mod calls;
+mod cost;
 mod execution;
 pub(crate) mod instructions;
 mod reading;
@@ -20,6 +21,7 @@ use serde::Serialize;
 use crate::budgets::OF_X86;
 use crate::cargo;
 use calls::Times;
+use cost::Costs;
 use instructions::{CALLS, Counter};
 use reading::{Figures, Files};
 use recording::{Cost, PROGRAMS};
@@ -35,7 +37,8 @@ use vfalls::table;
 /// and each round has every kind of call. The ratios are to rustsbi's call in the same round. CPU time is the sum over all processors.
 /// References in memory are replayed while all counters of a Batoka count; the best, the median and the worst of several rounds are
 /// printed. `vfalls stat FILE` is the whole command: on two processors, a second thread reads and decodes. The instructions of the command
-/// are counted as the difference between a long and a short file. The cost of recording is the processor time that recording adds to the
+/// are counted as the difference between a long and a short file; those of programs that are made up, of the bundled recording, of
+/// --details and of --html are those of the whole process. The cost of recording is the processor time that recording adds to the
 /// emulator's own; qemu-user is needed to measure this cost.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask bench --json bench.json")]
@@ -44,7 +47,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Count only the instructions of references that have a budget, and fail if a count is above it
+    /// Count only the instructions of references and views that have a budget, and fail if a count is above it
     #[arg(long, conflicts_with = "json")]
     budgets: bool,
 
@@ -59,6 +62,10 @@ struct Report {
     ns_ratio_to_rustsbi: BTreeMap<String, f64>,
     threads: BTreeMap<String, calls::Rates>,
     instructions_per_reference: BTreeMap<&'static str, u64>,
+    /// The counts of the budgets of `vfalls stat`.
+    stat_instructions_per_reference: BTreeMap<&'static str, u64>,
+    /// In percent of the plain run.
+    stat_views: BTreeMap<&'static str, u64>,
     references_per_second: u64,
     reading: BTreeMap<&'static str, Figures>,
     recording: BTreeMap<&'static str, Cost>,
@@ -89,20 +96,25 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
         "bench: this is a debug build, expected a release build as cargo xtask bench makes it"
     );
     if args.budgets {
-        return reading::within_budget();
+        let counter = Counter::new()?;
+        let reading = reading::within_budget(&counter);
+        // The numbers of both are printed.
+        return cost::within_budget(&counter).and(reading);
     }
     interrupt::catch()?;
     let file = args.force.create_if_wanted(args.json.as_ref())?;
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
     let measured = [CALLS.len(), REPLAYS.len(), 1 + FURTHER.len(), execution::KINDS.len()];
     let programs = reading::KINDS.len() + PROGRAMS.len();
-    // The other three steps are two builds and the time of calls.
-    let steps = measured.iter().sum::<usize>() + programs + 3;
+    // The other four steps are two builds, the cost of vfalls stat and the time of calls.
+    let steps = measured.iter().sum::<usize>() + programs + 4;
     let bench = Bench { progress: ProgressBar::new(steps as u64).with_style(style) };
 
     let counter = bench.step("building what is counted", Counter::new)?;
     let instructions = bench.count_calls(&counter)?;
     let instructions_per_reference = bench.count_references(&counter)?;
+    let costs = bench.step("cost of vfalls stat", || Costs::count(&counter))?;
+    bench.print(&costs.tables())?;
     let times = bench.step("time of calls", Times::measure)?;
     times.tables().iter().try_for_each(|table| bench.print(table))?;
     let references_per_second = bench.time()?;
@@ -118,6 +130,8 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
             ns_ratio_to_rustsbi: times.ratios(),
             threads: times.threads(),
             instructions_per_reference,
+            stat_instructions_per_reference: costs.references,
+            stat_views: costs.views,
             references_per_second,
             reading,
             recording,

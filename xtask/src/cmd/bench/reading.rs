@@ -163,11 +163,10 @@ impl Files {
 
 /// Counts and prints the instructions per reference for each kind of file that has a budget. Fails
 /// if a count is above its budget.
-pub(super) fn within_budget() -> anyhow::Result<()> {
-    let counter = Counter::new()?;
+pub(super) fn within_budget(counter: &Counter) -> anyhow::Result<()> {
     let mut counts = BTreeMap::new();
     for (kind, name) in KINDS.iter().filter(|(_, name)| OF_X86.budget(name).is_some()) {
-        counts.insert((*name).to_owned(), Files::new(*kind)?.instructions(&counter)?);
+        counts.insert((*name).to_owned(), Files::new(*kind)?.instructions(counter)?);
     }
     write!(io::stdout(), "{}", OF_X86.table(&counts))?;
     OF_X86.keep(&counts)
