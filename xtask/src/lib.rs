@@ -10,6 +10,7 @@ pub mod cargo;
 pub mod cmd;
 mod figures;
 pub mod made;
+pub mod memory;
 pub mod qemu;
 mod steps;
 pub mod tools;

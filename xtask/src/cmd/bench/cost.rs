@@ -43,7 +43,7 @@ const VIEWS: [(&str, Option<Made>, &str); 3] = [
 
 /// A recording, and its number of references.
 pub(super) struct Recorded {
-    file: PathBuf,
+    pub(super) file: PathBuf,
     pub(super) references: u64,
 }
 

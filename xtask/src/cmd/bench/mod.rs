@@ -3,6 +3,7 @@
 mod calls;
 mod cost;
 mod execution;
+mod growth;
 pub(crate) mod instructions;
 mod reading;
 mod recording;
@@ -10,24 +11,24 @@ mod replay;
 mod time;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::budgets::OF_X86;
 use crate::cargo;
+use crate::memory;
 use calls::Times;
-use cost::Costs;
+use cost::{Costs, Stat};
 use instructions::{CALLS, Counter};
 use reading::{Figures, Files};
 use recording::{Cost, PROGRAMS};
 use replay::Rates;
 use vfalls::interrupt::{self, Interrupted};
-use vfalls::output::Force;
+use vfalls::output::{Force, OutputFile};
 use vfalls::table;
 
 /// Measure instructions and time per hypercall, instructions per sample, references per second of the replay, and the cost of recording
@@ -41,7 +42,9 @@ use vfalls::table;
 /// --details and of --html are those of the whole process. The cost of recording is the processor time that recording adds to the
 /// emulator's own; qemu-user is needed to measure this cost.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Example:\n  cargo xtask bench --json bench.json")]
+#[command(
+    after_help = "Examples:\n  cargo xtask bench --json bench.json\n  cargo xtask bench --growth growth.svg"
+)]
 pub struct BenchArgs {
     /// Write the numbers to a file, as JSON
     #[arg(long, value_name = "FILE")]
@@ -50,6 +53,11 @@ pub struct BenchArgs {
     /// Count only the instructions of references and views that have a budget, and fail if a count is above it
     #[arg(long, conflicts_with = "json")]
     budgets: bool,
+
+    /// Measure only how the cost of vfalls stat grows with the references, strands and threads of programs, write a picture of it (SVG), and
+    /// fail if something grows faster than its input; takes minutes
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "budgets"])]
+    growth: Option<PathBuf>,
 
     #[command(flatten)]
     force: Force,
@@ -101,6 +109,9 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
         // The numbers of both are printed.
         return cost::within_budget(&counter).and(reading);
     }
+    if let Some(picture) = &args.growth {
+        return draw_growth(args.force.create(picture)?);
+    }
     interrupt::catch()?;
     let file = args.force.create_if_wanted(args.json.as_ref())?;
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
@@ -121,7 +132,7 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
     let reading = bench.read(&counter)?;
     let recording = bench.record()?;
     bench.progress.finish_and_clear();
-    if let Some(memory) = peak_memory() {
+    if let Some(memory) = memory::peak("self") {
         bench.print(&format!("peak memory: {memory} KB (to reach: 200000)"))?;
     }
     if let Some(file) = file {
@@ -138,6 +149,15 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
         })?;
     }
     Ok(())
+}
+
+fn draw_growth(mut picture: OutputFile) -> anyhow::Result<()> {
+    let counter = Counter::new()?;
+    let costs = growth::Costs::measure(&Stat::new(&counter)?)?;
+    write!(io::stdout(), "{}", costs.table())?;
+    picture.write_all(costs.picture().context("nothing was measured")?.as_bytes())?;
+    picture.complete()?;
+    costs.keep()
 }
 
 /// Numbers of instructions, by the name of the kind of call or of the replay.
@@ -262,11 +282,4 @@ impl Bench {
         self.print(&table::text(&table))?;
         Ok(costs)
     }
-}
-
-/// Returns the peak memory of this process in KB; `None` if the system does not report it.
-fn peak_memory() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.split_whitespace().next()?.parse().ok()
 }
