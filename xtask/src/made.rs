@@ -108,7 +108,7 @@ impl Code {
         let mut accesses = Vec::new();
         for instruction in 0..count {
             self.instructions += 1;
-            if self.instructions % 3 == 0 {
+            if self.instructions.is_multiple_of(3) {
                 accesses.push((instruction as u16, matches!(self.accesses % 10, 2 | 5 | 8)));
                 self.accesses += 1;
             }
@@ -180,6 +180,8 @@ impl Thread {
             for &(instruction, store) in &functions.share.accesses {
                 self.log.access(instruction, store, WORD_LOG2, SHARED);
             }
+            // Equal rounds have equal frames.
+            self.offset = if data == Data::Stream { self.offset } else { 0 };
         }
     }
 }

@@ -49,7 +49,7 @@ pub(super) struct Recorded {
 
 /// Runs `vfalls stat`, and counts its instructions.
 pub(super) struct Stat<'a> {
-    counter: &'a Counter,
+    pub(super) counter: &'a Counter,
     pub(super) vfalls: PathBuf,
     directory: TempDir,
 }

@@ -1,5 +1,6 @@
 //! `bench`: the cost of calls and samples, and the speed of replay and execution.
 
+mod beside;
 mod calls;
 mod cost;
 mod execution;
@@ -59,6 +60,11 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "budgets"])]
     growth: Option<PathBuf>,
 
+    /// Measure only the time of vfalls beside other tools that simulate caches, on the same programs: cachegrind, lackey, and pycachesim if
+    /// python3 has it
+    #[arg(long, conflicts_with_all = ["json", "budgets", "growth"])]
+    beside: bool,
+
     #[command(flatten)]
     force: Force,
 }
@@ -111,6 +117,11 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
     }
     if let Some(picture) = &args.growth {
         return draw_growth(args.force.create(picture)?);
+    }
+    if args.beside {
+        let counter = Counter::new()?;
+        write!(io::stdout(), "{}", beside::tables(&Stat::new(&counter)?)?)?;
+        return Ok(());
     }
     interrupt::catch()?;
     let file = args.force.create_if_wanted(args.json.as_ref())?;
