@@ -1,5 +1,5 @@
 //! The maximum numbers of instructions (budgets) of each kind of call, and of a reference that
-//! `vfalls stat` replays. `cargo xtask bench` and `cargo xtask qemu` print the budgets beside their
+//! `vfalls stat` replays; and the maximum cost of what it shows beyond its summary. `cargo xtask bench` and `cargo xtask qemu` print the budgets beside their
 //! counts. `cargo xtask test` fails if a count is above its budget.
 
 use std::collections::BTreeMap;
@@ -84,9 +84,30 @@ pub const X86: [Budget; 19] = [
     row("reference_own", None, [70, 70]),
 ];
 
-/// All budgets of one instruction set, and the project with which they are compared.
+/// The budgets of `vfalls stat`: the instructions of the whole process for each reference. `made.rs` makes the programs.
+pub const STAT: [Budget; 7] = [
+    row("one_thread", None, [61, 12]),
+    row("stream", None, [124, 35]),
+    row("8_threads", None, [650, 25]),
+    row("64_threads", None, [690, 25]),
+    row("200_threads", None, [760, 25]),
+    row("false_sharing", None, [725, 120]),
+    row("bundled", None, [645, 60]),
+];
+
+/// The budgets of what `vfalls stat` shows beyond its summary, in percent of the instructions of the plain run.
+pub const VIEWS: [Budget; 3] = [
+    row("details_one_thread", None, [1400, 130]),
+    row("details_8_threads", None, [300, 130]),
+    row("html_bundled", None, [330, 130]),
+];
+
+/// All budgets of one kind on one instruction set, and the project with which they are compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Budgets {
+    /// What the counts are.
+    pub what: &'static str,
+    /// The name of the instruction set.
     pub name: &'static str,
     /// The name of the project whose counts are in [`Budget::others`].
     pub others: &'static str,
@@ -94,9 +115,21 @@ pub struct Budgets {
     pub all: &'static [Budget],
 }
 
-pub const OF_SPARC: Budgets = Budgets { name: "SPARC V9", others: "Sun", all: &SPARC };
+pub const OF_SPARC: Budgets =
+    Budgets { what: "instructions", name: "SPARC V9", others: "Sun", all: &SPARC };
 
-pub const OF_X86: Budgets = Budgets { name: "x86-64", others: "rustsbi", all: &X86 };
+pub const OF_X86: Budgets =
+    Budgets { what: "instructions", name: "x86-64", others: "rustsbi", all: &X86 };
+
+pub const OF_STAT: Budgets = Budgets {
+    what: "instructions a reference of vfalls stat",
+    name: OF_X86.name,
+    others: "-",
+    all: &STAT,
+};
+
+pub const OF_VIEWS: Budgets =
+    Budgets { what: "percent of plain vfalls stat", name: OF_X86.name, others: "-", all: &VIEWS };
 
 impl Budgets {
     /// Returns the budget of the count `name`; `None` if this count has no budget.
@@ -107,21 +140,23 @@ impl Budgets {
     /// Returns an error message if `count` is above the budget named `name`; otherwise `None`.
     pub fn wrong(&self, name: &str, count: u64) -> Option<String> {
         let reach = self.budget(name)?.reach;
-        let wrong =
-            || format!("{name} takes {count} instructions on {}, the budget is {reach}", self.name);
+        let wrong = || {
+            format!("{name} takes {count} {} on {}, the budget is {reach}", self.what, self.name)
+        };
         (count > reach).then(wrong)
     }
 
     /// Fails if a count is above its budget. The error names the first such count.
-    pub fn keep(&self, counted: &BTreeMap<String, u64>) -> anyhow::Result<()> {
-        let mut wrong = (counted.iter()).filter_map(|(name, count)| self.wrong(name, *count));
+    pub fn keep(&self, counted: &BTreeMap<impl AsRef<str> + Ord, u64>) -> anyhow::Result<()> {
+        let mut wrong =
+            counted.iter().filter_map(|(name, count)| self.wrong(name.as_ref(), *count));
         wrong.next().map_or(Ok(()), |wrong| bail!(wrong))
     }
 
     /// Returns a table of counts and their budgets. Counts without a budget are at the end.
     pub fn table(&self, counted: &BTreeMap<impl AsRef<str> + Ord, u64>) -> String {
         let header =
-            format!("instructions, {}|>counted|>{}|>to reach|>to aim for", self.name, self.others);
+            format!("{}, {}|>counted|>{}|>to reach|>to aim for", self.what, self.name, self.others);
         let mut table = table::with_header(&header);
         let count = |of: &str| counted.iter().find(|(name, _)| name.as_ref() == of);
         for budget in self.all {
@@ -156,6 +191,18 @@ mod tests {
         assert_eq!(wrong("no such call", 1_000), None);
         assert_eq!(OF_X86.wrong("record_event", 25), None);
         assert!(OF_X86.wrong("record_event", 26).is_some());
+    }
+
+    #[test]
+    fn an_error_says_what_is_counted() {
+        assert_eq!(OF_VIEWS.wrong("html_bundled", 100), None);
+        assert_eq!(
+            OF_VIEWS.wrong("html_bundled", 10_000).unwrap(),
+            format!(
+                "html_bundled takes 10000 percent of plain vfalls stat on x86-64, the budget is {}",
+                OF_VIEWS.budget("html_bundled").unwrap().reach
+            )
+        );
     }
 
     #[test]

@@ -17,6 +17,9 @@ use anyhow::bail;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use simulator::run::{Replayed, Run};
 
+use crate::table;
+pub use draw::{Curve, CurvePoint};
+use figure::Figure;
 use layout::layout;
 use names::Names;
 pub use profiled::{SourceLine, SourceLines, profile};
@@ -104,6 +107,36 @@ impl Page {
             }
         }
         Err(names)
+    }
+}
+
+/// A picture of how values depend on sizes, on logarithmic axes.
+pub struct Growth<'a> {
+    /// The name of the picture.
+    pub title: &'a str,
+    /// Sentences that explain the picture to those who do not see it.
+    pub text: &'a str,
+    /// What the sizes and the values are.
+    pub axes: [&'a str; 2],
+    /// At most four curves.
+    pub curves: &'a [Curve],
+}
+
+impl Growth<'_> {
+    /// Returns the picture as an SVG file; `None` if no curve has a point.
+    pub fn svg(&self) -> Option<String> {
+        let Self { title, text, axes: [sizes, values], curves } = *self;
+        curves.iter().any(|curve| !curve.points.is_empty()).then_some(())?;
+        let legend = std::iter::zip(draw::CURVES, curves);
+        let figure = Figure {
+            id: "growth".to_owned(),
+            title: title.to_owned(),
+            text: text.to_owned(),
+            drawing: Some(draw::curves(curves, sizes, values)),
+            legend: legend.map(|(class, curve)| (class.to_owned(), curve.label.clone())).collect(),
+            table: table::with_header(""),
+        };
+        figure.svg()
     }
 }
 

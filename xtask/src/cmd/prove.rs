@@ -15,9 +15,9 @@ use crate::tools;
 ///
 /// Runs the larger models in tests/proof, the steps of strands in more orders, loom's models without a limit on preemptions (where that ends in
 /// minutes), a million random schedules and a million PCT schedules of shuttle, stores that fail after each number of cycles, units that fail
-/// in 100,000 random runs, a trap at each instruction of the hypervisor, the tests with threads in Miri, and sweeps of 200 runs with GNU
-/// parallel and Slurm, of which a worker is killed. PROOF.md says what the steps show. The first step that fails ends the command, with exit
-/// status 1.
+/// in 100,000 random runs, a trap at each instruction of the hypervisor, replays of up to 10,000 threads and 10,000,000,000 references, the
+/// tests with threads in Miri, and sweeps of 200 runs with GNU parallel and Slurm, of which a worker is killed. PROOF.md says what the steps
+/// show. The first step that fails ends the command, with exit status 1.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask prove\n  cargo xtask prove --only shuttle\n  cargo xtask prove --list"
@@ -67,6 +67,11 @@ impl Steps for Prove {
                 let tests = "test --profile=quick --package=vfalls --test=production -- --ignored late:: failures:: broken::";
                 passes(cargo().env("ALL", "1").args(tests.split(' ')))
             },
+        ),
+        step(
+            "growth",
+            "nothing that vfalls stat does grows faster than its input: up to 10,000 threads, 256 strands, 10,000,000,000 references",
+            |()| cargo_passes("xtask bench --growth target/growth.svg --force"),
         ),
         step("miri", "tests with threads in Miri, with many seeds", |()| miri()),
         step(

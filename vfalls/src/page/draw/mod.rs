@@ -4,6 +4,7 @@
 
 mod bars;
 mod bytes;
+mod curves;
 mod dots;
 mod flame;
 mod grid;
@@ -15,6 +16,8 @@ mod timeline;
 
 pub(super) use bars::{Bar, bars};
 pub(super) use bytes::{ByteUser, Span, bytes};
+pub(super) use curves::{CURVES, curves};
+pub use curves::{Curve, CurvePoint};
 pub(super) use dots::{Dots, dots};
 pub(super) use flame::{DEEPEST, flame};
 pub(super) use grid::{Cells, matrices};

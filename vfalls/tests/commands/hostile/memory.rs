@@ -1,12 +1,16 @@
 //! Tests the budget of memory.
 
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 use refs::{
     BlockDefinition, Cause, Definitions, Encoder, Exit, FILE_HEADER, Frame, Log, Order, Stored,
 };
 
-use crate::program::Place;
+use xtask::made::{Data, Made};
+use xtask::memory;
+
+use crate::program::{PROGRAM, Place};
 
 #[test]
 fn a_command_that_takes_too_much_memory_ends() {
@@ -83,4 +87,31 @@ fn threads_that_wait_stay_within_the_budget() {
         (ended.status, ended.stderr.lines().last().unwrap_or_default()),
         (2, "error: takes more than 1000 MB of memory; --memory-limit allows more")
     );
+}
+
+/// The number of lines that the caches of a node hold: 4 MB of 64 bytes in the L2 cache; in each of eight cores, 8 KB of 16 bytes and 16 KB
+/// of 32 bytes in the L1 caches.
+const LINES: u64 = (4 << 20) / 64 + 8 * ((8 << 10) / 16 + (16 << 10) / 32);
+
+/// A replay takes memory for what caches hold, at most 200 bytes for a line, and none for the length of the recording.
+#[test]
+fn a_long_recording_takes_no_more_memory_than_a_short_one() {
+    let place = Place::new("hostile-long");
+    let peak = |threads, data, references| {
+        let made = Made { threads, data, references };
+        made.write(place.at("made.refs").as_ref()).unwrap();
+        let mut stat = Command::new(PROGRAM);
+        stat.arg("stat").arg(place.at("made.refs")).stdout(Stdio::null());
+        let (status, peak) = memory::peak_of(&mut stat).unwrap();
+        assert!(status.success(), "{made:?}: {status}");
+        peak
+    };
+    // Two bytes of data a reference: the L2 cache is full after two million references.
+    let few = peak(1, Data::Stream, 20_000);
+    let [full, long] = [5_000_000, 50_000_000].map(|all| peak(1, Data::Stream, all));
+    let most = 200 * LINES / 1024;
+    assert!(full <= few + most, "{few} KB and {most} KB for lines, found {full} KB");
+    assert!(long <= full + full / 20, "{full} KB, ten times longer {long} KB");
+    let [short, long] = [1_000_000, 10_000_000].map(|all| peak(8, Data::Own, all));
+    assert!(long <= short + short / 10, "{short} KB, ten times longer {long} KB");
 }

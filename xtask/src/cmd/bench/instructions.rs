@@ -117,6 +117,16 @@ impl Counter {
         self.collected(&[], program, arguments, Stdio::null())
     }
 
+    /// Counts the instructions that a program executes with this standard input, from its start to its end.
+    pub(super) fn with_input(
+        &self,
+        program: &Path,
+        arguments: &[OsString],
+        input: File,
+    ) -> anyhow::Result<u64> {
+        self.collected(&[], program, arguments, input.into())
+    }
+
     /// Counts a program's instructions with callgrind and these options.
     fn collected(
         &self,

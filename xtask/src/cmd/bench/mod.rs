@@ -1,7 +1,10 @@
 //! `bench`: the cost of calls and samples, and the speed of replay and execution.
 
+mod beside;
 mod calls;
+mod cost;
 mod execution;
+mod growth;
 pub(crate) mod instructions;
 mod reading;
 mod recording;
@@ -9,23 +12,24 @@ mod replay;
 mod time;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::budgets::OF_X86;
 use crate::cargo;
+use crate::memory;
 use calls::Times;
+use cost::{Costs, Stat};
 use instructions::{CALLS, Counter};
 use reading::{Figures, Files};
 use recording::{Cost, PROGRAMS};
 use replay::Rates;
 use vfalls::interrupt::{self, Interrupted};
-use vfalls::output::Force;
+use vfalls::output::{Force, OutputFile};
 use vfalls::table;
 
 /// Measure instructions and time per hypercall, instructions per sample, references per second of the replay, and the cost of recording
@@ -35,18 +39,31 @@ use vfalls::table;
 /// and each round has every kind of call. The ratios are to rustsbi's call in the same round. CPU time is the sum over all processors.
 /// References in memory are replayed while all counters of a Batoka count; the best, the median and the worst of several rounds are
 /// printed. `vfalls stat FILE` is the whole command: on two processors, a second thread reads and decodes. The instructions of the command
-/// are counted as the difference between a long and a short file. The cost of recording is the processor time that recording adds to the
+/// are counted as the difference between a long and a short file; those of programs that are made up, of the bundled recording, of
+/// --details and of --html are those of the whole process. The cost of recording is the processor time that recording adds to the
 /// emulator's own, and the instructions that it adds; qemu-user is needed to measure this cost.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Example:\n  cargo xtask bench --json bench.json")]
+#[command(
+    after_help = "Examples:\n  cargo xtask bench --json bench.json\n  cargo xtask bench --growth growth.svg"
+)]
 pub struct BenchArgs {
     /// Write the numbers to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Count only the instructions of references that have a budget, and fail if a count is above it
+    /// Count only the instructions of references and views that have a budget, and fail if a count is above it
     #[arg(long, conflicts_with = "json")]
     budgets: bool,
+
+    /// Measure only how the cost of vfalls stat grows with the references, strands and threads of programs, write a picture of it (SVG), and
+    /// fail if something grows faster than its input; takes minutes
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "budgets"])]
+    growth: Option<PathBuf>,
+
+    /// Measure only the time of vfalls beside other tools that simulate caches, on the same programs: cachegrind, lackey, and pycachesim if
+    /// python3 has it
+    #[arg(long, conflicts_with_all = ["json", "budgets", "growth"])]
+    beside: bool,
 
     #[command(flatten)]
     force: Force,
@@ -59,6 +76,10 @@ struct Report {
     ns_ratio_to_rustsbi: BTreeMap<String, f64>,
     threads: BTreeMap<String, calls::Rates>,
     instructions_per_reference: BTreeMap<&'static str, u64>,
+    /// The counts of the budgets of `vfalls stat`.
+    stat_instructions_per_reference: BTreeMap<&'static str, u64>,
+    /// In percent of the plain run.
+    stat_views: BTreeMap<&'static str, u64>,
     references_per_second: u64,
     reading: BTreeMap<&'static str, Figures>,
     recording: BTreeMap<&'static str, Cost>,
@@ -90,27 +111,40 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
     );
     if args.budgets {
         recording::within_budget()?;
-        return reading::within_budget();
+        let counter = Counter::new()?;
+        let reading = reading::within_budget(&counter);
+        // The numbers of both are printed.
+        return cost::within_budget(&counter).and(reading);
+    }
+    if let Some(picture) = &args.growth {
+        return draw_growth(args.force.create(picture)?);
+    }
+    if args.beside {
+        let counter = Counter::new()?;
+        write!(io::stdout(), "{}", beside::tables(&Stat::new(&counter)?)?)?;
+        return Ok(());
     }
     interrupt::catch()?;
     let file = args.force.create_if_wanted(args.json.as_ref())?;
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
     let measured = [CALLS.len(), REPLAYS.len(), 1 + FURTHER.len(), execution::KINDS.len()];
     let programs = reading::KINDS.len() + PROGRAMS.len();
-    // The other three steps are two builds and the time of calls.
-    let steps = measured.iter().sum::<usize>() + programs + 3;
+    // The other four steps are two builds, the cost of vfalls stat and the time of calls.
+    let steps = measured.iter().sum::<usize>() + programs + 4;
     let bench = Bench { progress: ProgressBar::new(steps as u64).with_style(style) };
 
     let counter = bench.step("building what is counted", Counter::new)?;
     let instructions = bench.count_calls(&counter)?;
     let instructions_per_reference = bench.count_references(&counter)?;
+    let costs = bench.step("cost of vfalls stat", || Costs::count(&counter))?;
+    bench.print(&costs.tables())?;
     let times = bench.step("time of calls", Times::measure)?;
     times.tables().iter().try_for_each(|table| bench.print(table))?;
     let references_per_second = bench.time()?;
     let reading = bench.read(&counter)?;
     let recording = bench.record()?;
     bench.progress.finish_and_clear();
-    if let Some(memory) = peak_memory() {
+    if let Some(memory) = memory::peak("self") {
         bench.print(&format!("peak memory: {memory} KB (to reach: 200000)"))?;
     }
     if let Some(file) = file {
@@ -119,12 +153,23 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
             ns_ratio_to_rustsbi: times.ratios(),
             threads: times.threads(),
             instructions_per_reference,
+            stat_instructions_per_reference: costs.references,
+            stat_views: costs.views,
             references_per_second,
             reading,
             recording,
         })?;
     }
     Ok(())
+}
+
+fn draw_growth(mut picture: OutputFile) -> anyhow::Result<()> {
+    let counter = Counter::new()?;
+    let costs = growth::Costs::measure(&Stat::new(&counter)?)?;
+    write!(io::stdout(), "{}", costs.table())?;
+    picture.write_all(costs.picture().context("nothing was measured")?.as_bytes())?;
+    picture.complete()?;
+    costs.keep()
 }
 
 /// Numbers of instructions, by the name of the kind of call or of the replay.
@@ -250,11 +295,4 @@ impl Bench {
         self.print(&table::text(&table))?;
         Ok(costs)
     }
-}
-
-/// Returns the peak memory of this process in KB; `None` if the system does not report it.
-fn peak_memory() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.split_whitespace().next()?.parse().ok()
 }

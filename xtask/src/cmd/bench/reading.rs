@@ -163,11 +163,10 @@ impl Files {
 
 /// Counts and prints the instructions per reference for each kind of file that has a budget. Fails
 /// if a count is above its budget.
-pub(super) fn within_budget() -> anyhow::Result<()> {
-    let counter = Counter::new()?;
+pub(super) fn within_budget(counter: &Counter) -> anyhow::Result<()> {
     let mut counts = BTreeMap::new();
     for (kind, name) in KINDS.iter().filter(|(_, name)| OF_X86.budget(name).is_some()) {
-        counts.insert((*name).to_owned(), Files::new(*kind)?.instructions(&counter)?);
+        counts.insert((*name).to_owned(), Files::new(*kind)?.instructions(counter)?);
     }
     write!(io::stdout(), "{}", OF_X86.table(&counts))?;
     OF_X86.keep(&counts)
@@ -180,16 +179,7 @@ fn make(kind: FileKind, lengths: &Lengths, file: &Path, scratch: &Path) -> anyho
             fs::write(scratch, numbers(lengths.numbers))?;
             record(&sort(scratch)?, file)
         }
-        FileKind::ManyThreads => {
-            let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/cmd/bench/threads.c");
-            let status = Command::new("cc")
-                .args(["-O2", "-pthread", "-o"])
-                .args([scratch, Path::new(source)])
-                .status()
-                .context("cc cannot be run")?;
-            ensure!(status.success(), "cc failed with {status}");
-            record(&[scratch.into(), lengths.rounds.to_string().into()], file)
-        }
+        FileKind::ManyThreads => record(&threads(scratch, lengths.rounds)?, file),
         FileKind::Lackey => lackey(lengths.lackey, file, scratch),
         FileKind::LackeyZstd => {
             lackey(lengths.lackey, scratch, file)?;
@@ -200,7 +190,19 @@ fn make(kind: FileKind, lengths: &Lengths, file: &Path, scratch: &Path) -> anyho
     }
 }
 
-fn sort(input: &Path) -> anyhow::Result<[OsString; 4]> {
+/// Compiles `threads.c`, and returns the command that executes the program.
+pub(super) fn threads(program: &Path, rounds: u32) -> anyhow::Result<[OsString; 2]> {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/cmd/bench/threads.c");
+    let status = Command::new("cc")
+        .args(["-O2", "-pthread", "-o"])
+        .args([program, Path::new(source)])
+        .status()
+        .context("cc cannot be run")?;
+    ensure!(status.success(), "cc failed with {status}");
+    Ok([program.into(), rounds.to_string().into()])
+}
+
+pub(super) fn sort(input: &Path) -> anyhow::Result<[OsString; 4]> {
     let sort = tools::find("sort").context("there is no sort")?;
     Ok([sort.into(), "--numeric-sort".into(), "--output=/dev/null".into(), input.into()])
 }

@@ -1,0 +1,150 @@
+//! Counts the instructions of `vfalls stat`: for each reference of made programs and of the bundled recording, and of its details and its
+//! page in percent of the plain run.
+//!
+//! The recording comes from standard input, which is read once: `stat` makes no second replay to see whether the order of threads matters.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::instructions::Counter;
+use super::replay;
+use crate::budgets::{OF_STAT, OF_VIEWS};
+use crate::cargo;
+use crate::made::{Data, Made};
+
+const fn made(threads: u32, data: Data, references: u64) -> Made {
+    Made { threads, data, references }
+}
+
+/// The made programs: their names and what they are. Of the same kind of program in C, recorded by `vfalls record`, a reference costs the
+/// same: 56 instructions of one thread (`Own`), 635 to 640 of 8 or 64 threads, 97 to 121 of a stream, and 590 to 720 of false sharing, when
+/// these programs cost 60, 640 to 680, 123 and 713.
+const PROGRAMS: [(&str, Made); 6] = [
+    ("one_thread", made(1, Data::Own, 3_000_000)),
+    ("stream", made(1, Data::Stream, 2_000_000)),
+    ("8_threads", made(8, Data::Own, 1_000_000)),
+    ("64_threads", made(64, Data::Own, 1_000_000)),
+    ("200_threads", made(200, Data::Own, 1_000_000)),
+    ("false_sharing", made(8, Data::Line, 1_000_000)),
+];
+
+/// What shows more of a replay than the plain run: the name of the count, the program (`None`: the bundled recording), and the option with
+/// which `vfalls stat` shows it.
+const VIEWS: [(&str, Option<Made>, &str); 3] = [
+    ("details_one_thread", Some(made(1, Data::Own, 1_000_000)), "--details"),
+    ("details_8_threads", Some(made(8, Data::Own, 1_000_000)), "--details"),
+    ("html_bundled", None, "--html"),
+];
+
+/// A recording, and its number of references.
+pub(super) struct Recorded {
+    pub(super) file: PathBuf,
+    pub(super) references: u64,
+}
+
+/// Runs `vfalls stat`, and counts its instructions.
+pub(super) struct Stat<'a> {
+    pub(super) counter: &'a Counter,
+    pub(super) vfalls: PathBuf,
+    directory: TempDir,
+}
+
+impl<'a> Stat<'a> {
+    pub(super) fn new(counter: &'a Counter) -> anyhow::Result<Self> {
+        Ok(Self { counter, vfalls: cargo::vfalls()?, directory: tempfile::tempdir()? })
+    }
+
+    /// Returns the path of a file that is removed with `self`.
+    pub(super) fn at(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Writes a made program over the one before.
+    pub(super) fn record(&self, made: &Made) -> anyhow::Result<Recorded> {
+        let file = self.at("made.refs");
+        let references = made.write(&file)?;
+        Ok(Recorded { file, references })
+    }
+
+    /// Counts the instructions of the whole process.
+    pub(super) fn instructions(
+        &self,
+        recorded: &Recorded,
+        options: &[OsString],
+    ) -> anyhow::Result<u64> {
+        let mut arguments: Vec<OsString> = vec!["stat".into(), "--force".into(), "--json".into()];
+        arguments.push(self.at("run.json").into());
+        arguments.extend_from_slice(options);
+        arguments.push("-".into());
+        self.counter.with_input(&self.vfalls, &arguments, File::open(&recorded.file)?)
+    }
+
+    /// Counts the instructions for each reference, to the nearest one. Those of the start of the process are among them.
+    pub(super) fn of_a_reference(&self, recorded: &Recorded) -> anyhow::Result<u64> {
+        let instructions = self.instructions(recorded, &[])?;
+        Ok(nearest(instructions, recorded.references))
+    }
+}
+
+fn nearest(dividend: u64, divisor: u64) -> u64 {
+    (dividend + divisor / 2) / divisor
+}
+
+fn bundled() -> anyhow::Result<Recorded> {
+    let file = cargo::root().join("simulator/bundled/workload.refs");
+    Ok(Recorded { file, references: replay::recording()?.len() as u64 })
+}
+
+/// The numbers of this module, by the names of their budgets.
+pub(super) struct Costs {
+    /// Instructions for each reference.
+    pub(super) references: BTreeMap<&'static str, u64>,
+    /// Percent of the plain run.
+    pub(super) views: BTreeMap<&'static str, u64>,
+}
+
+impl Costs {
+    pub(super) fn count(counter: &Counter) -> anyhow::Result<Self> {
+        let stat = Stat::new(counter)?;
+        let bundled = bundled()?;
+        let (mut references, mut views) = (BTreeMap::new(), BTreeMap::new());
+        for (name, made) in PROGRAMS {
+            references.insert(name, stat.of_a_reference(&stat.record(&made)?)?);
+        }
+        let plain_bundled = stat.instructions(&bundled, &[])?;
+        references.insert("bundled", nearest(plain_bundled, bundled.references));
+        for (name, made, option) in VIEWS {
+            let made = made.map(|made| stat.record(&made)).transpose()?;
+            let (recorded, plain) = match &made {
+                None => (&bundled, plain_bundled),
+                Some(made) => (made, stat.instructions(made, &[])?),
+            };
+            let mut options = vec![OsString::from(option)];
+            if option == "--html" {
+                options.push(stat.at("page.html").into());
+            }
+            views.insert(name, nearest(100 * stat.instructions(recorded, &options)?, plain));
+        }
+        Ok(Self { references, views })
+    }
+
+    pub(super) fn tables(&self) -> String {
+        format!("{}\n{}", OF_STAT.table(&self.references), OF_VIEWS.table(&self.views))
+    }
+}
+
+/// Counts and prints all numbers. Fails if one is above its budget, which holds on x86-64 only.
+pub(super) fn within_budget(counter: &Counter) -> anyhow::Result<()> {
+    let costs = Costs::count(counter)?;
+    write!(io::stdout(), "{}", costs.tables())?;
+    if !cfg!(target_arch = "x86_64") {
+        return Ok(());
+    }
+    OF_STAT.keep(&costs.references)?;
+    OF_VIEWS.keep(&costs.views)
+}

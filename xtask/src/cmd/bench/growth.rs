@@ -1,0 +1,244 @@
+//! Measures how the cost of `vfalls stat` grows with the recording and with the machine, and draws the result.
+
+use std::fs::File;
+use std::process::{Command, Stdio};
+
+use anyhow::{bail, ensure};
+use nix::sys::resource::UsageWho::RUSAGE_CHILDREN;
+use vfalls::page::{Curve, CurvePoint, Growth};
+use vfalls::table;
+
+use super::cost::{Recorded, Stat};
+use super::time::timed;
+use crate::made::{Data, Made};
+use crate::memory;
+
+/// Made programs that differ in one number, their size.
+struct Series {
+    label: &'static str,
+    made: fn(u64) -> Made,
+    /// The sizes whose instructions are counted.
+    counted: &'static [u64],
+    /// Further sizes, of which only the time is measured: an estimate of their instructions.
+    timed: &'static [u64],
+    /// From this counted size on, a reference costs at most [`MOST`] times what it costs here. Below, the start of the process and the
+    /// first misses are much of the cost, or strands do not take turns yet.
+    from: u64,
+}
+
+/// A reference of a larger program may cost more by this factor: caches that are shared by more strands have more misses. What grows faster
+/// than its input exceeds it, since sizes grow by 32 at least.
+const MOST: f64 = 1.6;
+
+/// The factor for estimates, because times depend on what else the host does.
+const MOST_ESTIMATED: f64 = 2.5;
+
+/// The factor by which a longer recording may take more memory.
+const MOST_MEMORY: f64 = 1.1;
+
+const SERIES: [Series; 4] = [
+    Series {
+        label: "references of a program of one thread",
+        made: |size| Made { threads: 1, data: Data::Own, references: size },
+        counted: &[10_000, 100_000, 1_000_000, 10_000_000],
+        timed: &[100_000_000, 1_000_000_000, 10_000_000_000],
+        from: 1_000_000,
+    },
+    Series {
+        label: "references of a program of 8 threads",
+        made: |size| Made { threads: 8, data: Data::Own, references: size },
+        counted: &[10_000, 100_000, 1_000_000, 10_000_000],
+        timed: &[100_000_000, 1_000_000_000],
+        from: 1_000_000,
+    },
+    Series {
+        label: "strands that execute a million references",
+        made: |size| Made { threads: size as u32, data: Data::Own, references: 1_000_000 },
+        counted: &[1, 2, 4, 8, 16, 32, 64, 128, 256],
+        timed: &[],
+        from: 8,
+    },
+    Series {
+        label: "threads of about 700 references, at least a million together",
+        // A thread makes one loop.
+        made: |size| Made {
+            threads: size as u32,
+            data: Data::Own,
+            references: (500 * size).max(1_000_000),
+        },
+        counted: &[1, 10, 100, 1_000, 10_000],
+        timed: &[],
+        from: 100,
+    },
+];
+
+/// What a program of one size costs.
+struct Point {
+    size: u64,
+    references: u64,
+    /// The instructions of a reference.
+    instructions: f64,
+    estimated: bool,
+    /// The time of all processors for a reference.
+    nanoseconds: f64,
+    /// The peak memory in KB.
+    memory: u64,
+}
+
+/// Runs `vfalls stat`, and returns the processor time of a reference in nanoseconds and the peak memory in KB.
+fn run(stat: &Stat<'_>, recorded: &Recorded) -> anyhow::Result<(f64, u64)> {
+    let mut command = Command::new(&stat.vfalls);
+    command.args(["stat", "-"]).stdin(File::open(&recorded.file)?).stdout(Stdio::null());
+    let ((status, memory), time) = timed(RUSAGE_CHILDREN, || memory::peak_of(&mut command))?;
+    ensure!(status.success(), "vfalls stat fails with {status}");
+    Ok((time.cpu / recorded.references as f64 * 1e9, memory))
+}
+
+impl Series {
+    fn measure(&self, stat: &Stat<'_>) -> anyhow::Result<Vec<Point>> {
+        let mut points: Vec<Point> = Vec::new();
+        for &size in self.counted.iter().chain(self.timed) {
+            let recorded = stat.record(&(self.made)(size))?;
+            let (nanoseconds, memory) = run(stat, &recorded)?;
+            let references = recorded.references;
+            let (instructions, estimated) = match points.last() {
+                Some(last) if self.timed.contains(&size) => {
+                    (last.instructions * nanoseconds / last.nanoseconds, true)
+                }
+                _ => (stat.instructions(&recorded, &[])? as f64 / references as f64, false),
+            };
+            points.push(Point { size, references, instructions, estimated, nanoseconds, memory });
+        }
+        Ok(points)
+    }
+
+    /// Returns what grows faster than its input.
+    fn wrong(&self, points: &[Point]) -> Option<String> {
+        let first = points.iter().find(|point| point.size == self.from)?;
+        let larger = || points.iter().filter(|point| point.size > self.from);
+        let most = |point: &Point| if point.estimated { MOST_ESTIMATED } else { MOST };
+        let slow = larger().find(|point| point.instructions > most(point) * first.instructions);
+        let slow = slow.map(|point| {
+            format!(
+                "{}: a reference takes {:.0} instructions at {}, and {:.0} at {}",
+                self.label, first.instructions, first.size, point.instructions, point.size
+            )
+        });
+        // The other series have more threads, whose references are read ahead.
+        let large = larger().filter(|_| !self.timed.is_empty());
+        let mut large =
+            large.filter(|point| point.memory as f64 > MOST_MEMORY * first.memory as f64);
+        let large = large.next().map(|point| {
+            format!(
+                "{}: {} KB of memory at {}, and {} KB at {}",
+                self.label, first.memory, first.size, point.memory, point.size
+            )
+        });
+        slow.or(large)
+    }
+}
+
+/// The costs of all series.
+pub(super) struct Costs(Vec<Vec<Point>>);
+
+impl Costs {
+    pub(super) fn measure(stat: &Stat<'_>) -> anyhow::Result<Self> {
+        Ok(Self(SERIES.iter().map(|series| series.measure(stat)).collect::<Result<_, _>>()?))
+    }
+
+    pub(super) fn table(&self) -> String {
+        let mut table = table::with_header(
+            "vfalls stat|>size|>million references|>instructions a reference|>CPU time, ns|>peak memory, MB",
+        );
+        for (series, points) in SERIES.iter().zip(&self.0) {
+            for point in points {
+                let estimated = if point.estimated { "about " } else { "" };
+                table.add_row([
+                    series.label.to_owned(),
+                    point.size.to_string(),
+                    format!("{:.2}", point.references as f64 / 1e6),
+                    format!("{estimated}{:.0}", point.instructions),
+                    format!("{:.1}", point.nanoseconds),
+                    format!("{:.0}", point.memory as f64 / 1e3),
+                ]);
+            }
+        }
+        table::text(&table)
+    }
+
+    pub(super) fn picture(&self) -> Option<String> {
+        let curve = |(series, points): (&Series, &Vec<Point>)| Curve {
+            label: series.label.to_owned(),
+            points: points
+                .iter()
+                .map(|point| CurvePoint {
+                    size: point.size as f64,
+                    value: point.instructions,
+                    estimated: point.estimated,
+                })
+                .collect(),
+        };
+        let curves: Vec<Curve> = SERIES.iter().zip(&self.0).map(curve).collect();
+        let growth = Growth {
+            title: "Instructions of vfalls stat for each reference",
+            text: "Each curve is a series of made programs that differ in one number. A flat curve: the cost grows as the program does. \
+                   Hollow marks are estimates by time.",
+            axes: ["the number that differs", "instructions a reference"],
+            curves: &curves,
+        };
+        growth.svg()
+    }
+
+    /// Fails if something grows faster than its input.
+    pub(super) fn keep(&self) -> anyhow::Result<()> {
+        let mut wrong = SERIES.iter().zip(&self.0).filter_map(|(series, all)| series.wrong(all));
+        wrong.next().map_or(Ok(()), |wrong| bail!(wrong))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(size: u64, instructions: f64, memory: u64) -> Point {
+        let estimated = SERIES[0].timed.contains(&size);
+        Point { size, references: size, instructions, estimated, nanoseconds: 1.0, memory }
+    }
+
+    #[test]
+    fn what_grows_faster_than_its_input_is_named() {
+        let [references, _, strands, _] = &SERIES;
+        let first = || point(1_000_000, 60.0, 20_000);
+        // The start of the process is much of a small program.
+        let small = point(10_000, 500.0, 17_000);
+        assert_eq!(references.wrong(&[small, first(), point(10_000_000, 95.0, 22_000)]), None);
+        assert_eq!(
+            references.wrong(&[first(), point(10_000_000, 97.0, 22_000)]).unwrap(),
+            "references of a program of one thread: a reference takes 60 instructions at 1000000, and 97 at 10000000"
+        );
+        assert_eq!(references.wrong(&[first(), point(100_000_000, 149.0, 22_000)]), None);
+        assert!(references.wrong(&[first(), point(100_000_000, 151.0, 22_000)]).is_some());
+        assert_eq!(
+            references.wrong(&[first(), point(10_000_000, 60.0, 22_001)]).unwrap(),
+            "references of a program of one thread: 20000 KB of memory at 1000000, and 22001 KB at 10000000"
+        );
+        let few = [point(1, 60.0, 20_000), point(8, 600.0, 40_000)];
+        assert_eq!(strands.wrong(&few), None);
+        let many = [point(8, 600.0, 40_000), point(256, 700.0, 200_000)];
+        assert_eq!(strands.wrong(&many), None);
+    }
+
+    #[test]
+    fn the_picture_has_a_curve_for_each_series() {
+        let points = |series: &Series| {
+            let sizes = series.counted.iter().chain(series.timed);
+            sizes.map(|size| point(*size, 60.0, 20_000)).collect()
+        };
+        let picture = Costs(SERIES.iter().map(points).collect()).picture().unwrap();
+        for series in &SERIES {
+            assert!(picture.contains(series.label), "{}", series.label);
+        }
+        let marks: usize = SERIES.iter().map(|all| all.counted.len() + all.timed.len()).sum();
+        assert_eq!(picture.matches("<circle").count(), marks);
+    }
+}

@@ -1,0 +1,402 @@
+//! Recordings of programs that nobody has written, in the format of `vfalls record`. The number of threads, the data and the length are
+//! chosen, so that the cost of a replay can be counted where it matters. The same program is the same file, byte for byte.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::iter;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Context;
+use refs::{
+    BlockDefinition, Cause, Class, Definitions, Encoder, Exit, FILE_HEADER, Frame, Log, Order,
+    Program, Stored,
+};
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+/// The data of each thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// 4 KB of its own, which it goes through again and again.
+    Own,
+    /// 64 MB of its own, which it goes through from the start to the end.
+    Stream,
+    /// 8 bytes of its own, in one line with those of seven other threads.
+    Line,
+}
+
+impl Data {
+    /// Returns the first address and the number of bytes of a thread's data.
+    fn of(self, thread: u32) -> (u64, u64) {
+        let size = match self {
+            Self::Own => 4 << 10,
+            Self::Stream => 64 << 20,
+            Self::Line => WORD,
+        };
+        (DATA + size * u64::from(thread), size)
+    }
+}
+
+/// A program. All threads execute the same functions.
+#[derive(Clone, Copy, Debug)]
+pub struct Made {
+    pub threads: u32,
+    pub data: Data,
+    /// The references of all threads together; each thread ends after a loop, which is some 700 references.
+    pub references: u64,
+}
+
+const CODE: u64 = 0x40_0000;
+const SHARED: u64 = 0x60_0000;
+const DATA: u64 = 0x1000_0000;
+const WORD: u64 = 8;
+const WORD_LOG2: u8 = 3;
+
+/// The loops of a round. Each is four blocks, of which the second is left out in a quarter of the iterations.
+const LOOPS: usize = 10;
+const BLOCKS: usize = 4;
+/// With these, a round is about 5,000 instructions: what real programs execute between two atomic instructions differs widely.
+const ITERATIONS: u32 = 12;
+const COUNTS: u32 = 90;
+
+/// After this number of equal frames in a row, the encoder's state repeats, and the frame is written again instead of being encoded again.
+const EQUAL: usize = 3;
+
+/// A block.
+struct Block {
+    number: u32,
+    instructions: u64,
+    /// The instruction of each access, and whether it stores.
+    accesses: Vec<(u16, bool)>,
+}
+
+/// The blocks of a program.
+struct Code {
+    definitions: Mutex<Definitions>,
+    /// The address after the latest block.
+    end: u64,
+    /// The number of instructions of all blocks.
+    instructions: usize,
+    /// The number of accesses of all blocks.
+    accesses: usize,
+}
+
+impl Code {
+    fn new() -> Self {
+        let definitions = Mutex::default();
+        Self { definitions, end: CODE, instructions: 0, accesses: 0 }
+    }
+
+    fn define(
+        &mut self,
+        count: usize,
+        classes: Vec<(u16, Class)>,
+        accesses: Vec<(u16, bool)>,
+    ) -> anyhow::Result<Block> {
+        let sizes: Vec<u8> = (0..count).map(|at| 2 + (3 * at % 6) as u8).collect();
+        let address = self.end;
+        self.end += sizes.iter().map(|size| u64::from(*size)).sum::<u64>();
+        let exit = Exit::Conditional { instruction: count as u16 - 1, next: self.end };
+        let mut definitions = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = definitions.block(BlockDefinition { address, sizes, exit, classes })?;
+        Ok(Block { number, instructions: count as u64, accesses })
+    }
+
+    /// Defines the next block: 4 to 20 instructions. Every third instruction of the program accesses data, and every tenth stores.
+    fn block(&mut self, at: usize) -> anyhow::Result<Block> {
+        let count = 4 + 7 * at % 17;
+        let mut accesses = Vec::new();
+        for instruction in 0..count {
+            self.instructions += 1;
+            if self.instructions.is_multiple_of(3) {
+                accesses.push((instruction as u16, matches!(self.accesses % 10, 2 | 5 | 8)));
+                self.accesses += 1;
+            }
+        }
+        self.define(count, Vec::new(), accesses)
+    }
+}
+
+/// The functions of a program.
+struct Functions {
+    loops: Vec<Block>,
+    count: Block,
+    share: Block,
+}
+
+/// Where a thread is in its data.
+struct Thread {
+    number: u32,
+    encoder: Encoder,
+    log: Log,
+    base: u64,
+    size: u64,
+    offset: u64,
+    /// The number of loops since the start of the round.
+    loops: usize,
+    /// The number of references in the frames so far.
+    written: u64,
+    /// The number of references in the log.
+    logged: u64,
+    /// The number of frames in a row that are equal to the latest one.
+    equal: usize,
+    frame: Frame,
+    /// The latest frame as it is stored.
+    stored: Vec<u8>,
+    ended: bool,
+}
+
+impl Thread {
+    fn begin(&mut self, block: &Block) {
+        self.log.block(block.number);
+        self.logged += block.instructions + block.accesses.len() as u64;
+    }
+
+    fn execute(&mut self, block: &Block) {
+        self.begin(block);
+        for &(instruction, store) in &block.accesses {
+            self.log.access(instruction, store, WORD_LOG2, self.base + self.offset);
+            self.offset = (self.offset + WORD) % self.size;
+        }
+    }
+
+    /// Executes the next loop of a round. After the last one comes an atomic instruction on a word that all threads share.
+    fn execute_loop(&mut self, functions: &Functions, data: Data) {
+        match data {
+            Data::Line => (0..COUNTS).for_each(|_| self.execute(&functions.count)),
+            Data::Own | Data::Stream => {
+                let blocks = &functions.loops[BLOCKS * self.loops..][..BLOCKS];
+                for iteration in 0..ITERATIONS {
+                    let left_out = iteration.wrapping_mul(0x9e37_79b9) >> 30 == 0;
+                    let executed = blocks.iter().enumerate();
+                    let executed = executed.filter(|(at, _)| !(left_out && *at == 1));
+                    executed.for_each(|(_, block)| self.execute(block));
+                }
+            }
+        }
+        self.loops = (self.loops + 1) % LOOPS;
+        if self.loops == 0 {
+            self.begin(&functions.share);
+            for &(instruction, store) in &functions.share.accesses {
+                self.log.access(instruction, store, WORD_LOG2, SHARED);
+            }
+            // Equal rounds have equal frames.
+            self.offset = if data == Data::Stream { self.offset } else { 0 };
+        }
+    }
+}
+
+/// A recording that is being written.
+struct Output {
+    file: BufWriter<File>,
+    references: u64,
+}
+
+impl Output {
+    /// Writes a frame, and returns it as stored.
+    fn write(&mut self, frame: &Frame) -> anyhow::Result<Vec<u8>> {
+        let data = compress_to_vec(&frame.content[..], CompressionLevel::Fastest);
+        let stored = [&frame.header(Stored::Zstd, &data)[..], &data].concat();
+        self.file.write_all(&stored)?;
+        Ok(stored)
+    }
+}
+
+impl Made {
+    /// Writes the recording, and returns its number of references.
+    pub fn write(&self, path: &Path) -> anyhow::Result<u64> {
+        let file = File::create(path).with_context(|| path.display().to_string())?;
+        let mut output = Output { file: BufWriter::new(file), references: 0 };
+        output.file.write_all(&FILE_HEADER)?;
+        let command = vec!["made".to_owned()];
+        output.write(&Frame::program(&Program { target: "x86_64".to_owned(), command }))?;
+        let mut code = Code::new();
+        let functions = Functions {
+            loops: (0..LOOPS * BLOCKS).map(|at| code.block(at)).collect::<Result<_, _>>()?,
+            // A loop that increments a word: load, add, store, and the loop's own instructions.
+            count: code.define(6, Vec::new(), vec![(0, false), (2, true)])?,
+            share: code.define(4, vec![(1, Class::Atomic)], vec![(1, false), (1, true)])?,
+        };
+        let mut running: Vec<Option<Thread>> =
+            iter::repeat_with(|| None).take(self.threads as usize).collect();
+        let mut ended = 0;
+        while ended < running.len() {
+            for (number, place) in (0..).zip(&mut running) {
+                if place.as_ref().is_some_and(|thread| thread.ended) {
+                    continue;
+                }
+                let thread = place.get_or_insert_with(|| self.begin(number));
+                self.go_on(thread, &functions, &code, &mut output)?;
+                if thread.ended {
+                    ended += 1;
+                    // Thousands of threads do not keep their memory.
+                    (thread.encoder, thread.log) = (Encoder::default(), Log::default());
+                }
+            }
+        }
+        output.write(&Frame::end(output.references, Some(0)))?;
+        output.file.flush()?;
+        Ok(output.references)
+    }
+
+    /// Thread 0 starts all others.
+    fn begin(&self, number: u32) -> Thread {
+        let (base, size) = self.data.of(number);
+        let mut log = Log::default();
+        match number {
+            0 => (1..self.threads).for_each(|other| log.order(Order::Start(u64::from(other)))),
+            _ => log.order(Order::Wait(Cause::Start, u64::from(number))),
+        }
+        Thread {
+            number,
+            encoder: Encoder::new(number),
+            log,
+            base,
+            size,
+            offset: 0,
+            loops: 0,
+            written: 0,
+            logged: 0,
+            equal: 0,
+            frame: Frame::default(),
+            stored: Vec::new(),
+            ended: false,
+        }
+    }
+
+    /// Writes the next frame of a thread.
+    fn go_on(
+        &self,
+        thread: &mut Thread,
+        functions: &Functions,
+        code: &Code,
+        output: &mut Output,
+    ) -> anyhow::Result<()> {
+        let all = self.references / u64::from(self.threads);
+        if thread.equal >= EQUAL && thread.written + thread.frame.references < all {
+            thread.written += thread.frame.references;
+            output.references += thread.frame.references;
+            return Ok(output.file.write_all(&thread.stored)?);
+        }
+        // Frames of whole rounds can be equal.
+        while thread.log.len() < Log::FULL || thread.loops > 0 {
+            thread.execute_loop(functions, self.data);
+            thread.ended = thread.written + thread.logged >= all;
+            if thread.ended {
+                break;
+            }
+        }
+        if thread.ended {
+            let signal = |number: u32| u64::from(self.threads) + u64::from(number);
+            match thread.number {
+                0 => (1..self.threads).for_each(|other| {
+                    thread.log.order(Order::Wait(Cause::Thread, signal(other)));
+                }),
+                number => thread.log.order(Order::Signal(signal(number))),
+            }
+        }
+        let mut frame = Frame::default();
+        thread.encoder.encode(&mut thread.log, thread.ended, &code.definitions, &mut frame)?;
+        let mut defined = Frame::default();
+        let new =
+            code.definitions.lock().unwrap_or_else(PoisonError::into_inner).take(&mut defined);
+        if new {
+            output.write(&defined)?;
+        }
+        thread.equal = if frame == thread.frame { thread.equal + 1 } else { 0 };
+        (thread.written, thread.logged) = (thread.written + frame.references, 0);
+        output.references += frame.references;
+        thread.stored = output.write(&frame)?;
+        thread.frame = frame;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use simulator::recording::{Chunk, Kind, Recording};
+
+    use super::*;
+
+    /// Returns the kinds and addresses of all references of each thread.
+    fn read(file: &Path) -> Vec<Vec<(Kind, u64)>> {
+        let mut recording = Recording::open(file).unwrap();
+        let threads = 0..recording.threads();
+        let mut chunk = Chunk::default();
+        let references = |thread| {
+            let mut all = Vec::new();
+            while recording.next_chunk(thread, &mut chunk).unwrap() {
+                all.extend(chunk.references().iter().map(|one| (one.kind, one.address)));
+            }
+            all
+        };
+        threads.map(references).collect()
+    }
+
+    #[test]
+    fn the_same_program_is_the_same_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let made = Made { threads: 3, data: Data::Own, references: 30_000 };
+        let files = ["one", "other"].map(|name| {
+            let file = directory.path().join(name);
+            made.write(&file).unwrap();
+            fs::read(file).unwrap()
+        });
+        assert!(files[0] == files[1]);
+    }
+
+    #[test]
+    fn threads_have_the_references_that_are_wanted() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("made.refs");
+        for (threads, data, references) in [
+            (1, Data::Own, 20_000),
+            (5, Data::Own, 100_000),
+            (1, Data::Stream, 20_000),
+            (8, Data::Line, 80_000),
+            // The frames at the end are written again, and not encoded again.
+            (1, Data::Own, 3_000_000),
+        ] {
+            let written = Made { threads, data, references }.write(&file).unwrap();
+            let read = read(&file);
+            assert_eq!(read.len(), threads as usize);
+            assert_eq!(read.iter().map(Vec::len).sum::<usize>() as u64, written);
+            assert!((references..references + 1000 * u64::from(threads)).contains(&written));
+            for (thread, references) in (0..).zip(&read) {
+                let (base, size) = data.of(thread);
+                let fetches = references.iter().filter(|(kind, _)| kind.is_fetch()).count();
+                let own = |address: &u64| (base..base + size).contains(address);
+                let data = references.iter().filter(|(kind, at)| !kind.is_fetch() && own(at));
+                let stores = data.clone().filter(|(kind, _)| *kind == Kind::Store).count();
+                let [accesses, stores] =
+                    [data.count(), stores].map(|part| part as f64 / fetches as f64);
+                assert!((0.3..0.37).contains(&accesses), "{accesses}");
+                assert!((0.09..0.17).contains(&stores), "{stores}");
+            }
+        }
+    }
+
+    #[test]
+    fn threads_share_a_line_only_if_they_should() {
+        let base = |data: Data, thread| data.of(thread).0;
+        assert_eq!(base(Data::Line, 0) / 64, base(Data::Line, 7) / 64);
+        assert_ne!(base(Data::Own, 0) / 64, base(Data::Own, 1) / 64);
+        assert_ne!(base(Data::Stream, 0) / 64, base(Data::Stream, 1) / 64);
+    }
+
+    /// The word that all threads share is modified once in 5,000 instructions, by an atomic instruction.
+    #[test]
+    fn threads_share_a_word() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("made.refs");
+        Made { threads: 2, data: Data::Own, references: 200_000 }.write(&file).unwrap();
+        for references in read(&file) {
+            let fetches = references.iter().filter(|(kind, _)| kind.is_fetch()).count();
+            let shared: Vec<_> = references.iter().filter(|(_, at)| *at == SHARED).collect();
+            assert!(shared.iter().all(|(kind, _)| *kind == Kind::Modify), "{shared:?}");
+            assert!((4_000..6_000).contains(&(fetches / shared.len())), "{}", shared.len());
+        }
+    }
+}
