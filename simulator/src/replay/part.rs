@@ -122,6 +122,9 @@ impl<'a, V: Variant> Part<'a, V> {
             while let Some(core) = self.scheduler.restored() {
                 self.settle(core, turn);
             }
+            if next == NextTurn::Restored {
+                continue;
+            }
             if next == NextTurn::Never {
                 self.settle_all();
                 return Ok((self.references, false));

@@ -21,6 +21,8 @@ pub(super) struct Ahead {
     ahead: u64,
     /// One bit for each core: whether it was restored, and the caller does not know yet.
     restored: u64,
+    /// The place in the order of all turns at which something happens. Everything before it has happened.
+    place: Due,
 }
 
 const _: () = assert!(CORES <= u64::BITS as usize);
@@ -78,14 +80,25 @@ impl Ahead {
             saved: [Saved::default(); StrandId::PER_CORE],
             references: 0,
         };
-        Self { cores: vec![core; CORES].into(), ahead: 0, restored: 0 }
+        Self { cores: vec![core; CORES].into(), ahead: 0, restored: 0, place: Due::FIRST }
+    }
+
+    /// Notes that a turn begins.
+    #[inline]
+    pub(super) fn turn(&mut self, place: Due) {
+        self.place = place;
+    }
+
+    /// Notes that a thread stops sleeping at the time `at`, before the next turn.
+    pub(super) fn wakes(&mut self, at: u64) {
+        self.place = Due::new(at, 0).max(self.place.after());
     }
 }
 
 impl Scheduler {
-    /// Returns the place of the executing thread's turn in the order of all turns.
+    /// Returns the place in the order of all turns at which something happens now.
     pub(crate) fn place(&self) -> Due {
-        Due::of(self.begins, self.threads[self.executing].strand)
+        self.ahead.place
     }
 
     /// Returns the place of the next turn in the order of all turns.

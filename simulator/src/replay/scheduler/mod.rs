@@ -116,6 +116,8 @@ pub(crate) enum NextTurn {
     Strand,
     /// A store that a strand has passed while its core ran ahead, with the place of its turn.
     Store(Due),
+    /// Cores that were [restored](Scheduler::restored), up to a [place](Scheduler::place) in the order of all turns.
+    Restored,
     /// Nothing: all threads have ended, or the scheduler has stopped at a watched point.
     Never,
 }
@@ -271,8 +273,8 @@ impl Scheduler {
     pub fn next(&mut self, most: usize) -> Result<Option<(usize, Quantum<'_>)>, RecordingError> {
         Ok(match self.turn()? {
             NextTurn::Strand => Some(self.quantum(most)),
-            // No core runs ahead here, so no store is left.
-            NextTurn::Store(_) | NextTurn::Never => None,
+            // No core runs ahead here.
+            NextTurn::Store(_) | NextTurn::Restored | NextTurn::Never => None,
         })
     }
 
@@ -289,8 +291,12 @@ impl Scheduler {
             return Ok(NextTurn::Strand);
         }
         loop {
+            if self.restored().is_some() {
+                return Ok(NextTurn::Restored);
+            }
             let turn = self.turns.first();
             if let Some((thread, at)) = self.sleepers.next_before(turn.map(|turn| turn.at)) {
+                self.ahead.wakes(at);
                 self.time = self.time.max(at);
                 self.wake(thread, thread, at);
                 continue;
@@ -301,8 +307,10 @@ impl Scheduler {
                 }
                 return Ok(NextTurn::Never);
             };
+            let place = self.turns.first_due();
+            self.ahead.turn(place);
             if self.turns.is_store() {
-                return Ok(NextTurn::Store(self.turns.first_due()));
+                return Ok(NextTurn::Store(place));
             }
             self.catch_up(turn.strand.core());
             (self.time, self.begins) = (turn.at, turn.at);
