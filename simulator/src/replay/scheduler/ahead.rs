@@ -21,7 +21,9 @@ pub(super) struct Ahead {
     ahead: u64,
     /// One bit for each core: whether it was restored, and the caller does not know yet.
     restored: u64,
-    /// The place in the order of all turns at which something happens. Everything before it has happened.
+    /// The latest turn so far in the order of all turns. A turn can be earlier than the turn before it, if that turn woke a thread.
+    latest: Due,
+    /// The place in the order of all turns at which something happens. All earlier turns are over.
     place: Due,
 }
 
@@ -80,30 +82,48 @@ impl Ahead {
             saved: [Saved::default(); StrandId::PER_CORE],
             references: 0,
         };
-        Self { cores: vec![core; CORES].into(), ahead: 0, restored: 0, place: Due::FIRST }
+        Self {
+            cores: vec![core; CORES].into(),
+            ahead: 0,
+            restored: 0,
+            latest: Due::FIRST,
+            place: Due::FIRST,
+        }
     }
 
     /// Notes that a turn begins.
     #[inline]
-    pub(super) fn turn(&mut self, place: Due) {
-        self.place = place;
+    pub(super) fn turn(&mut self, turn: Due) {
+        self.place = self.after_latest(turn);
+        self.latest = self.latest.max(turn);
+    }
+
+    /// Returns a place in the order of all turns, or the first place behind all turns so far if that is later.
+    #[inline]
+    fn after_latest(&self, place: Due) -> Due {
+        place.max(self.latest.after())
     }
 
     /// Notes that a thread stops sleeping at the time `at`, before the next turn.
     pub(super) fn wakes(&mut self, at: u64) {
-        self.place = Due::new(at, 0).max(self.place.after());
+        self.place = self.after_latest(Due::new(at, 0));
     }
 }
 
 impl Scheduler {
-    /// Returns the place in the order of all turns at which something happens now.
+    /// Returns the place in the order of all turns at which something happens now. All earlier turns are over.
     pub(crate) fn place(&self) -> Due {
         self.ahead.place
     }
 
-    /// Returns the place of the next turn in the order of all turns.
+    /// Returns the place in the order of all turns at which something happens next.
     pub(crate) fn next_place(&self) -> Due {
-        self.turns.first_due()
+        self.ahead.after_latest(self.turns.first_due())
+    }
+
+    /// Returns the place of the executing thread's turn, or of a later part of the turn.
+    pub(crate) fn executing(&self) -> Due {
+        Due::of(self.begins, self.threads[self.executing].strand)
     }
 
     /// Returns the first core that runs ahead; `None` if no core does.

@@ -307,10 +307,10 @@ impl Scheduler {
                 }
                 return Ok(NextTurn::Never);
             };
-            let place = self.turns.first_due();
-            self.ahead.turn(place);
+            let first = self.turns.first_due();
+            self.ahead.turn(first);
             if self.turns.is_store() {
-                return Ok(NextTurn::Store(place));
+                return Ok(NextTurn::Store(first));
             }
             self.catch_up(turn.strand.core());
             (self.time, self.begins) = (turn.at, turn.at);
