@@ -118,10 +118,11 @@ impl<'a, V: Variant> Part<'a, V> {
                 self.store(turn);
                 continue;
             }
-            while let Some(core) = self.scheduler.restored() {
+            while let Some(core) = self.scheduler.woken() {
                 self.settle(core, self.scheduler.place());
+                self.scheduler.wake_strands(core);
             }
-            if next == NextTurn::Restored {
+            if next == NextTurn::Woken {
                 continue;
             }
             if next == NextTurn::Never {

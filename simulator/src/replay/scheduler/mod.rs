@@ -116,8 +116,8 @@ pub(crate) enum NextTurn {
     Strand,
     /// A store that a strand has passed while its core ran ahead, with the place of its turn.
     Store(Due),
-    /// Cores that were [restored](Scheduler::restored), up to a [place](Scheduler::place) in the order of all turns.
-    Restored,
+    /// Nothing, before [woken](Scheduler::woken) strands are woken.
+    Woken,
     /// Nothing: all threads have ended, or the scheduler has stopped at a watched point.
     Never,
 }
@@ -274,7 +274,7 @@ impl Scheduler {
         Ok(match self.turn()? {
             NextTurn::Strand => Some(self.quantum(most)),
             // No core runs ahead here.
-            NextTurn::Store(_) | NextTurn::Restored | NextTurn::Never => None,
+            NextTurn::Store(_) | NextTurn::Woken | NextTurn::Never => None,
         })
     }
 
@@ -291,8 +291,8 @@ impl Scheduler {
             return Ok(NextTurn::Strand);
         }
         loop {
-            if self.restored().is_some() {
-                return Ok(NextTurn::Restored);
+            if self.woken().is_some() {
+                return Ok(NextTurn::Woken);
             }
             let turn = self.turns.first();
             if let Some((thread, at)) = self.sleepers.next_before(turn.map(|turn| turn.at)) {
