@@ -127,7 +127,9 @@ impl Scheduler {
 
     /// Returns the place in the order of all turns at which something happens next.
     pub(crate) fn next_place(&self) -> Due {
-        self.ahead.after_latest(self.turns.first_due())
+        let sleeper = Some(self.sleepers.first()).filter(|at| *at != u64::MAX);
+        let wakes = sleeper.map_or(Due::NEVER, |at| Due::new(at, 0));
+        self.ahead.after_latest(self.turns.first_due().min(wakes))
     }
 
     /// Returns the place of the executing thread's turn, or of a later part of the turn.
