@@ -31,7 +31,7 @@ use guest_abi::StrandId;
 
 use crate::memory::broken::{Map, mapped};
 use crate::memory::{Executed, Quantum};
-use crate::recording::{Chunk, CodeImage, Order, Position, Recording, RecordingError};
+use crate::recording::{Chunk, CodeImage, Kind, Order, Position, Recording, RecordingError};
 use crate::replay::Progress;
 use crate::run::{State, States, TimeLine, Waits};
 use crate::setters::opaque;
@@ -352,12 +352,15 @@ impl Scheduler {
         self.stops.passed.instructions += executed.instructions;
         let thread = &mut self.threads[self.executing];
         thread.next.advance(&thread.chunk, executed.references);
-        // A quantum can end within an instruction only if the caller's `most` ended it.
+        // If the caller's `most` ended the quantum within an instruction, the instruction goes on at once. But other strands can come before
+        // a store that follows a load.
+        let next = thread.chunk.from(&thread.next, 1);
         self.within = thread.next.passed() == self.quantum_ends
             && self.quantum_ends < thread.ends
             && !thread.data_alone
-            && (thread.chunk.from(&thread.next, 1).first())
-                .is_some_and(|next| !next.kind.is_fetch());
+            && next.first().is_some_and(|first| {
+                !first.kind.is_fetch() && !(first.kind == Kind::Store && next.follows_load())
+            });
         let strand = &mut self.strands[thread.strand.index()];
         let took = executed.ends - strand.ready;
         strand.ready = executed.ends;
