@@ -77,12 +77,13 @@ impl<V: Variant> Work<'_, V> {
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
         let longest = self.system.plan.variant.figures().timing.longest();
         let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
+        access.ends = quantum.until;
         let mut rest = quantum.references;
         let mut executed = 0;
         loop {
             // If less time than `longest` is left, not even the shortest shape is sure to end.
-            if quantum.until.saturating_sub(access.now) > longest && !quantum.data_alone {
-                access.shapes(&mut rest, quantum.until);
+            if access.ends.saturating_sub(access.now) > longest && !quantum.data_alone {
+                access.shapes(&mut rest, access.ends);
                 executed = quantum.references.len() - rest.len();
             }
             if executed == quantum.references.len() {
@@ -92,12 +93,12 @@ impl<V: Variant> Work<'_, V> {
             for reference in rest.first_part() {
                 if quantum.begins_at(&reference) {
                     // The first instruction is executed even if `until` has passed.
-                    if executed > 0 && access.now >= quantum.until {
+                    if executed > 0 && access.now >= access.ends {
                         return access.finish(executed);
                     }
                     access.issue();
                 } else if loaded && reference.kind == Kind::Store {
-                    if access.now >= quantum.until {
+                    if access.now >= access.ends {
                         return access.finish(executed);
                     }
                     access.turn = access.now;

@@ -118,14 +118,18 @@ impl<'a, V: Variant> Part<'a, V> {
                 self.store(turn);
                 continue;
             }
-            let turn = self.scheduler.place();
-            while let Some(core) = self.scheduler.restored() {
-                self.settle(core, turn);
+            while let Some(core) = self.scheduler.woken() {
+                self.settle(core, self.scheduler.place());
+                self.scheduler.wake_strands(core);
+            }
+            if next == NextTurn::Woken {
+                continue;
             }
             if next == NextTurn::Never {
                 self.settle_all();
                 return Ok((self.references, false));
             }
+            let turn = self.scheduler.executing();
             let core = turn.core();
             self.work.end_ahead(core);
             self.execute(None);
@@ -158,7 +162,10 @@ impl<'a, V: Variant> Part<'a, V> {
         while let Some(dropped) = self.work.next_dropped() {
             match dropped.core == turn.core() {
                 true => self.settle_after_store(dropped.core),
-                false => self.settle(dropped.core, turn.at_time(dropped.at)),
+                false => {
+                    let place = turn.at_time(dropped.at).max(self.scheduler.place());
+                    self.settle(dropped.core, place);
+                }
             }
             self.work.drop(dropped);
         }

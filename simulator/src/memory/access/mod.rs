@@ -55,6 +55,8 @@ pub(super) struct Access<'w, V: Variant> {
     instructions: u64,
     /// The number of instructions by kind, in executions of [whole shapes](Self::shapes).
     by_kind: ByKind,
+    /// The end of the quantum: only the first instruction may begin at this time or later.
+    pub(super) ends: u64,
     /// The end of the current quantum. While [whole shapes](Self::shapes) execute, no instruction begins at this time or later.
     until: u64,
     /// The number of the line from which the latest instruction was fetched; [`NO_LINE`] if the instruction cache has dropped this line.
@@ -113,6 +115,7 @@ impl<'w, V: Variant> Access<'w, V> {
             issues: 0,
             instructions: 0,
             by_kind: ByKind::default(),
+            ends: 0,
             until: 0,
             fetched: NO_LINE,
             offset,
@@ -344,6 +347,8 @@ impl<'w, V: Variant> Access<'w, V> {
             if self.ahead.has(core) {
                 if state.has(copy) {
                     self.ahead.drop(core, copy, self.turn);
+                    // The core may now have a turn before the next instruction.
+                    (self.ends, self.until) = (0, 0);
                 }
                 continue;
             }

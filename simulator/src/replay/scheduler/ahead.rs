@@ -19,8 +19,12 @@ pub(super) struct Ahead {
     cores: Box<[Core]>,
     /// One bit for each core: whether it runs ahead.
     ahead: u64,
-    /// One bit for each core: whether it was restored, and the caller does not know yet.
-    restored: u64,
+    /// The strands of these cores that were woken, and when they are ready. Their cores must first be restored.
+    woken: Vec<(StrandId, u64)>,
+    /// The latest turn so far in the order of all turns. A turn can be earlier than the turn before it, if that turn woke a thread.
+    latest: Due,
+    /// The place in the order of all turns at which something happens. All earlier turns are over.
+    place: Due,
 }
 
 const _: () = assert!(CORES <= u64::BITS as usize);
@@ -78,19 +82,59 @@ impl Ahead {
             saved: [Saved::default(); StrandId::PER_CORE],
             references: 0,
         };
-        Self { cores: vec![core; CORES].into(), ahead: 0, restored: 0 }
+        Self {
+            cores: vec![core; CORES].into(),
+            ahead: 0,
+            woken: Vec::new(),
+            latest: Due::FIRST,
+            place: Due::FIRST,
+        }
+    }
+
+    /// Notes that a turn begins.
+    #[inline]
+    pub(super) fn turn(&mut self, turn: Due) {
+        self.place = self.after_latest(turn);
+        self.latest = self.latest.max(turn);
+    }
+
+    /// Notes that a strand is ready at the time `ready`, if its core runs ahead. Returns whether it does.
+    pub(super) fn wake(&mut self, strand: StrandId, ready: u64) -> bool {
+        let is_ahead = self.ahead >> strand.core() & 1 == 1;
+        if is_ahead {
+            self.woken.push((strand, ready));
+        }
+        is_ahead
+    }
+
+    /// Returns a place in the order of all turns, or the first place behind all turns so far if that is later.
+    #[inline]
+    fn after_latest(&self, place: Due) -> Due {
+        place.max(self.latest.after())
+    }
+
+    /// Notes that a thread stops sleeping at the time `at`, before the next turn.
+    pub(super) fn wakes(&mut self, at: u64) {
+        self.place = self.after_latest(Due::new(at, 0));
     }
 }
 
 impl Scheduler {
-    /// Returns the place of the executing thread's turn in the order of all turns.
+    /// Returns the place in the order of all turns at which something happens now. All earlier turns are over.
     pub(crate) fn place(&self) -> Due {
-        Due::of(self.begins, self.threads[self.executing].strand)
+        self.ahead.place
     }
 
-    /// Returns the place of the next turn in the order of all turns.
+    /// Returns the place in the order of all turns at which something happens next.
     pub(crate) fn next_place(&self) -> Due {
-        self.turns.first_due()
+        let sleeper = Some(self.sleepers.first()).filter(|at| *at != u64::MAX);
+        let wakes = sleeper.map_or(Due::NEVER, |at| Due::new(at, 0));
+        self.ahead.after_latest(self.turns.first_due().min(wakes))
+    }
+
+    /// Returns the place of the executing thread's turn, or of a later part of the turn.
+    pub(crate) fn executing(&self) -> Due {
+        Due::of(self.begins, self.threads[self.executing].strand)
     }
 
     /// Returns the first core that runs ahead; `None` if no core does.
@@ -98,16 +142,24 @@ impl Scheduler {
         first(self.ahead.ahead)
     }
 
-    /// Returns the first core that was restored because one of its threads was woken; `None` if there is none. The caller must undo what
-    /// the core has done.
+    /// Returns a core that runs ahead, and of which a strand was woken; `None` if there is none. The caller must undo what the core has done
+    /// after the current place. Then it must [wake](Self::wake_strands) the strand.
     #[inline]
-    pub(crate) fn restored(&self) -> Option<usize> {
-        first(self.ahead.restored)
+    pub(crate) fn woken(&self) -> Option<usize> {
+        self.ahead.woken.first().map(|(strand, _)| strand.core())
     }
 
-    /// Returns `true` if a core runs ahead, or was restored and the caller has not undone it yet.
+    /// Wakes the strands of a core that were woken while the core ran ahead.
+    pub(crate) fn wake_strands(&mut self, core: usize) {
+        let Self { ahead, turns, .. } = self;
+        for (strand, ready) in ahead.woken.extract_if(.., |(strand, _)| strand.core() == core) {
+            turns.set(strand, Some(ready));
+        }
+    }
+
+    /// Returns `true` if a core runs ahead.
     pub(crate) fn runs_ahead(&self, core: usize) -> bool {
-        (self.ahead.ahead | self.ahead.restored) >> core & 1 == 1
+        self.ahead.ahead >> core & 1 == 1
     }
 
     /// Returns how many instructions may be executed before the scheduler stops.
@@ -124,7 +176,6 @@ impl Scheduler {
     /// Restores a core that runs ahead to its state before. Returns what its strands have to undo.
     pub(crate) fn undo(&mut self, core: usize) -> impl Iterator<Item = Undone<'_>> {
         self.restore(core);
-        self.ahead.restored &= !(1 << core);
         let Self { ahead, threads, .. } = self;
         let Core { strands, saved, .. } = &ahead.cores[core];
         let strands = strands_of(core, *strands);
@@ -136,13 +187,8 @@ impl Scheduler {
         })
     }
 
-    /// Restores a core if it runs ahead.
-    pub(super) fn restore(&mut self, core: usize) {
-        if self.ahead.ahead >> core & 1 == 0 {
-            return;
-        }
+    fn restore(&mut self, core: usize) {
         self.ahead.ahead &= !(1 << core);
-        self.ahead.restored |= 1 << core;
         let before = &mut self.ahead.cores[core];
         for (number, id) in strands_of(core, before.strands) {
             let saved = &mut before.saved[number];

@@ -14,6 +14,14 @@ impl Due {
     /// The value of a pipeline that issues no further instruction.
     pub(crate) const NEVER: Self = Self(u64::MAX);
 
+    /// The first value.
+    pub(super) const FIRST: Self = Self(0);
+
+    /// Returns the next value.
+    pub(super) fn after(self) -> Self {
+        Self(self.0 + 1)
+    }
+
     pub(super) fn new(at: u64, pipeline: usize) -> Self {
         Self(at * PIPELINES as u64 + pipeline as u64)
     }

@@ -31,7 +31,7 @@ use guest_abi::StrandId;
 
 use crate::memory::broken::{Map, mapped};
 use crate::memory::{Executed, Quantum};
-use crate::recording::{Chunk, CodeImage, Order, Position, Recording, RecordingError};
+use crate::recording::{Chunk, CodeImage, Kind, Order, Position, Recording, RecordingError};
 use crate::replay::Progress;
 use crate::run::{State, States, TimeLine, Waits};
 use crate::setters::opaque;
@@ -116,6 +116,8 @@ pub(crate) enum NextTurn {
     Strand,
     /// A store that a strand has passed while its core ran ahead, with the place of its turn.
     Store(Due),
+    /// Nothing, before [woken](Scheduler::woken) strands are woken.
+    Woken,
     /// Nothing: all threads have ended, or the scheduler has stopped at a watched point.
     Never,
 }
@@ -271,8 +273,8 @@ impl Scheduler {
     pub fn next(&mut self, most: usize) -> Result<Option<(usize, Quantum<'_>)>, RecordingError> {
         Ok(match self.turn()? {
             NextTurn::Strand => Some(self.quantum(most)),
-            // No core runs ahead here, so no store is left.
-            NextTurn::Store(_) | NextTurn::Never => None,
+            // No core runs ahead here.
+            NextTurn::Store(_) | NextTurn::Woken | NextTurn::Never => None,
         })
     }
 
@@ -289,8 +291,12 @@ impl Scheduler {
             return Ok(NextTurn::Strand);
         }
         loop {
+            if self.woken().is_some() {
+                return Ok(NextTurn::Woken);
+            }
             let turn = self.turns.first();
             if let Some((thread, at)) = self.sleepers.next_before(turn.map(|turn| turn.at)) {
+                self.ahead.wakes(at);
                 self.time = self.time.max(at);
                 self.wake(thread, thread, at);
                 continue;
@@ -301,8 +307,10 @@ impl Scheduler {
                 }
                 return Ok(NextTurn::Never);
             };
+            let first = self.turns.first_due();
+            self.ahead.turn(first);
             if self.turns.is_store() {
-                return Ok(NextTurn::Store(self.turns.first_due()));
+                return Ok(NextTurn::Store(first));
             }
             self.catch_up(turn.strand.core());
             (self.time, self.begins) = (turn.at, turn.at);
@@ -344,12 +352,15 @@ impl Scheduler {
         self.stops.passed.instructions += executed.instructions;
         let thread = &mut self.threads[self.executing];
         thread.next.advance(&thread.chunk, executed.references);
-        // A quantum can end within an instruction only if the caller's `most` ended it.
+        // If the caller's `most` ended the quantum within an instruction, the instruction goes on at once. But other strands can come before
+        // a store that follows a load.
+        let next = thread.chunk.from(&thread.next, 1);
         self.within = thread.next.passed() == self.quantum_ends
             && self.quantum_ends < thread.ends
             && !thread.data_alone
-            && (thread.chunk.from(&thread.next, 1).first())
-                .is_some_and(|next| !next.kind.is_fetch());
+            && next.first().is_some_and(|first| {
+                !first.kind.is_fetch() && !(first.kind == Kind::Store && next.follows_load())
+            });
         let strand = &mut self.strands[thread.strand.index()];
         let took = executed.ends - strand.ready;
         strand.ready = executed.ends;

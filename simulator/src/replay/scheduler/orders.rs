@@ -220,7 +220,6 @@ impl Scheduler {
 
     /// Lets a strand continue with its next thread that is not waiting.
     pub(super) fn change_thread(&mut self, id: StrandId) {
-        self.restore(id.core());
         let strand = &mut self.strands[id.index()];
         let waits = |thread: &usize| self.threads[*thread].wait.is_some();
         let waiting = strand.threads.iter().take_while(|thread| waits(thread)).count();
@@ -229,7 +228,9 @@ impl Scheduler {
         }
         strand.threads.rotate_left(waiting);
         strand.ready = strand.ready.max(self.threads[strand.threads[0]].woken);
-        self.turns.set(id, Some(strand.ready));
+        if !self.ahead.wake(id, strand.ready) {
+            self.turns.set(id, Some(strand.ready));
+        }
     }
 
     /// Ends the wait of one thread, which is on the strand with the earliest time. Must be called only when all threads wait. This can
