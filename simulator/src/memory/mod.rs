@@ -76,6 +76,7 @@ mod tests;
 pub mod timing;
 mod traffic;
 mod truth;
+mod watch;
 mod wires;
 mod work;
 
@@ -84,6 +85,7 @@ pub use config::{Cache, Config, Impossible, Setting};
 pub use figures::{Figures, T2Plus, Variant};
 pub use geometry::NoMemory;
 pub use modelled::Modelled;
+pub(crate) use moves::MovedLines;
 pub use moves::Moves;
 pub use pages::Pages;
 pub use quantum::{Executed, Quantum};
@@ -92,5 +94,6 @@ pub use system::{AnyMemory, MemoryError, MemorySystem};
 pub use truth::{
     ChannelUse, HubUse, LinkUse, Served, Stray, Traffic, TrafficKind, Truth, Usage, Waited,
 };
+pub(crate) use watch::Watch;
 pub(crate) use wires::StrandEvents;
-pub use work::{Watched, Work};
+pub use work::Work;

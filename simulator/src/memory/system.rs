@@ -124,8 +124,7 @@ impl<V: Variant> MemorySystem<V> {
     /// Returns the lines that have moved since [`note_moves`](Self::note_moves), in any order. The number of a line is its physical
     /// address without the low [`LINE_SHIFT`](super::geometry::LINE_SHIFT) bits.
     pub(crate) fn moves(&self) -> impl Iterator<Item = (u64, Moves)> {
-        let moves = self.moves.iter().flat_map(|moved| &moved.0);
-        moves.map(|(line, moves)| (*line, *moves))
+        self.moves.iter().flat_map(MovedLines::iter)
     }
 
     /// Returns the home nodes of lines. If the first touch decides, pages that no strand has touched yet have a provisional home.

@@ -96,7 +96,7 @@ mod zstd;
 pub use bundled::{BUNDLED_PROGRAM, BUNDLED_SOURCE, bundled};
 pub use chunk::{Chunk, References};
 pub(crate) use chunk::{Position, ShapeMemo, Whole};
-pub(crate) use code::{ByKind, Done, FETCH_SHIFT, InstructionCounts, ShapeStep, StepAction};
+pub(crate) use code::{ByKind, Done, FETCH_SHIFT, InstructionCounts, Shape, ShapeStep, StepAction};
 pub use error::RecordingError;
 pub use images::{CodeImage, without_image};
 pub use lackey::{BLOCK, BLOCK_SLACK};

@@ -71,7 +71,6 @@ struct Before {
 }
 
 /// Replays a quantum of a thread. Collects details about it.
-#[cold]
 #[inline(never)]
 fn watch<V: Variant>(
     details: &mut Watcher,
@@ -79,10 +78,10 @@ fn watch<V: Variant>(
     quantum: &Quantum<'_>,
     work: &mut Work<'_, V>,
 ) -> Executed {
-    work.watch(quantum, |reference, watched| {
-        let place = (quantum.strand, quantum.offset);
-        details.note(thread, place, reference, watched);
-    })
+    let mut noting = details.noting(thread, quantum);
+    let executed = work.watch(quantum, &mut noting);
+    noting.end();
+    executed
 }
 
 /// Returns the processes before they have done any work.

@@ -1,13 +1,13 @@
 //! Counts cache misses by instruction.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::counts::{Counts, counts};
 use crate::json;
-use crate::memory::{Served, Waited};
+use crate::lookup::{Key, Lookup, mix};
+use crate::memory::Served;
 
 /// The maximum number of instructions whose misses are counted separately during a replay.
 const MOST: usize = 1 << 16;
@@ -45,21 +45,37 @@ counts! {
 /// The number of a program, and the address of one of its instructions.
 type Address = (usize, Option<u64>);
 
+impl Key for Address {
+    #[inline(always)]
+    fn mixed(&self) -> u64 {
+        mix(self.0 as u64, self.1.unwrap_or(u64::MAX))
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Misses {
-    instructions: HashMap<Address, Missed>,
+    instructions: Lookup<Address, Missed>,
     others: Missed,
 }
 
 impl Misses {
-    pub(super) fn note(&mut self, program: usize, instruction: Option<u64>, waited: &Waited) {
-        let missed = Missed { misses: waited.served, cycles: waited.cycles() };
-        self.instructions.entry((program, instruction)).or_default().add(&missed);
+    pub(super) fn note(&mut self, program: usize, instruction: Option<u64>, missed: &Missed) {
+        self.instructions.or_insert_with((program, instruction), Missed::default).add(missed);
         if self.instructions.len() > MOST {
-            let mut kept = self.sorted();
-            let others = kept.split_off(MOST / 2);
-            self.instructions = kept.into_iter().collect();
-            others.iter().for_each(|(_, missed)| self.others.add(missed));
+            self.forget();
+        }
+    }
+
+    /// Sums up the instructions with the fewest waiting cycles, until half of all places are free.
+    #[cold]
+    fn forget(&mut self) {
+        let mut kept = self.sorted();
+        for (_, missed) in kept.split_off(MOST / 2) {
+            self.others.add(&missed);
+        }
+        self.instructions.take();
+        for (at, missed) in kept {
+            self.instructions.or_insert_with(at, || missed);
         }
     }
 
@@ -94,8 +110,7 @@ mod tests {
         // There is one instruction more than the limit. Each instruction waits one cycle longer than the instruction before.
         let all = MOST as u64 + 1;
         for address in 0..all {
-            let waited = Waited { stores: address, ..Waited::default() };
-            misses.note(0, Some(address), &waited);
+            misses.note(0, Some(address), &Missed { cycles: address, ..Missed::default() });
         }
         assert_eq!(misses.instructions.len(), MOST / 2);
         let (code, others) = misses.code();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::sharing::{SharedLine, Users, hottest};
 use crate::memory::geometry::{ADDRESS_MASK, LINE_SHIFT};
-use crate::memory::{Moves, Watched};
+use crate::memory::{MovedLines, Moves};
 use crate::recording::Reference;
 
 /// The maximum number of lines whose users are recorded.
@@ -42,26 +42,26 @@ impl Moved {
         Self { users: Users::new([].into_iter()), dealt }
     }
 
+    /// Notes a reference to a line that may have moved. `user` is the reference's thread, its strand, and the address of its instruction.
     pub(super) fn note(
         &mut self,
-        thread: usize,
-        strand: StrandId,
+        user: (usize, StrandId, Option<u64>),
         offset: u64,
         reference: &Reference,
-        watched: &Watched<'_>,
+        moved: &MovedLines,
     ) {
         let line = (reference.address.wrapping_add(offset) & ADDRESS_MASK) >> LINE_SHIFT;
-        if watched.moves(line).is_some() {
+        if !self.users.has(line) && moved.get(line).is_some() {
             self.users.add(line);
             if self.users.len() > MOST {
                 let lines = self.users.lines();
-                let lines = lines.filter_map(|line| Some((line, watched.moves(line)?)));
+                let lines = lines.filter_map(|line| Some((line, moved.get(line)?)));
                 let kept = hottest(lines.collect(), MOST / 2);
                 let kept: HashSet<u64> = kept.into_iter().map(|(line, _)| line).collect();
                 self.users.retain(|line| kept.contains(&line));
             }
         }
-        self.users.note(thread, strand, offset, reference);
+        self.users.note_use(user, offset, reference);
     }
 
     /// Returns the moved lines. `all` contains every line that moved, in any order. `home` returns

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::Trace;
 use crate::events::summary::{Conflicts, Summary};
-use crate::memory::{Moves, Waited, Watched};
+use crate::memory::{MovedLines, Moves, Quantum, Served, Waited, Watch};
 use crate::recording::{Mapping, Recording, Reference};
 use crate::replay::scheduler::program_at;
 use crate::run::TimeLine;
@@ -154,31 +154,18 @@ impl Watcher {
         }
     }
 
-    pub(crate) fn note(
-        &mut self,
-        thread: usize,
-        quantum: (StrandId, u64),
-        reference: &Reference,
-        watched: &Watched<'_>,
-    ) {
-        let (strand, offset) = quantum;
+    /// Returns what notes the references of a thread's quantum. [`end`](Noting::end) must be called after the quantum.
+    pub(crate) fn noting(&mut self, thread: usize, quantum: &Quantum<'_>) -> Noting<'_> {
         if self.instructions.len() <= thread {
             self.instructions.resize(thread + 1, None);
         }
-        if reference.kind.is_fetch() {
-            self.instructions[thread] = Some(reference.address);
+        Noting {
+            instruction: self.instructions[thread],
+            watcher: self,
+            thread,
+            strand: quantum.strand,
+            offset: quantum.offset,
         }
-        let (program, waited) = (program_at(offset), &watched.waited);
-        if *waited != Waited::default() {
-            self.misses.note(program, self.instructions[thread], waited);
-            let misses = waited.served.misses();
-            if misses > 0 {
-                let counts = [misses, waited.served.c2c];
-                let now = watched.now - self.began;
-                self.heat.note(program, reference.address, now, counts);
-            }
-        }
-        self.moved.note(thread, strand, offset, reference, watched);
     }
 
     /// Returns the details up to the time `now`. `moves` contains every line that moved, in any
@@ -200,5 +187,51 @@ impl Watcher {
             lines: self.moved.lines(moves, home),
             ..Details::default()
         }
+    }
+}
+
+/// Notes what the references of a quantum do.
+pub(crate) struct Noting<'a> {
+    watcher: &'a mut Watcher,
+    thread: usize,
+    strand: StrandId,
+    offset: u64,
+    /// The address of the thread's latest instruction.
+    instruction: Option<u64>,
+}
+
+impl Noting<'_> {
+    pub(crate) fn end(self) {
+        self.watcher.instructions[self.thread] = self.instruction;
+    }
+}
+
+impl Watch for Noting<'_> {
+    #[inline(always)]
+    fn begins(&mut self, instruction: u64) {
+        self.instruction = Some(instruction);
+    }
+
+    #[inline]
+    fn stored(&mut self) {
+        let missed = Missed { misses: Served { l2: 1, ..Served::default() }, cycles: 0 };
+        self.watcher.misses.note(program_at(self.offset), self.instruction, &missed);
+    }
+
+    fn waited(&mut self, reference: &Reference, now: u64, waited: &Waited) {
+        let program = program_at(self.offset);
+        let missed = Missed { misses: waited.served, cycles: waited.cycles() };
+        self.watcher.misses.note(program, self.instruction, &missed);
+        let misses = waited.served.misses();
+        if misses > 0 {
+            let counts = [misses, waited.served.c2c];
+            let now = now - self.watcher.began;
+            self.watcher.heat.note(program, reference.address, now, counts);
+        }
+    }
+
+    fn used(&mut self, reference: &Reference, moved: &MovedLines) {
+        let user = (self.thread, self.strand, self.instruction);
+        self.watcher.moved.note(user, self.offset, reference, moved);
     }
 }
