@@ -1,5 +1,7 @@
 //! Counts how often lines move between nodes.
 
+use std::cmp::Reverse;
+
 use serde::{Deserialize, Serialize};
 
 use super::geometry::{ADDRESS_MASK, L2Line, LINE_SHIFT};
@@ -26,9 +28,21 @@ impl Moves {
 #[derive(Clone, Debug)]
 pub(crate) struct MovedLines {
     lines: Lookup<u64, Moves>,
+    others: OtherMoves,
     /// A bit for each line, by the low bits of its number. The bits of all lines that moved are set.
     bits: Box<[u64; WORDS]>,
 }
+
+/// The moves of lines that moved too rarely to be kept one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OtherMoves {
+    /// The number of the lines. A line that moves again later is counted again.
+    pub(crate) lines: usize,
+    pub(crate) moves: Moves,
+}
+
+/// The maximum number of lines whose moves are kept one by one. When there are more, the half that moved least is only summed up.
+const MOST: usize = 1 << 19;
 
 /// The number of words in [`MovedLines::bits`]: one bit for each line of 64 MB.
 const WORDS: usize = 1 << 14;
@@ -36,7 +50,7 @@ const WORDS: usize = 1 << 14;
 impl Default for MovedLines {
     fn default() -> Self {
         let bits = vec![0; WORDS].try_into().expect("the length is right");
-        Self { lines: Lookup::default(), bits }
+        Self { lines: Lookup::default(), others: OtherMoves::default(), bits }
     }
 }
 
@@ -49,6 +63,11 @@ impl MovedLines {
     /// Returns the lines and their moves, in any order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, Moves)> {
         self.lines.iter().map(|(line, moves)| (*line, *moves))
+    }
+
+    /// Returns the sum of the moves of all other lines.
+    pub(super) fn others(&self) -> OtherMoves {
+        self.others
     }
 
     /// Returns the number of lines that moved.
@@ -92,6 +111,45 @@ impl MovedLines {
             moves.invalidations += invalidations;
             let bits = u64::from(u64::BITS);
             self.bits[(line.0 / bits) as usize % WORDS] |= 1 << (line.0 % bits);
+            if self.lines.len() > MOST {
+                self.forget();
+            }
         }
+    }
+
+    /// Sums up the half of the lines that moved least.
+    #[cold]
+    fn forget(&mut self) {
+        let mut lines = self.lines.take();
+        lines.sort_unstable_by_key(|(line, moves)| (Reverse(moves.all()), *line));
+        for (_, moves) in lines.split_off(MOST / 2) {
+            self.others.lines += 1;
+            self.others.moves.transfers += moves.transfers;
+            self.others.moves.invalidations += moves.invalidations;
+        }
+        for (line, moves) in lines {
+            self.lines.or_insert_with(line, || moves);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_move_least_are_summed_up() {
+        let invalidate =
+            || NodeRequest::Invalidate { answers: [Some(SnoopAnswer::Shared), None, None, None] };
+        let mut moved = MovedLines::default();
+        let all = MOST as u64 + 1;
+        for line in (0..all).chain(0..1000) {
+            moved.note(L2Line(line), &invalidate());
+        }
+        assert_eq!(moved.get(999), Some(Moves { transfers: 0, invalidations: 2 }));
+        assert_eq!(moved.len(), MOST / 2);
+        let kept: u64 = moved.iter().map(|(_, moves)| moves.all()).sum();
+        assert_eq!(moved.len() + moved.others().lines, all as usize);
+        assert_eq!(kept + moved.others().moves.all(), all + 1000);
     }
 }

@@ -13,7 +13,7 @@ use super::geometry::{Interleave, L2Line, NoMemory};
 use super::hub::HubEvents;
 use super::l1::L1;
 use super::l2::L2;
-use super::moves::{MovedLines, Moves};
+use super::moves::{MovedLines, Moves, OtherMoves};
 use super::pages::{NoMemoryOnNode, Pages};
 use super::plane::Plane;
 use super::queue::Queue;
@@ -127,6 +127,11 @@ impl<V: Variant> MemorySystem<V> {
         self.moves.iter().flat_map(MovedLines::iter)
     }
 
+    /// Returns the sum of the moves of the lines that [`moves`](Self::moves) leaves out.
+    pub(crate) fn other_moves(&self) -> OtherMoves {
+        self.moves.as_ref().map(MovedLines::others).unwrap_or_default()
+    }
+
     /// Returns the home nodes of lines. If the first touch decides, pages that no strand has touched yet have a provisional home.
     pub(crate) fn line_homes(&self) -> LineHomes {
         LineHomes(self.dram.interleave.clone())
@@ -223,6 +228,10 @@ impl AnyMemory {
 
     pub(crate) fn moves<M: FromIterator<(u64, Moves)>>(&self) -> M {
         either!(self, memory => memory.moves().collect())
+    }
+
+    pub(crate) fn other_moves(&self) -> OtherMoves {
+        either!(self, memory => memory.other_moves())
     }
 
     pub(crate) fn line_homes(&self) -> LineHomes {

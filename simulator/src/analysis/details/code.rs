@@ -59,8 +59,25 @@ pub(super) struct Misses {
 }
 
 impl Misses {
+    /// Notes what an instruction missed.
     pub(super) fn note(&mut self, program: usize, instruction: Option<u64>, missed: &Missed) {
-        self.instructions.or_insert_with((program, instruction), Missed::default).add(missed);
+        self.change(program, instruction, |known| known.add(missed));
+    }
+
+    /// Notes that an instruction stored to a line that the L2 cache of its node had.
+    #[inline(always)]
+    pub(super) fn note_stored(&mut self, program: usize, instruction: Option<u64>) {
+        self.change(program, instruction, |known| known.misses.l2 += 1);
+    }
+
+    #[inline(always)]
+    fn change(
+        &mut self,
+        program: usize,
+        instruction: Option<u64>,
+        change: impl FnOnce(&mut Missed),
+    ) {
+        change(self.instructions.or_insert_with((program, instruction), Missed::default));
         if self.instructions.len() > MOST {
             self.forget();
         }

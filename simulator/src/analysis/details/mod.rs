@@ -17,8 +17,8 @@ use guest_abi::{Node, StrandId};
 use serde::{Deserialize, Serialize};
 
 use crate::events::Trace;
-use crate::events::summary::{Conflicts, Summary};
-use crate::memory::{MovedLines, Moves, Quantum, Served, Waited, Watch};
+use crate::events::summary::Conflicts;
+use crate::memory::{MovedLines, Moves, OtherMoves, Quantum, Waited, Watch};
 use crate::recording::{Mapping, Recording, Reference};
 use crate::replay::scheduler::program_at;
 use crate::run::TimeLine;
@@ -65,11 +65,10 @@ pub struct Details {
 
 impl Details {
     pub(crate) fn add_events(&mut self, trace: &Trace) {
-        let summary = Summary::new(trace);
-        self.conflicts = summary.conflicts;
-        self.events_lost = summary.lost;
-        self.calls = calls::calls(trace);
-        self.events = calls::shown(trace);
+        let known = calls::Known::new(trace);
+        self.events = known.shown(trace);
+        self.events_lost = trace.lost();
+        (self.calls, self.conflicts) = known.counts(trace);
     }
 }
 
@@ -168,12 +167,12 @@ impl Watcher {
         }
     }
 
-    /// Returns the details up to the time `now`. `moves` contains every line that moved, in any
-    /// order. `home` returns the home node of a line.
+    /// Returns the details up to the time `now`. `moves` contains the lines that moved, in any
+    /// order, and the sum of further lines. `home` returns the home node of a line.
     pub(crate) fn details(
         &self,
         now: u64,
-        moves: Vec<(u64, Moves)>,
+        (moves, others): (Vec<(u64, Moves)>, OtherMoves),
         home: impl Fn(u64) -> Node,
     ) -> Details {
         let (code, code_others) = self.misses.code();
@@ -184,7 +183,7 @@ impl Watcher {
             heat: self.heat.heat(now),
             code,
             code_others,
-            lines: self.moved.lines(moves, home),
+            lines: self.moved.lines(moves, others, home),
             ..Details::default()
         }
     }
@@ -214,8 +213,7 @@ impl Watch for Noting<'_> {
 
     #[inline]
     fn stored(&mut self) {
-        let missed = Missed { misses: Served { l2: 1, ..Served::default() }, cycles: 0 };
-        self.watcher.misses.note(program_at(self.offset), self.instruction, &missed);
+        self.watcher.misses.note_stored(program_at(self.offset), self.instruction);
     }
 
     fn waited(&mut self, reference: &Reference, now: u64, waited: &Waited) {

@@ -173,6 +173,11 @@ impl Users {
         self.lines.len()
     }
 
+    /// Returns the number of users of all lines.
+    pub(crate) fn users(&self) -> usize {
+        self.users.len()
+    }
+
     pub(crate) fn retain(&mut self, keep: impl Fn(u64) -> bool) {
         self.lines.retain(|line, _| keep(*line));
         self.users.retain(|key, _| keep(key.0));

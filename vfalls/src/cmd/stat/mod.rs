@@ -213,7 +213,7 @@ pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
     if let Some(trace) = run.trace() {
         outputs.complete(trace)?;
     }
-    output::complete_json(json, &run)?;
+    output::complete_run(json, &run)?;
     if let Some(file) = page {
         complete_page(file, &Page::new(&run)?)?;
     }
