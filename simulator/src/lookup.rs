@@ -76,6 +76,19 @@ impl<K: Key, V> Lookup<K, V> {
         &mut self.entries[number as usize].1
     }
 
+    /// Returns the number of a key's entry, or a number that no entry has.
+    pub(crate) fn number(&self, key: &K) -> u32 {
+        self.find(key).1
+    }
+
+    /// Returns the value of the entry with this number, if the entry has this key. The number of an entry changes only when others are
+    /// removed.
+    #[inline(always)]
+    pub(crate) fn at(&mut self, number: u32, key: &K) -> Option<&mut V> {
+        let (known, value) = self.entries.get_mut(number as usize)?;
+        (known == key).then_some(value)
+    }
+
     #[inline(never)]
     fn insert(&mut self, place: usize, key: K, value: V) -> u32 {
         let number = self.entries.len();
@@ -141,6 +154,10 @@ mod tests {
         }
         assert_eq!(lookup.len(), map.len());
         assert!(map.iter().all(|(key, value)| lookup.get(key) == Some(value)));
+        let number = lookup.number(&1);
+        assert_eq!(lookup.at(number, &1).copied(), lookup.get(&1).copied());
+        assert_eq!(lookup.at(number, &2), None);
+        assert_eq!(lookup.at(FREE, &1), None);
         assert!(lookup.iter().all(|(key, value)| map.get(key) == Some(value)));
         assert_eq!(lookup.get(&u64::MAX), None);
         assert_eq!(lookup.get_mut(&u64::MAX), None);

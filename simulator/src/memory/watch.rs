@@ -4,7 +4,7 @@ use super::moves::MovedLines;
 use super::truth::{ServedBy, Wait, Waited};
 use crate::recording::Reference;
 
-/// Is told what the references of a quantum do. All methods but the first speak of the instruction that began last.
+/// Is told what the references of a quantum do. What is told without an instruction is of the instruction that began last, if there is any.
 pub(crate) trait Watch {
     /// Whether anything is told at all. If not, execution costs no more than without a watch.
     const WATCHES: bool = true;
@@ -12,8 +12,8 @@ pub(crate) trait Watch {
     /// An instruction begins, or some of its references are told of next.
     fn begins(&mut self, instruction: u64);
 
-    /// The instruction stored to a line that the L2 cache of its node had, and nothing waited for this.
-    fn stored(&mut self);
+    /// This instruction stored to a line that the L2 cache of its node had, and nothing waited for this.
+    fn stored(&mut self, instruction: u64);
 
     /// A reference requested lines of an L2 cache. It may have waited. The strand continues at the time `now`.
     fn waited(&mut self, reference: &Reference, now: u64, waited: &Waited);
@@ -28,7 +28,7 @@ impl Watch for () {
 
     fn begins(&mut self, _: u64) {}
 
-    fn stored(&mut self) {}
+    fn stored(&mut self, _: u64) {}
 
     fn waited(&mut self, _: &Reference, _: u64, _: &Waited) {}
 

@@ -96,7 +96,7 @@ pub(crate) struct ShapeStep {
     /// The index of the reference after the step; [`WITHIN`](Self::WITHIN) if the next step fetches more of the same
     /// instruction.
     pub(crate) next: u16,
-    /// The address of a fetch minus the address of the shape.
+    /// The address of a fetch, or of the instruction that accesses data, minus the address of the shape.
     pub(crate) offset: i32,
     /// The number of bytes of data that the step accesses, minus 1.
     pub(crate) further: u16,
@@ -240,6 +240,7 @@ fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
     let mut done = Done::default();
     let mut address = None;
     let mut fetched = None;
+    let mut offset = 0;
     for (number, one) in (0..).zip(references) {
         let access = match one.kind {
             Kind::Load => Some(StepAction::Load),
@@ -248,13 +249,7 @@ fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
             _ => None,
         };
         if let Some(action) = access {
-            steps.push(ShapeStep {
-                done,
-                next: number + 1,
-                offset: 0,
-                further: one.size - 1,
-                action,
-            });
+            steps.push(ShapeStep { done, next: number + 1, offset, further: one.size - 1, action });
             done.loads += u16::from(action != StepAction::Store);
             continue;
         }
@@ -263,6 +258,7 @@ fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
         done.taken += u16::from(done.is_taken);
         done.loads_before = done.loads;
         let from = *address.get_or_insert(one.address);
+        offset = one.address.wrapping_sub(from) as i32;
         let mut line = one.address >> FETCH_SHIFT;
         let last = one.address.wrapping_add(u64::from(one.size) - 1) >> FETCH_SHIFT;
         loop {
@@ -323,8 +319,8 @@ mod tests {
             code.steps(shape),
             [
                 step(1, StepAction::Fetch, -4, 0, 1, [0, 0]),
-                step(4, StepAction::Load, 0, 7, 3, [0, 0]),
-                step(5, StepAction::Store, 0, 7, 3, [1, 0]),
+                step(4, StepAction::Load, 0x100c - 0x1004, 7, 3, [0, 0]),
+                step(5, StepAction::Store, 0x100c - 0x1004, 7, 3, [1, 0]),
                 step(7, StepAction::Fetch, 0x1020 - 0x1004, 0, 5, [1, 1]),
             ]
         );

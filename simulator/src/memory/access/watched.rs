@@ -63,11 +63,12 @@ impl<V: Variant> Access<'_, V> {
         if !is_store && !may_have_moved {
             return;
         }
-        watch.begins(whole.instruction(shape, step.next.into()));
+        let instruction = shape.address.wrapping_add_signed(step.offset.into());
         if is_store {
-            watch.stored();
+            watch.stored(instruction);
         }
         if may_have_moved && let Some(moved) = &self.moves {
+            watch.begins(instruction);
             watch.used(&whole.reference(shape, step, address), moved);
         }
     }

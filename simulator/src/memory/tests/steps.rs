@@ -181,8 +181,8 @@ impl Watch for Told {
         self.instructions.insert(self.strand, instruction);
     }
 
-    fn stored(&mut self) {
-        self.waited.entry(self.at()).or_default().served.l2 += 1;
+    fn stored(&mut self, instruction: u64) {
+        self.waited.entry((self.strand, Some(instruction))).or_default().served.l2 += 1;
     }
 
     fn waited(&mut self, reference: &Reference, now: u64, waited: &Waited) {
