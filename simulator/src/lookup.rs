@@ -144,7 +144,7 @@ mod tests {
         let mut lookup = Lookup::default();
         let mut map = HashMap::new();
         for number in 0..10_000_u64 {
-            let key = number * number % 3001 << (number % 40);
+            let key = (number * number % 3001) << (number % 40);
             *lookup.or_insert_with(key, || 0) += number;
             *map.entry(key).or_insert(0) += number;
             if number % 4_000 == 3_999 {
