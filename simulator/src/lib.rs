@@ -10,6 +10,7 @@ pub mod execute;
 pub mod input;
 pub mod interpreter;
 mod json;
+mod lookup;
 pub mod machine;
 pub mod memory;
 pub mod nearest;

@@ -21,15 +21,28 @@ pub fn line(text: &str) -> String {
 
 /// Returns lines of text with the escapes of [`line()`]. Only the ends of lines stay as they are.
 pub fn lines(text: &str) -> Cow<'_, str> {
-    let stays = |character| character == '\n' || is_plain(character);
-    escaped(text, stays, |character| character.escape_default().to_string())
+    escaped_lines(text, |character| character.escape_default().to_string())
 }
 
 /// Returns a JSON text with the same values. Escapes such as `\u202e` replace characters that are not [plain](is_plain).
 pub fn json(text: &str) -> Cow<'_, str> {
-    let stays = |character| character == '\n' || is_plain(character);
     // A character that is not plain has at most 16 bits.
-    escaped(text, stays, |character| format!("\\u{:04x}", u32::from(character)))
+    escaped_lines(text, |character| format!("\\u{:04x}", u32::from(character)))
+}
+
+fn escaped_lines(text: &str, escape: impl Fn(char) -> String) -> Cow<'_, str> {
+    match is_simple(text) {
+        true => Cow::Borrowed(text),
+        false => escaped(text, |character| character == '\n' || is_plain(character), escape),
+    }
+}
+
+/// Returns whether a text consists of lines of plain ASCII characters. Most long texts do, and this is soon found.
+fn is_simple(text: &str) -> bool {
+    let is_simple = |byte: &u8| matches!(byte, b'\n' | b' '..=b'~');
+    // The fold has no branches, so it looks at many bytes at once.
+    let mut parts = text.as_bytes().chunks(256);
+    parts.all(|part| part.iter().fold(true, |all, byte| all & is_simple(byte)))
 }
 
 fn escaped(

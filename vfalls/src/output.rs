@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, anyhow, bail, ensure};
 use serde::Serialize;
+use simulator::run::Run;
 use simulator::text;
 use tempfile::TempPath;
 
@@ -173,8 +174,12 @@ impl OutputFile {
     }
 
     /// Writes `value` as JSON, and then gives the file its final name.
-    pub fn complete_json(mut self, value: &impl Serialize) -> anyhow::Result<()> {
-        writeln!(self.file, "{}", json(value)?)
+    pub fn complete_json(self, value: &impl Serialize) -> anyhow::Result<()> {
+        self.complete_line(&json(value)?)
+    }
+
+    fn complete_line(mut self, line: &str) -> anyhow::Result<()> {
+        writeln!(self.file, "{line}")
             .map_err(|error| cannot_be_written(&self.incomplete.path, error))?;
         self.complete()
     }
@@ -328,6 +333,11 @@ pub(crate) fn complete_json(
     value: &impl Serialize,
 ) -> anyhow::Result<()> {
     file.map_or(Ok(()), |file| file.complete_json(value))
+}
+
+/// Writes a run as JSON to `file`, and completes the file. Does nothing if the user names no file.
+pub(crate) fn complete_run(file: Option<OutputFile>, run: &Run) -> anyhow::Result<()> {
+    file.map_or(Ok(()), |file| file.complete_line(&run.json()?))
 }
 
 fn has_come(path: &Path) -> anyhow::Error {

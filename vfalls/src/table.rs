@@ -68,14 +68,20 @@ pub(crate) fn cells(row: Option<&Row>) -> impl Iterator<Item = String> {
 
 /// Returns a table as CSV according to RFC 4180, but with line feeds alone at the ends of lines.
 pub(crate) fn csv(table: &Table) -> String {
-    let field = |text: String| match text.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text,
-    };
-    let lines = table.header().into_iter().chain(table.row_iter());
-    lines.fold(String::new(), |csv, line| {
-        csv + &cells(Some(line)).map(field).collect::<Vec<_>>().join(",") + "\n"
-    })
+    let mut csv = String::new();
+    for line in table.header().into_iter().chain(table.row_iter()) {
+        for (number, field) in cells(Some(line)).enumerate() {
+            if number > 0 {
+                csv += ",";
+            }
+            match field.contains([',', '"', '\n']) {
+                true => csv.extend(["\"", &field.replace('"', "\"\""), "\""]),
+                false => csv += &field,
+            }
+        }
+        csv += "\n";
+    }
+    csv
 }
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ pub(crate) fn percentiles(durations: &mut [u32]) -> [u32; 4] {
 }
 
 /// Counts the conflicts in equal parts of the time. Returns an empty list if there are no conflicts.
-fn by_time((first, last): (u64, u64), conflicts: &[(u64, usize)]) -> Vec<Conflicts> {
+pub(crate) fn by_time((first, last): (u64, u64), conflicts: &[(u64, usize)]) -> Vec<Conflicts> {
     if conflicts.is_empty() {
         return Vec::new();
     }

@@ -35,15 +35,20 @@ pub(crate) struct Board<'a> {
     clock: &'a MachineClock<'a>,
     events: &'a Collected<'a>,
     keep: Cell<Keep>,
+    /// The number of hypercalls of each strand since its ring was last emptied.
+    unread: RefCell<Vec<u8>>,
     tallies: RefCell<Vec<Tally>>,
 }
+
+/// The maximum number of hypercalls of a strand whose events stay in its ring. The ring has room for the events of many more.
+const MOST_UNREAD: u8 = 16;
 
 /// The number of a guest's hypercalls, by status.
 pub(crate) type Tally = BTreeMap<u64, u64>;
 
 impl<'a> Board<'a> {
     /// Returns a board with `guests`. Its hypervisor records events in `events`. With
-    /// [`Keep::All`], the board empties a strand's ring after each of the strand's calls.
+    /// [`Keep::All`], the board empties a strand's ring after a few of the strand's calls.
     pub(crate) fn new(
         devices: &'a Devices,
         clock: &'a MachineClock<'a>,
@@ -60,6 +65,7 @@ impl<'a> Board<'a> {
             clock,
             events,
             keep: Cell::new(keep),
+            unread: RefCell::new(vec![0; StrandId::COUNT]),
             tallies: RefCell::new(vec![Tally::new(); guests.len()]),
         })
     }
@@ -85,10 +91,28 @@ impl<'a> Board<'a> {
 
     fn call<R>(&self, strand: StrandId, work: impl FnOnce() -> R) -> R {
         let result = self.clock.call(work);
+        self.collect(strand);
+        result
+    }
+
+    /// Empties the ring of a strand, if all events are kept.
+    fn collect(&self, strand: StrandId) {
+        self.unread.borrow_mut()[strand.index()] = 0;
         if self.keep.get() == Keep::All {
             self.events.collect(strand);
         }
-        result
+    }
+
+    /// Empties the ring of a strand that has made a hypercall, if it has made many.
+    fn collect_soon(&self, strand: StrandId) {
+        let calls = {
+            let mut unread = self.unread.borrow_mut();
+            unread[strand.index()] += 1;
+            unread[strand.index()]
+        };
+        if calls >= MOST_UNREAD {
+            self.collect(strand);
+        }
     }
 
     /// Resets a guest. The hypervisor executes the reset on strand `on`.
@@ -107,6 +131,7 @@ impl<'a> Board<'a> {
 
     /// Stops reading the rings. Each ring keeps the events that still fit into it, and drops later events.
     pub(crate) fn keep_no_more(&self) {
+        (0..StrandId::COUNT).filter_map(StrandId::new).for_each(|strand| self.collect(strand));
         self.keep.set(Keep::First);
     }
 
@@ -131,7 +156,8 @@ impl SimulatedStrand<'_> {
 impl Hypercall for SimulatedStrand<'_> {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
         registers.o1 = mapped(Map::Written, registers.o1 as usize) as u64;
-        self.board.call(self.id(), || self.strand.trap(trap, registers));
+        self.board.clock.call(|| self.strand.trap(trap, registers));
+        self.board.collect_soon(self.id());
         let mut tallies = self.board.tallies.borrow_mut();
         let tally = &mut tallies[self.strand.caller().guest.index()];
         *tally.entry(registers.o0).or_default() += 1;

@@ -78,6 +78,7 @@ mod tests;
 pub mod timing;
 mod traffic;
 mod truth;
+mod watch;
 mod wires;
 mod work;
 
@@ -88,6 +89,7 @@ pub use figures::{Figures, T2Plus, Variant};
 pub use geometry::NoMemory;
 pub use modelled::Modelled;
 pub use moves::Moves;
+pub(crate) use moves::{MovedLines, OtherMoves};
 pub use pages::Pages;
 pub use quantum::{Executed, Quantum};
 pub(crate) use system::LineHomes;
@@ -95,5 +97,6 @@ pub use system::{AnyMemory, MemoryError, MemorySystem};
 pub use truth::{
     ChannelUse, HubUse, LinkUse, Served, Stray, Traffic, TrafficKind, Truth, Usage, Waited,
 };
+pub(crate) use watch::Watch;
 pub(crate) use wires::StrandEvents;
-pub use work::{Watched, Work};
+pub use work::Work;

@@ -1,11 +1,12 @@
 //! Counts how often lines move between nodes.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use super::geometry::L2Line;
+use super::geometry::{ADDRESS_MASK, L2Line, LINE_SHIFT};
 use super::traffic::{NodeRequest, SnoopAnswer, Supplier};
+use crate::lookup::Lookup;
 
 /// How often a line moved between the L2 caches of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,10 +25,72 @@ impl Moves {
 }
 
 /// The lines that moved between nodes. The key is the number of a line.
-#[derive(Clone, Debug, Default)]
-pub(super) struct MovedLines(pub(super) HashMap<u64, Moves>);
+#[derive(Clone, Debug)]
+pub(crate) struct MovedLines {
+    lines: Lookup<u64, Moves>,
+    others: OtherMoves,
+    /// A bit for each line, by the low bits of its number. The bits of all lines that moved are set.
+    bits: Box<[u64; WORDS]>,
+}
+
+/// The moves of lines that moved too rarely to be kept one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OtherMoves {
+    /// The number of the lines. A line that moves again later is counted again.
+    pub(crate) lines: usize,
+    pub(crate) moves: Moves,
+}
+
+/// The maximum number of lines whose moves are kept one by one. When there are more, the half that moved least is only summed up.
+const MOST: usize = 1 << 19;
+
+/// The number of words in [`MovedLines::bits`]: one bit for each line of 64 MB.
+const WORDS: usize = 1 << 14;
+
+impl Default for MovedLines {
+    fn default() -> Self {
+        let bits = vec![0; WORDS].try_into().expect("the length is right");
+        Self { lines: Lookup::default(), others: OtherMoves::default(), bits }
+    }
+}
 
 impl MovedLines {
+    /// Returns the moves of line number `line`; `None` if the line has not moved.
+    pub(crate) fn get(&self, line: u64) -> Option<Moves> {
+        self.lines.get(&line).copied()
+    }
+
+    /// Returns the lines and their moves, in any order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, Moves)> {
+        self.lines.iter().map(|(line, moves)| (*line, *moves))
+    }
+
+    /// Returns the sum of the moves of all other lines.
+    pub(super) fn others(&self) -> OtherMoves {
+        self.others
+    }
+
+    /// Returns the number of lines that moved.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Returns `false` if the line at a physical address has not moved.
+    #[inline(always)]
+    pub(super) fn may_have(&self, address: u64) -> bool {
+        let line = address >> LINE_SHIFT;
+        let word = (line / u64::from(u64::BITS)) as usize % WORDS;
+        self.bits[word] >> (line % u64::from(u64::BITS)) & 1 != 0
+    }
+
+    /// Returns whether the line at a physical address has moved.
+    #[inline(always)]
+    pub(super) fn has(&self, address: u64) -> bool {
+        self.may_have(address)
+            && self.lines.get(&((address & ADDRESS_MASK) >> LINE_SHIFT)).is_some()
+    }
+
     /// Adds the transfers and invalidations of a completed request for the line.
     pub(super) fn note(&mut self, line: L2Line, request: &NodeRequest) {
         let lost = |answers: &[Option<SnoopAnswer>]| {
@@ -43,9 +106,50 @@ impl MovedLines {
             NodeRequest::WriteBack { .. } => (0, 0),
         };
         if transfers + invalidations > 0 {
-            let moves = self.0.entry(line.0).or_default();
+            let moves = self.lines.or_insert_with(line.0, Moves::default);
             moves.transfers += transfers;
             moves.invalidations += invalidations;
+            let bits = u64::from(u64::BITS);
+            self.bits[(line.0 / bits) as usize % WORDS] |= 1 << (line.0 % bits);
+            if self.lines.len() > MOST {
+                self.forget();
+            }
         }
+    }
+
+    /// Sums up the half of the lines that moved least.
+    #[cold]
+    fn forget(&mut self) {
+        let mut lines = self.lines.take();
+        lines.sort_unstable_by_key(|(line, moves)| (Reverse(moves.all()), *line));
+        for (_, moves) in lines.split_off(MOST / 2) {
+            self.others.lines += 1;
+            self.others.moves.transfers += moves.transfers;
+            self.others.moves.invalidations += moves.invalidations;
+        }
+        for (line, moves) in lines {
+            self.lines.or_insert_with(line, || moves);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_move_least_are_summed_up() {
+        let invalidate =
+            || NodeRequest::Invalidate { answers: [Some(SnoopAnswer::Shared), None, None, None] };
+        let mut moved = MovedLines::default();
+        let all = MOST as u64 + 1;
+        for line in (0..all).chain(0..1000) {
+            moved.note(L2Line(line), &invalidate());
+        }
+        assert_eq!(moved.get(999), Some(Moves { transfers: 0, invalidations: 2 }));
+        assert_eq!(moved.len(), MOST / 2);
+        let kept: u64 = moved.iter().map(|(_, moves)| moves.all()).sum();
+        assert_eq!(moved.len() + moved.others().lines, all as usize);
+        assert_eq!(kept + moved.others().moves.all(), all + 1000);
     }
 }

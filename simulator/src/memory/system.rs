@@ -14,7 +14,7 @@ use super::geometry::{Interleave, L2Line, NoMemory};
 use super::hub::HubEvents;
 use super::l1::L1;
 use super::l2::L2Caches;
-use super::moves::{MovedLines, Moves};
+use super::moves::{MovedLines, Moves, OtherMoves};
 use super::pages::{NoMemoryOnNode, Pages};
 use super::plane::Plane;
 use super::queue::Queue;
@@ -142,8 +142,12 @@ impl<V: Variant> MemorySystem<V> {
     /// Returns the lines that have moved since [`note_moves`](Self::note_moves), in any order. The number of a line is its physical
     /// address without the low [`LINE_SHIFT`](super::geometry::LINE_SHIFT) bits.
     pub(crate) fn moves(&self) -> impl Iterator<Item = (u64, Moves)> {
-        let moves = self.moves.iter().flat_map(|moved| &moved.0);
-        moves.map(|(line, moves)| (*line, *moves))
+        self.moves.iter().flat_map(MovedLines::iter)
+    }
+
+    /// Returns the sum of the moves of the lines that [`moves`](Self::moves) leaves out.
+    pub(crate) fn other_moves(&self) -> OtherMoves {
+        self.moves.as_ref().map(MovedLines::others).unwrap_or_default()
     }
 
     /// Returns the home nodes of lines. If the first touch decides, pages that no strand has touched yet have a provisional home.
@@ -242,6 +246,10 @@ impl AnyMemory {
 
     pub(crate) fn moves<M: FromIterator<(u64, Moves)>>(&self) -> M {
         either!(self, memory => memory.moves().collect())
+    }
+
+    pub(crate) fn other_moves(&self) -> OtherMoves {
+        either!(self, memory => memory.other_moves())
     }
 
     pub(crate) fn line_homes(&self) -> LineHomes {

@@ -76,13 +76,6 @@ impl StrandEvents {
 
     /// Moves the events to the counters of the strand. `idle` is the total number of idle clocks of the core since the start.
     pub(crate) fn tell(&mut self, idle: u64, unit: &mut StrandUnit) {
-        // Most strands have executed nothing since the previous call.
-        if self.idle == idle
-            && self.others == [0; EVENTS.len()]
-            && self.instructions == [[0; Group::COUNT]; INSTRUCTIONS.len()]
-        {
-            return;
-        }
         let mut tell = |select: SparcSelect, times: &mut u64| {
             while *times > 0 {
                 let some = u32::try_from(*times).unwrap_or(u32::MAX);
@@ -92,6 +85,11 @@ impl StrandEvents {
         };
         tell(SparcEvent::IdleStrands.into(), &mut (idle - self.idle));
         self.idle = idle;
+        // Most strands have executed nothing since the previous call.
+        let counts = self.instructions.iter().flatten().chain(&self.others);
+        if counts.fold(0, |any, count| any | count) == 0 {
+            return;
+        }
         for (instruction, by_group) in INSTRUCTIONS.iter().zip(&mut self.instructions) {
             for (group, times) in GROUPS.iter().zip(by_group) {
                 tell(select(*instruction, *group), times);

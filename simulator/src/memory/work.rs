@@ -8,28 +8,11 @@ use platform::models::Devices;
 use super::access::Access;
 use super::broken::{Map, mapped};
 use super::figures::{T2Plus, Variant};
-use super::moves::{MovedLines, Moves};
 use super::quantum::{Executed, Quantum};
 use super::system::MemorySystem;
-use super::truth::{Stray, Truth, Waited};
+use super::truth::{Stray, Truth};
+use super::watch::{Untold, Watch};
 use crate::recording::{Kind, Reference};
-
-/// What one reference does.
-#[derive(Clone, Copy, Debug)]
-pub struct Watched<'a> {
-    /// The time at which the strand continues.
-    pub now: u64,
-    /// What this reference requested, and how long the strand waited for it.
-    pub waited: Waited,
-    moved: Option<&'a MovedLines>,
-}
-
-impl Watched<'_> {
-    /// Returns the moves of line number `line`; `None` if the line has not moved, or if moves are not [recorded](MemorySystem::note_moves).
-    pub(crate) fn moves(&self, line: u64) -> Option<Moves> {
-        self.moved?.0.get(&line).copied()
-    }
-}
 
 /// The memory system while it executes references. Until the work ends, the devices must not be read: their counters are out of
 /// date. Methods panic if the machine lacks the strand.
@@ -75,15 +58,31 @@ impl<V: Variant> Work<'_, V> {
     ///
     /// Quanta must be passed in chronological order: a quantum must not begin before the last instruction of the previous quantum.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
-        let longest = self.system.plan.variant.figures().timing.longest();
+        Self::execute(self.access(quantum.strand, quantum.offset, quantum.begins), quantum, &mut ())
+    }
+
+    /// Does the same as [`replay`](Self::replay), and tells `watch` what the references do.
+    pub(crate) fn watch(&mut self, quantum: &Quantum<'_>, watch: &mut impl Watch) -> Executed {
+        let mut untold = Untold::default();
         let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
+        access.untold = Some(&mut untold);
+        Self::execute(access, quantum, watch)
+    }
+
+    #[inline(always)]
+    fn execute<W: Watch>(
+        mut access: Access<'_, V>,
+        quantum: &Quantum<'_>,
+        watch: &mut W,
+    ) -> Executed {
+        let longest = access.timing().longest();
         access.ends = quantum.until;
         let mut rest = quantum.references;
         let mut executed = 0;
         loop {
             // If less time than `longest` is left, not even the shortest shape is sure to end.
             if access.ends.saturating_sub(access.now) > longest && !quantum.data_alone {
-                access.shapes(&mut rest, access.ends);
+                access.shapes(&mut rest, access.ends, watch);
                 executed = quantum.references.len() - rest.len();
             }
             if executed == quantum.references.len() {
@@ -104,46 +103,17 @@ impl<V: Variant> Work<'_, V> {
                     access.turn = access.now;
                 }
                 access.reference(&reference);
+                if W::WATCHES {
+                    if reference.kind.is_fetch() {
+                        watch.begins(reference.address);
+                    }
+                    access.tell(&reference, watch);
+                }
                 executed += 1;
                 loaded = reference.kind == Kind::Load;
             }
             rest.skip_part();
         }
-    }
-
-    /// Does the same as [`replay`](Self::replay), but more slowly. Passes the effect of every reference to `each`.
-    pub fn watch(
-        &mut self,
-        quantum: &Quantum<'_>,
-        mut each: impl FnMut(&Reference, &Watched<'_>),
-    ) -> Executed {
-        let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
-        let mut executed = 0;
-        let mut before = access.until_now();
-        let mut loaded = false;
-        for reference in quantum.references.iter() {
-            if quantum.begins_at(&reference) {
-                // The first instruction is executed even if `until` has passed.
-                if executed > 0 && access.now >= quantum.until {
-                    break;
-                }
-                access.issue();
-            } else if loaded && reference.kind == Kind::Store && access.now >= quantum.until {
-                break;
-            }
-            access.reference(&reference);
-            executed += 1;
-            loaded = reference.kind == Kind::Load;
-            let waited = access.until_now();
-            let watched = Watched {
-                now: access.now,
-                waited: waited.since(&before),
-                moved: access.moves.as_ref(),
-            };
-            each(&reference, &watched);
-            before = waited;
-        }
-        access.finish(executed)
     }
 
     /// Executes an instruction that begins at the time `begins`: its fetch and its data.

@@ -4,7 +4,7 @@ use refs::Order;
 use std::slice;
 use std::sync::Arc;
 
-use super::code::{Code, Done, MOST_WHOLE, Shape, ShapeStep};
+use super::code::{Code, Done, MOST_WHOLE, Shape, ShapeStep, StepAction};
 use super::reference::{Kind, Reference};
 use super::runs;
 
@@ -487,6 +487,25 @@ impl<'a> Whole<'a> {
     pub(crate) fn peek(&self) -> Option<(&'a Shape, &'a [ShapeStep])> {
         let shape = self.code.shape(*self.executions.as_slice().first()?);
         (shape.count as usize <= self.left).then(|| (shape, self.code.steps(shape)))
+    }
+
+    /// Returns the address of the latest instruction that begins before the reference with this index of a shape. The shape must begin with
+    /// an instruction.
+    #[inline]
+    pub(crate) fn instruction(&self, shape: &Shape, before: usize) -> u64 {
+        let references = &self.code.references(shape)[..before];
+        let fetch = references.iter().rfind(|one| one.kind.is_fetch());
+        fetch.map_or(shape.address, |fetch| fetch.address)
+    }
+
+    /// Returns the reference that ends with a step of a shape. `address` is the address of its data.
+    #[inline]
+    pub(crate) fn reference(&self, shape: &Shape, step: &ShapeStep, address: u64) -> Reference {
+        let reference = self.code.references(shape)[usize::from(step.next) - 1];
+        match step.action {
+            StepAction::Fetch => reference,
+            _ => Reference { address, ..reference },
+        }
     }
 
     /// Takes the next execution, which must have this shape. The caller takes the addresses of its data from `data`.

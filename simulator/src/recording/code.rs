@@ -97,7 +97,7 @@ pub(crate) struct ShapeStep {
     pub(crate) next: u16,
     /// The index of the fetch of the step's instruction.
     pub(crate) fetch: u16,
-    /// The address of a fetch minus the address of the shape.
+    /// The address of a fetch, or of the instruction that accesses data, minus the address of the shape.
     pub(crate) offset: i32,
     /// The number of bytes of data that the step accesses, minus 1.
     pub(crate) further: u16,
@@ -284,6 +284,7 @@ fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
     let mut fetched = None;
     let (mut fetch, mut divided) = (0, ShapeStep::UNDIVIDED);
     let mut loaded = false;
+    let mut offset = 0;
     for (number, one) in (0..).zip(references) {
         let access = match one.kind {
             Kind::Load => Some(StepAction::Load),
@@ -299,7 +300,7 @@ fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
             steps.push(ShapeStep {
                 done,
                 next: number + 1,
-                offset: 0,
+                offset,
                 further: one.size - 1,
                 action,
                 fetch,
@@ -315,6 +316,7 @@ fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
         done.taken += u16::from(done.is_taken);
         done.loads_before = done.loads;
         let from = *address.get_or_insert(one.address);
+        offset = one.address.wrapping_sub(from) as i32;
         let mut line = one.address >> FETCH_SHIFT;
         let last = one.address.wrapping_add(u64::from(one.size) - 1) >> FETCH_SHIFT;
         loop {
@@ -383,8 +385,11 @@ mod tests {
             code.steps(shape),
             [
                 step(1, 0, StepAction::Fetch, -4, 0, 1, [0, 0]),
-                step(4, 2, StepAction::Load, 0, 7, 3, [0, 0]),
-                ShapeStep { divided: 1, ..step(5, 2, StepAction::Store, 0, 7, 3, [1, 0]) },
+                step(4, 2, StepAction::Load, 0x100c - 0x1004, 7, 3, [0, 0]),
+                ShapeStep {
+                    divided: 1,
+                    ..step(5, 2, StepAction::Store, 0x100c - 0x1004, 7, 3, [1, 0])
+                },
                 step(7, 6, StepAction::Fetch, 0x1020 - 0x1004, 0, 5, [1, 1]),
             ]
         );

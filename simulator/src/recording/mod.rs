@@ -97,7 +97,7 @@ pub use bundled::{BUNDLED_PROGRAM, BUNDLED_SOURCE, bundled};
 pub use chunk::{Chunk, References};
 pub(crate) use chunk::{Part, Position, ShapeMemo, Whole};
 pub(crate) use code::{
-    ByKind, Done, FETCH_SHIFT, InstructionCounts, MOST_WHOLE, ShapeStep, StepAction,
+    ByKind, Done, FETCH_SHIFT, InstructionCounts, MOST_WHOLE, Shape, ShapeStep, StepAction,
 };
 pub use error::RecordingError;
 pub use images::{CodeImage, without_image};

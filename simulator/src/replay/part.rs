@@ -244,7 +244,6 @@ impl<'a, V: Variant> Part<'a, V> {
 }
 
 /// Replays a quantum of a thread. Collects details about it.
-#[cold]
 #[inline(never)]
 fn watch<V: Variant>(
     details: &mut Watcher,
@@ -252,8 +251,8 @@ fn watch<V: Variant>(
     quantum: &Quantum<'_>,
     work: &mut Work<'_, V>,
 ) -> Executed {
-    work.watch(quantum, |reference, watched| {
-        let place = (quantum.strand, quantum.offset);
-        details.note(thread, place, reference, watched);
-    })
+    let mut noting = details.noting(thread, quantum);
+    let executed = work.watch(quantum, &mut noting);
+    noting.end();
+    executed
 }

@@ -269,7 +269,8 @@ impl Replay {
         let (now, memory) = (self.truth().cycles(), &self.memory);
         let (details, homes) = (self.details.as_ref()?, memory.line_homes());
         let timeline = self.scheduler.time_line();
-        Some(Details { timeline, ..details.details(now, memory.moves(), |line| homes.home(line)) })
+        let moves = (memory.moves(), memory.other_moves());
+        Some(Details { timeline, ..details.details(now, moves, |line| homes.home(line)) })
     }
 
     pub(super) fn usage(&self) -> Usage {

@@ -12,6 +12,7 @@ mod timeline;
 mod totals;
 mod waits;
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use guest_abi::StrandId;
@@ -22,7 +23,7 @@ use serde_json::Value;
 use crate::analysis::{profile, sharing};
 use crate::events::Trace;
 use crate::input::{self, InputError};
-use crate::text::line;
+use crate::text::{self, line};
 
 pub use compared::{Conditions, Figure, FigureValue, Setting, SettingValue};
 pub use executed::{
@@ -128,6 +129,16 @@ impl Run {
     /// Reads a run from JSON.
     pub fn parse(text: &[u8]) -> Result<Self, ParseError> {
         Self::from_value(serde_json::from_slice(text).map_err(ParseError::Json)?)
+    }
+
+    /// Returns the run as JSON. Characters that are not [plain](crate::text::is_plain) are escaped. This function is compiled with this
+    /// crate, so it is optimised even if the caller's crate is not.
+    pub fn json(&self) -> serde_json::Result<String> {
+        let json = serde_json::to_string_pretty(self)?;
+        Ok(match text::json(&json) {
+            Cow::Borrowed(_) => json,
+            Cow::Owned(escaped) => escaped,
+        })
     }
 
     fn from_value(mut value: Value) -> Result<Self, ParseError> {

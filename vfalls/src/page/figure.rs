@@ -1,7 +1,5 @@
 //! A chart with its title, its explanation, and a table of its numbers.
 
-use std::fmt::Write;
-
 use maud::{Markup, PreEscaped, html};
 
 use super::cut::cut;
@@ -180,14 +178,21 @@ impl Figure {
 
 /// Percent-encodes `text` for a URL, except letters, digits and `-_.,:`.
 fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        let _ = match byte.is_ascii_alphanumeric() || b"-_.,:".contains(&byte) {
-            true => escaped.write_char(byte.into()),
-            false => write!(escaped, "%{byte:02X}"),
-        };
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let stays = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,:".contains(&byte);
+    let mut escaped = String::with_capacity(text.len() * 5 / 4);
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|byte| !stays(byte)) {
+        let (before, from) = rest.split_at(at);
+        escaped += before;
+        let character = from.chars().next().map_or(1, char::len_utf8);
+        for byte in from.bytes().take(character) {
+            let [high, low] = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
+            escaped.extend(['%', high.into(), low.into()]);
+        }
+        rest = &from[character..];
     }
-    escaped
+    escaped + rest
 }
 
 #[cfg(test)]
@@ -198,6 +203,7 @@ mod tests {
     #[test]
     fn a_link_is_escaped() {
         assert_eq!(escaped("a b,\"%\n"), "a%20b,%22%25%0A");
+        assert_eq!(escaped("\u{e4}-x\u{20ac}"), "%C3%A4-x%E2%82%AC");
     }
 
     #[test]

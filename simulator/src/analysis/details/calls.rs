@@ -1,17 +1,18 @@
 //! Lists and counts hypercalls and the hypervisor's events, as details of a replay.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::mem::{Discriminant, discriminant};
 
 use guest_abi::StrandId;
 use perfctr_service::statistics::Class;
+use perfctr_service::trace::ServiceEvent;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::events::calls::TracedCall;
+use crate::events::calls::{TracedCall, TracedFunction};
 use crate::events::chrome::arguments;
-use crate::events::summary::percentiles;
-use crate::events::{Stream, Trace, TracedEvent};
+use crate::events::summary::{Conflicts, by_time, percentiles};
+use crate::events::{DecodedEvent, Stream, Trace, TracedEvent};
 use crate::json;
 use crate::nearest::status_name;
 
@@ -57,40 +58,91 @@ impl Durations {
     fn new(mut durations: Vec<u32>) -> Self {
         let [p50, p90, p99, longest] = percentiles(&mut durations);
         let part = (longest / PARTS).saturating_add(1);
-        let mut histogram = BTreeMap::new();
-        for duration in durations {
-            *histogram.entry(duration / part * part).or_default() += 1;
-        }
-        Self { p50, p90, p99, longest, part, histogram: histogram.into_iter().collect() }
+        // The durations are sorted now.
+        let parts = durations.chunk_by(|one, next| one / part == next / part);
+        let histogram = parts.map(|all| (all[0] / part * part, all.len() as u64)).collect();
+        Self { p50, p90, p99, longest, part, histogram }
     }
 }
 
-/// Counts the calls of a trace by guest, function, register class and status, in this sorting
-/// order.
-pub(super) fn calls(trace: &Trace) -> Vec<Calls> {
-    let mut durations = BTreeMap::<_, Vec<u32>>::new();
-    let events = trace.streams.iter().flat_map(Stream::events);
-    for call in events.filter_map(call) {
-        let (name, register) = (call.function.name(), call.function.register());
-        let registers = register.map_or("", |id| Class::from_id(id).name());
-        let kind = (call.guest, name, registers, call.status);
-        durations.entry(kind).or_default().push(call.duration);
+/// The guest, function, register class and status of calls.
+type Group = (u8, Discriminant<TracedFunction>, Option<Class>, u64);
+
+/// The events of a trace, each of them decoded once.
+#[derive(Default)]
+pub(super) struct Known {
+    /// The time and the kind of each event, and whether the event is a call that succeeded.
+    events: Vec<(u64, u16, bool)>,
+    /// The name of the function and the durations of all calls of a group.
+    calls: Vec<(Group, &'static str, Vec<u32>)>,
+    /// The time and the hub of each call that could not get its hub at once.
+    conflicts: Vec<(u64, usize)>,
+}
+
+impl Known {
+    pub(super) fn new(trace: &Trace) -> Self {
+        let mut known = Self::default();
+        for event in trace.streams.iter().flat_map(Stream::events) {
+            let decoded = event.event();
+            let call = decoded.as_ref().and_then(TracedCall::from_event);
+            if let Some(call) = &call {
+                known.note_call(call);
+            } else if let Some(DecodedEvent::Service(ServiceEvent::HubConflict(conflict))) = decoded
+            {
+                known.conflicts.push((event.time, conflict.hub.into()));
+            }
+            let ended_well = call.is_some_and(|call| call.status == guest_abi::status::EOK);
+            known.events.push((event.time, event.id, ended_well));
+        }
+        known
     }
-    let calls = durations.into_iter();
-    calls
-        .map(|((guest, call, registers, status), durations)| Calls {
+
+    fn note_call(&mut self, call: &TracedCall) {
+        let class = call.function.register().map(Class::from_id);
+        let group = (call.guest, discriminant(&call.function), class, call.status);
+        match self.calls.iter_mut().find(|(of, ..)| *of == group) {
+            Some((_, _, durations)) => durations.push(call.duration),
+            None => self.calls.push((group, call.function.name(), vec![call.duration])),
+        }
+    }
+
+    /// Returns the calls by guest, function, register class and status, in this sorting order. Also returns the conflicts by time.
+    pub(super) fn counts(self, trace: &Trace) -> (Vec<Calls>, Vec<Conflicts>) {
+        let mut calls = self.calls;
+        let registers = |class: Option<Class>| class.map_or("", Class::name);
+        calls.sort_by_key(|((guest, _, class, status), name, _)| {
+            (*guest, *name, registers(*class), *status)
+        });
+        let calls = calls.into_iter().map(|((guest, _, class, status), call, durations)| Calls {
             guest: trace.guest(guest),
             call: call.into(),
-            registers: registers.into(),
+            registers: registers(class).into(),
             status: status_name(status),
             count: durations.len() as u64,
             latency: Durations::new(durations),
-        })
-        .collect()
-}
+        });
+        let times = || self.events.iter().map(|(time, ..)| *time);
+        let span = times().min().zip(times().max());
+        let conflicts = span.map_or_else(Vec::new, |span| by_time(span, &self.conflicts));
+        (calls.collect(), conflicts)
+    }
 
-fn call(event: &TracedEvent) -> Option<TracedCall> {
-    event.event().as_ref().and_then(TracedCall::from_event)
+    /// Returns at most 1,000 events, sorted by time. [`spread`] chooses them.
+    pub(super) fn shown(&self, trace: &Trace) -> Vec<ShownEvent> {
+        let streams = trace.streams.iter();
+        let events = streams.flat_map(|stream| stream.events().map(|event| (stream.strand, event)));
+        let shown = |(strand, event): (StrandId, &TracedEvent)| ShownEvent {
+            time: event.time,
+            strand,
+            name: event.name(&trace.kinds).to_owned().into(),
+            fields: arguments(event, &trace.kinds),
+        };
+        let mut kept = spread(MOST, &self.events).into_iter().peekable();
+        let kept = events.enumerate().filter(|(number, _)| kept.next_if_eq(number).is_some());
+        let mut shown: Vec<_> = kept.map(|(_, event)| shown(event)).collect();
+        shown.sort_by_key(|event| (event.time, event.strand));
+        shown
+    }
 }
 
 /// A decoded event of the hypervisor, for a time line.
@@ -106,65 +158,51 @@ pub struct ShownEvent {
     pub fields: Map<String, Value>,
 }
 
-/// Returns at most 1,000 events, sorted by time. [`spread`] chooses them.
-pub(super) fn shown(trace: &Trace) -> Vec<ShownEvent> {
-    let events = || {
-        let streams = trace.streams.iter();
-        streams.flat_map(|stream| stream.events().map(|event| (stream.strand, event)))
-    };
-    let ended_well = |event| call(event).is_some_and(|call| call.status == guest_abi::status::EOK);
-    let kept =
-        spread(MOST, || events().map(|(_, event)| (event.time, event.id, ended_well(event))));
-    let shown = |(strand, event): (StrandId, &TracedEvent)| ShownEvent {
-        time: event.time,
-        strand,
-        name: event.name(&trace.kinds).to_owned().into(),
-        fields: arguments(event, &trace.kinds),
-    };
-    let mut kept = kept.into_iter().peekable();
-    let kept = events().enumerate().filter(|(number, _)| kept.next_if_eq(number).is_some());
-    let mut shown: Vec<_> = kept.map(|(_, event)| shown(event)).collect();
-    shown.sort_by_key(|event| (event.time, event.strand));
-    shown
-}
-
-/// Returns the indices of at most `most` events, in order. `events` returns for each event its time, its kind, and whether the event is a
-/// call that succeeded.
+/// Returns the indices of at most `most` events, in order. Each event has its time, its kind, and whether it is a call that succeeded.
 ///
 /// If there are more than `most` events, the time from the first to the last event is divided into
 /// stretches of equal length. In each stretch, the same limit applies to each kind of event.
 /// Successful calls are kept only if the other events of the stretch and kind leave room for them.
 /// If only some events of a group are kept, they are evenly spaced.
-fn spread<E: Iterator<Item = (u64, u16, bool)>>(most: usize, events: impl Fn() -> E) -> Vec<usize> {
-    let first = events().map(|(time, ..)| time).min().unwrap_or(0);
-    let last = events().map(|(time, ..)| time).max().unwrap_or(0);
-    let kinds: BTreeSet<u16> = events().map(|(_, kind, _)| kind).collect();
+fn spread(most: usize, events: &[(u64, u16, bool)]) -> Vec<usize> {
+    let times = || events.iter().map(|(time, ..)| *time);
+    let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
+    let mut kinds = Vec::new();
+    for (_, kind, _) in events {
+        if !kinds.contains(kind) {
+            kinds.push(*kind);
+        }
+    }
     // Limit the number of stretches, so that each stretch has room for at least one event of each
     // kind.
-    let stretches = (most / kinds.len().max(1)).clamp(1, STRETCHES) as u128;
-    let part = |time: u64| u128::from(time - first) * stretches / (u128::from(last - first) + 1);
-    // The key is the stretch and the kind. The value is the number of events that are not
-    // successful calls, and the number of successful calls.
-    let mut counts = BTreeMap::<_, [usize; 2]>::new();
-    for (time, kind, ended_well) in events() {
-        counts.entry((part(time), kind)).or_default()[usize::from(ended_well)] += 1;
+    let stretches = (most / kinds.len().max(1)).clamp(1, STRETCHES);
+    // A group is the events of a kind in a stretch.
+    let group = |(time, kind, _): &(u64, u16, bool)| {
+        let all = u128::from(last - first) + 1;
+        let part = (u128::from(time - first) * stretches as u128 / all) as usize;
+        part * kinds.len() + kinds.iter().position(|one| one == kind).unwrap_or(0)
+    };
+    let groups: Vec<u32> = events.iter().map(|event| group(event) as u32).collect();
+    // For each group, the number of events that are not successful calls, and the number of successful calls.
+    let mut counts = vec![[0; 2]; stretches * kinds.len()];
+    for (group, (.., ended_well)) in groups.iter().zip(events) {
+        counts[*group as usize][usize::from(*ended_well)] += 1;
     }
     let fits = |each: &usize| {
-        let kept = counts.values().map(|[others, well]| (others + well).min(*each));
+        let kept = counts.iter().map(|[others, well]| (others + well).min(*each));
         kept.sum::<usize>() <= most
     };
     let each = (1..=most).rev().find(fits).unwrap_or(0);
-    let mut passed = BTreeMap::<_, [usize; 2]>::new();
+    let mut passed = vec![[0; 2]; counts.len()];
     let mut kept = Vec::new();
-    for (number, (time, kind, ended_well)) in events().enumerate() {
-        let group = (part(time), kind);
-        let [others, well] = counts[&group];
+    for (number, (group, (.., ended_well))) in groups.iter().zip(events).enumerate() {
+        let [others, well] = counts[*group as usize];
         let others_kept = others.min(each);
         let (of, keep) = match ended_well {
             true => (well, well.min(each - others_kept)),
             false => (others, others_kept),
         };
-        let passed = &mut passed.entry(group).or_default()[usize::from(ended_well)];
+        let passed = &mut passed[*group as usize][usize::from(*ended_well)];
         if (*passed + 1) * keep / of > *passed * keep / of {
             kept.push(number);
         }
@@ -178,7 +216,7 @@ mod tests {
     use super::*;
 
     fn kept(most: usize, events: &[(u64, u16, bool)]) -> Vec<usize> {
-        spread(most, || events.iter().copied())
+        spread(most, events)
     }
 
     #[test]

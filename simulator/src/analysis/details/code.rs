@@ -1,13 +1,13 @@
 //! Counts cache misses by instruction.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::counts::{Counts, counts};
 use crate::json;
-use crate::memory::{Served, Waited};
+use crate::lookup::{Key, Lookup, mix};
+use crate::memory::Served;
 
 /// The maximum number of instructions whose misses are counted separately during a replay.
 const MOST: usize = 1 << 16;
@@ -45,21 +45,69 @@ counts! {
 /// The number of a program, and the address of one of its instructions.
 type Address = (usize, Option<u64>);
 
-#[derive(Debug, Default)]
+impl Key for Address {
+    #[inline(always)]
+    fn mixed(&self) -> u64 {
+        mix(self.0 as u64, self.1.unwrap_or(u64::MAX))
+    }
+}
+
+/// The number of places in [`Misses::latest`].
+const LATEST: usize = 1 << 10;
+
+#[derive(Debug)]
 pub(super) struct Misses {
-    instructions: HashMap<Address, Missed>,
+    instructions: Lookup<Address, Missed>,
     others: Missed,
+    /// The numbers of the entries of instructions that stored, by the low bits of their addresses.
+    latest: Box<[u32; LATEST]>,
 }
 
 impl Misses {
-    pub(super) fn note(&mut self, program: usize, instruction: Option<u64>, waited: &Waited) {
-        let missed = Missed { misses: waited.served, cycles: waited.cycles() };
-        self.instructions.entry((program, instruction)).or_default().add(&missed);
+    pub(super) fn new() -> Self {
+        let (instructions, others) = (Lookup::default(), Missed::default());
+        Self { instructions, others, latest: Box::new([u32::MAX; LATEST]) }
+    }
+
+    /// Notes what an instruction missed.
+    pub(super) fn note(&mut self, program: usize, instruction: Option<u64>, missed: &Missed) {
+        self.instructions.or_insert_with((program, instruction), Missed::default).add(missed);
         if self.instructions.len() > MOST {
-            let mut kept = self.sorted();
-            let others = kept.split_off(MOST / 2);
-            self.instructions = kept.into_iter().collect();
-            others.iter().for_each(|(_, missed)| self.others.add(missed));
+            self.forget();
+        }
+    }
+
+    /// Notes that an instruction stored to a line that the L2 cache of its node had.
+    #[inline(always)]
+    pub(super) fn note_stored(&mut self, program: usize, instruction: u64) {
+        let address = (program, Some(instruction));
+        // Many instructions of a T2 have addresses that are multiples of 4.
+        let place = (instruction ^ instruction >> 2) as usize % LATEST;
+        match self.instructions.at(self.latest[place], &address) {
+            Some(known) => known.misses.l2 += 1,
+            None => self.note_first_stored(place, address),
+        }
+    }
+
+    /// Notes a store of an instruction that is not among the latest.
+    #[cold]
+    #[inline(never)]
+    fn note_first_stored(&mut self, place: usize, (program, instruction): Address) {
+        let missed = Missed { misses: Served { l2: 1, ..Served::default() }, cycles: 0 };
+        self.note(program, instruction, &missed);
+        self.latest[place] = self.instructions.number(&(program, instruction));
+    }
+
+    /// Sums up the instructions with the fewest waiting cycles, until half of all places are free.
+    #[cold]
+    fn forget(&mut self) {
+        let mut kept = self.sorted();
+        for (_, missed) in kept.split_off(MOST / 2) {
+            self.others.add(&missed);
+        }
+        self.instructions.take();
+        for (at, missed) in kept {
+            self.instructions.or_insert_with(at, || missed);
         }
     }
 
@@ -90,12 +138,11 @@ mod tests {
 
     #[test]
     fn what_is_waited_for_least_is_summed_up() {
-        let mut misses = Misses::default();
+        let mut misses = Misses::new();
         // There is one instruction more than the limit. Each instruction waits one cycle longer than the instruction before.
         let all = MOST as u64 + 1;
         for address in 0..all {
-            let waited = Waited { stores: address, ..Waited::default() };
-            misses.note(0, Some(address), &waited);
+            misses.note(0, Some(address), &Missed { cycles: address, ..Missed::default() });
         }
         assert_eq!(misses.instructions.len(), MOST / 2);
         let (code, others) = misses.code();
@@ -103,5 +150,20 @@ mod tests {
         assert_eq!((code[0].address, code[0].missed.cycles), (Some(all - 1), all - 1));
         let shown: u64 = code.iter().map(|one| one.missed.cycles).sum();
         assert_eq!(shown + others.cycles, all * (all - 1) / 2);
+    }
+
+    #[test]
+    fn stores_are_counted_by_instruction_and_program() {
+        let mut misses = Misses::new();
+        let stores = [(0, 0x1000), (0, 0x1000), (1, 0x1000), (0, 0x1004), (0, 0x1000), (1, 0x1000)];
+        for (program, instruction) in stores {
+            misses.note_stored(program, instruction);
+        }
+        misses.note(1, Some(0x1000), &Missed { cycles: 7, ..Missed::default() });
+        let code: Vec<_> = (misses.code().0.iter())
+            .map(|one| (one.program, one.address, one.missed.misses.l2, one.missed.cycles))
+            .collect();
+        let address = Some(0x1000);
+        assert_eq!(code, [(1, address, 2, 7), (0, address, 3, 0), (0, Some(0x1004), 1, 0)]);
     }
 }

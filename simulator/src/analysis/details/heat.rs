@@ -1,11 +1,9 @@
 //! Counts cache misses by address and time.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-
 use serde::{Deserialize, Serialize};
 
 use crate::json;
+use crate::lookup::{Key, Lookup, mix};
 
 /// The binary logarithm of the size of the smallest block of memory. This block is a page of the
 /// machine.
@@ -54,39 +52,46 @@ type Cells = [[u64; 2]; COLUMNS];
 /// The number of a program, and the number of a block of its memory.
 type Block = (usize, u64);
 
+impl Key for Block {
+    #[inline(always)]
+    fn mixed(&self) -> u64 {
+        mix(self.0 as u64, self.1)
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Map {
-    blocks: BTreeMap<Block, Box<Cells>>,
+    blocks: Lookup<Block, Box<Cells>>,
     shift: u32,
-    /// The number of cycles that a column spans.
+    /// The number of cycles that a column spans: a power of two.
     width: u64,
     /// The index of the last column that has a count.
     last: usize,
 }
 
 impl Map {
-    pub(super) const fn new() -> Self {
-        Self { blocks: BTreeMap::new(), shift: PAGE_SHIFT, width: WIDTH, last: 0 }
+    pub(super) fn new() -> Self {
+        Self { blocks: Lookup::default(), shift: PAGE_SHIFT, width: WIDTH, last: 0 }
     }
 
     /// Adds misses of a program at an address and at the time `now`. `counts` has the number of
     /// misses and the number of transfers.
     pub(super) fn note(&mut self, program: usize, address: u64, now: u64, counts: [u64; 2]) {
-        while now / self.width >= COLUMNS as u64 {
+        while now >> self.width.ilog2() >= COLUMNS as u64 {
             self.widen();
         }
-        let column = (now / self.width) as usize;
+        let column = (now >> self.width.ilog2()) as usize;
         self.last = self.last.max(column);
         let block = (program, address >> self.shift);
         let empty = || Box::new([[0; 2]; COLUMNS]);
-        add(&mut self.blocks.entry(block).or_insert_with(empty)[column], &counts);
+        add(&mut self.blocks.or_insert_with(block, empty)[column], &counts);
         while self.blocks.len() > BLOCKS {
             self.coarsen();
         }
     }
 
     fn widen(&mut self) {
-        for cells in self.blocks.values_mut() {
+        for (_, cells) in self.blocks.iter_mut() {
             for column in 0..COLUMNS {
                 let both = cells.get(2 * column).zip(cells.get(2 * column + 1));
                 cells[column] = both.map_or([0; 2], |(a, b)| [a[0] + b[0], a[1] + b[1]]);
@@ -98,11 +103,9 @@ impl Map {
 
     fn coarsen(&mut self) {
         self.shift += 1;
-        for ((program, block), cells) in std::mem::take(&mut self.blocks) {
-            match self.blocks.entry((program, block >> 1)) {
-                Entry::Vacant(vacant) => drop(vacant.insert(cells)),
-                Entry::Occupied(mut both) => add_all(both.get_mut(), &cells),
-            }
+        for ((program, block), cells) in self.blocks.take() {
+            let empty = || Box::new([[0; 2]; COLUMNS]);
+            add_all(self.blocks.or_insert_with((program, block >> 1), empty), &cells);
         }
     }
 
@@ -113,6 +116,7 @@ impl Map {
                 HeatRow { program, blocks, cells }
             })
             .collect();
+        rows.sort_unstable_by_key(|row| (row.program, row.blocks));
         while rows.len() > ROWS {
             let spans = rows.windows(2).enumerate().filter_map(|(n, pair)| {
                 let [a, b] = [&pair[0], &pair[1]];

@@ -8,17 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::sharing::{SharedLine, Users, hottest};
 use crate::memory::geometry::{ADDRESS_MASK, LINE_SHIFT};
-use crate::memory::{Moves, Watched};
+use crate::memory::{MovedLines, Moves, OtherMoves};
 use crate::recording::Reference;
 
-/// The maximum number of lines whose users are recorded.
+/// The maximum number of lines whose users are recorded, and the maximum number of their users.
 const MOST: usize = 1 << 14;
+const MOST_USERS: usize = 1 << 17;
 const SHOWN: usize = 20;
 
 /// Lines that moved between the L2 caches of nodes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Lines {
-    /// The number of different lines that moved.
+    /// The number of different lines that moved. If it is greater than 524,288, lines that moved rarely may be counted several times.
     pub moved: usize,
     /// The number of misses served by the cache of another node.
     pub transfers: u64,
@@ -42,31 +43,45 @@ impl Moved {
         Self { users: Users::new([].into_iter()), dealt }
     }
 
+    /// Notes a reference to a line that may have moved. `user` is the reference's thread, its strand, and the address of its instruction.
     pub(super) fn note(
         &mut self,
-        thread: usize,
-        strand: StrandId,
+        user: (usize, StrandId, Option<u64>),
         offset: u64,
         reference: &Reference,
-        watched: &Watched<'_>,
+        moved: &MovedLines,
     ) {
         let line = (reference.address.wrapping_add(offset) & ADDRESS_MASK) >> LINE_SHIFT;
-        if watched.moves(line).is_some() {
+        if !self.users.has(line) && moved.get(line).is_some() {
             self.users.add(line);
             if self.users.len() > MOST {
-                let lines = self.users.lines();
-                let lines = lines.filter_map(|line| Some((line, watched.moves(line)?)));
-                let kept = hottest(lines.collect(), MOST / 2);
-                let kept: HashSet<u64> = kept.into_iter().map(|(line, _)| line).collect();
-                self.users.retain(|line| kept.contains(&line));
+                self.forget(MOST / 2, moved);
             }
         }
-        self.users.note(thread, strand, offset, reference);
+        self.users.note_use(user, offset, reference);
+        if self.users.users() > MOST_USERS {
+            self.forget(self.users.len() / 2, moved);
+        }
     }
 
-    /// Returns the moved lines. `all` contains every line that moved, in any order. `home` returns
+    /// Forgets the users of all but the `most` lines that moved most often.
+    #[cold]
+    fn forget(&mut self, most: usize, moved: &MovedLines) {
+        let lines = self.users.lines();
+        let lines = lines.filter_map(|line| Some((line, moved.get(line)?)));
+        let kept = hottest(lines.collect(), most);
+        let kept: HashSet<u64> = kept.into_iter().map(|(line, _)| line).collect();
+        self.users.retain(|line| kept.contains(&line));
+    }
+
+    /// Returns the moved lines. `all` contains the lines that moved, in any order, and `others` the sum of further lines. `home` returns
     /// the home node of a line.
-    pub(super) fn lines(&self, all: Vec<(u64, Moves)>, home: impl Fn(u64) -> Node) -> Lines {
+    pub(super) fn lines(
+        &self,
+        all: Vec<(u64, Moves)>,
+        others: OtherMoves,
+        home: impl Fn(u64) -> Node,
+    ) -> Lines {
         let line = |(line, moves)| {
             let (address, mut users) = self.users.users_of(line);
             if self.dealt {
@@ -74,10 +89,13 @@ impl Moved {
             }
             SharedLine::new(address, home(line), moves, users)
         };
+        let sum = |others: u64, part: fn(&Moves) -> u64| {
+            others + all.iter().map(|(_, moves)| part(moves)).sum::<u64>()
+        };
         Lines {
-            moved: all.len(),
-            transfers: all.iter().map(|(_, moves)| moves.transfers).sum(),
-            invalidations: all.iter().map(|(_, moves)| moves.invalidations).sum(),
+            moved: others.lines + all.len(),
+            transfers: sum(others.moves.transfers, |moves| moves.transfers),
+            invalidations: sum(others.moves.invalidations, |moves| moves.invalidations),
             hottest: hottest(all, SHOWN).into_iter().map(line).collect(),
         }
     }

@@ -93,7 +93,7 @@ pub(crate) struct Sparc<'a, V: Variant> {
     memory: Work<'a, V>,
     /// The events whose true counts are recorded, each with its index in the list of all sampled events.
     counted: Vec<(usize, SparcSelect)>,
-    /// Whether the time after each reference is recorded.
+    /// Whether the time after the instruction is recorded.
     timed: bool,
     /// The strands, indexed by number; `None` for a strand without a thread.
     strands: Vec<Option<SampledStrand<'a>>>,
@@ -159,10 +159,10 @@ impl<V: Variant> Processor for Sparc<'_, V> {
             strand.interrupt(self.devices, at)?;
             (strand.at, strand.next) = (at, first.address.wrapping_add(first.size.into()));
         }
-        let executed = match self.timed {
-            true => self.memory.watch(instruction, |_, watched| truth.now = watched.now),
-            false => self.memory.replay(instruction),
-        };
+        let executed = self.memory.replay(instruction);
+        if self.timed {
+            truth.now = executed.ends;
+        }
         self.memory.tell(id, instruction.begins);
         strand.time += executed.ends - instruction.begins;
         strand.note(&self.counted, self.memory.truth(), truth);

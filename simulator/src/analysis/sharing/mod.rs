@@ -88,7 +88,9 @@ struct Examined {
     complete: bool,
     /// Whether the observer stopped the job.
     stopped: bool,
-    /// The lines that moved, unsorted: the number of the line, and its moves.
+    /// The number of lines that moved.
+    lines_moved: usize,
+    /// The lines that moved most, or all if there are not too many, unsorted: the number of the line, and its moves.
     lines: Vec<(u64, Moves)>,
     /// Maps each line to its home node.
     homes: LineHomes,
@@ -151,7 +153,7 @@ impl Job {
 
         let first = self.replay(&mut |at| observe(0, at), schedule(recordings), |_, _, _| ())?;
         let mut stopped = first.stopped;
-        let lines_moved = first.lines.len();
+        let lines_moved = first.lines_moved;
         let hottest = hottest(first.lines, self.most);
 
         let mut users = Users::new(hottest.iter().map(|(line, _)| *line));
@@ -262,7 +264,10 @@ impl Job {
         let references = scheduler.passed().references;
         let stopped = !complete || observe(scheduler.progress(references)).is_break();
         let lines: Vec<_> = memory.moves().collect();
-        let sum = |part: fn(&Moves) -> u64| lines.iter().map(|(_, moves)| part(moves)).sum();
+        let others = memory.other_moves();
+        let sum = |part: fn(&Moves) -> u64| {
+            part(&others.moves) + lines.iter().map(|(_, moves)| part(moves)).sum::<u64>()
+        };
         Ok(Examined {
             complete,
             stopped,
@@ -274,6 +279,7 @@ impl Job {
             notes: scheduler.notes(),
             missing: scheduler.missing(),
             region: entered.run(&scheduler),
+            lines_moved: others.lines + lines.len(),
             lines,
             homes: memory.line_homes(),
         })

@@ -1,13 +1,14 @@
 //! Records which instructions use a line of memory, and which of its bytes.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use guest_abi::{Node, StrandId};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::json;
+use crate::lookup::{Key, Lookup, mix};
 use crate::machine::strands::ranges;
 use crate::memory::geometry::{ADDRESS_BITS, ADDRESS_MASK, LINE_SHIFT};
 use crate::recording::{Kind, Reference};
@@ -116,37 +117,65 @@ const LINE: u64 = 1 << LINE_SHIFT;
 const REGION_SHIFT: u32 = 24;
 pub(super) const REGION: u64 = 1 << REGION_SHIFT;
 
+/// What a [`User`] is known by: its line, thread and instruction, and how it uses the line.
+type UserKey = (u64, usize, Option<u64>, Use);
+
+impl Key for UserKey {
+    #[inline(always)]
+    fn mixed(&self) -> u64 {
+        let (line, thread, instruction, what) = *self;
+        // No instruction is in the last byte of the address space.
+        let instruction = instruction.unwrap_or(u64::MAX);
+        mix(line ^ (thread as u64) << 40, instruction ^ (what as u64) << 56)
+    }
+}
+
 pub(crate) struct Users {
     /// The address of each line in a program, and the offset of the program. The key is the line's number in memory.
-    lines: HashMap<u64, (u64, u64)>,
-    users: HashMap<(u64, usize, Option<u64>, Use), User>,
+    lines: Lookup<u64, (u64, u64)>,
+    users: Lookup<UserKey, User>,
     /// The address of each thread's latest instruction.
     instructions: Vec<Option<u64>>,
     regions: HashSet<u64>,
+    /// The region that was used last.
+    region: u64,
 }
 
 impl Users {
     pub(crate) fn new(lines: impl Iterator<Item = u64>) -> Self {
-        Self {
-            lines: lines.map(|line| (line, (line << LINE_SHIFT, u64::MAX))).collect(),
-            users: HashMap::new(),
+        let mut users = Self {
+            lines: Lookup::default(),
+            users: Lookup::default(),
             instructions: Vec::new(),
             regions: HashSet::new(),
-        }
+            region: u64::MAX,
+        };
+        lines.for_each(|line| users.add(line));
+        users
     }
 
     /// Adds a line, whose users are recorded from now on.
     pub(crate) fn add(&mut self, line: u64) {
-        self.lines.entry(line).or_insert((line << LINE_SHIFT, u64::MAX));
+        self.lines.or_insert_with(line, || (line << LINE_SHIFT, u64::MAX));
+    }
+
+    /// Returns whether the users of a line are recorded.
+    pub(crate) fn has(&self, line: u64) -> bool {
+        self.lines.get(&line).is_some()
     }
 
     /// Returns the numbers of the lines, in no particular order.
     pub(crate) fn lines(&self) -> impl Iterator<Item = u64> {
-        self.lines.keys().copied()
+        self.lines.iter().map(|(line, _)| *line)
     }
 
     pub(crate) fn len(&self) -> usize {
         self.lines.len()
+    }
+
+    /// Returns the number of users of all lines.
+    pub(crate) fn users(&self) -> usize {
+        self.users.len()
     }
 
     pub(crate) fn retain(&mut self, keep: impl Fn(u64) -> bool) {
@@ -166,32 +195,53 @@ impl Users {
         if self.instructions.len() <= thread {
             self.instructions.resize(thread + 1, None);
         }
+        if reference.kind.is_fetch() {
+            self.instructions[thread] = Some(reference.address);
+        }
+        let instruction = self.instructions[thread];
+        let (mut at, mut left) = (reference.address, u64::from(reference.size).max(1));
+        while left > 0 {
+            let count = left.min(LINE - at % LINE);
+            let region = (at.wrapping_add(offset) & ADDRESS_MASK) >> REGION_SHIFT;
+            if region != self.region {
+                self.regions.insert(region);
+                self.region = region;
+            }
+            at = at.wrapping_add(count);
+            left -= count;
+        }
+        self.note_use((thread, strand, instruction), offset, reference);
+    }
+
+    /// Records a reference as the use of lines by a thread's instruction.
+    pub(crate) fn note_use(
+        &mut self,
+        (thread, strand, instruction): (usize, StrandId, Option<u64>),
+        offset: u64,
+        reference: &Reference,
+    ) {
         let what = match reference.kind {
             Kind::Load => Use::Load,
             Kind::Store => Use::Store,
             Kind::Modify => Use::Modify,
-            _ => {
-                self.instructions[thread] = Some(reference.address);
-                Use::Fetch
-            }
+            _ => Use::Fetch,
         };
         let (mut at, mut left) = (reference.address, u64::from(reference.size).max(1));
         while left > 0 {
             let first = at % LINE;
             let count = left.min(LINE - first);
-            let physical = at.wrapping_add(offset) & ADDRESS_MASK;
-            let number = physical >> LINE_SHIFT;
-            self.regions.insert(physical >> REGION_SHIFT);
+            let number = (at.wrapping_add(offset) & ADDRESS_MASK) >> LINE_SHIFT;
             if let Some((address, of)) = self.lines.get_mut(&number) {
                 // A process that first mapped shared memory has a lower number than the others.
                 if offset <= *of {
                     (*address, *of) = (at - first, offset);
                 }
-                let instruction = self.instructions[thread];
+                let new = || {
+                    let (bytes, times, code) = (0, 0, None);
+                    User { thread, strand, instruction, what, bytes, times, code }
+                };
                 let key = (number, thread, instruction, what);
-                let (bytes, times, code) = (0, 0, None);
-                let new = User { thread, strand, instruction, what, bytes, times, code };
-                let user = self.users.entry(key).or_insert(new);
+                let user = self.users.or_insert_with(key, new);
                 user.bytes |= (u64::MAX >> (LINE - count)) << first;
                 user.times += 1;
             }

@@ -1,6 +1,7 @@
 //! Sends a strand's references through the caches of its core to the L2 cache of its node.
 
 mod shapes;
+mod watched;
 
 use std::cmp::Ordering;
 
@@ -21,7 +22,8 @@ use super::quantum::Executed;
 use super::queue::Queue;
 use super::system::{CoreState, Dram, MemorySystem, Plan, StrandState};
 use super::timing::{ISSUE, Timing};
-use super::truth::{CoreRecord, CoreRequest, ServedBy, StrandRecord, UnitRecords, Wait, Waited};
+use super::truth::{CoreRecord, CoreRequest, ServedBy, StrandRecord, UnitRecords, Wait};
+use super::watch::Untold;
 use super::wires::StrandEvent;
 use crate::recording::{ByKind, Kind, Reference};
 
@@ -42,6 +44,8 @@ pub(super) struct Access<'w, V: Variant> {
     pub(super) hub_events: &'w mut [HubEvents; Hub::ALL.len()],
     pub(super) moves: &'w mut Option<MovedLines>,
     ahead: &'w mut CoresAhead,
+    /// What the strand's watch has not been told of; `None` if there is no watch.
+    pub(super) untold: Option<&'w mut Untold>,
     /// The strand's time, in cycles.
     pub(super) now: u64,
     /// The time at which the latest instruction was issued; 0 before the first instruction.
@@ -108,6 +112,7 @@ impl<'w, V: Variant> Access<'w, V> {
             hub_events,
             moves,
             ahead,
+            untold: None,
             now: begins,
             issued: 0,
             turn: begins,
@@ -138,11 +143,6 @@ impl<'w, V: Variant> Access<'w, V> {
             ends: self.now,
             instructions: self.instructions,
         }
-    }
-
-    /// Returns all requests and waits of the strand since the machine started.
-    pub(super) fn until_now(&self) -> Waited {
-        self.strand_record.waited()
     }
 
     #[inline(always)]
@@ -367,11 +367,18 @@ impl<'w, V: Variant> Access<'w, V> {
     #[inline(always)]
     fn served(&mut self, request: CoreRequest, service: ServedBy) {
         self.strand_record.served(request, service);
+        if let Some(untold) = &mut self.untold {
+            untold.served(service);
+        }
     }
 
     #[inline(always)]
     fn waited(&mut self, wait: Wait, since: u64) {
-        self.strand_record.waits(wait, self.now - since);
+        let cycles = self.now - since;
+        self.strand_record.waits(wait, cycles);
+        if let Some(untold) = &mut self.untold {
+            untold.waits(wait, cycles);
+        }
     }
 
     /// Waits until `until`, or not at all if this time has passed.

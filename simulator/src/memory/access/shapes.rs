@@ -3,12 +3,20 @@
 use super::{Access, CoreRequest, NO_LINE, ServedBy, StrandEvent};
 use crate::memory::figures::Variant;
 use crate::memory::timing::Timing;
+use crate::memory::watch::Watch;
 use crate::recording::{ByKind, Done, Kind, References, ShapeStep, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
     /// Executes shapes step by step. Begins a shape only if the shape ends before the time `until` when nothing misses. If misses then
-    /// delay the shape beyond this time, stops in the middle of the shape. Removes the executed references from `rest`.
-    pub(in crate::memory) fn shapes(&mut self, rest: &mut References<'_>, until: u64) {
+    /// delay the shape beyond this time, stops in the middle of the shape. Removes the executed references from `rest`, and tells `watch`
+    /// what they do. If some of a shape's instructions are in lines that have moved between nodes, a watch has to be told of each of
+    /// these instructions, so execution stops before them.
+    pub(in crate::memory) fn shapes<W: Watch>(
+        &mut self,
+        rest: &mut References<'_>,
+        until: u64,
+        watch: &mut W,
+    ) {
         let began = self.now;
         (self.until, self.fetched) = (until, NO_LINE);
         self.by_kind = ByKind::default();
@@ -21,6 +29,7 @@ impl<V: Variant> Access<'_, V> {
         let mut latest = None;
         let mut left = None;
         let mut whole = rest.whole();
+        let mut moved = self.moved();
         let timing = self.timing();
         let (data_shift, instruction_shift) = self.line_shifts();
         let data_line = 1 << data_shift;
@@ -30,8 +39,12 @@ impl<V: Variant> Access<'_, V> {
             if steps.is_empty() || begins + longest >= until {
                 break;
             }
+            if W::WATCHES && self.has_moved_code(shape, steps) {
+                break;
+            }
             whole.take(shape);
             begun = 0;
+            let all_steps = steps;
             let mut steps = steps.iter();
             'steps: while let Some(mut step) = steps.next() {
                 let mut address = match step.action {
@@ -58,6 +71,9 @@ impl<V: Variant> Access<'_, V> {
                             _ => false,
                         };
                         if is_done {
+                            if W::WATCHES {
+                                self.tell_at_once((&whole, shape, step), address, watch);
+                            }
                             continue;
                         }
                         address
@@ -94,12 +110,26 @@ impl<V: Variant> Access<'_, V> {
                         }
                     };
                     begins = self.now - timing.elapsed(&step.done) - loaded;
-                    if begins + longest < self.until {
+                    let is_in_time = begins + longest < self.until;
+                    if W::WATCHES {
+                        // The watch is told of a whole fetch, after its last step.
+                        if !step.is_within {
+                            self.tell_step((&whole, shape, step), address, watch);
+                            let before = std::mem::replace(&mut moved, self.moved());
+                            let unmoved = before == moved || !self.has_moved_code(shape, all_steps);
+                            if is_in_time && unmoved {
+                                continue 'steps;
+                            }
+                        }
+                    } else if is_in_time {
                         continue 'steps;
                     }
                     // The rest of the shape may now end too late, or may need another fetch. So stop after the steps that belong to the
                     // current fetch.
                     if !step.is_within {
+                        if W::WATCHES {
+                            watch.begins(whole.instruction(shape, step.next.into()));
+                        }
                         left = Some(usize::from(step.next));
                         break 'shapes;
                     }
@@ -115,6 +145,9 @@ impl<V: Variant> Access<'_, V> {
         if left.is_none()
             && let Some(shape) = latest
         {
+            if W::WATCHES {
+                watch.begins(whole.instruction(shape, shape.count as usize));
+            }
             self.now = begins;
             if shape.done.begun != begun {
                 self.issued = begins - timing.elapsed(&shape.done) + timing.issued(&shape.done);
@@ -168,7 +201,8 @@ impl<V: Variant> Access<'_, V> {
         let done = self.banks[line.bank()].enter(now, bank) - bank + l2;
         stores.enter(done.max(arrives), most);
         self.event(StrandEvent::CrossbarStore);
-        self.served(CoreRequest::Store, ServedBy::Hit);
+        // A watch is told by the caller.
+        self.strand_record.served(CoreRequest::Store, ServedBy::Hit);
         true
     }
 }

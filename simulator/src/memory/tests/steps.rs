@@ -4,7 +4,11 @@ use proptest::prelude::*;
 
 use super::stream::{CLASSES, FLOWS};
 use super::*;
-use crate::memory::Work;
+use std::collections::BTreeMap;
+
+use crate::counts::Counts;
+use crate::memory::geometry::LINE_SHIFT;
+use crate::memory::{MovedLines, Waited, Watch, Work};
 use crate::recording::{CodeImage, Position};
 
 /// Returns a fetch of an instruction of 4 bytes.
@@ -153,6 +157,53 @@ fn address() -> impl Strategy<Value = u64> {
     (0..40_u64, 0..160_u64).prop_map(|(place, offset)| 0x1000 + place * 0x40000 + offset)
 }
 
+/// What a watch was told, by strand and instruction.
+#[derive(Debug, Default, PartialEq)]
+struct Told {
+    strand: usize,
+    /// The latest instruction of each strand.
+    instructions: BTreeMap<usize, u64>,
+    waited: BTreeMap<(usize, Option<u64>), Waited>,
+    /// The strand, instruction, reference, time, and what the reference requested and waited for.
+    missed: Vec<(usize, Option<u64>, Reference, u64, Waited)>,
+    /// How often a reference used a line that had moved.
+    used: BTreeMap<(usize, Option<u64>, u64, u16), u64>,
+}
+
+impl Told {
+    fn at(&self) -> (usize, Option<u64>) {
+        (self.strand, self.instructions.get(&self.strand).copied())
+    }
+}
+
+impl Watch for Told {
+    fn begins(&mut self, instruction: u64) {
+        self.instructions.insert(self.strand, instruction);
+    }
+
+    fn stored(&mut self, instruction: u64) {
+        self.waited.entry((self.strand, Some(instruction))).or_default().served.l2 += 1;
+    }
+
+    fn waited(&mut self, reference: &Reference, now: u64, waited: &Waited) {
+        let (strand, instruction) = self.at();
+        self.waited.entry(self.at()).or_default().add(waited);
+        if waited.served.misses() > 0 {
+            self.missed.push((strand, instruction, *reference, now, *waited));
+        }
+    }
+
+    fn used(&mut self, reference: &Reference, moved: &MovedLines) {
+        let last = reference.address + u64::from(reference.size) - 1;
+        let mut lines = reference.address >> LINE_SHIFT..=last >> LINE_SHIFT;
+        if lines.any(|line| moved.get(line).is_some()) {
+            let (strand, instruction) = self.at();
+            let used = (strand, instruction, reference.address, reference.size);
+            *self.used.entry(used).or_default() += 1;
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -167,6 +218,7 @@ proptest! {
         prop_assert_eq!(by_steps.len(), one_by_one.len());
         let run = |chunk: &Chunk, by: &mut dyn FnMut(&mut Work<'_>, &Quantum<'_>) -> Executed| {
             let mut bench = Bench::new(Model::Batoka, 2);
+            bench.system.note_moves();
             // Two strands of one core and one strand of another node each execute the whole chunk.
             let mut places = [Position::default(); 3];
             let (mut now, mut all) = (0, Vec::new());
@@ -188,21 +240,26 @@ proptest! {
             });
             (all, bench.system.truth.clone(), strands, cores)
         };
-        // `watch` reports every reference and all waits.
-        let (mut seen, mut waited) = (0, 0);
-        let mut watch = |work: &mut Work<'_>, quantum: &Quantum<'_>| {
-            work.watch(quantum, |_, watched| {
-                seen += 1;
-                waited += watched.waited.cycles();
-            })
+        let watch = |chunk: &Chunk| {
+            let mut told = Told::default();
+            let run = run(chunk, &mut |work: &mut Work<'_>, quantum: &Quantum<'_>| {
+                told.strand = quantum.strand.index();
+                work.watch(quantum, &mut told)
+            });
+            (run, told)
         };
-        let watched = run(&by_steps, &mut watch);
-        let replayed: usize = watched.0.iter().map(|executed| executed.references).sum();
-        let cycles = [0, 1, 64].map(|strand| watched.1.waited(id(strand)).cycles());
-        prop_assert_eq!((seen, waited), (replayed, cycles.iter().sum()));
+        let (watched, told) = watch(&by_steps);
+        let (watched_one_by_one, told_one_by_one) = watch(&one_by_one);
+        // A watch is told of all requests and waits.
+        let mut all = Waited::default();
+        told.waited.values().for_each(|waited| all.add(waited));
+        let mut truth = Waited::default();
+        [0, 1, 64].iter().for_each(|strand| truth.add(&watched.1.waited(id(*strand))));
+        prop_assert_eq!(all, truth);
+        prop_assert_eq!(told, told_one_by_one);
         let mut replay = |work: &mut Work<'_>, quantum: &Quantum<'_>| work.replay(quantum);
         let by_steps = run(&by_steps, &mut replay);
-        for other in [run(&one_by_one, &mut replay), watched] {
+        for other in [run(&one_by_one, &mut replay), watched, watched_one_by_one] {
             prop_assert_eq!(&by_steps.0, &other.0);
             prop_assert_eq!(&by_steps.1, &other.1);
             prop_assert_eq!(&by_steps.2, &other.2);

@@ -251,7 +251,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     let compared = events.complete(&mut execution, &complete.guests, stdout);
     stdout.flush()?;
     let run = Run::from(executed);
-    output::complete_json(json, &run)?;
+    output::complete_run(json, &run)?;
     if let Some(page) = page {
         complete_page(page, &Page::new(&run)?)?;
     }

@@ -94,7 +94,7 @@ pub(crate) fn run(args: C2cArgs) -> anyhow::Result<()> {
     text::print(stdout, &found)?;
     stdout.flush()?;
     symbols.iter().for_each(Symbols::note_unusable);
-    output::complete_json(json, &Run::from(found))
+    output::complete_run(json, &Run::from(found))
 }
 
 /// Adds names to a report: the variables in each line, and the function and source line of each

@@ -146,7 +146,7 @@ pub(crate) fn run(args: ReportArgs) -> anyhow::Result<()> {
         Ok(lines.try_for_each(|line| writeln!(file, "{line}"))?)
     })?;
     complete(svg, args.svg, |file| flame::write_svg(file, report, &stacks))?;
-    output::complete_json(json, &Run::from(sampled.report))
+    output::complete_run(json, &Run::from(sampled.report))
 }
 
 /// Writes and completes a file. Does nothing if the user names no file.

@@ -123,7 +123,8 @@ pub(crate) struct StatArgs {
     html: Option<PathBuf>,
 
     /// Write a page's details to the --json file, too: counts over time, misses by address, time and instruction, shared lines,
-    /// calls and events. This takes longer
+    /// calls and events. This takes longer, and at most 200 MB of memory, however long the recording is: of many instructions, pages, lines
+    /// and calls, those that matter least are added up or left out
     #[arg(long, requires = "json", conflicts_with_all = ["scenario", "list"])]
     details: bool,
 
@@ -215,7 +216,7 @@ pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
     if let Some(trace) = run.trace() {
         outputs.complete(trace)?;
     }
-    output::complete_json(json, &run)?;
+    output::complete_run(json, &run)?;
     if let Some(file) = page {
         complete_page(file, &Page::new(&run)?)?;
     }

@@ -129,7 +129,7 @@ pub(crate) fn run(args: TopArgs) -> anyhow::Result<()> {
     for note in run.notes() {
         say(format_args!("note: {note}"));
     }
-    output::complete_json(json, &run)?;
+    output::complete_run(json, &run)?;
     ensure_truth(&run)
 }
 

@@ -1,7 +1,5 @@
 //! Draws values over time. Each series of values has a strip.
 
-use std::fmt::Write;
-
 use maud::html;
 
 use super::{Axis, WIDTH, label, round};
@@ -39,13 +37,16 @@ pub(crate) fn strips(chart: &Strips<'_>) -> Drawing {
     let axis = Axis::of_time(LEFT, ends.last().copied().unwrap_or(0), chart.unit);
     let bottom = ABOVE + STEP * chart.strips.len() as f64;
     let top = if *top > 0.0 { *top } else { 1.0 };
+    let ends = ends.iter().map(|end| round(axis.place(*end as f64 * chart.unit.per_cycle)));
+    let ends: Vec<String> = ends.collect();
     // Returns a path of steps. The path of an area starts and ends at the base.
     let line = |values: &[f64], base: f64, area: bool| {
         let mut line = format!("M{} {}", round(axis.left), round(base));
-        for (value, end) in values.iter().zip(*ends) {
-            let x = axis.place(*end as f64 * chart.unit.per_cycle);
-            let y = base - HEIGHT * (value / top).min(1.0);
-            let _ = write!(line, "V{}H{}", round(y), round(x));
+        for (value, end) in values.iter().zip(&ends) {
+            line += "V";
+            line += &round(base - HEIGHT * (value / top).min(1.0));
+            line += "H";
+            line += end;
         }
         match area {
             true => line + &format!("V{}Z", round(base)),

@@ -1,0 +1,167 @@
+//! A map whose values are found in a few instructions.
+
+/// A key of a [`Lookup`].
+pub(crate) trait Key: Copy + Eq {
+    /// Returns a number that [`mix`] has made of all parts of the key.
+    fn mixed(&self) -> u64;
+}
+
+impl Key for u64 {
+    #[inline(always)]
+    fn mixed(&self) -> u64 {
+        mix(*self, 0)
+    }
+}
+
+/// Mixes two numbers. All bits of the result depend on all bits of both.
+#[inline(always)]
+pub(crate) const fn mix(one: u64, other: u64) -> u64 {
+    let one = (one ^ 0x9e37_79b9_7f4a_7c15) as u128;
+    let product = one * (other ^ 0xbf58_476d_1ce4_e5b9) as u128;
+    (product >> 64) as u64 ^ product as u64
+}
+
+/// The number of places of a new table, and the number that marks a free place.
+const PLACES: usize = 16;
+const FREE: u32 = u32::MAX;
+
+/// A map whose keys are never removed one by one. Its entries are in the order in which they were added.
+#[derive(Clone, Debug)]
+pub(crate) struct Lookup<K, V> {
+    entries: Vec<(K, V)>,
+    /// The number of an entry at the place that its key is mixed to, or at one of the next places. At least half of the places are free.
+    places: Box<[u32]>,
+}
+
+impl<K, V> Default for Lookup<K, V> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), places: Box::new([FREE; PLACES]) }
+    }
+}
+
+impl<K: Key, V> Lookup<K, V> {
+    /// Returns the place of a key, with the number of its entry or [`FREE`].
+    #[inline(always)]
+    fn find(&self, key: &K) -> (usize, u32) {
+        let mask = self.places.len() - 1;
+        let mut place = key.mixed() as usize & mask;
+        loop {
+            let number = self.places[place];
+            if number == FREE || self.entries[number as usize].0 == *key {
+                return (place, number);
+            }
+            place = (place + 1) & mask;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+        let (_, number) = self.find(key);
+        self.entries.get(number as usize).map(|(_, value)| value)
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        let (_, number) = self.find(key);
+        self.entries.get_mut(number as usize).map(|(_, value)| value)
+    }
+
+    /// Returns the value of a key. If the key is missing, adds it with the value that `new` returns.
+    #[inline]
+    pub(crate) fn or_insert_with(&mut self, key: K, new: impl FnOnce() -> V) -> &mut V {
+        let (place, mut number) = self.find(&key);
+        if number == FREE {
+            number = self.insert(place, key, new());
+        }
+        &mut self.entries[number as usize].1
+    }
+
+    /// Returns the number of a key's entry, or a number that no entry has.
+    pub(crate) fn number(&self, key: &K) -> u32 {
+        self.find(key).1
+    }
+
+    /// Returns the value of the entry with this number, if the entry has this key. The number of an entry changes only when others are
+    /// removed.
+    #[inline(always)]
+    pub(crate) fn at(&mut self, number: u32, key: &K) -> Option<&mut V> {
+        let (known, value) = self.entries.get_mut(number as usize)?;
+        (known == key).then_some(value)
+    }
+
+    #[inline(never)]
+    fn insert(&mut self, place: usize, key: K, value: V) -> u32 {
+        let number = self.entries.len();
+        self.places[place] = number as u32;
+        self.entries.push((key, value));
+        if self.entries.len() * 2 > self.places.len() {
+            self.renew(self.places.len() * 2);
+        }
+        number as u32
+    }
+
+    fn renew(&mut self, places: usize) {
+        self.places = vec![FREE; places].into();
+        for number in 0..self.entries.len() {
+            let (place, _) = self.find(&self.entries[number].0);
+            self.places[place] = number as u32;
+        }
+    }
+
+    /// Removes all entries that `keep` does not want.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&K, &V) -> bool) {
+        self.entries.retain(|(key, value)| keep(key, value));
+        self.renew(self.places.len());
+    }
+
+    /// Removes and returns all entries.
+    pub(crate) fn take(&mut self) -> Vec<(K, V)> {
+        self.places.fill(FREE);
+        std::mem::take(&mut self.entries)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.entries.iter().map(|(key, value)| (key, value))
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
+        self.entries.iter_mut().map(|(key, value)| (&*key, value))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[test]
+    fn a_lookup_is_a_map() {
+        let mut lookup = Lookup::default();
+        let mut map = HashMap::new();
+        for number in 0..10_000_u64 {
+            let key = (number * number % 3001) << (number % 40);
+            *lookup.or_insert_with(key, || 0) += number;
+            *map.entry(key).or_insert(0) += number;
+            if number % 4_000 == 3_999 {
+                lookup.retain(|key, _| key % 3 != 0);
+                map.retain(|key, _| key % 3 != 0);
+            }
+        }
+        assert_eq!(lookup.len(), map.len());
+        assert!(map.iter().all(|(key, value)| lookup.get(key) == Some(value)));
+        let number = lookup.number(&1);
+        assert_eq!(lookup.at(number, &1).copied(), lookup.get(&1).copied());
+        assert_eq!(lookup.at(number, &2), None);
+        assert_eq!(lookup.at(FREE, &1), None);
+        assert!(lookup.iter().all(|(key, value)| map.get(key) == Some(value)));
+        assert_eq!(lookup.get(&u64::MAX), None);
+        assert_eq!(lookup.get_mut(&u64::MAX), None);
+        assert_eq!(lookup.take().len(), map.len());
+        assert_eq!((lookup.len(), lookup.get(&1)), (0, None));
+    }
+}

@@ -1,0 +1,112 @@
+//! Tells a watch what the references of a strand do.
+
+use super::Access;
+use crate::memory::figures::Variant;
+use crate::memory::geometry::LINE_SHIFT;
+use crate::memory::watch::Watch;
+use crate::recording::{FETCH_SHIFT, Reference, Shape, ShapeStep, StepAction, Whole};
+
+impl<V: Variant> Access<'_, V> {
+    /// Tells of a reference that has been executed, if there is anything to tell.
+    #[inline(always)]
+    pub(in crate::memory) fn tell<W: Watch>(&mut self, reference: &Reference, watch: &mut W) {
+        if self.has_untold() || self.may_have_moved(reference.address, reference.size) {
+            self.tell_all(reference, watch);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_all<W: Watch>(&mut self, reference: &Reference, watch: &mut W) {
+        if let Some(untold) = self.untold.as_mut().filter(|untold| untold.any) {
+            watch.waited(reference, self.now, &untold.waited);
+            **untold = Default::default();
+        }
+        if self.may_have_moved(reference.address, reference.size)
+            && let Some(moved) = &self.moves
+        {
+            watch.used(reference, moved);
+        }
+    }
+
+    #[inline(always)]
+    fn has_untold(&self) -> bool {
+        self.untold.as_ref().is_some_and(|untold| untold.any)
+    }
+
+    /// Returns `false` if no line of these bytes has moved between nodes.
+    #[inline(always)]
+    fn may_have_moved(&self, address: u64, size: u16) -> bool {
+        let Some(moved) = &self.moves else { return false };
+        let address = address.wrapping_add(self.offset);
+        let further = u64::from(size).saturating_sub(1);
+        let within = address % (1 << LINE_SHIFT) + further;
+        moved.may_have(address)
+            || within >> LINE_SHIFT != 0
+                && (1..=within >> LINE_SHIFT)
+                    .any(|next| moved.may_have(address.wrapping_add(next << LINE_SHIFT)))
+    }
+
+    /// Tells of a step of a shape that did not change any cache and did not wait.
+    #[inline(always)]
+    pub(super) fn tell_at_once<W: Watch>(
+        &self,
+        (whole, shape, step): (&Whole<'_>, &Shape, &ShapeStep),
+        address: u64,
+        watch: &mut W,
+    ) {
+        let is_store = step.action == StepAction::Store;
+        let may_have_moved = match &self.moves {
+            // The step uses a single line.
+            Some(moved) => moved.may_have(address.wrapping_add(self.offset)),
+            None => false,
+        };
+        if !is_store && !may_have_moved {
+            return;
+        }
+        let instruction = shape.address.wrapping_add_signed(step.offset.into());
+        if is_store {
+            watch.stored(instruction);
+        }
+        if may_have_moved && let Some(moved) = &self.moves {
+            watch.begins(instruction);
+            watch.used(&whole.reference(shape, step, address), moved);
+        }
+    }
+
+    /// Tells of the reference of a step that is not [told at once](Self::tell_at_once). `address` is the address of its data.
+    #[inline(always)]
+    pub(super) fn tell_step<W: Watch>(
+        &mut self,
+        (whole, shape, step): (&Whole<'_>, &Shape, &ShapeStep),
+        address: u64,
+        watch: &mut W,
+    ) {
+        if step.action == StepAction::Fetch && !self.has_untold() {
+            return;
+        }
+        if self.has_untold() || self.may_have_moved(address, step.further + 1) {
+            watch.begins(whole.instruction(shape, step.next.into()));
+            self.tell_all(&whole.reference(shape, step, address), watch);
+        }
+    }
+
+    /// Returns the number of lines that have moved between nodes.
+    #[inline(always)]
+    pub(super) fn moved(&self) -> usize {
+        self.moves.as_ref().map_or(0, |moved| moved.len())
+    }
+
+    /// Returns whether a shape has instructions in lines that have moved between nodes.
+    #[inline(always)]
+    pub(super) fn has_moved_code(&self, shape: &Shape, steps: &[ShapeStep]) -> bool {
+        let Some(moved) = self.moves.as_ref().filter(|moved| moved.len() > 0) else {
+            return false;
+        };
+        let first = shape.address.wrapping_add(self.offset);
+        let mut fetches = steps.iter().filter(|step| step.action == StepAction::Fetch);
+        fetches.any(|fetch| moved.has(first.wrapping_add_signed(fetch.offset.into())))
+    }
+}
+
+// A step fetches bytes of one line.
+const _: () = assert!(FETCH_SHIFT <= LINE_SHIFT);
