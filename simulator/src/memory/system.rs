@@ -195,6 +195,7 @@ fn registers_of(strand: StrandId) -> StrandId {
 
 /// The memory system of a machine with any configuration. Callers match once, and then run code that is compiled for the variant.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a replay has one, and never moves it")]
 pub enum AnyMemory {
     /// A memory system with the caches and times of a T2 Plus, which are compile-time constants.
     T2Plus(MemorySystem),

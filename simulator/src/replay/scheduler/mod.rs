@@ -359,7 +359,7 @@ impl Scheduler {
             && self.quantum_ends < thread.ends
             && !thread.data_alone
             && next.first().is_some_and(|first| {
-                !first.kind.is_fetch() && !(first.kind == Kind::Store && next.follows_load())
+                !(first.kind.is_fetch() || first.kind == Kind::Store && next.follows_load())
             });
         let strand = &mut self.strands[thread.strand.index()];
         let took = executed.ends - strand.ready;
