@@ -155,7 +155,7 @@ mod tests {
         let mut mcu = MemoryController::new();
         mcu.write(Pcr, 0x45).unwrap();
         mcu.write(Pic, 0x7fff_ffff_0000_0000).unwrap();
-        mcu.line_read(u32::MAX);
+        mcu.lines_read(1, u32::MAX.into());
         assert_eq!(mcu.read(Pic), Ok(0xffff_fffe_0000_0000));
     }
 

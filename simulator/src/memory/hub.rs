@@ -32,16 +32,16 @@ pub(super) struct HubEvents {
     answers: [[[u64; SnoopAnswer::ALL.len()]; NODES]; Asks::ALL.len()],
 }
 
-/// What a request asks other nodes for.
+/// What a request asks other nodes to do with a line.
 #[derive(Clone, Copy, Debug)]
 enum Asks {
-    ToShare,
-    ToOwn,
-    ToInvalidate,
+    Share,
+    Own,
+    Invalidate,
 }
 
 impl Asks {
-    const ALL: [Self; 3] = [Self::ToShare, Self::ToOwn, Self::ToInvalidate];
+    const ALL: [Self; 3] = [Self::Share, Self::Own, Self::Invalidate];
 }
 
 impl HubEvents {
@@ -73,11 +73,11 @@ impl HubEvents {
                     Supplier::Memory(home) => self.from_memory[port][home.index()] += 1,
                     Supplier::Cache(owner) => self.from_cache[port][owner.index()] += 1,
                 }
-                self.answered(if to_own { Asks::ToOwn } else { Asks::ToShare }, &answers);
+                self.answered(if to_own { Asks::Own } else { Asks::Share }, &answers);
             }
             NodeRequest::Invalidate { answers } => {
                 self.invalidations[port] += 1;
-                self.answered(Asks::ToInvalidate, &answers);
+                self.answered(Asks::Invalidate, &answers);
             }
             NodeRequest::WriteBack { home } => self.written[port][home.index()] += 1,
         }
@@ -112,8 +112,8 @@ impl HubEvents {
         counts.asu(AsuEvent::Wakeup, self.met);
         for port in Node::ALL.iter().copied() {
             for other in Node::ALL.iter().copied() {
-                counts.from_memory(port, other, self.from_memory[port.index()][other.index()]);
-                counts.from_cache(port, other, self.from_cache[port.index()][other.index()]);
+                counts.memory_gave(port, other, self.from_memory[port.index()][other.index()]);
+                counts.cache_gave(port, other, self.from_cache[port.index()][other.index()]);
                 counts.written(port, other, self.written[port.index()][other.index()]);
             }
             counts.lpu(port, LpuEvent::NoDataReply, self.invalidations[port.index()]);
@@ -139,7 +139,7 @@ struct Counts {
 
 impl Counts {
     /// Counts lines that a node read from memory.
-    fn from_memory(&mut self, port: Node, home: Node, times: u64) {
+    fn memory_gave(&mut self, port: Node, home: Node, times: u64) {
         self.lpu(port, LpuEvent::CacheMiss, times);
         match home == port {
             true => self.lpu(port, LpuEvent::NoDataReply, times),
@@ -149,7 +149,7 @@ impl Counts {
     }
 
     /// Counts lines that a node read from another node's cache.
-    fn from_cache(&mut self, port: Node, owner: Node, times: u64) {
+    fn cache_gave(&mut self, port: Node, owner: Node, times: u64) {
         if owner != port {
             self.lpu(port, LpuEvent::CacheHit, times);
             self.lpu(port, by_way_of(CACHE_TO_CACHE, port, owner), times);
@@ -175,9 +175,9 @@ impl Counts {
     /// Counts requests that other nodes passed on to a node, and its answers.
     fn answered(&mut self, node: Node, asks: Asks, answer: SnoopAnswer, times: u64) {
         let egress = match asks {
-            Asks::ToShare => LpuEvent::ReadToShareEgress,
-            Asks::ToOwn => LpuEvent::ReadToOwnEgress,
-            Asks::ToInvalidate => LpuEvent::InvalidateEgress,
+            Asks::Share => LpuEvent::ReadToShareEgress,
+            Asks::Own => LpuEvent::ReadToOwnEgress,
+            Asks::Invalidate => LpuEvent::InvalidateEgress,
         };
         let found = match answer {
             SnoopAnswer::Modified => LpuEvent::HitModified,
