@@ -32,7 +32,7 @@ pub(super) struct HubEvents {
     answers: [[[u64; SnoopAnswer::ALL.len()]; NODES]; Asks::ALL.len()],
 }
 
-/// What a request asks other nodes for.
+/// What a request asks other nodes to do with a line.
 #[derive(Clone, Copy, Debug)]
 enum Asks {
     Share,
@@ -112,8 +112,8 @@ impl HubEvents {
         counts.asu(AsuEvent::Wakeup, self.met);
         for port in Node::ALL.iter().copied() {
             for other in Node::ALL.iter().copied() {
-                counts.read_memory(port, other, self.from_memory[port.index()][other.index()]);
-                counts.read_cache(port, other, self.from_cache[port.index()][other.index()]);
+                counts.memory_gave(port, other, self.from_memory[port.index()][other.index()]);
+                counts.cache_gave(port, other, self.from_cache[port.index()][other.index()]);
                 counts.written(port, other, self.written[port.index()][other.index()]);
             }
             counts.lpu(port, LpuEvent::NoDataReply, self.invalidations[port.index()]);
@@ -139,7 +139,7 @@ struct Counts {
 
 impl Counts {
     /// Counts lines that a node read from memory.
-    fn read_memory(&mut self, port: Node, home: Node, times: u64) {
+    fn memory_gave(&mut self, port: Node, home: Node, times: u64) {
         self.lpu(port, LpuEvent::CacheMiss, times);
         match home == port {
             true => self.lpu(port, LpuEvent::NoDataReply, times),
@@ -149,7 +149,7 @@ impl Counts {
     }
 
     /// Counts lines that a node read from another node's cache.
-    fn read_cache(&mut self, port: Node, owner: Node, times: u64) {
+    fn cache_gave(&mut self, port: Node, owner: Node, times: u64) {
         if owner != port {
             self.lpu(port, LpuEvent::CacheHit, times);
             self.lpu(port, by_way_of(CACHE_TO_CACHE, port, owner), times);

@@ -63,7 +63,7 @@ pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) plan: Plan<V>,
     pub(super) strands: Vec<StrandState>,
     pub(super) cores: Vec<CoreState<V>>,
-    pub(super) l2: L2Caches<V>,
+    pub(super) l2: Box<L2Caches<V>>,
     /// The queue in front of each L2 bank, by node.
     pub(super) banks: [[Queue; L2_BANKS]; Node::ALL.len()],
     /// For each hub, the connections between nodes for the hub's lines. Machines without hubs have them, too.
@@ -112,7 +112,7 @@ impl<V: Variant> MemorySystem<V> {
             plan: Plan { machine: *machine, variant, counting_hubs, misses },
             strands: vec![StrandState::default(); machine.strands()],
             cores: vec![core; machine.strands() / StrandId::PER_CORE],
-            l2: L2Caches::new(variant, machine.nodes()),
+            l2: Box::new(L2Caches::new(variant, machine.nodes())),
             banks: Default::default(),
             planes: Default::default(),
             dram: Dram {
