@@ -305,7 +305,7 @@ fn a_hub_of_a_strand_that_died_in_the_gate_is_not_broken() {
 }
 
 #[test]
-#[ignore = "half a minute: cargo xtask prove runs it"]
+#[ignore = "two minutes: cargo xtask prove runs it"]
 fn a_hub_of_a_strand_that_died_in_its_access_is_not_broken() {
     assert!(taken_for_broken(&died(false), &[reports(), call(2)]));
 }
