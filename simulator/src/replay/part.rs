@@ -1,7 +1,5 @@
 //! Replays a part of the programs' references.
 
-use guest_abi::StrandId;
-
 use super::error::RunError;
 use super::scheduler::ahead::ExecutedAhead;
 use super::scheduler::turns::Due;
@@ -13,8 +11,6 @@ use crate::memory::{Executed, MOST_MORE, Quantum, Variant, Work};
 /// The maximum number of references that the strands of a core execute ahead of other cores before the core waits for its turn. More would
 /// have to be executed again if another core takes a line from the core's caches.
 const MOST_AHEAD: usize = 512;
-
-const CORES: usize = StrandId::COUNT / StrandId::PER_CORE;
 
 /// The maximum number of references that a core executes ahead at once.
 const ROOM: u64 = (MOST_AHEAD + MOST_MORE) as u64;
@@ -37,35 +33,6 @@ pub(super) struct Part<'a, V: Variant> {
     references: u64,
     /// The number of references at which the part ends.
     until: u64,
-    pauses: [Pause; CORES],
-}
-
-/// How long a core does not run ahead, because it often did so in vain.
-#[derive(Clone, Copy, Debug, Default)]
-struct Pause {
-    /// The number of turns for which the core does not run ahead any more.
-    turns: u8,
-    /// The length of the latest pause, in turns. Every turn in which the core runs ahead makes it shorter.
-    latest: u8,
-}
-
-impl Pause {
-    /// Begins a pause, because the core has to undo what it did ahead.
-    fn begin(&mut self) {
-        self.latest = (2 * self.latest + 1).min(63);
-        self.turns = self.latest;
-    }
-
-    /// Returns `true` if the core runs ahead in this turn.
-    #[inline]
-    fn is_over(&mut self) -> bool {
-        if self.turns > 0 {
-            self.turns -= 1;
-            return false;
-        }
-        self.latest -= self.latest / 4;
-        true
-    }
 }
 
 impl<'a, V: Variant> Part<'a, V> {
@@ -78,8 +45,7 @@ impl<'a, V: Variant> Part<'a, V> {
         most: u64,
     ) -> Self {
         let until = references.saturating_add(most);
-        let pauses = [Pause::default(); CORES];
-        Self { scheduler, threads, work, references, until, pauses }
+        Self { scheduler, threads, work, references, until }
     }
 
     /// Executes references. Returns the number of all references so far, and whether the programs go on.
@@ -134,7 +100,7 @@ impl<'a, V: Variant> Part<'a, V> {
             self.work.end_ahead(core);
             self.execute(None);
             self.drop_lines(turn);
-            if self.until - self.references > ROOM && self.pauses[core].is_over() {
+            if self.until - self.references > ROOM && self.scheduler.may_run_ahead(core) {
                 self.work.begin_ahead(core);
                 self.ahead(core, Due::NEVER, MOST_AHEAD, None);
             }
@@ -212,7 +178,6 @@ impl<'a, V: Variant> Part<'a, V> {
     #[inline(never)]
     fn execute_again(&mut self, core: usize, before: Due, stored: usize) {
         if self.scheduler.runs_ahead(core) {
-            self.pauses[core].begin();
             self.work.undo_ahead(core);
             for undone in self.scheduler.undo(core) {
                 self.references -= undone.references.len() as u64;

@@ -38,6 +38,35 @@ struct Core {
     saved: [Saved; StrandId::PER_CORE],
     /// How many references the strands have executed ahead.
     references: usize,
+    pause: Pause,
+}
+
+/// How long a core does not run ahead, because it often did so in vain.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pause {
+    /// The number of turns for which the core does not run ahead any more.
+    turns: u8,
+    /// The length of the latest pause, in turns. Every turn in which the core runs ahead makes it shorter.
+    latest: u8,
+}
+
+impl Pause {
+    /// Begins a pause, because the core has to undo what it did ahead.
+    fn begin(&mut self) {
+        self.latest = (2 * self.latest + 1).min(63);
+        self.turns = self.latest;
+    }
+
+    /// Returns `true` if the core runs ahead in this turn.
+    #[inline]
+    fn is_over(&mut self) -> bool {
+        if self.turns > 0 {
+            self.turns -= 1;
+            return false;
+        }
+        self.latest -= self.latest / 4;
+        true
+    }
 }
 
 /// A strand before it ran ahead, and what it did then.
@@ -81,6 +110,7 @@ impl Ahead {
             strands: 0,
             saved: [Saved::default(); StrandId::PER_CORE],
             references: 0,
+            pause: Pause::default(),
         };
         Self {
             cores: vec![core; CORES].into(),
@@ -157,6 +187,12 @@ impl Scheduler {
         }
     }
 
+    /// Returns `true` if a core should run ahead in its turn, because it does not often do so in vain.
+    #[inline]
+    pub(crate) fn may_run_ahead(&mut self, core: usize) -> bool {
+        self.ahead.cores[core].pause.is_over()
+    }
+
     /// Returns `true` if a core runs ahead.
     pub(crate) fn runs_ahead(&self, core: usize) -> bool {
         self.ahead.ahead >> core & 1 == 1
@@ -190,6 +226,7 @@ impl Scheduler {
     fn restore(&mut self, core: usize) {
         self.ahead.ahead &= !(1 << core);
         let before = &mut self.ahead.cores[core];
+        before.pause.begin();
         for (number, id) in strands_of(core, before.strands) {
             let saved = &mut before.saved[number];
             let (thread, strand) = (&mut self.threads[saved.thread], &mut self.strands[id.index()]);
