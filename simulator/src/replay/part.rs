@@ -66,7 +66,8 @@ impl<'a, V: Variant> Part<'a, V> {
             if self.scheduler.turn()? == NextTurn::Never {
                 return Ok((self.references, false));
             }
-            self.execute(details.as_deref_mut());
+            let most = self.until - self.references;
+            self.execute(usize::try_from(most).unwrap_or(usize::MAX), details.as_deref_mut());
         }
         Ok((self.references, true))
     }
@@ -98,7 +99,10 @@ impl<'a, V: Variant> Part<'a, V> {
             let turn = self.scheduler.executing();
             let core = turn.core();
             self.work.end_ahead(core);
-            self.execute(None);
+            let most = pause.min(self.until) - self.references;
+            // Long quanta pause as well.
+            let most = self.scheduler.whole(usize::try_from(most).unwrap_or(usize::MAX));
+            self.execute(most, None);
             self.drop_lines(turn);
             if self.until - self.references > ROOM && self.scheduler.may_run_ahead(core) {
                 self.work.begin_ahead(core);
@@ -146,9 +150,8 @@ impl<'a, V: Variant> Part<'a, V> {
         self.work.end_all_ahead();
     }
 
-    /// Executes the quantum of the thread that is next.
-    fn execute(&mut self, details: Option<&mut Watcher>) {
-        let most = usize::try_from(self.until - self.references).unwrap_or(usize::MAX);
+    /// Executes the quantum of the thread that is next, at most `most` references.
+    fn execute(&mut self, most: usize, details: Option<&mut Watcher>) {
         let (thread, quantum) = self.scheduler.quantum(most);
         let begins = quantum.begins;
         self.threads.begin(thread, quantum.strand, self.work.truth());
