@@ -1,8 +1,9 @@
 //! Measures the cost of recording programs and of reading the recordings.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -17,6 +18,7 @@ use crate::cargo;
 use crate::tools::{self, QEMU_X86, VALGRIND};
 use vfalls::output::OutputFile;
 use vfalls::recorder::{self, Options};
+use vfalls::table;
 
 /// The programs to record, if they are installed: their names and arguments. `FILE` stands for a text file of [`LINES`] lines.
 pub(super) const PROGRAMS: [(&str, &[&str]); 3] = [
@@ -87,17 +89,26 @@ pub(super) fn cost(program: (&str, &[&str]), rounds: usize) -> anyhow::Result<Op
     Ok(Some(Cost { instructions: instructions(program)?, ..cost }))
 }
 
-/// Counts the instructions of recording, and fails if they are more than [`MOST_INSTRUCTIONS`] for a reference.
+/// Counts and prints the instructions of recording. Fails if they are more than [`MOST_INSTRUCTIONS`] for a reference.
 pub(super) fn within_budget() -> anyhow::Result<()> {
+    let mut table = table::with_header(
+        "instructions of a recorded reference|>emulator|>recorder|>to reach|>vfalls record",
+    );
+    let mut most: f64 = 0.0;
     for program @ (name, _) in PROGRAMS {
-        if let Some(counted) = instructions(program)? {
-            let recorder = counted.recorder;
-            ensure!(
-                recorder <= MOST_INSTRUCTIONS,
-                "recording {name} adds {recorder:.1} instructions a reference, the budget is {MOST_INSTRUCTIONS}"
-            );
-        }
+        let Some(Instructions { emulator, recorder, tool }) = instructions(program)? else {
+            continue;
+        };
+        let numbers = [emulator, recorder, MOST_INSTRUCTIONS, tool];
+        let numbers = numbers.map(|number| format!("{number:.1}"));
+        table.add_row([name.to_owned()].into_iter().chain(numbers));
+        most = most.max(recorder);
     }
+    write!(io::stdout(), "{}", table::text(&table))?;
+    ensure!(
+        most <= MOST_INSTRUCTIONS,
+        "recording adds {most:.1} instructions a reference, the budget is {MOST_INSTRUCTIONS}"
+    );
     Ok(())
 }
 
