@@ -76,7 +76,7 @@ impl<'a, V: Variant> Part<'a, V> {
     /// number of references includes those that cores have executed ahead.
     fn run_ahead(mut self, pause: u64) -> Result<(u64, bool), RunError> {
         while self.references < pause.min(self.until) {
-            let left = (self.until - self.references).min(self.scheduler.instructions_left());
+            let left = self.left();
             if left <= ROOM {
                 return self.one_by_one(None);
             }
@@ -99,17 +99,25 @@ impl<'a, V: Variant> Part<'a, V> {
             let turn = self.scheduler.executing();
             let core = turn.core();
             self.work.end_ahead(core);
-            let most = pause.min(self.until) - self.references;
-            // Long quanta pause as well.
+            // Long quanta pause as well. They do not end within an instruction: the strand could not run ahead then.
+            let most = (pause - self.references).min(left - ROOM);
             let most = self.scheduler.whole(usize::try_from(most).unwrap_or(usize::MAX));
+            if most as u64 > left {
+                return self.one_by_one(None);
+            }
             self.execute(most, None);
             self.drop_lines(turn);
-            if self.until - self.references > ROOM && self.scheduler.may_run_ahead(core) {
+            if self.left() > ROOM && self.scheduler.may_run_ahead(core) {
                 self.work.begin_ahead(core);
                 self.ahead(core, Due::NEVER, MOST_AHEAD, None);
             }
         }
         Ok((self.references, true))
+    }
+
+    /// Returns how many references can be executed before the part ends or the scheduler stops, at least.
+    fn left(&self) -> u64 {
+        (self.until - self.references).min(self.scheduler.instructions_left())
     }
 
     /// Executes a store that a strand has passed.

@@ -63,8 +63,8 @@ fn block(references: &mut Vec<Reference>, block: u64, round: u64, data: impl Fn(
     references.push(last);
 }
 
-/// Returns the thread that does this. Its number decides where its own lines are.
-fn thread(number: u64, items: &[Item]) -> Vec<Chunk> {
+/// Returns the thread that does this, in chunks of about `chunk` references. Its number decides where its own lines are.
+fn thread(number: u64, items: &[Item], chunk: usize) -> Vec<Chunk> {
     let mut chunks = Vec::new();
     let (mut references, mut order) = (Vec::new(), Vec::new());
     let own = move |line: u64| 0x100_0000 * (1 + number) + line * LINE;
@@ -109,7 +109,7 @@ fn thread(number: u64, items: &[Item]) -> Vec<Chunk> {
             }
             Item::Sleep(nanoseconds) => order.push((at, Order::Sleep(nanoseconds))),
         }
-        if references.len() > 300 {
+        if references.len() > chunk {
             let references = std::mem::take(&mut references);
             chunks.push(Chunk::new(references, std::mem::take(&mut order)));
         }
@@ -139,6 +139,7 @@ struct How {
     nodes: usize,
     placement: Placement,
     is_small: bool,
+    chunk: usize,
     interval: Option<u64>,
     ends: Option<u64>,
 }
@@ -149,13 +150,15 @@ fn how() -> impl Strategy<Value = How> {
         1..=4_usize,
         prop::sample::select(placements),
         any::<bool>(),
+        prop::sample::select(vec![300, usize::MAX]),
         prop::option::of(200..3000_u64),
         prop::option::weighted(0.3, 1..4000_u64),
     )
-        .prop_map(|(nodes, placement, is_small, interval, ends)| How {
+        .prop_map(|(nodes, placement, is_small, chunk, interval, ends)| How {
             nodes,
             placement,
             is_small,
+            chunk,
             interval,
             ends,
         })
@@ -173,7 +176,7 @@ fn small() -> Config {
 }
 
 fn replay(threads: &[Vec<Item>], how: &How, is_one_by_one: bool) -> Option<Replayed> {
-    let threads = (0..).zip(threads).map(|(number, items)| thread(number, items));
+    let threads = (0..).zip(threads).map(|(number, items)| thread(number, items, how.chunk));
     let recording = Recording::from_threads("program", threads.collect());
     let machine = Machine::new(Model::Batoka, how.nodes).unwrap();
     let to = how.ends.map(|at| Point { name: "end".into(), at: Moment::Instructions(at) });
