@@ -11,7 +11,7 @@ use guest_abi::StrandId;
 use super::copies::Copy;
 use super::figures::{Figures, Variant};
 use super::geometry::ADDRESS_MASK;
-use super::quantum::{Executed, Quantum};
+use super::quantum::{Executed, ExecutedAhead, Quantum};
 use super::system::{CoreState, MemorySystem, StrandState};
 use super::timing::ISSUE;
 use super::truth::{CoreRecord, StrandRecord};
@@ -20,7 +20,6 @@ use super::work::Work;
 use crate::recording::{
     ByKind, Done, Kind, MOST_WHOLE, Part, Reference, References, ShapeStep, StepAction,
 };
-use crate::replay::scheduler::ahead::ExecutedAhead;
 
 /// The maximum number of references that a strand executes ahead after the number of references at which it should stop.
 pub(crate) const MOST_MORE: usize = 128;

@@ -91,6 +91,7 @@ pub use modelled::Modelled;
 pub use moves::Moves;
 pub(crate) use moves::{MovedLines, OtherMoves};
 pub use pages::Pages;
+pub(crate) use quantum::ExecutedAhead;
 pub use quantum::{Executed, Quantum};
 pub(crate) use system::LineHomes;
 pub use system::{AnyMemory, MemoryError, MemorySystem};

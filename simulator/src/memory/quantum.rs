@@ -51,3 +51,11 @@ pub struct Executed {
     /// How many instructions began.
     pub instructions: u64,
 }
+
+/// What a strand executed of a quantum without anything outside its core.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExecutedAhead {
+    pub(crate) executed: Executed,
+    /// Whether the strand's next reference needs something outside the core.
+    pub(crate) blocked: bool,
+}

@@ -1,12 +1,11 @@
 //! Replays a part of the programs' references.
 
 use super::error::RunError;
-use super::scheduler::ahead::ExecutedAhead;
 use super::scheduler::turns::Due;
 use super::scheduler::{NextTurn, Scheduler};
 use super::threads::Threads;
 use crate::analysis::details::Watcher;
-use crate::memory::{Executed, MOST_MORE, Quantum, Variant, Work};
+use crate::memory::{Executed, ExecutedAhead, MOST_MORE, Quantum, Variant, Work};
 
 /// The maximum number of references that the strands of a core execute ahead of other cores before the core waits for its turn. More would
 /// have to be executed again if another core takes a line from the core's caches.

@@ -8,7 +8,7 @@ use guest_abi::StrandId;
 
 use super::turns::{CorePipelines, Due};
 use super::{Scheduler, offset_of};
-use crate::memory::{Executed, Quantum};
+use crate::memory::{ExecutedAhead, Quantum};
 use crate::recording::{Position, References};
 
 const CORES: usize = StrandId::COUNT / StrandId::PER_CORE;
@@ -93,14 +93,6 @@ pub(crate) struct Undone<'a> {
     pub(crate) cycles: u64,
     /// How many of these cycles it waited for its pipeline.
     pub(crate) pipeline: u64,
-}
-
-/// What a strand executed of a quantum without anything outside its core.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ExecutedAhead {
-    pub(crate) executed: Executed,
-    /// Whether the strand's next reference needs something outside the core.
-    pub(crate) blocked: bool,
 }
 
 impl Ahead {
