@@ -87,6 +87,7 @@ mod native;
 mod recording;
 mod records;
 mod reference;
+mod references;
 mod runs;
 mod source;
 mod text;
@@ -94,8 +95,8 @@ mod zip;
 mod zstd;
 
 pub use bundled::{BUNDLED_PROGRAM, BUNDLED_SOURCE, bundled};
-pub use chunk::{Chunk, References};
-pub(crate) use chunk::{Part, Position, ShapeMemo, Whole};
+pub use chunk::Chunk;
+pub(crate) use chunk::{Position, ShapeMemo};
 pub(crate) use code::{
     ByKind, Done, FETCH_SHIFT, InstructionCounts, MOST_WHOLE, Shape, ShapeStep, StepAction,
 };
@@ -105,5 +106,7 @@ pub use lackey::{BLOCK, BLOCK_SLACK};
 pub use recording::Recording;
 pub(crate) use reference::{DataAccess, Group};
 pub use reference::{Flow, Kind, Reference};
+pub use references::References;
+pub(crate) use references::{Part, Whole};
 pub use refs::{Acquire, Cause, Class, Mapping, Order, Process, Semaphore, SharedRange};
 pub use source::BytesRead;

@@ -15,6 +15,7 @@ mod family;
 mod objects;
 mod orders;
 mod places;
+mod scheduled;
 mod shared;
 mod signals;
 mod sleepers;
@@ -31,7 +32,7 @@ use guest_abi::StrandId;
 
 use crate::memory::broken::{Map, mapped};
 use crate::memory::{Executed, Quantum};
-use crate::recording::{Chunk, CodeImage, Kind, Order, Position, Recording, RecordingError};
+use crate::recording::{Chunk, CodeImage, Kind, Position, Recording, RecordingError};
 use crate::replay::Progress;
 use crate::run::{State, States, TimeLine, Waits};
 use crate::setters::opaque;
@@ -39,75 +40,16 @@ use ahead::Ahead;
 use deal::Deal;
 use family::{Family, families};
 use objects::Objects;
-use orders::Wait;
 pub use places::MOST_PROGRAMS;
 use places::offset_of;
 pub(crate) use places::program_at;
+use scheduled::{ScheduledProgram, ScheduledThread, Source, StrandQueue};
 use shared::SharedMemory;
 use signals::Signals;
 use sleepers::Sleepers;
 use states::Accounts;
 use stops::Stops;
 use turns::{Due, Turns};
-
-/// A program. It has its own memory, signals and locks.
-struct ScheduledProgram {
-    source: Source,
-    image: CodeImage,
-    /// The index of the program's [`Family`].
-    family: usize,
-    /// The number of the program's threads that have not ended.
-    threads: usize,
-    signals: Signals,
-    objects: Objects,
-    /// The number of waits that the scheduler ended because their signals are missing from the recording.
-    dropped: u64,
-    /// The number of waits that the scheduler ended because all threads waited. These were waits for locks, sections of locks, semaphores
-    /// or barriers.
-    forced: u64,
-}
-
-enum Source {
-    Threads(Recording),
-    Dealt(Deal),
-}
-
-impl Source {
-    fn recording(&self) -> &Recording {
-        match self {
-            Self::Threads(recording) => recording,
-            Self::Dealt(deal) => deal.recording(),
-        }
-    }
-}
-
-struct ScheduledThread {
-    program: usize,
-    /// The number of the thread within its program.
-    number: usize,
-    strand: StrandId,
-    chunk: Chunk,
-    /// The position of the next reference in the chunk. `order` is the index of the next signal or wait.
-    next: Position,
-    order: usize,
-    /// The number of the chunk's references before the next signal, wait or watched instruction. These references can be executed without a break.
-    ends: usize,
-    /// The indexes of the chunk's next instructions that the scheduler watches, each with the index of its point.
-    watched: VecDeque<(usize, usize)>,
-    data_alone: bool,
-    /// The address of the thread's last instruction before the chunk; `None` if there is none.
-    before: Option<u64>,
-    wait: Option<Wait>,
-    /// The time at which the thread's latest wait ended.
-    woken: u64,
-}
-
-#[derive(Clone, Debug, Default)]
-struct StrandQueue {
-    /// The threads that have not ended. The first thread executes.
-    threads: VecDeque<usize>,
-    ready: u64,
-}
 
 /// What is executed next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -544,33 +486,6 @@ impl Scheduler {
                     }
                 }
             }
-        }
-    }
-}
-
-impl ScheduledThread {
-    /// Returns the address of the thread's latest instruction; `None` if the thread has executed no instruction.
-    fn instruction(&self) -> Option<u64> {
-        let of_chunk = || self.chunk.instruction_before(&self.next);
-        (!self.data_alone).then(of_chunk).flatten().or(self.before)
-    }
-
-    /// Returns the lock that the thread takes next; `None` if the thread executes a reference or ends before it takes a lock.
-    fn next_lock(&self) -> Option<u64> {
-        let here = |(at, _): &&(usize, Order)| *at <= self.next.passed();
-        let orders = self.chunk.order[self.order..].iter().take_while(here);
-        orders.map(|(_, order)| order).find_map(|order| match order {
-            Order::Acquire(acquire) => Some(acquire.lock),
-            _ => None,
-        })
-    }
-}
-
-impl Source {
-    fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> Result<bool, RecordingError> {
-        match self {
-            Self::Threads(recording) => recording.next_chunk(thread, chunk),
-            Self::Dealt(deal) => deal.next_chunk(thread, chunk),
         }
     }
 }

@@ -1,0 +1,101 @@
+//! What a scheduler knows of each program, thread and strand.
+
+use std::collections::VecDeque;
+
+use guest_abi::StrandId;
+
+use super::deal::Deal;
+use super::objects::Objects;
+use super::orders::Wait;
+use super::signals::Signals;
+use crate::recording::{Chunk, CodeImage, Order, Position, Recording, RecordingError};
+
+/// A program. It has its own memory, signals and locks.
+pub(super) struct ScheduledProgram {
+    pub(super) source: Source,
+    pub(super) image: CodeImage,
+    /// The index of the program's [`Family`].
+    pub(super) family: usize,
+    /// The number of the program's threads that have not ended.
+    pub(super) threads: usize,
+    pub(super) signals: Signals,
+    pub(super) objects: Objects,
+    /// The number of waits that the scheduler ended because their signals are missing from the recording.
+    pub(super) dropped: u64,
+    /// The number of waits that the scheduler ended because all threads waited. These were waits for locks, sections of locks, semaphores
+    /// or barriers.
+    pub(super) forced: u64,
+}
+
+pub(super) enum Source {
+    Threads(Recording),
+    Dealt(Deal),
+}
+
+impl Source {
+    pub(super) fn recording(&self) -> &Recording {
+        match self {
+            Self::Threads(recording) => recording,
+            Self::Dealt(deal) => deal.recording(),
+        }
+    }
+}
+
+pub(super) struct ScheduledThread {
+    pub(super) program: usize,
+    /// The number of the thread within its program.
+    pub(super) number: usize,
+    pub(super) strand: StrandId,
+    pub(super) chunk: Chunk,
+    /// The position of the next reference in the chunk. `order` is the index of the next signal or wait.
+    pub(super) next: Position,
+    pub(super) order: usize,
+    /// The number of the chunk's references before the next signal, wait or watched instruction. These references can be executed without a break.
+    pub(super) ends: usize,
+    /// The indexes of the chunk's next instructions that the scheduler watches, each with the index of its point.
+    pub(super) watched: VecDeque<(usize, usize)>,
+    pub(super) data_alone: bool,
+    /// The address of the thread's last instruction before the chunk; `None` if there is none.
+    pub(super) before: Option<u64>,
+    pub(super) wait: Option<Wait>,
+    /// The time at which the thread's latest wait ended.
+    pub(super) woken: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct StrandQueue {
+    /// The threads that have not ended. The first thread executes.
+    pub(super) threads: VecDeque<usize>,
+    pub(super) ready: u64,
+}
+
+impl ScheduledThread {
+    /// Returns the address of the thread's latest instruction; `None` if the thread has executed no instruction.
+    pub(super) fn instruction(&self) -> Option<u64> {
+        let of_chunk = || self.chunk.instruction_before(&self.next);
+        (!self.data_alone).then(of_chunk).flatten().or(self.before)
+    }
+
+    /// Returns the lock that the thread takes next; `None` if the thread executes a reference or ends before it takes a lock.
+    pub(super) fn next_lock(&self) -> Option<u64> {
+        let here = |(at, _): &&(usize, Order)| *at <= self.next.passed();
+        let orders = self.chunk.order[self.order..].iter().take_while(here);
+        orders.map(|(_, order)| order).find_map(|order| match order {
+            Order::Acquire(acquire) => Some(acquire.lock),
+            _ => None,
+        })
+    }
+}
+
+impl Source {
+    pub(super) fn next_chunk(
+        &mut self,
+        thread: usize,
+        chunk: &mut Chunk,
+    ) -> Result<bool, RecordingError> {
+        match self {
+            Self::Threads(recording) => recording.next_chunk(thread, chunk),
+            Self::Dealt(deal) => deal.next_chunk(thread, chunk),
+        }
+    }
+}
