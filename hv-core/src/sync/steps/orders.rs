@@ -25,23 +25,23 @@
 //! assert!(sums.into_iter().eq([1, 2]));
 //! ```
 
+mod run;
+
 extern crate std;
 
-use core::cell::{Cell, RefCell};
 use std::borrow::ToOwned;
-use std::boxed::Box;
 use std::collections::HashMap;
 use std::format;
 use std::io::Write as _;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::string::String;
-use std::thread::panicking;
 use std::time::Instant;
 use std::vec;
 use std::vec::Vec;
 
-use super::word::{Operation, Place};
-use super::{DEAD, Dead};
+use super::word::Operation;
+use run::{Answers, Memory, Next, Run, Spins, Words, death, execute};
+pub use run::{choice, is_dead, until, until_dead};
+pub(super) use run::{spins, taken};
 
 /// The code of a strand: one round of it. It gets the shared data, and what it has returned from the round before (0 at first). The strand
 /// ends when it returns `None`. What a round returns is all that the strand knows in the next round.
@@ -76,262 +76,6 @@ pub struct Explored {
     pub orders: f64,
     /// The number of states in which no strand goes on.
     pub ends: usize,
-}
-
-std::thread_local! {
-    static RUN: RefCell<Option<Run>> = const { RefCell::new(None) };
-    static ACTIVE: Cell<bool> = const { Cell::new(false) };
-}
-
-/// How strands use a word.
-struct Word {
-    initial: u64,
-    mask: u64,
-    /// The strands that use the word, a bit for each.
-    users: u64,
-    /// `true` if a strand changes the word.
-    changes: bool,
-}
-
-impl Word {
-    /// Returns `true` if the order of accesses to the word makes a difference.
-    fn is_shared(&self) -> bool {
-        self.changes && self.users.count_ones() > 1
-    }
-}
-
-/// The words that strands have used.
-#[derive(Default)]
-struct Words {
-    numbers: HashMap<usize, usize>,
-    words: Vec<Word>,
-    /// `true` if the search must begin again, because a word is used in a new way.
-    outdated: bool,
-}
-
-impl Words {
-    fn number(&mut self, place: Place) -> usize {
-        let Self { numbers, words, .. } = self;
-        *numbers.entry(place.address).or_insert_with(|| {
-            let Place { initial, mask, .. } = place;
-            words.push(Word { initial, mask, users: 0, changes: false });
-            words.len() - 1
-        })
-    }
-
-    /// Returns the number of a word, and notes that a strand uses it.
-    fn used(&mut self, place: Place, by: u64, changes: bool) -> usize {
-        let number = self.number(place);
-        let Self { words, outdated, .. } = self;
-        let word = &mut words[number];
-        let before = (word.changes, word.is_shared());
-        word.users |= by;
-        word.changes |= changes;
-        *outdated |= before != (word.changes, word.is_shared());
-        number
-    }
-}
-
-/// What a strand does next.
-#[derive(Clone, Debug)]
-enum Next {
-    /// An operation on the word with this number, once the word no longer holds the given value.
-    Takes(usize, Operation, Option<u64>),
-    /// It goes on in each of this number of ways.
-    Chooses(u64),
-    /// It begins a round with this value.
-    Begins(u64),
-    Ends,
-    Panics(String),
-}
-
-/// The code that executes now, for the search.
-struct Run {
-    words: Words,
-    /// The bit of the strand.
-    strand: u64,
-    answers: Answers,
-    /// The last word that the code has used, and its value then.
-    last: Option<(usize, u64)>,
-    /// The same for the last try that failed. A strand that fails twice in the same way is in a loop.
-    spun: Option<(usize, u64)>,
-    spins: Spins,
-}
-
-/// What a strand does that tries again and again.
-#[derive(Clone, Copy)]
-enum Spins {
-    Not,
-    /// It tries again when the word no longer holds the value.
-    Waits(usize, u64),
-    /// It has made all its tries while the word held the value.
-    GivesUp(usize, u64),
-}
-
-enum Answers {
-    /// The strand gets these answers, and then stops. `usize` is the number of answers that it has had.
-    Known(Vec<u64>, usize, Option<Next>),
-    /// The code executes to its end, on this memory.
-    Memory(Memory),
-}
-
-/// The contents of all words, each as the bits that differ from its first value.
-#[derive(Clone, Debug, Default)]
-struct Memory(Vec<u64>);
-
-impl Memory {
-    fn read(&self, words: &Words, number: usize) -> u64 {
-        self.0.get(number).copied().unwrap_or(0) ^ words.words[number].initial
-    }
-
-    /// Performs an operation. Returns the old value.
-    fn take(&mut self, words: &Words, number: usize, operation: Operation) -> u64 {
-        let old = self.read(words, number);
-        if operation.writes() {
-            let word = &words.words[number];
-            if self.0.len() <= number {
-                self.0.resize(number + 1, 0);
-            }
-            self.0[number] = operation.apply(old, word.mask) ^ word.initial;
-        }
-        old
-    }
-}
-
-/// The address that stands for the death of a strand. No atomic has such a low address.
-fn death(strand: usize) -> Place {
-    Place { address: strand + 1, initial: 0, mask: 1 }
-}
-
-/// Answers a step of the strand that executes. Returns `None` if no search is active.
-pub(super) fn taken(place: impl FnOnce() -> Place, operation: Operation) -> Option<u64> {
-    if !ACTIVE.get() {
-        return None;
-    }
-    if panicking() {
-        // The guards of a strand that has stopped change nothing.
-        DEAD.with(|dead| dead.set(true));
-    }
-    if DEAD.with(Cell::get) {
-        return None;
-    }
-    let place = place();
-    answered(|run| {
-        if let Answers::Memory(memory) = &mut run.answers {
-            let number = run.words.number(place);
-            return Some(memory.take(&run.words, number, operation));
-        }
-        let number = run.words.used(place, run.strand, operation.writes());
-        if !run.words.words[number].changes {
-            return Some(place.initial);
-        }
-        let unless = match core::mem::replace(&mut run.spins, Spins::Not) {
-            Spins::GivesUp(word, found) if word == number => {
-                run.spins = Spins::GivesUp(word, found);
-                return Some(found);
-            }
-            Spins::Waits(word, found) if word == number => Some(found),
-            _ => None,
-        };
-        let found = run.known(Next::Takes(number, operation, unless))?;
-        run.last = Some((number, found));
-        Some(found)
-    })
-}
-
-fn answered(answer: impl FnOnce(&mut Run) -> Option<u64>) -> Option<u64> {
-    let answer = RUN.with_borrow_mut(|run| run.as_mut().map(answer))?;
-    if answer.is_none() {
-        DEAD.with(|dead| dead.set(true));
-        resume_unwind(Box::new(Dead));
-    }
-    answer
-}
-
-impl Run {
-    fn known(&mut self, then: Next) -> Option<u64> {
-        let Answers::Known(answers, given, next) = &mut self.answers else {
-            return Some(0);
-        };
-        let answer = answers.get(*given).copied();
-        match answer {
-            Some(_) => *given += 1,
-            None => *next = Some(then),
-        }
-        answer
-    }
-}
-
-/// Returns a number below `number`. The search tries all of them. Outside of a search, returns 0.
-pub fn choice(number: u64) -> u64 {
-    if !ACTIVE.get() || DEAD.with(Cell::get) {
-        return 0;
-    }
-    answered(|run| run.known(Next::Chooses(number))).unwrap_or(0)
-}
-
-/// Takes part in a loop of tries, of which the last operation is one that failed. Either the strand waits until the word changes, or it has
-/// made all its tries before. Returns `false` if no search is active.
-pub(super) fn spins() -> bool {
-    if !ACTIVE.get() || DEAD.with(Cell::get) {
-        return ACTIVE.get();
-    }
-    let spins = answered(|run| match (run.last, run.spins, &run.answers) {
-        (Some(last), Spins::Not, Answers::Known(..)) if run.spun != Some(last) => {
-            run.spun = Some(last);
-            Some(0)
-        }
-        (Some((word, found)), Spins::Not, Answers::Known(..)) => {
-            let gives_up = run.known(Next::Chooses(2))? == 1;
-            run.spins = match gives_up {
-                true => Spins::GivesUp(word, found),
-                false => Spins::Waits(word, found),
-            };
-            Some(0)
-        }
-        _ => Some(0),
-    });
-    spins.is_some()
-}
-
-/// Waits until the strand with this number is dead.
-pub fn until_dead(strand: usize) {
-    wait(death(strand));
-}
-
-/// Waits until the word is not 0.
-pub fn until(word: &super::AtomicU64) {
-    wait(word.place());
-}
-
-fn wait(place: Place) {
-    if ACTIVE.get() && !DEAD.with(Cell::get) {
-        answered(|run| {
-            let word = run.words.used(place, run.strand, true);
-            run.spins = Spins::Waits(word, 0);
-            Some(0)
-        });
-        taken(|| place, Operation::Load);
-    }
-}
-
-/// Returns `true` if the strand with this number is dead.
-pub fn is_dead(strand: usize) -> bool {
-    taken(|| death(strand), Operation::Load) == Some(1)
-}
-
-/// Executes code of a strand. Returns the words, the answers that are left, and how the code ended.
-fn execute<R>(run: Run, code: impl FnOnce() -> R) -> (Run, Result<R, String>) {
-    RUN.set(Some(run));
-    ACTIVE.set(true);
-    let result = catch_unwind(AssertUnwindSafe(code));
-    DEAD.with(|dead| dead.set(false));
-    ACTIVE.set(false);
-    let result = result.map_err(|thrown| match thrown.downcast_ref::<String>() {
-        Some(said) => said.clone(),
-        None => thrown.downcast_ref::<&str>().map_or_else(String::new, |said| (*said).to_owned()),
-    });
-    (RUN.take().expect("it was set"), result)
 }
 
 /// Where a strand is: it began a round, and has found these values since.
