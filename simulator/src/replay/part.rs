@@ -65,8 +65,7 @@ impl<'a, V: Variant> Part<'a, V> {
             if self.scheduler.turn()? == NextTurn::Never {
                 return Ok((self.references, false));
             }
-            let most = self.until - self.references;
-            self.execute(usize::try_from(most).unwrap_or(usize::MAX), details.as_deref_mut());
+            self.execute(self.until - self.references, details.as_deref_mut());
         }
         Ok((self.references, true))
     }
@@ -98,13 +97,12 @@ impl<'a, V: Variant> Part<'a, V> {
             let turn = self.scheduler.executing();
             let core = turn.core();
             self.work.end_ahead(core);
-            // Long quanta pause as well. They do not end within an instruction: the strand could not run ahead then.
-            let most = (pause - self.references).min(left - ROOM);
-            let most = self.scheduler.whole(usize::try_from(most).unwrap_or(usize::MAX));
-            if most as u64 > left {
-                return self.one_by_one(None);
+            // Long quanta pause as well. A pause within an instruction would keep the strand from running ahead.
+            self.execute((pause - self.references).min(left - ROOM), None);
+            while self.scheduler.is_within() && self.references < self.until {
+                self.scheduler.turn()?;
+                self.execute(self.until - self.references, None);
             }
-            self.execute(most, None);
             self.drop_lines(turn);
             if self.left() > ROOM && self.scheduler.may_run_ahead(core) {
                 self.work.begin_ahead(core);
@@ -158,7 +156,8 @@ impl<'a, V: Variant> Part<'a, V> {
     }
 
     /// Executes the quantum of the thread that is next, at most `most` references.
-    fn execute(&mut self, most: usize, details: Option<&mut Watcher>) {
+    fn execute(&mut self, most: u64, details: Option<&mut Watcher>) {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
         let (thread, quantum) = self.scheduler.quantum(most);
         let begins = quantum.begins;
         self.threads.begin(thread, quantum.strand, self.work.truth());

@@ -264,24 +264,9 @@ impl Scheduler {
         }
     }
 
-    /// Returns the number of references in the whole instructions that the executing thread's next `most` references begin, or fewer if the
-    /// thread has fewer.
-    pub(crate) fn whole(&self, most: usize) -> usize {
-        let thread = &self.threads[self.executing];
-        let left = thread.ends - thread.next.passed();
-        if most >= left {
-            return left;
-        }
-        let mut end = thread.next;
-        end.advance(&thread.chunk, most);
-        let is_within = |end: &Position| {
-            let next = thread.chunk.from(end, 1).first();
-            end.passed() < thread.ends && next.is_some_and(|next| !next.kind.is_fetch())
-        };
-        while !thread.data_alone && is_within(&end) {
-            end.advance(&thread.chunk, 1);
-        }
-        end.passed() - thread.next.passed()
+    /// Returns `true` if the caller's `most` ended the latest quantum within an instruction, which goes on in the next turn.
+    pub(crate) fn is_within(&self) -> bool {
+        self.within
     }
 
     /// Returns the number of the thread that executes next, and its quantum of at most `most` references.
