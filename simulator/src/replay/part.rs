@@ -97,13 +97,14 @@ impl<'a, V: Variant> Part<'a, V> {
             let turn = self.scheduler.executing();
             let core = turn.core();
             self.work.end_ahead(core);
-            // Long quanta pause as well. A pause within an instruction would keep the strand from running ahead.
-            self.execute((pause - self.references).min(left - ROOM), None);
-            while self.scheduler.is_within() && self.references < self.until {
-                self.scheduler.turn()?;
-                self.execute(self.until - self.references, None);
-            }
+            // Long quanta pause as well.
+            self.execute((pause - self.references).min(left), None);
             self.drop_lines(turn);
+            if self.scheduler.is_within() {
+                // The rest of the instruction comes before what cores have executed ahead.
+                self.settle_all();
+                continue;
+            }
             if self.left() > ROOM && self.scheduler.may_run_ahead(core) {
                 self.work.begin_ahead(core);
                 self.ahead(core, Due::NEVER, MOST_AHEAD, None);

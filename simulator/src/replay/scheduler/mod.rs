@@ -264,7 +264,7 @@ impl Scheduler {
         }
     }
 
-    /// Returns `true` if the caller's `most` ended the latest quantum within an instruction, which goes on in the next turn.
+    /// Returns `true` if the caller's `most` ended the latest quantum within an instruction. The rest of the instruction is executed next.
     pub(crate) fn is_within(&self) -> bool {
         self.within
     }
