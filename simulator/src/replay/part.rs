@@ -127,9 +127,12 @@ impl<'a, V: Variant> Part<'a, V> {
     }
 
     fn note_store(&mut self, core: usize) {
-        let store = self.work.next_store(core);
-        let turn = store.map_or(Due::NEVER, |(strand, at)| Due::of(at, strand));
-        self.scheduler.set_store(core, turn);
+        self.scheduler.set_store(core, self.next_store(core));
+    }
+
+    /// Returns the turn of the first store that a core has passed and not executed yet; [`Due::NEVER`] if there is none.
+    fn next_store(&self, core: usize) -> Due {
+        self.work.next_store(core).map_or(Due::NEVER, |(strand, at)| Due::of(at, strand))
     }
 
     /// Drops the lines that cores lose in a turn.
@@ -173,6 +176,10 @@ impl<'a, V: Variant> Part<'a, V> {
 
     /// Makes a core that runs ahead stop before a place in the order of all turns. Undoes what the core has executed after it.
     fn settle(&mut self, core: usize, before: Due) {
+        // Two strands can have a store in the same turn, and only the first of these stores may have been executed.
+        while self.next_store(core) < before {
+            self.store(self.next_store(core));
+        }
         self.execute_again(core, before, usize::MAX);
     }
 

@@ -36,7 +36,7 @@ const BRANCHES: [SparcEvent; 2] = [SparcEvent::BranchesCompleted, SparcEvent::Br
 
 /// Returns the maximum number of references without a pause. Slow DRAM channels need more pauses: lines wait longer, so
 /// [`MOST_UNREAD_CYCLES`] pass sooner.
-fn pause(memory: &Config) -> u64 {
+pub(super) fn pause(memory: &Config) -> u64 {
     let slower = |config: &Config| config.timing.channel_read.max(config.timing.channel_write);
     let (own, usual) = (slower(memory), slower(&Config::T2_PLUS));
     PAUSE * usual / own.max(usual)
@@ -126,7 +126,7 @@ impl Replay {
             threads: Threads::new(threads.map(|(thread, strand)| (number(thread), *strand))),
             scheduler,
             memory,
-            pause: pause(&prepared.setup.memory),
+            pause: prepared.pause,
             details,
             references: 0,
             notes,

@@ -7,6 +7,7 @@ use perfctr_service::{ConfigError, StrandSet, policy};
 use platform::Machine;
 
 use super::error::RunError;
+use super::program::pause;
 use super::region::Region;
 use super::selection::Selection;
 use crate::events::collect::{Collector, Keep, Rings};
@@ -213,6 +214,7 @@ impl Setup {
             measuring,
             conditions: self.conditions(),
             is_one_by_one: false,
+            pause: pause(&self.memory),
             setup: self,
         })
     }
@@ -276,6 +278,8 @@ pub struct Prepared {
     pub(super) memory: AnyMemory,
     /// Whether strands execute in the order of their turns, so that no core runs ahead. The outcome is the same.
     pub(super) is_one_by_one: bool,
+    /// The maximum number of references without a pause. Pauses do not change the outcome.
+    pub(super) pause: u64,
 }
 
 impl Prepared {

@@ -142,6 +142,7 @@ struct How {
     chunk: usize,
     interval: Option<u64>,
     ends: Option<u64>,
+    pause: Option<u64>,
 }
 
 fn how() -> impl Strategy<Value = How> {
@@ -153,14 +154,16 @@ fn how() -> impl Strategy<Value = How> {
         prop::sample::select(vec![300, usize::MAX]),
         prop::option::of(200..3000_u64),
         prop::option::weighted(0.3, 1..4000_u64),
+        prop::option::of(1..2000_u64),
     )
-        .prop_map(|(nodes, placement, is_small, chunk, interval, ends)| How {
+        .prop_map(|(nodes, placement, is_small, chunk, interval, ends, pause)| How {
             nodes,
             placement,
             is_small,
             chunk,
             interval,
             ends,
+            pause,
         })
 }
 
@@ -192,6 +195,9 @@ fn replay(threads: &[Vec<Item>], how: &How, is_one_by_one: bool) -> Option<Repla
         prepared => prepared.unwrap(),
     };
     prepared.is_one_by_one = is_one_by_one;
+    if let Some(pause) = how.pause.filter(|_| !is_one_by_one) {
+        prepared.pause = pause;
+    }
     // A region can end after the program.
     prepared.run(|_| ControlFlow::Continue(())).ok()
 }
