@@ -24,6 +24,7 @@ pub struct Work<'a, V: Variant = T2Plus> {
     pub(super) system: &'a mut MemorySystem<V>,
     devices: &'a Devices,
     perf_config: [[PerfConfig; L2_BANKS]; Node::ALL.len()],
+    latest: u64,
 }
 
 impl Work<'_, T2Plus> {
@@ -41,7 +42,7 @@ impl<V: Variant> MemorySystem<V> {
     /// The devices belong to another machine.
     pub fn work<'a>(&'a mut self, devices: &'a Devices) -> Work<'a, V> {
         assert_eq!(devices.machine(), self.plan.machine, "devices of another machine");
-        Work { perf_config: perf_config(devices), system: self, devices }
+        Work { perf_config: perf_config(devices), system: self, devices, latest: 0 }
     }
 }
 
@@ -58,7 +59,16 @@ impl<V: Variant> Work<'_, V> {
     ///
     /// Quanta must be passed in chronological order: a quantum must not begin before the last instruction of the previous quantum.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
-        Self::execute(self.access(quantum.strand, quantum.offset, quantum.begins), quantum, &mut ())
+        let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
+        let executed = Self::execute(&mut access, quantum, &mut ());
+        self.latest = access.turn;
+        executed
+    }
+
+    /// Returns the turn of what was executed last, if the latest quantum ended within an instruction. This is the time at which the instruction was
+    /// issued or, if it loads and then stores, but not in one step, the time of its latest store.
+    pub(crate) fn latest(&self) -> u64 {
+        self.latest
     }
 
     /// Does the same as [`replay`](Self::replay), and tells `watch` what the references do.
@@ -66,12 +76,12 @@ impl<V: Variant> Work<'_, V> {
         let mut untold = Untold::default();
         let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
         access.untold = Some(&mut untold);
-        Self::execute(access, quantum, watch)
+        Self::execute(&mut access, quantum, watch)
     }
 
     #[inline(always)]
     fn execute<W: Watch>(
-        mut access: Access<'_, V>,
+        access: &mut Access<'_, V>,
         quantum: &Quantum<'_>,
         watch: &mut W,
     ) -> Executed {

@@ -60,7 +60,7 @@ impl<'a, V: Variant> Part<'a, V> {
     }
 
     fn one_by_one(mut self, mut details: Option<&mut Watcher>) -> Result<(u64, bool), RunError> {
-        self.settle_all();
+        self.settle_all(self.scheduler.next_place());
         while self.references < self.until {
             if self.scheduler.turn()? == NextTurn::Never {
                 return Ok((self.references, false));
@@ -91,7 +91,7 @@ impl<'a, V: Variant> Part<'a, V> {
                 continue;
             }
             if next == NextTurn::Never {
-                self.settle_all();
+                self.settle_all(self.scheduler.next_place());
                 return Ok((self.references, false));
             }
             let turn = self.scheduler.executing();
@@ -102,7 +102,8 @@ impl<'a, V: Variant> Part<'a, V> {
             self.drop_lines(turn);
             if self.scheduler.is_within() {
                 // The rest of the instruction comes before what cores have executed ahead.
-                self.settle_all();
+                let rest = turn.at_time(self.work.latest()).after();
+                self.settle_all(rest.max(self.scheduler.place()));
                 continue;
             }
             if self.left() > ROOM && self.scheduler.may_run_ahead(core) {
@@ -150,11 +151,10 @@ impl<'a, V: Variant> Part<'a, V> {
         }
     }
 
-    /// Undoes what cores have executed ahead of the next turn.
-    fn settle_all(&mut self) {
-        let next = self.scheduler.next_place();
+    /// Undoes what cores have executed after a place in the order of all turns.
+    fn settle_all(&mut self, before: Due) {
         while let Some(core) = self.scheduler.ahead() {
-            self.settle(core, next);
+            self.settle(core, before);
         }
         self.work.end_all_ahead();
     }

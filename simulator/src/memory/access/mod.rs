@@ -131,7 +131,7 @@ impl<'w, V: Variant> Access<'w, V> {
     }
 
     #[inline(always)]
-    pub(super) fn finish(self, references: usize) -> Executed {
+    pub(super) fn finish(&mut self, references: usize) -> Executed {
         if self.issues > 0 {
             let (first, last, issues) = (self.first_issued, self.issued, self.issues);
             self.cores.own.idle.issue(first, last, issues);

@@ -149,9 +149,6 @@ impl Scheduler {
 
     /// Returns the place in the order of all turns at which something happens next.
     pub(crate) fn next_place(&self) -> Due {
-        if self.within {
-            return self.ahead.latest.after();
-        }
         let sleeper = Some(self.sleepers.first()).filter(|at| *at != u64::MAX);
         let wakes = sleeper.map_or(Due::NEVER, |at| Due::new(at, 0));
         self.ahead.after_latest(self.turns.first_due().min(wakes))

@@ -18,7 +18,7 @@ impl Due {
     pub(super) const FIRST: Self = Self(0);
 
     /// Returns the next value.
-    pub(super) fn after(self) -> Self {
+    pub(crate) fn after(self) -> Self {
         Self(self.0 + 1)
     }
 
