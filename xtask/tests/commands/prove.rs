@@ -61,6 +61,6 @@ fn a_missing_miri_ends_it_after_the_others() {
              rustup toolchain install nightly --component miri --component rust-src\n"
         )
     );
-    assert_eq!(ended.stdout.lines().last(), Some("5 passed, 1 failed"));
+    assert_eq!(ended.stdout.lines().last(), Some("6 passed, 1 failed"));
     assert_eq!(log[0], "run --quiet --profile=quick --package=proof -- --all [ ]");
 }
