@@ -357,9 +357,13 @@ impl GuestRights {
             clear(closed, AccessWord::FAST);
             self.close_refusals();
         };
+        if !traced {
+            self.recorded.fetch_or(AccessWord::HELD.bits(), Ordering::SeqCst);
+        }
         clear();
         self.traced.store(traced, Ordering::SeqCst);
         clear();
+        self.recorded.fetch_and(!AccessWord::HELD.bits(), Ordering::SeqCst);
     }
 
     /// Clears `bits`. Before this, the caller has changed the state from which they are derived.
@@ -367,7 +371,7 @@ impl GuestRights {
         clear(&self.words.access, bits);
         // Clear this word even if calls are not traced. The strand that turns the tracer off stores the setting before it clears this word,
         // so the word may still hold the bits.
-        clear(&self.recorded, bits);
+        clear(&self.recorded, bits.without(AccessWord::HELD));
     }
 
     /// Takes away all rights that `grant` does not contain.
@@ -420,7 +424,7 @@ impl GuestRights {
     }
 
     /// Returns `word` with the fast path that `allowed` opens now. Opens no fast path if `recorded` differs from the setting of the
-    /// tracer. Inlined on SPARC V9, so that a negotiation needs few register windows. Not inlined elsewhere, so that calls save fewer
+    /// tracer, or if the word for recorded calls is held. Inlined on SPARC V9, so that a negotiation needs few register windows. Not inlined elsewhere, so that calls save fewer
     /// registers.
     #[cfg_attr(target_arch = "sparc64", inline(always))]
     #[cfg_attr(not(target_arch = "sparc64"), inline(never))]
@@ -432,7 +436,8 @@ impl GuestRights {
         out: &UnitSet,
     ) -> AccessWord {
         let closed = word.without(AccessWord::FAST);
-        if self.traced.load(Ordering::SeqCst) != recorded {
+        let is_held = recorded && word.bits() & AccessWord::HELD.bits() != 0;
+        if is_held || self.traced.load(Ordering::SeqCst) != recorded {
             return closed;
         }
         let opened = self.opened(allowed.version(), allowed.rights());

@@ -315,8 +315,9 @@ fn negotiation_crosses_faults() {
     assert!(guest.access().register(2) && guest.access().ht());
 }
 
-/// While calls stop or begin to be recorded, a strand negotiates, and then gives up the version. Then the word for calls that are not recorded
-/// lets no call through, and when both strands are done, neither word does. In every order of the steps of both strands.
+/// While calls stop or begin to be recorded, a strand negotiates, and then gives up the version. From then on, neither the word for recorded
+/// calls nor the word for others lets a call through. The word that is not used any more lets none through as soon as the setting has
+/// changed. In every order of the steps of both strands.
 #[cfg(not(any(loom, shuttle)))]
 #[test]
 fn a_version_that_is_given_up_opens_nothing_while_recording_changes() {
@@ -331,6 +332,8 @@ fn a_version_that_is_given_up_opens_nothing_while_recording_changes() {
         let model: Model = (guest, versions, UnitSet::new());
         let records = |(guest, _, out): &Model, _| {
             guest.set_traced(begins);
+            let closed = if begins { guest.access() } else { guest.recorded() };
+            assert_eq!(places(closed), 0);
             guest.refresh(out);
             None
         };
@@ -339,7 +342,7 @@ fn a_version_that_is_given_up_opens_nothing_while_recording_changes() {
             if step == 0 {
                 return Some(1);
             }
-            assert_eq!(places(guest.access()), 0);
+            assert_eq!((places(guest.access()), places(guest.recorded())), (0, 0));
             None
         };
         explore(&model, &[Strand::new(&records), Strand::new(&negotiates)], |(guest, ..)| {
