@@ -45,15 +45,18 @@ struct Core {
 #[derive(Clone, Copy, Debug, Default)]
 struct Pause {
     /// The number of turns for which the core does not run ahead any more.
-    turns: u8,
+    turns: u16,
     /// The length of the latest pause, in turns. Every turn in which the core runs ahead makes it shorter.
-    latest: u8,
+    latest: u16,
 }
 
+/// The maximum length of a pause, in turns.
+const LONGEST_PAUSE: u16 = 1023;
+
 impl Pause {
-    /// Begins a pause, because the core has to undo what it did ahead.
+    /// Begins a pause, because the core has to undo what it did ahead. To undo it and to execute it again costs as much as many turns.
     fn begin(&mut self) {
-        self.latest = (2 * self.latest + 1).min(63);
+        self.latest = (2 * self.latest + 1).min(LONGEST_PAUSE);
         self.turns = self.latest;
     }
 
