@@ -22,12 +22,12 @@ struct Series {
     /// Further sizes, of which only the time is measured: an estimate of their instructions.
     timed: &'static [u64],
     /// From this counted size on, a reference costs at most [`MOST`] times what it costs here. Below, the start of the process and the
-    /// first misses are much of the cost, or strands do not take turns yet.
+    /// first misses are much of the cost, or no strands of one core take turns yet.
     from: u64,
 }
 
 /// A reference of a larger program may cost more by this factor: caches that are shared by more strands have more misses. What grows faster
-/// than its input exceeds it, since sizes grow by 32 at least.
+/// than its input exceeds it, since sizes grow by 10 at least.
 const MOST: f64 = 1.6;
 
 /// The factor for estimates, because times depend on what else the host does.
@@ -56,19 +56,20 @@ const SERIES: [Series; 4] = [
         made: |size| Made { threads: size as u32, data: Data::Own, references: 1_000_000 },
         counted: &[1, 2, 4, 8, 16, 32, 64, 128, 256],
         timed: &[],
-        from: 8,
+        // Up to 32 strands, each has a core alone.
+        from: 64,
     },
     Series {
-        label: "threads of about 700 references, at least a million together",
-        // A thread makes one loop.
+        label: "threads of a thousand references, at least a million together",
         made: |size| Made {
             threads: size as u32,
             data: Data::Own,
-            references: (500 * size).max(1_000_000),
+            references: (1_000 * size).max(1_000_000),
         },
         counted: &[1, 10, 100, 1_000, 10_000],
         timed: &[],
-        from: 100,
+        // The threads of smaller sizes are longer: their start and their first misses are less of their cost.
+        from: 1_000,
     },
 ];
 
@@ -222,10 +223,11 @@ mod tests {
             references.wrong(&[first(), point(10_000_000, 60.0, 22_001)]).unwrap(),
             "references of a program of one thread: 20000 KB of memory at 1000000, and 22001 KB at 10000000"
         );
-        let few = [point(1, 60.0, 20_000), point(8, 600.0, 40_000)];
+        let few = [point(1, 60.0, 20_000), point(64, 600.0, 40_000)];
         assert_eq!(strands.wrong(&few), None);
-        let many = [point(8, 600.0, 40_000), point(256, 700.0, 200_000)];
+        let many = [point(64, 600.0, 40_000), point(256, 700.0, 200_000)];
         assert_eq!(strands.wrong(&many), None);
+        assert!(strands.wrong(&[point(64, 600.0, 40_000), point(256, 970.0, 1)]).is_some());
     }
 
     #[test]
