@@ -1,0 +1,226 @@
+//! Tests the decoder with all contents and all changes of stated sizes. Unless a test says otherwise, the checksums are those of the changed
+//! bytes, so that the decoder looks at the bytes.
+
+use refs::{FILE_HEADER, Stored};
+use simulator::recording::Chunk;
+
+use super::layout::{DEFINITIONS, REFERENCES, checksum, frame};
+use super::small;
+use crate::open;
+
+/// Frames of all kinds except the end: kind, number of references, content. They have 11 references.
+const FRAMES: [(u8, u64, &[u8]); 7] = [
+    (1, 0, b"\x06x86_64\x03\x02ls\x02-l\x03a b"),
+    (2, 0, b"\x01\x80\x20\x80\x10\x00\x02/l\x02\xab\xcd"),
+    (7, 0, b"\x02\x02\x01\x80\x20\x80\x10\x00\x80\x40"),
+    (3, 0, DEFINITIONS),
+    (4, 11, REFERENCES),
+    (5, 0, b"It ran"),
+    (8, 0, b"A thread"),
+];
+
+/// Returns a file with these frames.
+fn file(frames: &[(u8, u64, &[u8])]) -> Vec<u8> {
+    let frames = frames.iter().flat_map(|(kind, count, content)| frame(*kind, 0, *count, content));
+    FILE_HEADER.into_iter().chain(frames).collect()
+}
+
+/// What a file is to the decoder.
+#[derive(Clone, Debug, PartialEq)]
+enum Decoded {
+    /// The file is a recording with this number of references, which is also the number that the headers state.
+    References(u64),
+    /// The decoder refuses the file with this message, without the name of the file. It has returned this number of references before.
+    Refused(String, u64),
+}
+
+/// Reads a file to its end. Asserts that the decoder never returns more references than the headers state, and that an error is one line.
+fn decode(bytes: impl Into<Vec<u8>>) -> Decoded {
+    let refused = |error: &dyn ToString, read| {
+        let error = error.to_string();
+        let message = error.strip_prefix("refs: ").expect("the name of the file");
+        assert!(!message.contains(char::is_control), "{message:?}");
+        Decoded::Refused(message.to_owned(), read)
+    };
+    let mut recording = match open(bytes) {
+        Ok(recording) => recording,
+        Err(error) => return refused(&error, 0),
+    };
+    let stated = recording.references().unwrap_or(0);
+    let (mut read, mut chunk) = (0, Chunk::default());
+    for thread in 0..recording.threads() {
+        loop {
+            match recording.next_chunk(thread, &mut chunk) {
+                Ok(true) => read += chunk.len() as u64,
+                Ok(false) => break,
+                Err(error) => return refused(&error, read),
+            }
+            assert!(read <= stated, "{read} references, of {stated}");
+        }
+    }
+    assert_eq!(read, stated);
+    Decoded::References(read)
+}
+
+/// The message about a frame at this position.
+fn at(position: usize, what: &str) -> String {
+    format!("found {what} at byte {position}, expected a whole frame of a recording")
+}
+
+/// Returns all strings of up to two bytes: 65,793.
+fn up_to_two_bytes() -> impl Iterator<Item = Vec<u8>> {
+    let one = (0..=u8::MAX).map(|byte| vec![byte]);
+    let two = (0..=u16::MAX).map(|bytes| bytes.to_be_bytes().to_vec());
+    [vec![]].into_iter().chain(one).chain(two)
+}
+
+/// Returns `true` if a frame of this kind with this content of up to two bytes is right, according to the documentation of the format.
+fn is_right(kind: u8, content: &[u8]) -> bool {
+    match kind {
+        // No program, and no words. No blocks, and no shapes.
+        1 | 3 => content == [0, 0],
+        // No mappings: 0 as a varint of one byte or two.
+        2 => matches!(content, [0] | [0x80, 0]),
+        5 | 8 => str::from_utf8(content).is_ok(),
+        6 => content.len() <= 1,
+        // References and processes begin with three varints. There are no other kinds.
+        _ => false,
+    }
+}
+
+/// All 65,793 contents of up to two bytes of frames of each kind, and of two unknown kinds.
+#[test]
+fn every_content_of_two_bytes() {
+    let before = file(&FRAMES[3..5]);
+    let mut right = [0; 10];
+    for kind in 0..=9 {
+        let what = if kind == 4 { "malformed references" } else { "a malformed frame" };
+        let message = at(before.len(), what);
+        for content in up_to_two_bytes() {
+            let decoded = decode([&before[..], &frame(kind, 0, 0, &content)].concat());
+            match decoded {
+                Decoded::References(11) if is_right(kind, &content) => {
+                    right[usize::from(kind)] += 1
+                }
+                Decoded::Refused(said, 0) if said == message && !is_right(kind, &content) => {}
+                other => panic!("kind {kind}, {content:x?}: {other:?}"),
+            }
+        }
+    }
+    // 128 + 128 * 128 strings of ASCII, 1,920 characters of two bytes, and the empty string.
+    let texts = 1 + 128 + 128 * 128 + 1920;
+    assert_eq!(right, [0, 1, 2, 1, 0, texts, 257, 0, texts, 0]);
+}
+
+/// All 65,793 strings of up to two bytes after the header of a file, and after its end frame.
+#[test]
+fn every_two_bytes_after_the_header_and_after_the_end() {
+    let whole = [file(&FRAMES), frame(6, 0, 11, &[])].concat();
+    assert_eq!(decode(&whole[..]), Decoded::References(11));
+    let nothing = "found no memory reference, expected at least one".to_owned();
+    let after = at(whole.len(), "something after the end");
+    for bytes in up_to_two_bytes() {
+        let decoded = decode([&FILE_HEADER[..], &bytes].concat());
+        assert_eq!(decoded, Decoded::Refused(nothing.clone(), 0), "{bytes:x?}");
+        if !bytes.is_empty() {
+            let decoded = decode([&whole[..], &bytes].concat());
+            assert_eq!(decoded, Decoded::Refused(after.clone(), 0), "{bytes:x?}");
+        }
+    }
+}
+
+/// All 255 other values of each byte of a recording of two threads, plain and as zstd, and all truncations. The checksums are those of the
+/// unchanged recording: each change is found, and what is left by a truncation is read.
+#[test]
+fn every_value_of_every_byte_is_found() {
+    for stored in [Stored::Plain, Stored::Zstd] {
+        let whole = small(stored);
+        let Decoded::References(all) = decode(&whole[..]) else { panic!("it is right") };
+        let mut damaged = whole.clone();
+        for at in 0..whole.len() {
+            for change in 1..=u8::MAX {
+                damaged[at] = whole[at] ^ change;
+                let decoded = decode(&damaged[..]);
+                let Decoded::Refused(message, read) = decoded else {
+                    panic!("byte {at} changed by {change:#x}: {decoded:?}");
+                };
+                let is_placed = at < FILE_HEADER.len() || message.contains(" at byte ");
+                assert!(is_placed && read < all, "byte {at}, {change:#x}: {message}");
+            }
+            damaged[at] = whole[at];
+            match decode(&whole[..at]) {
+                Decoded::References(read) => assert!(read <= all, "{at}"),
+                Decoded::Refused(_, read) => assert_eq!(read, 0, "{at}"),
+            }
+        }
+    }
+}
+
+/// All 256 values of each byte of the contents of frames of all kinds, and all truncations of the contents. An error is about the changed
+/// frame, or about the references that its definitions spoil. No change makes the decoder return more than the 11 references that the
+/// header states.
+#[test]
+fn every_byte_of_every_content_takes_every_value() {
+    let (mut right, mut refused) = (0, 0);
+    for changed in 0..FRAMES.len() {
+        let start = file(&FRAMES[..changed]).len();
+        let (kind, _, whole) = FRAMES[changed];
+        let spoiled = file(&FRAMES[..4]).len();
+        let mut check = |content: &[u8]| {
+            let mut frames = FRAMES;
+            frames[changed].2 = content;
+            match decode([file(&frames), frame(6, 0, 11, &[])].concat()) {
+                Decoded::References(11) => right += 1,
+                Decoded::Refused(message, 0) => {
+                    refused += 1;
+                    let is_own = message == at(start, "a malformed frame") && kind != 4;
+                    let is_spoiled =
+                        message == at(spoiled, "malformed references") && [3, 4].contains(&kind);
+                    assert!(is_own || is_spoiled, "kind {kind}, {content:x?}: {message}");
+                }
+                other => panic!("kind {kind}, {content:x?}: {other:?}"),
+            }
+        };
+        for index in 0..whole.len() {
+            let mut content = whole.to_vec();
+            for byte in 0..=u8::MAX {
+                content[index] = byte;
+                check(&content);
+            }
+            check(&whole[..index]);
+        }
+    }
+    let bytes: usize = FRAMES.iter().map(|(.., content)| content.len()).sum();
+    assert_eq!(right + refused, 257 * bytes);
+    assert!(right > 3000 && refused > 3000, "{right} {refused}");
+}
+
+/// All 256 values of bytes 0 to 23 of each frame's header. What the headers state is what is read, or the file is refused.
+#[test]
+fn every_byte_of_every_header_takes_every_value() {
+    let (mut right, mut refused) = (0, 0);
+    let frames: Vec<_> = FRAMES.into_iter().chain([(6, 11, &[][..])]).collect();
+    for changed in 0..frames.len() {
+        for index in 0..24 {
+            for byte in 0..=u8::MAX {
+                let mut bytes = FILE_HEADER.to_vec();
+                for (number, (kind, references, content)) in frames.iter().enumerate() {
+                    let mut frame = frame(*kind, 0, *references, content);
+                    if number == changed {
+                        frame[index] = byte;
+                        let sum = checksum(&frame[..24]);
+                        frame[24..28].copy_from_slice(&sum.to_le_bytes());
+                    }
+                    bytes.extend(frame);
+                }
+                match decode(bytes) {
+                    Decoded::References(11) => right += 1,
+                    Decoded::Refused(_, read) if read <= 11 => refused += 1,
+                    other => panic!("frame {changed}, byte {index} is {byte:#x}: {other:?}"),
+                }
+            }
+        }
+    }
+    assert_eq!(right + refused, 8 * 24 * 256);
+    assert!(right >= 8 * 24 && refused > 8 * 24, "{right} {refused}");
+}
