@@ -162,8 +162,79 @@ fn every_value_of_every_byte_is_found() {
     }
 }
 
+/// Takes a varint of up to 64 bits.
+fn varint(bytes: &mut &[u8]) -> Option<u64> {
+    let length = 1 + bytes.iter().position(|byte| *byte < 0x80)?;
+    let (number, rest) = bytes.split_at(length);
+    *bytes = rest;
+    let bits = |sum: u128, byte: &u8| sum << 7 | u128::from(byte & 0x7f);
+    (length <= 10).then(|| number.iter().rev().fold(0, bits)).and_then(|sum| sum.try_into().ok())
+}
+
+fn take<'a>(bytes: &mut &'a [u8], count: u64) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(usize::try_from(count).ok()?)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+/// A second reader of definitions, written from the documentation of the format. Returns `None` if they are wrong. An access whose
+/// instruction is not in its order is of no instruction.
+fn definitions(mut bytes: &[u8]) -> Option<()> {
+    const ATOMIC: u8 = 5;
+    let rest = &mut bytes;
+    let (block_count, shape_count) = (varint(rest)?, varint(rest)?);
+    // The class of each instruction of each block. Block 0 has no instruction.
+    let mut blocks = vec![vec![]];
+    for _ in 0..block_count {
+        varint(rest)?;
+        let count = varint(rest).filter(|count| (1..=1024).contains(count))?;
+        if take(rest, count)?.contains(&0) {
+            return None;
+        }
+        let exit = take(rest, 1)?[0];
+        if exit > 5 || exit > 0 && varint(rest)? >= count {
+            return None;
+        }
+        if exit == 1 {
+            varint(rest)?;
+        }
+        let mut classes = vec![0; count as usize];
+        let mut unclassified = &mut classes[..];
+        for _ in 0..varint(rest)? {
+            let between = usize::try_from(varint(rest)?).ok()?;
+            let class = take(rest, 1)?[0];
+            *unclassified.get_mut(between)? = class;
+            unclassified = &mut unclassified[between + 1..];
+            if !(1..=8).contains(&class) {
+                return None;
+            }
+        }
+        blocks.push(classes);
+    }
+    for _ in 0..shape_count {
+        let classes = blocks.get(usize::try_from(varint(rest)?).ok()?)?;
+        let accesses = varint(rest)? >> 1;
+        if accesses > 2048 || accesses == 0 && classes.is_empty() {
+            return None;
+        }
+        let mut latest = 0;
+        for access in take(rest, 2 * accesses)?.chunks(2) {
+            let access = u16::from(access[0]) | u16::from(access[1]) << 8;
+            let instruction = usize::from(access >> 4 & 0x3ff);
+            if instruction < latest || instruction >= classes.len() {
+                break;
+            }
+            latest = instruction;
+            if access >> 14 & 1 == 1 && classes[instruction] != ATOMIC {
+                return None;
+            }
+        }
+    }
+    rest.is_empty().then_some(())
+}
+
 /// All 256 values of each byte of the contents of frames of all kinds, and all truncations of the contents. An error is about the changed
-/// frame, or about the references that its definitions spoil. No change makes the decoder return more than the 11 references that the
+/// frame, or about the references that its definitions spoil. A second reader says which definitions are right. No change makes the decoder return more than the 11 references that the
 /// header states.
 #[test]
 fn every_byte_of_every_content_takes_every_value() {
@@ -175,8 +246,18 @@ fn every_byte_of_every_content_takes_every_value() {
         let mut check = |content: &[u8]| {
             let mut frames = FRAMES;
             frames[changed].2 = content;
-            match decode([file(&frames), frame(6, 0, 11, &[])].concat()) {
-                Decoded::References(11) => right += 1,
+            let decoded = decode([file(&frames), frame(6, 0, 11, &[])].concat());
+            if kind == 3 {
+                let malformed = Decoded::Refused(at(start, "a malformed frame"), 0);
+                assert_eq!(decoded == malformed, definitions(content).is_none(), "{content:x?}");
+            }
+            match decoded {
+                Decoded::References(11) => {
+                    // Only one number of executions and one length of the literals fit the events.
+                    let fits = [0, 2].iter().all(|at| content.get(*at) == whole.get(*at));
+                    assert!(kind != 4 || fits, "{content:x?}");
+                    right += 1;
+                }
                 Decoded::Refused(message, 0) => {
                     refused += 1;
                     let is_own = message == at(start, "a malformed frame") && kind != 4;
