@@ -2,6 +2,7 @@
 
 mod calls;
 mod errors;
+mod exhaustive;
 mod negotiation;
 mod probe;
 mod retry;

@@ -1,5 +1,6 @@
 //! Descriptions for tests: handwritten bytes, and a builder that does not use the reader.
 
+mod exhaustive;
 mod format;
 mod lookups;
 mod machine;

@@ -1,4 +1,5 @@
 mod damage;
+mod exhaustive;
 mod layout;
 mod round_trip;
 mod waiting;
