@@ -424,8 +424,8 @@ impl GuestRights {
     }
 
     /// Returns `word` with the fast path that `allowed` opens now. Opens no fast path if `recorded` differs from the setting of the
-    /// tracer, or if the word for recorded calls is held. Inlined on SPARC V9, so that a negotiation needs few register windows. Not inlined elsewhere, so that calls save fewer
-    /// registers.
+    /// tracer, or if the word for recorded calls is held. Inlined on SPARC V9, so that a negotiation needs few register windows. Not
+    /// inlined elsewhere, so that calls save fewer registers.
     #[cfg_attr(target_arch = "sparc64", inline(always))]
     #[cfg_attr(not(target_arch = "sparc64"), inline(never))]
     fn with_fast(

@@ -24,6 +24,7 @@ pub struct Work<'a, V: Variant = T2Plus> {
     pub(super) system: &'a mut MemorySystem<V>,
     devices: &'a Devices,
     perf_config: [[PerfConfig; L2_BANKS]; Node::ALL.len()],
+    /// See [`latest`](Self::latest).
     latest: u64,
 }
 
@@ -65,8 +66,8 @@ impl<V: Variant> Work<'_, V> {
         executed
     }
 
-    /// Returns the turn of what was executed last, if the latest quantum ended within an instruction. This is the time at which the instruction was
-    /// issued or, if it loads and then stores, but not in one step, the time of its latest store.
+    /// Returns the turn of what was executed last, if the latest quantum ended within an instruction. This is the time at which the
+    /// instruction was issued or, if it loads and then stores, but not in one step, the time of its latest store.
     pub(crate) fn latest(&self) -> u64 {
         self.latest
     }
