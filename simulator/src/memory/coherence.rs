@@ -102,8 +102,9 @@ impl<V: Variant> Access<'_, V> {
             let (ends, issued) = (self.now, self.issued);
             let plane = self.plane(line);
             plane.complete(line, snoop.begins, ends, issued);
-            if let Some(moves) = &mut self.moves {
-                moves.note(line, &request);
+            let is_first = self.moves.as_mut().is_some_and(|moves| moves.note(line, &request));
+            if is_first {
+                self.watch_line(line);
             }
             self.tell_hub(line, owners, request, snoop.met, snoop.waited);
         }

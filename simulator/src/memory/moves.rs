@@ -76,6 +76,17 @@ impl MovedLines {
         self.lines.len()
     }
 
+    /// Returns `false` if no line of these bytes has moved.
+    #[inline(always)]
+    pub(super) fn may_have_any(&self, address: u64, size: u16) -> bool {
+        let further = u64::from(size).saturating_sub(1);
+        let within = address % (1 << LINE_SHIFT) + further;
+        self.may_have(address)
+            || within >> LINE_SHIFT != 0
+                && (1..=within >> LINE_SHIFT)
+                    .any(|next| self.may_have(address.wrapping_add(next << LINE_SHIFT)))
+    }
+
     /// Returns `false` if the line at a physical address has not moved.
     #[inline(always)]
     pub(super) fn may_have(&self, address: u64) -> bool {
@@ -91,8 +102,8 @@ impl MovedLines {
             && self.lines.get(&((address & ADDRESS_MASK) >> LINE_SHIFT)).is_some()
     }
 
-    /// Adds the transfers and invalidations of a completed request for the line.
-    pub(super) fn note(&mut self, line: L2Line, request: &NodeRequest) {
+    /// Adds the transfers and invalidations of a completed request for the line. Returns `true` if the line moves for the first time.
+    pub(super) fn note(&mut self, line: L2Line, request: &NodeRequest) -> bool {
         let lost = |answers: &[Option<SnoopAnswer>]| {
             let answers = answers.iter().flatten();
             answers.filter(|answer| answer.has()).count() as u64
@@ -105,7 +116,9 @@ impl MovedLines {
             NodeRequest::Invalidate { answers } => (0, lost(answers)),
             NodeRequest::WriteBack { .. } => (0, 0),
         };
-        if transfers + invalidations > 0 {
+        let moves = transfers + invalidations > 0;
+        let is_first = moves && !self.may_have(line.0 << LINE_SHIFT);
+        if moves {
             let moves = self.lines.or_insert_with(line.0, Moves::default);
             moves.transfers += transfers;
             moves.invalidations += invalidations;
@@ -115,6 +128,7 @@ impl MovedLines {
                 self.forget();
             }
         }
+        is_first
     }
 
     /// Sums up the half of the lines that moved least.

@@ -77,7 +77,9 @@ impl<V: Variant> Work<'_, V> {
         let mut untold = Untold::default();
         let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
         access.untold = Some(&mut untold);
-        Self::execute(&mut access, quantum, watch)
+        let executed = Self::execute(&mut access, quantum, watch);
+        self.latest = access.turn;
+        executed
     }
 
     #[inline(always)]

@@ -170,6 +170,13 @@ pub(crate) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
+    /// Returns the address of the latest instruction of the execution that begins before the references; `None` if there is none.
+    #[inline]
+    pub(crate) fn instruction_before(&self) -> Option<u64> {
+        let before = &self.code.references(self.shape)[..self.first];
+        before.iter().rfind(|one| one.kind.is_fetch()).map(|fetch| fetch.address)
+    }
+
     /// Returns the steps of the references, and the work that the shape has done before them. `None` if the shape is executed reference by
     /// reference, if the references do not begin with an instruction, or if they end before the shape does.
     #[inline]

@@ -4,15 +4,18 @@ use super::error::RunError;
 use super::scheduler::turns::Due;
 use super::scheduler::{NextTurn, Scheduler};
 use super::threads::Threads;
-use crate::analysis::details::Watcher;
+use crate::analysis::details::{Noting, Watcher};
 use crate::memory::{Executed, ExecutedAhead, MOST_MORE, Quantum, Variant, Work};
 
 /// The maximum number of references that the strands of a core execute ahead of other cores before the core waits for its turn. More would
 /// have to be executed again if another core takes a line from the core's caches.
-const MOST_AHEAD: usize = 512;
+const MOST_AHEAD: u64 = 512;
 
-/// The maximum number of references that a core executes ahead at once.
-const ROOM: u64 = (MOST_AHEAD + MOST_MORE) as u64;
+/// A core can execute as many references more than that, so that it ends with an instruction.
+const ROOM: u64 = MOST_MORE as u64;
+
+/// The minimum number of references that a core may execute ahead at once; fewer are not worth it.
+const LEAST_AHEAD: u64 = 16;
 
 /// The order in which strands execute.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +35,8 @@ pub(super) struct Part<'a, V: Variant> {
     references: u64,
     /// The number of references at which the part ends.
     until: u64,
+    /// Collects details; `None` if no details are collected.
+    details: Option<&'a mut Watcher>,
 }
 
 impl<'a, V: Variant> Part<'a, V> {
@@ -40,32 +45,29 @@ impl<'a, V: Variant> Part<'a, V> {
         scheduler: &'a mut Scheduler,
         threads: &'a mut Threads,
         work: Work<'a, V>,
+        details: Option<&'a mut Watcher>,
         references: u64,
         most: u64,
     ) -> Self {
         let until = references.saturating_add(most);
-        Self { scheduler, threads, work, references, until }
+        Self { scheduler, threads, work, references, until, details }
     }
 
     /// Executes references. Returns the number of all references so far, and whether the programs go on.
-    pub(super) fn replay(
-        self,
-        way: Way,
-        details: Option<&mut Watcher>,
-    ) -> Result<(u64, bool), RunError> {
+    pub(super) fn replay(self, way: Way) -> Result<(u64, bool), RunError> {
         match way {
-            Way::OneByOne => self.one_by_one(details),
+            Way::OneByOne => self.one_by_one(),
             Way::Ahead(pause) => self.run_ahead(pause),
         }
     }
 
-    fn one_by_one(mut self, mut details: Option<&mut Watcher>) -> Result<(u64, bool), RunError> {
+    fn one_by_one(mut self) -> Result<(u64, bool), RunError> {
         self.settle_all(self.scheduler.next_place());
         while self.references < self.until {
             if self.scheduler.turn()? == NextTurn::Never {
                 return Ok((self.references, false));
             }
-            self.execute(self.until - self.references, details.as_deref_mut());
+            self.execute(self.until - self.references);
         }
         Ok((self.references, true))
     }
@@ -73,10 +75,17 @@ impl<'a, V: Variant> Part<'a, V> {
     /// Executes references until at least `pause` have been executed. Cores may run ahead of others, unless the part is about to end. The
     /// number of references includes those that cores have executed ahead.
     fn run_ahead(mut self, pause: u64) -> Result<(u64, bool), RunError> {
-        while self.references < pause.min(self.until) {
-            let left = self.left();
-            if left <= ROOM {
-                return self.one_by_one(None);
+        loop {
+            let mut left = self.left();
+            if left < 2 * ROOM {
+                self.settle_all(self.scheduler.next_place());
+                left = self.left();
+                if left < 2 * ROOM {
+                    return self.one_by_one();
+                }
+            }
+            if self.references >= pause {
+                return Ok((self.references, true));
             }
             let next = self.scheduler.turn()?;
             if let NextTurn::Store(turn) = next {
@@ -98,20 +107,20 @@ impl<'a, V: Variant> Part<'a, V> {
             let core = turn.core();
             self.work.end_ahead(core);
             // Long quanta pause as well.
-            self.execute((pause - self.references).min(left), None);
-            self.drop_lines(turn);
+            self.execute((pause - self.references).min(left));
+            self.affect(turn);
             if self.scheduler.is_within() {
                 // The rest of the instruction comes before what cores have executed ahead.
                 let rest = turn.at_time(self.work.latest()).after();
                 self.settle_all(rest.max(self.scheduler.place()));
                 continue;
             }
-            if self.left() > ROOM && self.scheduler.may_run_ahead(core) {
+            let most = self.most_ahead();
+            if most >= LEAST_AHEAD && self.scheduler.may_run_ahead(core) {
                 self.work.begin_ahead(core);
-                self.ahead(core, Due::NEVER, MOST_AHEAD, None);
+                self.ahead(core, Due::NEVER, most as usize, None);
             }
         }
-        Ok((self.references, true))
     }
 
     /// Returns how many references can be executed before the part ends or the scheduler stops, at least.
@@ -119,12 +128,27 @@ impl<'a, V: Variant> Part<'a, V> {
         (self.until - self.references).min(self.scheduler.instructions_left())
     }
 
+    /// Returns the maximum number of references that a core may execute ahead now. Near the end of the part, all cores together leave half of
+    /// the references, so that little has to be undone before the end.
+    fn most_ahead(&self) -> u64 {
+        let room = self.left().saturating_sub(ROOM);
+        (room / (2 * (1 + self.scheduler.number_ahead()))).min(MOST_AHEAD)
+    }
+
     /// Executes a store that a strand has passed.
     fn store(&mut self, turn: Due) {
         let core = turn.core();
-        self.work.store_ahead(core);
+        let Some((strand, _)) = self.work.next_store(core) else { return };
+        let (thread, offset) = self.scheduler.first_thread(strand);
+        match &mut self.details {
+            None => self.work.store_ahead(core, offset, &mut ()),
+            Some(details) => {
+                let mut noting = details.noting(thread, strand, offset, None);
+                self.work.store_ahead(core, offset, &mut noting);
+            }
+        }
         self.note_store(core);
-        self.drop_lines(turn);
+        self.affect(turn);
     }
 
     fn note_store(&mut self, core: usize) {
@@ -136,18 +160,18 @@ impl<'a, V: Variant> Part<'a, V> {
         self.work.next_store(core).map_or(Due::NEVER, |(strand, at)| Due::of(at, strand))
     }
 
-    /// Drops the lines that cores lose in a turn.
+    /// Undoes what cores that a turn affects have executed ahead of it. Drops the lines that these cores lose.
     #[inline]
-    fn drop_lines(&mut self, turn: Due) {
-        while let Some(dropped) = self.work.next_dropped() {
-            match dropped.core == turn.core() {
-                true => self.settle_after_store(dropped.core),
+    fn affect(&mut self, turn: Due) {
+        while let Some(affected) = self.work.next_affected() {
+            match affected.core == turn.core() {
+                true => self.settle_after_store(affected.core),
                 false => {
-                    let place = turn.at_time(dropped.at).max(self.scheduler.place());
-                    self.settle(dropped.core, place);
+                    let place = turn.at_time(affected.at).max(self.scheduler.place());
+                    self.settle(affected.core, place);
                 }
             }
-            self.work.drop(dropped);
+            self.work.affect(affected);
         }
     }
 
@@ -160,14 +184,19 @@ impl<'a, V: Variant> Part<'a, V> {
     }
 
     /// Executes the quantum of the thread that is next, at most `most` references.
-    fn execute(&mut self, most: u64, details: Option<&mut Watcher>) {
+    fn execute(&mut self, most: u64) {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
+        // The quantum can begin with data of an earlier instruction.
+        let instruction = self.details.as_ref().and_then(|_| self.scheduler.instruction());
         let (thread, quantum) = self.scheduler.quantum(most);
         let begins = quantum.begins;
         self.threads.begin(thread, quantum.strand, self.work.truth());
-        let executed = match details {
+        let executed = match &mut self.details {
             None => self.work.replay(&quantum),
-            Some(details) => watch(details, thread, &quantum, &mut self.work),
+            Some(details) => {
+                let Quantum { strand, offset, .. } = quantum;
+                watch(details.noting(thread, strand, offset, instruction), &quantum, &mut self.work)
+            }
         };
         let cycles = self.scheduler.executed(&executed);
         self.references += executed.references as u64;
@@ -211,9 +240,13 @@ impl<'a, V: Variant> Part<'a, V> {
     /// their stores were `stored` already, these are the first, and the strands stop after the last of them.
     #[inline]
     fn ahead(&mut self, core: usize, before: Due, most: usize, mut stored: Option<usize>) {
-        let Self { scheduler, threads, work, .. } = self;
+        let Self { scheduler, threads, work, details, .. } = self;
+        let watched = details.is_some();
         let executed = scheduler.run_ahead(core, before, most, |thread, quantum, most, ready| {
-            let ahead = work.replay_ahead(quantum, most, &mut stored);
+            let ahead = match watched {
+                false => work.replay_ahead::<false>(quantum, most, &mut stored),
+                true => work.replay_ahead::<true>(quantum, most, &mut stored),
+            };
             let ExecutedAhead { executed, .. } = &ahead;
             if executed.references > 0 {
                 threads.executed(thread, executed, quantum.begins, executed.ends - ready);
@@ -228,13 +261,9 @@ impl<'a, V: Variant> Part<'a, V> {
 /// Replays a quantum of a thread. Collects details about it.
 #[inline(never)]
 fn watch<V: Variant>(
-    details: &mut Watcher,
-    thread: usize,
+    mut noting: Noting<'_>,
     quantum: &Quantum<'_>,
     work: &mut Work<'_, V>,
 ) -> Executed {
-    let mut noting = details.noting(thread, quantum);
-    let executed = work.watch(quantum, &mut noting);
-    noting.end();
-    executed
+    work.watch(quantum, &mut noting)
 }

@@ -109,7 +109,9 @@ impl Replay {
             _ => processes(&programs),
         };
         let mut memory = prepared.memory.clone();
-        let details = (prepared.setup.details).then(|| Box::new(Watcher::new(&programs, dealt)));
+        let is_whole = prepared.setup.region == Region::default();
+        let watcher = || Box::new(Watcher::new(&programs, dealt, is_whole));
+        let details = prepared.setup.details.then(watcher);
         if details.is_some() {
             memory.note_moves();
         }
@@ -189,7 +191,7 @@ impl Replay {
         let pause = self.pause - (self.references - self.read.0) % self.pause;
         // Near the limit, the counters must be read after the same reference, however the references are replayed.
         let is_near = self.unread_cycles() > MOST_UNREAD_CYCLES / 2;
-        let way = match self.is_one_by_one || self.details.is_some() || is_near {
+        let way = match self.is_one_by_one || is_near {
             true => Way::OneByOne,
             false => Way::Ahead(self.references + pause),
         };
@@ -212,11 +214,11 @@ impl Replay {
         let (references, goes_on) = match &mut self.memory {
             AnyMemory::T2Plus(memory) => {
                 let work = memory.work(devices);
-                Part::new(scheduler, threads, work, references, most).replay(way, watcher)
+                Part::new(scheduler, threads, work, watcher, references, most).replay(way)
             }
             AnyMemory::Other(memory) => {
                 let work = memory.work(devices);
-                Part::new(scheduler, threads, work, references, most).replay(way, watcher)
+                Part::new(scheduler, threads, work, watcher, references, most).replay(way)
             }
         }?;
         self.references = references;

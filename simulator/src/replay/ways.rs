@@ -143,6 +143,7 @@ struct How {
     interval: Option<u64>,
     ends: Option<u64>,
     pause: Option<u64>,
+    details: bool,
 }
 
 fn how() -> impl Strategy<Value = How> {
@@ -155,8 +156,9 @@ fn how() -> impl Strategy<Value = How> {
         prop::option::of(200..3000_u64),
         prop::option::weighted(0.3, 1..4000_u64),
         prop::option::of(1..2000_u64),
+        any::<bool>(),
     )
-        .prop_map(|(nodes, placement, is_small, chunk, interval, ends, pause)| How {
+        .prop_map(|(nodes, placement, is_small, chunk, interval, ends, pause, details)| How {
             nodes,
             placement,
             is_small,
@@ -164,6 +166,7 @@ fn how() -> impl Strategy<Value = How> {
             interval,
             ends,
             pause,
+            details,
         })
 }
 
@@ -187,6 +190,7 @@ fn replay(threads: &[Vec<Item>], how: &How, is_one_by_one: bool) -> Option<Repla
         .placement(Some(how.placement.clone()))
         .region(Region { to, ..Region::default() });
     setup.interval = how.interval;
+    setup.details = how.details;
     if how.is_small {
         setup = setup.memory(small());
     }

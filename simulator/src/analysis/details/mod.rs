@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::Trace;
 use crate::events::summary::Conflicts;
-use crate::memory::{MovedLines, Moves, OtherMoves, Quantum, Waited, Watch};
+use crate::memory::{MovedLines, Moves, OtherMoves, Waited, Watch};
 use crate::recording::{Mapping, Recording, Reference};
 use crate::replay::scheduler::program_at;
 use crate::run::TimeLine;
@@ -113,14 +113,16 @@ pub(crate) struct Watcher {
     moved: lines::Moved,
     /// The time from which the details count.
     began: u64,
-    /// The address of the latest instruction of each thread.
-    instructions: Vec<Option<u64>>,
+    /// The number of all references that will be replayed; `None` if it is not known.
+    references: Option<u64>,
 }
 
 impl Watcher {
     /// Returns empty details. `dealt` is `true` if the references of one thread are
-    /// [dealt](crate::replay::placement::Placement::Deal) to several strands.
-    pub(crate) fn new(programs: &[Recording], dealt: bool) -> Self {
+    /// [dealt](crate::replay::placement::Placement::Deal) to several strands, and `whole` is `true` if all references of the programs are
+    /// replayed.
+    pub(crate) fn new(programs: &[Recording], dealt: bool, whole: bool) -> Self {
+        let all = || programs.iter().map(Recording::references).sum();
         Self {
             programs: programs.iter().map(ProgramDetails::new).collect(),
             points: None,
@@ -128,7 +130,7 @@ impl Watcher {
             misses: code::Misses::new(),
             moved: lines::Moved::new(dealt),
             began: 0,
-            instructions: Vec::new(),
+            references: whole.then(all).flatten(),
         }
     }
 
@@ -139,7 +141,7 @@ impl Watcher {
 
     /// Sets the names of the guests and counters that all [points](Self::add) have.
     pub(crate) fn name(&mut self, guests: Vec<String>, counters: Vec<CounterName>) {
-        self.points = Some(series::Points::new(guests, counters));
+        self.points = Some(series::Points::new(guests, counters, self.references));
     }
 
     /// Returns the number of references after which the next point is due. Returns `u64::MAX` until
@@ -162,19 +164,18 @@ impl Watcher {
         }
     }
 
-    /// Returns what notes the references of a thread's quantum. [`end`](Noting::end) must be called after the quantum.
-    pub(crate) fn noting(&mut self, thread: usize, quantum: &Quantum<'_>) -> Noting<'_> {
-        if self.instructions.len() <= thread {
-            self.instructions.resize(thread + 1, None);
-        }
-        Noting {
-            instruction: self.instructions[thread],
-            watcher: self,
-            thread,
-            strand: quantum.strand,
-            offset: quantum.offset,
-            program: program_at(quantum.offset),
-        }
+    /// Returns what notes the references of a thread on a strand. `offset` is the offset of its addresses, and `instruction` the address of
+    /// its latest instruction.
+    #[inline]
+    pub(crate) fn noting(
+        &mut self,
+        thread: usize,
+        strand: StrandId,
+        offset: u64,
+        instruction: Option<u64>,
+    ) -> Noting<'_> {
+        let program = program_at(offset);
+        Noting { watcher: self, thread, strand, offset, program, instruction }
     }
 
     /// Returns the details up to the time `now`. `moves` contains the lines that moved, in any
@@ -199,7 +200,7 @@ impl Watcher {
     }
 }
 
-/// Notes what the references of a quantum do.
+/// Notes what references of a thread do.
 pub(crate) struct Noting<'a> {
     watcher: &'a mut Watcher,
     thread: usize,
@@ -208,12 +209,6 @@ pub(crate) struct Noting<'a> {
     program: usize,
     /// The address of the thread's latest instruction.
     instruction: Option<u64>,
-}
-
-impl Noting<'_> {
-    pub(crate) fn end(self) {
-        self.watcher.instructions[self.thread] = self.instruction;
-    }
 }
 
 impl Watch for Noting<'_> {

@@ -185,10 +185,26 @@ pub(super) struct Points {
 }
 
 impl Points {
-    pub(super) fn new(guests: Vec<String>, counters: Vec<CounterName>) -> Self {
+    /// Returns no points. If the number of all references is known, the intervals have their final length from the start, so fewer points
+    /// are taken.
+    pub(super) fn new(
+        guests: Vec<String>,
+        counters: Vec<CounterName>,
+        references: Option<u64>,
+    ) -> Self {
         // The limit must be even, because half of the points are dropped when it is reached.
         let most = (NUMBERS / counters.len().max(1)).clamp(LEAST, MOST) & !1;
-        Self { guests, counters, reads: Reads::default(), points: Vec::new(), most, step: STEP }
+        let (reads, points) = (Reads::default(), Vec::new());
+        let mut new = Self { guests, counters, reads, points, most, step: STEP };
+        while references.is_some_and(|all| all.div_ceil(new.step) >= new.limit() as u64) {
+            new.step *= 2;
+        }
+        new
+    }
+
+    /// Returns the number of points at which the intervals are merged.
+    fn limit(&self) -> usize {
+        if self.step < LONG { LEAST } else { self.most }
     }
 
     /// Returns the number of references after which the next point is due.
@@ -209,8 +225,7 @@ impl Points {
     pub(super) fn add(&mut self, point: Point) {
         self.points.retain(|earlier| earlier.references < point.references);
         self.points.push(point);
-        let most = if self.step < LONG { LEAST } else { self.most };
-        if self.points.len() == most {
+        if self.points.len() == self.limit() {
             let mut number = 0;
             self.points.retain(|_| {
                 number += 1;
@@ -272,7 +287,8 @@ impl Points {
 mod tests {
     use super::*;
 
-    fn points(counters: usize, references: u64) -> Points {
+    /// Returns the points of a replay that knows how many `references` it has if they are `known`.
+    fn points_of(counters: usize, references: u64, known: bool) -> Points {
         let name = |number| CounterName {
             class: "pic".into(),
             unit: String::new(),
@@ -283,7 +299,8 @@ mod tests {
             hub: None,
             strand: StrandId::new(number),
         };
-        let mut points = Points::new(Vec::new(), (0..counters).map(name).collect());
+        let names = (0..counters).map(name).collect();
+        let mut points = Points::new(Vec::new(), names, known.then_some(references));
         loop {
             let due = points.due().min(references);
             points.add(Point {
@@ -298,6 +315,30 @@ mod tests {
                 return points;
             }
         }
+    }
+
+    fn points(counters: usize, references: u64) -> Points {
+        points_of(counters, references, false)
+    }
+
+    #[test]
+    fn intervals_have_their_final_length_if_the_number_of_references_is_known() {
+        for counters in [1, 128, 5_000] {
+            for references in
+                [1, 512, 15_871, 15_872, 15_873, 507_904, 1_000_003, 4_177_921, 1 << 25]
+            {
+                let known = points_of(counters, references, true);
+                assert!(known.points.len() < known.limit(), "{references}");
+                let grown = points(counters, references);
+                assert_eq!(known.series(), grown.series(), "{counters} {references}");
+            }
+        }
+        // Without the number, 32 points of 512 references come first, and 16 points of each further length.
+        let first = |references| Points::new(Vec::new(), Vec::new(), references).due();
+        assert_eq!(
+            [first(None), first(Some(1 << 20)), first(Some(1 << 22))],
+            [512, 1 << 14, 1 << 15]
+        );
     }
 
     #[test]

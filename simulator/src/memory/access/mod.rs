@@ -359,6 +359,25 @@ impl<'w, V: Variant> Access<'w, V> {
         }
     }
 
+    /// Makes cores that run ahead tell of what they do with a line from now on.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn watch_line(&mut self, line: L2Line) {
+        for node in &Node::ALL[..self.plan.machine.nodes()] {
+            let Some(slot) = self.l2.find(*node, line) else { continue };
+            let copies = *self.l2.copies(slot);
+            for copy in self.figures().copies(copies, line) {
+                let (Copy::Data { core, .. } | Copy::Instructions { core, .. }) = copy;
+                let core = node.index() * CORES_PER_NODE + core;
+                if self.ahead.has(core) && self.cores.get(core).has(copy) {
+                    self.ahead.watch(core, self.turn);
+                    // The core may now have a turn before the next instruction.
+                    (self.ends, self.until) = (0, 0);
+                }
+            }
+        }
+    }
+
     #[inline(always)]
     fn event(&mut self, event: StrandEvent) {
         self.strand.events.count(event);

@@ -37,13 +37,7 @@ impl<V: Variant> Access<'_, V> {
     #[inline(always)]
     fn may_have_moved(&self, address: u64, size: u16) -> bool {
         let Some(moved) = &self.moves else { return false };
-        let address = address.wrapping_add(self.offset);
-        let further = u64::from(size).saturating_sub(1);
-        let within = address % (1 << LINE_SHIFT) + further;
-        moved.may_have(address)
-            || within >> LINE_SHIFT != 0
-                && (1..=within >> LINE_SHIFT)
-                    .any(|next| moved.may_have(address.wrapping_add(next << LINE_SHIFT)))
+        moved.may_have_any(address.wrapping_add(self.offset), size)
     }
 
     /// Tells of a step of a shape that did not change any cache and did not wait.

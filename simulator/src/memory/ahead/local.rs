@@ -5,6 +5,7 @@ use guest_abi::StrandId;
 use super::{Renewed, StoreAhead};
 use crate::memory::figures::{Figures, Variant};
 use crate::memory::geometry::ADDRESS_MASK;
+use crate::memory::moves::MovedLines;
 use crate::memory::quantum::{Executed, ExecutedAhead, Quantum};
 use crate::memory::system::{CoreState, MemorySystem, StrandState};
 use crate::memory::timing::ISSUE;
@@ -19,16 +20,17 @@ impl<V: Variant> Work<'_, V> {
     /// Executes the first instructions of a quantum, up to the first instruction that needs something outside the core. An instruction that
     /// loads and then stores, but not in one step, can be divided. The last instruction begins before `most` references were executed.
     /// An instruction that does anything after a store is not executed. Stores are to be executed later. If some were `stored` already, these
-    /// are the first, and the quantum ends after the instruction of the last of them.
-    pub(crate) fn replay_ahead(
+    /// are the first, and the quantum ends after the instruction of the last of them. If the uses of moved lines are `WATCHED`, what uses
+    /// such a line is not executed, unless it is a store.
+    pub(crate) fn replay_ahead<const WATCHED: bool>(
         &mut self,
         quantum: &Quantum<'_>,
         most: usize,
         stored: &mut Option<usize>,
     ) -> ExecutedAhead {
         let Quantum { strand, offset, begins, until, references, .. } = *quantum;
-        let MemorySystem { plan, strands, cores, truth, .. } = &mut *self.system;
-        let mut local = Local {
+        let MemorySystem { plan, strands, cores, truth, moves, .. } = &mut *self.system;
+        let mut local = Local::<V, WATCHED> {
             core: &mut cores[strand.core()],
             figures: plan.variant.figures(),
             own: &mut strands[strand.index()],
@@ -37,6 +39,7 @@ impl<V: Variant> Work<'_, V> {
             offset,
             until,
             stored,
+            moved: moves.as_ref(),
             now: begins,
             first_issued: begins,
             fetched: NO_LINE,
@@ -91,7 +94,7 @@ struct StoreTimes {
 }
 
 /// A strand that executes what needs nothing outside its core.
-struct Local<'w, V: Variant> {
+struct Local<'w, V: Variant, const WATCHED: bool> {
     core: &'w mut CoreState<V>,
     figures: &'w Figures,
     own: &'w mut StrandState,
@@ -101,6 +104,8 @@ struct Local<'w, V: Variant> {
     until: u64,
     /// How many of the next stores were executed already; `None` if stores are to be executed later.
     stored: &'w mut Option<usize>,
+    /// The lines that have moved between nodes; `None` unless these are noted.
+    moved: Option<&'w MovedLines>,
     now: u64,
     first_issued: u64,
     /// The line from which the latest instruction was fetched.
@@ -119,7 +124,15 @@ struct Mark {
     stores: usize,
 }
 
-impl<V: Variant> Local<'_, V> {
+impl<V: Variant, const WATCHED: bool> Local<'_, V, WATCHED> {
+    /// Returns `true` if a watch has to be told of what uses these bytes. What is executed again was executed before their line moved.
+    #[inline(always)]
+    fn is_watched(&self, address: u64, size: u16) -> bool {
+        WATCHED
+            && self.moved.is_some_and(|moved| moved.may_have_any(address, size))
+            && self.stored.is_none()
+    }
+
     #[inline(always)]
     fn mark(&self, fetch: usize) -> Mark {
         let log = &self.core.ahead;
@@ -154,8 +167,10 @@ impl<V: Variant> Local<'_, V> {
             let is_local = match step.action {
                 StepAction::Fetch => {
                     let address = shape.address.wrapping_add_signed(step.offset.into());
-                    let line = line(self.figures.l1i.line_shift, address.wrapping_add(self.offset));
-                    self.core.instructions.is_latest(line) || self.renew_instructions(line)
+                    let address = address.wrapping_add(self.offset);
+                    let line = line(self.figures.l1i.line_shift, address);
+                    !self.is_watched(address, 1)
+                        && (self.core.instructions.is_latest(line) || self.renew_instructions(line))
                 }
                 StepAction::Load => match data.next() {
                     Some(address) => self.load(*address, step.further + 1),
@@ -173,12 +188,9 @@ impl<V: Variant> Local<'_, V> {
                         let now = begins.wrapping_add(timing.elapsed(&step.done));
                         let is_last =
                             steps.as_slice().first().is_none_or(|next| next.fetch != step.fetch);
-                        is_last
-                            && self.store(
-                                *address,
-                                step.further + 1,
-                                StoreTimes { turn, issued, now },
-                            )
+                        let instruction = shape.address.wrapping_add_signed(step.offset.into());
+                        let times = StoreTimes { turn, issued, now };
+                        is_last && self.store(instruction, *address, step.further + 1, times)
                     }
                     None => false,
                 },
@@ -264,7 +276,7 @@ impl<V: Variant> Local<'_, V> {
                 return Stops::Ended;
             }
             let (began, mark) = (self.now, self.mark(0));
-            let Some(executed) = self.instruction(rest, part.data) else {
+            let Some(executed) = self.instruction(rest, part) else {
                 self.undo(mark);
                 self.now = began;
                 return Stops::Blocked;
@@ -292,10 +304,14 @@ impl<V: Variant> Local<'_, V> {
     /// Executes an instruction, or the rest of a divided instruction. A store that follows a load is not executed if the time of the
     /// quantum is over. Returns the number of executed references. Returns `None` if the instruction needs something outside the core.
     #[inline(always)]
-    fn instruction(&mut self, references: &[Reference], data: &[u64]) -> Option<usize> {
+    fn instruction(&mut self, references: &[Reference], part: &Part<'_>) -> Option<usize> {
+        let data = part.data;
         let timing = &self.figures.timing;
         let (issued, mut turn) = (self.now, self.now);
         let mut executed = 0;
+        let begins = references.first().is_some_and(|first| first.kind.is_fetch());
+        let before = WATCHED && !begins;
+        let mut instruction = if before { part.instruction_before() } else { None };
         let (mut loaded, mut stored) = (false, false);
         for reference in references.iter().take(MOST_MORE) {
             match reference.kind {
@@ -312,7 +328,12 @@ impl<V: Variant> Local<'_, V> {
                     }
                     turn = if loaded { self.now } else { turn };
                     let times = StoreTimes { turn, issued, now: self.now };
-                    if !self.store(*data.get(reference.address as usize)?, reference.size, times) {
+                    if WATCHED && instruction.is_none() {
+                        return None;
+                    }
+                    let address = *data.get(reference.address as usize)?;
+                    let instruction = instruction.unwrap_or_default();
+                    if !self.store(instruction, address, reference.size, times) {
                         return None;
                     }
                     stored = true;
@@ -325,6 +346,7 @@ impl<V: Variant> Local<'_, V> {
                     if !self.fetch_lines(reference) {
                         return None;
                     }
+                    instruction = Some(reference.address);
                 }
             }
             executed += 1;
@@ -335,15 +357,15 @@ impl<V: Variant> Local<'_, V> {
 
     /// Passes a store, so that it is executed later. Returns `false` if the strand might have to wait until there is room for the store.
     #[inline(always)]
-    fn store(&mut self, address: u64, size: u16, times: StoreTimes) -> bool {
+    fn store(&mut self, instruction: u64, address: u64, size: u16, times: StoreTimes) -> bool {
         if let Some(stored) = self.stored {
             *stored -= 1;
             return true;
         }
-        let address = address.wrapping_add(self.offset);
         let (log, figures) = (&mut self.core.ahead, self.figures);
         let under_way = &mut log.under_way[self.strand.index() % StrandId::PER_CORE];
         let line = 1 << figures.l1d.line_shift;
+        // The program's offset is a multiple of the line.
         if address % line + u64::from(size) > line
             || self.own.stores.room_behind(*under_way, figures.timing.stores) > times.now
         {
@@ -351,7 +373,9 @@ impl<V: Variant> Local<'_, V> {
         }
         *under_way += 1;
         let StoreTimes { turn, issued, now } = times;
-        log.stores.push_back(StoreAhead { strand: self.strand, turn, issued, now, address, size });
+        let strand = self.strand;
+        let store = StoreAhead { strand, instruction, turn, issued, now, address, size };
+        log.stores.push_back(store);
         true
     }
 
@@ -359,6 +383,9 @@ impl<V: Variant> Local<'_, V> {
     #[inline(always)]
     fn fetch_lines(&mut self, fetch: &Reference) -> bool {
         let address = fetch.address.wrapping_add(self.offset);
+        if self.is_watched(address, fetch.size) {
+            return false;
+        }
         lines(self.figures.l1i.line_shift, address, fetch.size, |line| {
             let fetched = std::mem::replace(&mut self.fetched, line);
             line == fetched || self.renew_instructions(line)
@@ -376,6 +403,9 @@ impl<V: Variant> Local<'_, V> {
     #[inline(always)]
     fn load(&mut self, address: u64, size: u16) -> bool {
         let address = address.wrapping_add(self.offset);
+        if self.is_watched(address, size) {
+            return false;
+        }
         lines(self.figures.l1d.line_shift, address, size, |line| {
             let CoreState { data, ahead, .. } = &mut *self.core;
             data.renew(line, |from| ahead.renewed.push(Renewed { line, from, is_data: true }))

@@ -14,9 +14,10 @@ use super::copies::Copy;
 use super::figures::Variant;
 use super::system::{CoreState, MemorySystem};
 use super::truth::CoreRecord;
+use super::watch::{Untold, Watch};
 use super::wires::Idle;
 use super::work::Work;
-use crate::recording::References;
+use crate::recording::{Kind, Reference, References};
 pub(crate) use local::MOST_MORE;
 
 /// The state of a core before it ran ahead, and what it did to its caches since.
@@ -37,13 +38,15 @@ pub(super) struct AheadLog {
 #[derive(Clone, Copy, Debug)]
 struct StoreAhead {
     strand: StrandId,
+    /// The address of its instruction.
+    instruction: u64,
     /// The time of the store's turn.
     turn: u64,
     /// When the instruction was issued.
     issued: u64,
     /// When the strand sends the store.
     now: u64,
-    /// The address, with the program's offset.
+    /// The address, without the program's offset.
     address: u64,
     size: u16,
 }
@@ -66,22 +69,23 @@ struct Renewed {
     is_data: bool,
 }
 
-/// The cores that may run ahead, and what other cores have taken from their L1 caches.
+/// The cores that may run ahead, and what turns of other cores change for them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CoresAhead {
     /// One bit for each core that may run ahead.
     pub(super) cores: u64,
-    dropped: VecDeque<Dropped>,
+    affected: VecDeque<Affected>,
 }
 
-/// A copy of a line that an L1 cache of a core loses.
+/// A core that may have run ahead beyond a turn which affects it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Dropped {
-    /// The core that loses the line.
+pub(crate) struct Affected {
     pub(crate) core: usize,
-    /// The time of the turn in which the core loses the line.
+    /// The time of the turn.
     pub(crate) at: u64,
-    copy: Copy,
+    /// The copy of a line that an L1 cache of the core loses; `None` if the core keeps the line, but a watch has to be told of its uses from
+    /// now on.
+    lost: Option<Copy>,
 }
 
 impl CoresAhead {
@@ -92,7 +96,11 @@ impl CoresAhead {
     }
 
     pub(super) fn drop(&mut self, core: usize, copy: Copy, at: u64) {
-        self.dropped.push_back(Dropped { core, at, copy });
+        self.affected.push_back(Affected { core, at, lost: Some(copy) });
+    }
+
+    pub(super) fn watch(&mut self, core: usize, at: u64) {
+        self.affected.push_back(Affected { core, at, lost: None });
     }
 }
 
@@ -168,16 +176,25 @@ impl<V: Variant> Work<'_, V> {
         self.system.cores[core].ahead.stored
     }
 
-    /// Executes the first store that a core has passed, because the store's turn has come.
+    /// Executes the first store that a core has passed, because the store's turn has come. Tells `watch` of it. `offset` is the offset of
+    /// its program.
     #[inline]
-    pub(crate) fn store_ahead(&mut self, core: usize) {
+    pub(crate) fn store_ahead<W: Watch>(&mut self, core: usize, offset: u64, watch: &mut W) {
         let log = &mut self.system.cores[core].ahead;
         let Some(store) = log.stores.pop_front() else { return };
         log.under_way[store.strand.index() % StrandId::PER_CORE] -= 1;
         log.stored += 1;
-        let mut access = self.access(store.strand, 0, store.now);
+        let mut untold = Untold::default();
+        let mut access = self.access(store.strand, offset, store.now);
         (access.turn, access.issued) = (store.turn, store.issued);
-        access.store(store.address, store.size);
+        if W::WATCHES {
+            access.untold = Some(&mut untold);
+        }
+        access.store(store.address.wrapping_add(offset), store.size);
+        if W::WATCHES {
+            watch.begins(store.instruction);
+            access.tell(&Reference::new(store.address, store.size, Kind::Store), watch);
+        }
     }
 
     /// Forgets the instructions of a strand that are undone.
@@ -192,14 +209,16 @@ impl<V: Variant> Work<'_, V> {
         }
     }
 
-    /// Returns the first line that a core which may run ahead has to lose.
+    /// Returns the first core that a turn has affected.
     #[inline]
-    pub(crate) fn next_dropped(&mut self) -> Option<Dropped> {
-        self.system.ahead.dropped.pop_front()
+    pub(crate) fn next_affected(&mut self) -> Option<Affected> {
+        self.system.ahead.affected.pop_front()
     }
 
-    /// Drops a line from the cache of a core that does not run ahead.
-    pub(crate) fn drop(&mut self, dropped: Dropped) {
-        self.system.cores[dropped.core].drop(dropped.copy);
+    /// Drops the line that a core loses. The core does not run ahead any more.
+    pub(crate) fn affect(&mut self, affected: Affected) {
+        if let Some(lost) = affected.lost {
+            self.system.cores[affected.core].drop(lost);
+        }
     }
 }

@@ -167,6 +167,12 @@ impl Scheduler {
         first(self.ahead.ahead)
     }
 
+    /// Returns how many cores run ahead.
+    #[inline]
+    pub(crate) fn number_ahead(&self) -> u64 {
+        self.ahead.ahead.count_ones().into()
+    }
+
     /// Returns a core that runs ahead, and of which a strand was woken; `None` if there is none. The caller must undo what the core has done
     /// after the current place. Then it must [wake](Self::wake_strands) the strand.
     #[inline]

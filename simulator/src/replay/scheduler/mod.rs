@@ -269,6 +269,18 @@ impl Scheduler {
         self.within
     }
 
+    /// Returns the address of the latest instruction of the thread that executes next; `None` if it has executed no instruction.
+    pub(crate) fn instruction(&self) -> Option<u64> {
+        self.threads[self.executing].instruction()
+    }
+
+    /// Returns the number of the thread that a strand executes, and the offset of its addresses. There must be such a thread.
+    #[inline]
+    pub(crate) fn first_thread(&self, strand: StrandId) -> (usize, u64) {
+        let number = self.strands[strand.index()].threads[0];
+        (number, offset_of(self.threads[number].program))
+    }
+
     /// Returns the number of the thread that executes next, and its quantum of at most `most` references.
     pub(crate) fn quantum(&mut self, most: usize) -> (usize, Quantum<'_>) {
         let thread = &self.threads[self.executing];
