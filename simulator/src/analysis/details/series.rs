@@ -21,12 +21,12 @@ const STEP: u64 = 512;
 
 /// An interval with at least this number of references is long. At most `LEAST` short intervals are
 /// kept, because the guest makes hundreds of hypercalls at each point.
-const LONG: u64 = 1 << 14;
+const LONG: u64 = 1 << 15;
 
 /// Counts in successive intervals of time.
 ///
 /// All intervals except the last have the same number of references, which is 512 at first. When
-/// there are 32 intervals, each pair of neighbours is merged into one. Intervals of at least 16,384
+/// there are 32 intervals, each pair of neighbours is merged into one. Intervals of at least 32,768
 /// references are merged only when there are 256 intervals. This limit is lower if there are more
 /// than 64 counters, but at least 32.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -336,8 +336,8 @@ mod tests {
         // Without the number, 32 points of 512 references come first, and 16 points of each further length.
         let first = |references| Points::new(Vec::new(), Vec::new(), references).due();
         assert_eq!(
-            [first(None), first(Some(1 << 20)), first(Some(1 << 22))],
-            [512, 1 << 14, 1 << 15]
+            [first(None), first(Some(1 << 20)), first(Some(1 << 23))],
+            [512, 1 << 15, 1 << 16]
         );
     }
 
@@ -352,15 +352,19 @@ mod tests {
         // 1,024 references.
         assert_eq!(points(1, 31 * 512).series().references.len(), 31);
         assert_eq!(points(1, 32 * 512).series().counters[0].truth, [1024; 16]);
-        // When a 256th interval of 16,384 references is added, the intervals become 128 intervals
-        // of 32,768 references.
-        let long = points(1, 255 << 14).series();
-        assert_eq!(long.counters[0].truth, [1 << 14; 255]);
-        let long = points(1, 256 << 14).series();
-        assert_eq!(long.counters[0].truth, [1 << 15; 128]);
-        for (references, few) in
-            [(50_000, 16..32), (500_000, 16..32), (1_000_003, 32..256), (77_777_777, 128..256)]
-        {
+        // When a 256th interval of 32,768 references is added, the intervals become 128 intervals
+        // of 65,536 references.
+        let long = points(1, 255 << 15).series();
+        assert_eq!(long.counters[0].truth, [1 << 15; 255]);
+        let long = points(1, 256 << 15).series();
+        assert_eq!(long.counters[0].truth, [1 << 16; 128]);
+        for (references, few) in [
+            (50_000, 16..32),
+            (500_000, 16..32),
+            (1_000_003, 16..32),
+            (2_000_003, 32..256),
+            (77_777_777, 128..256),
+        ] {
             let series = points(1, references).series();
             assert!(few.contains(&series.references.len()), "{references}");
             assert_eq!(series.counters[0].truth.iter().sum::<u64>(), references);
