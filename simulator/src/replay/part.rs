@@ -209,6 +209,10 @@ impl<'a, V: Variant> Part<'a, V> {
         while self.next_store(core) < before {
             self.store(self.next_store(core));
         }
+        if self.scheduler.next_of(core) < before {
+            // All that the core did ahead comes before the place, and its next reference needs something outside the core.
+            self.scheduler.catch_up(core);
+        }
         self.execute_again(core, before, usize::MAX);
     }
 

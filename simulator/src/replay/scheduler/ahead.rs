@@ -162,6 +162,11 @@ impl Scheduler {
         Due::of(self.begins, self.threads[self.executing].strand)
     }
 
+    /// Returns the place of a core's next turn in the order of all turns; [`Due::NEVER`] if no strand of the core can execute.
+    pub(crate) fn next_of(&self, core: usize) -> Due {
+        self.turns.of_core(core).map_or(Due::NEVER, |(_, due)| due)
+    }
+
     /// Returns the first core that runs ahead; `None` if no core does.
     pub(crate) fn ahead(&self) -> Option<usize> {
         first(self.ahead.ahead)
