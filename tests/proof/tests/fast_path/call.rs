@@ -9,7 +9,7 @@ use simulator::interpreter::{
     At, Counting, Environment, Exception, Instruction, Level, Strand, Trap, Word,
 };
 
-use super::contract::{End, Expected};
+use super::contract::{self, End, Expected};
 use super::image::Image;
 use super::world::{Effect, State, Symbolic, World};
 
@@ -25,6 +25,22 @@ pub(crate) struct Guest {
 impl Guest {
     /// A guest's kernel at trap level 0, with interrupts enabled.
     pub(crate) const KERNEL: Self = Self { window: 3, global: 0, level: 0, pstate: 0x16 };
+
+    /// Returns guests in each window, with each set of globals, at both trap levels from which a guest calls, and with each bit of %pstate
+    /// set and clear: IE, AM, PEF, TLE, CLE and TCT.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        const PRIVILEGED: u64 = 1 << 2;
+        let bits = [1_u64 << 1, 1 << 3, 1 << 4, 1 << 8, 1 << 9, 1 << 12];
+        (0..24).map(move |number| {
+            let set = bits.iter().enumerate().filter(|(bit, _)| (number * 11) >> bit & 1 != 0);
+            Self {
+                window: number % 8,
+                global: number / 8,
+                level: (number / 4 % 2) as u64,
+                pstate: set.fold(PRIVILEGED, |all, (_, bit)| all | bit),
+            }
+        })
+    }
 }
 
 /// Where the guest traps.
@@ -37,6 +53,7 @@ const PSTATE: i16 = 0x14;
 const GLOBALS: i16 = 3;
 
 const G1: Register = Register::new(1);
+const G2: Register = Register::new(2);
 const G5: Register = Register::new(5);
 const G6: Register = Register::new(6);
 const O1: Register = Register::new(9);
@@ -75,6 +92,12 @@ fn execute<W: Word>(strand: &mut Strand<W>, instruction: Instruction) {
 fn write<W: Word>(strand: &mut Strand<W>, control: ControlRegister, value: i16) {
     let operand = Operand { register: Register::G0, immediate: value };
     execute(strand, Instruction::Write { control, rs1: Register::G0, operand });
+}
+
+/// Sets what the first instructions of a trap set.
+fn enter_hypervisor<W: Word>(strand: &mut Strand<W>) {
+    write(strand, ControlRegister::Privileged(6), PSTATE);
+    write(strand, ControlRegister::Privileged(16), GLOBALS);
 }
 
 /// Returns a strand that executes the guest's trap instruction next.
@@ -148,8 +171,19 @@ fn filled<W: Symbolic>(
 #[derive(Debug)]
 pub(crate) struct Call<W: Word> {
     pub(crate) state: Rc<State<W>>,
-    pub(crate) seed: u64,
+    begins: Begins,
     before: Strand<W>,
+}
+
+/// Where the execution begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begins {
+    /// At the guest's trap instruction.
+    Trap,
+    /// In the fast path, after a fault of a device.
+    Fault,
+    /// In the fast path, after a fault while the strand has the lock of an L2 control.
+    FaultWithLock,
 }
 
 /// How the execution of a call ends.
@@ -167,8 +201,8 @@ pub(crate) struct Done<W: Word> {
     pub(crate) ended: Ended,
     strand: Strand<W>,
     pub(crate) effects: Vec<Effect<W>>,
-    /// The addresses of the executed instructions.
-    pub(crate) executed: Vec<u64>,
+    /// The addresses of the executed instructions, and how many decisions were made before each.
+    pub(crate) executed: Vec<(u64, usize)>,
 }
 
 impl<W: Symbolic> Call<W> {
@@ -176,11 +210,11 @@ impl<W: Symbolic> Call<W> {
         image: &Image,
         state: &Rc<State<W>>,
         of: Guest,
-        seed: u64,
+        begins: Begins,
         any: impl FnMut(&'static str, u64) -> W,
     ) -> Self {
         let before = filled(&guest(image, of), state, any);
-        Self { state: Rc::clone(state), seed, before }
+        Self { state: Rc::clone(state), begins, before }
     }
 
     fn trapped(&self) -> Strand<W> {
@@ -189,18 +223,38 @@ impl<W: Symbolic> Call<W> {
         strand
     }
 
-    /// Executes the call. `change` replaces the instruction at an address.
-    pub(crate) fn execute(&self, image: &Image, change: Option<(u64, u32)>) -> Done<W> {
-        self.execute_from(image, change, self.trapped())
+    /// Returns the strand before its first instruction.
+    fn first(&self, image: &Image) -> Strand<W> {
+        let mut strand = self.trapped();
+        if self.begins != Begins::Trap {
+            enter_hypervisor(&mut strand);
+            let [fault, with_lock] = image.faulted;
+            strand.pc = if self.begins == Begins::Fault { fault } else { with_lock };
+            strand.npc = strand.pc + 4;
+            strand.registers.set(G6, self.state.block);
+            strand.registers.set(G2, self.state.l2);
+        }
+        strand
     }
 
-    fn execute_from(
-        &self,
-        image: &Image,
-        change: Option<(u64, u32)>,
-        mut strand: Strand<W>,
-    ) -> Done<W> {
-        let mut world = World::new(image, &self.state, self.seed);
+    /// Returns `true` if the instruction at an address, which the call executes, and the changed instruction do the same.
+    pub(crate) fn is_unchanged(&self, image: &Image, (at, word): (u64, u32)) -> bool {
+        let (mut strand, mut world) = (self.first(image), World::new(image, &self.state));
+        while strand.pc != at {
+            strand.execute_next(&mut world).unwrap();
+        }
+        let (mut changed, mut other) = (strand.clone(), world.clone());
+        other.change = Some((at, word));
+        strand.execute_next(&mut world).is_ok()
+            && changed.execute_next(&mut other).is_ok()
+            && strand == changed
+            && world.did(&other)
+    }
+
+    /// Executes the call. `change` replaces the instruction at an address.
+    pub(crate) fn execute(&self, image: &Image, change: Option<(u64, u32)>) -> Done<W> {
+        let mut strand = self.first(image);
+        let mut world = World::new(image, &self.state);
         world.change = change;
         let mut executed = Vec::new();
         let ended = loop {
@@ -213,12 +267,20 @@ impl<W: Symbolic> Call<W> {
             if executed.len() == LONGEST || !image.is_of_call(strand.pc) {
                 break Ended::Wrong(None);
             }
-            executed.push(strand.pc);
+            executed.push((strand.pc, W::decisions()));
             if let Err(exception) = strand.execute_next(&mut world) {
                 break Ended::Wrong(Some(exception.trap));
             }
         };
         Done { ended, strand, effects: world.effects, executed }
+    }
+
+    /// Returns what the contract says that the call does.
+    pub(crate) fn contract(&self) -> Expected<W> {
+        match self.begins {
+            Begins::Trap => contract::served(&self.state),
+            begins => contract::faulted(&self.state, begins == Begins::FaultWithLock),
+        }
     }
 
     /// Returns the strand as the call leaves it.
@@ -233,8 +295,7 @@ impl<W: Symbolic> Call<W> {
                 }
             }
             End::Slow(reason) => {
-                write(&mut strand, ControlRegister::Privileged(6), PSTATE);
-                write(&mut strand, ControlRegister::Privileged(16), GLOBALS);
+                enter_hypervisor(&mut strand);
                 (strand.pc, strand.npc) = (image.general, image.general + 4);
                 strand.registers.set(G5, reason);
                 strand.registers.set(G6, self.state.block);
@@ -323,8 +384,6 @@ impl<W: Symbolic> Call<W> {
             pairs.extend((0..32).map(both));
         }
         pairs.retain(|(a, b)| a != b);
-        pairs.sort_unstable_by_key(|pair| format!("{pair:?}"));
-        pairs.dedup();
         Ok(pairs)
     }
 }

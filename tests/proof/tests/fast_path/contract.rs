@@ -43,27 +43,34 @@ pub(crate) struct Expected<W> {
 /// A call, as it is served.
 struct Call<'a, W> {
     state: &'a State<W>,
-    seed: u64,
     set: bool,
     effects: Vec<Effect<W>>,
 }
 
 /// Returns what the call does.
-pub(crate) fn served<W: Symbolic>(state: &State<W>, seed: u64) -> Expected<W> {
+pub(crate) fn served<W: Symbolic>(state: &State<W>) -> Expected<W> {
     let function = |number| (state.function ^ W::from(number)).is_zero();
     let set = match (function(GET), function(SET)) {
         (true, _) => false,
         (_, true) => true,
-        _ => return other(state, seed),
+        _ => return other(state),
     };
-    let mut call = Call { state, seed, set, effects: Vec::new() };
+    let mut call = Call { state, set, effects: Vec::new() };
     let end = call.end();
     Expected { end, effects: call.effects }
 }
 
+/// Returns what is done after a fault of a device: the slow path serves the call. If the strand was reading the banks of the L2 control, it
+/// has the lock, and releases it.
+pub(crate) fn faulted<W: Symbolic>(state: &State<W>, has_lock: bool) -> Expected<W> {
+    let release = Effect::Store { address: state.l2, shift: 2, value: W::from(0) };
+    let effects = if has_lock { vec![release] } else { Vec::new() };
+    Expected { end: End::Slow(W::from(FAULTED)), effects }
+}
+
 /// A function of another service goes to the slow path, and so do all functions while calls are traced. The others are unknown.
-fn other<W: Symbolic>(state: &State<W>, seed: u64) -> Expected<W> {
-    let byte = |address: W| part(state.word(address & !W::from(7), seed), address, 0);
+fn other<W: Symbolic>(state: &State<W>) -> Expected<W> {
+    let byte = |address: W| part(state.word(address & !W::from(7)), address, 0);
     let large = id_below(state.function, LARGE) ^ W::from(1);
     let entry = if large.is_zero() { state.function } else { W::from(LARGE) };
     let serves = byte(state.served.plus(entry)) | byte(state.traced);
@@ -92,7 +99,7 @@ impl<W: Symbolic> Call<'_, W> {
     fn count(&mut self, class: Class, outcome: usize) {
         let index = (usize::from(self.set) * 5 + class as usize) * 6 + outcome;
         let address = self.state.counts.plus(W::from(8 * index as u64));
-        let value = self.state.word(address, self.seed).plus(W::from(1));
+        let value = self.state.word(address).plus(W::from(1));
         self.store(address, value);
     }
 
@@ -171,14 +178,14 @@ impl<W: Symbolic> Call<'_, W> {
 
     fn device_load(&mut self, address: W) -> W {
         self.effects.push(Effect::Load { address, shift: 3 });
-        self.state.word(address, self.seed)
+        self.state.word(address)
     }
 
     /// Reads all banks, then writes all banks, bank 0 last. The lock is held from the first read to the last write. After a report of a
     /// failed store the slow path undoes the write.
     fn set_l2(&mut self) -> End<W> {
         let State { l2, owner, bank, value, .. } = *self.state;
-        let lock = self.state.word(l2, self.seed);
+        let lock = self.state.word(l2);
         if !(lock >> W::from(32)).is_zero() {
             return self.slow();
         }
@@ -258,7 +265,7 @@ impl<W: Symbolic> Call<'_, W> {
             });
         }
         let gate = gates.plus(hub << W::from(7));
-        let found = self.state.word(gate, self.seed);
+        let found = self.state.word(gate);
         if !found.is_zero() {
             return self.taken(found);
         }
@@ -282,7 +289,7 @@ impl<W: Symbolic> Call<'_, W> {
             return self.slow();
         }
         let watch = self.state.watches.plus(self.state.hub << W::from(5));
-        let since = self.state.stick.minus(self.state.word(watch, self.seed));
+        let since = self.state.stick.minus(self.state.word(watch));
         match id_below(since, 1 << 19).is_zero() {
             true => self.slow(),
             false => self.refuse(Class::Hub, HvError::WouldBlock),

@@ -7,12 +7,13 @@ use std::ops::Range;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
+use object::read::elf::ElfSymbol64;
+use object::{BigEndian, Object as _, ObjectSection as _, ObjectSymbol as _};
 use simulator::interpreter::Instruction;
 use vfalls::cmd::boot::elf;
 
-/// The offsets of words in a strand's block, behind those of the fast path: the number of failed stores, the table of functions with a
-/// service, and the address of the byte for traced calls. Where a change of the block moves them, `cargo xtask qemu` still measures the
-/// same calls, and the numbers here follow the image.
+/// The offsets of words in a strand's block (`platform::sparc64::layout`), behind those of the fast path: the number of failed stores, the
+/// table of functions with a service, and the address of the byte for traced calls.
 const REPORTS: u64 = 0xd28;
 const SERVED: u64 = 0x138;
 const TRACED: u64 = 0x148;
@@ -34,8 +35,8 @@ pub(crate) struct Image {
     pub(crate) traced: u64,
     /// The size of the part of a strand's block that the fast path uses.
     pub(crate) block: u64,
-    /// The data of the image: addresses and bytes.
-    data: Vec<(u64, Vec<u8>)>,
+    /// The rows of the service's table, in the order of the nodes from which calls come and of the registers' numbers: the words of each.
+    pub(crate) rows: Vec<[u64; 4]>,
 }
 
 impl Image {
@@ -56,7 +57,7 @@ impl Image {
             served: SERVED,
             traced: TRACED,
             block: REPORTS + 8,
-            data: elf::loaded(&file).unwrap(),
+            rows: rows(&elf),
         }
     }
 
@@ -80,12 +81,19 @@ impl Image {
         let entry = self.table + 0x180 * 32;
         (entry..entry + 32).contains(&address) || self.fast.contains(&address)
     }
+}
 
-    /// Returns the image's data from its first byte on, as words of eight bytes with their addresses.
-    pub(crate) fn words(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.data.iter().flat_map(|(start, bytes)| {
-            let (words, _) = bytes.as_chunks();
-            (*start..).step_by(8).zip(words.iter().map(|word| u64::from_be_bytes(*word)))
-        })
-    }
+/// The end of the name of the service's table, which the compiler makes.
+const ROWS: &str = "5table4ROWS";
+
+fn rows(elf: &elf::Elf<'_>) -> Vec<[u64; 4]> {
+    let is_table = |symbol: &ElfSymbol64<'_, '_, BigEndian>| {
+        symbol.name().is_ok_and(|name| name.ends_with(ROWS))
+    };
+    let table = elf.symbols().find(is_table).expect("the table of registers");
+    let section = elf.section_by_index(table.section_index().unwrap()).unwrap();
+    let bytes = section.data_range(table.address(), table.size()).unwrap().unwrap();
+    let (words, _) = bytes.as_chunks();
+    let words: Vec<u64> = words.iter().map(|word| u64::from_be_bytes(*word)).collect();
+    words.as_chunks().0.to_vec()
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use xtask::tools::Z3;
 
-use super::term::{Node, Operation, Term};
+use super::term::{Model, Node, Operation, Term};
 
 /// A condition, which is 0 or 1, and which of them it is.
 pub(crate) type Condition = (Term, bool);
@@ -20,12 +20,14 @@ pub(crate) struct Solver {
     /// The words that the memory holds where it is described. A word holds only under its condition.
     memory: Vec<(Term, Term, Term)>,
     answers: HashMap<Vec<Condition>, bool>,
+    /// Models in which z3 has found conditions to be true.
+    pub(crate) models: Vec<Model>,
     /// The number of questions that z3 has answered.
     pub(crate) asked: usize,
 }
 
 /// Answers a question to which z3 finds an answer soon if it begins anew.
-fn ask(text: &str) -> String {
+fn answered(text: &str) -> String {
     let mut z3 = Command::new(Z3.find().unwrap());
     z3.args(["-in", "-T:100"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut z3 = z3.spawn().unwrap();
@@ -50,42 +52,79 @@ impl Solver {
         if let Some(answer) = self.answers.get(&key) {
             return *answer;
         }
-        let text = self.question(&key, BTreeSet::new()) + CHECK;
-        self.asked += 1;
-        std::fs::write("/tmp/z3vrun/last.smt2", &text).unwrap();
-        std::fs::write("/tmp/z3vrun/last.txt", format!("{key:#?}")).unwrap();
-        let answer = match ask(&text).trim_end() {
-            "sat" => true,
-            "unsat" => false,
-            other => panic!("z3 answers {other} to:\n{text}"),
-        };
+        let answer = self.models.iter().rev().any(|model| self.is_true(model, &key)) || self.ask(&key);
         self.answers.insert(key, answer);
         answer
     }
 
-    /// Returns the value of each of these words in a case in which all conditions are true, which must be possible.
-    pub(crate) fn values(&self, conditions: &[Condition], words: &[Term]) -> Vec<u64> {
-        let mut all = BTreeSet::new();
-        for word in words {
-            reach(*word, &mut all);
-        }
-        let mut text = self.question(conditions, all) + CHECK;
-        for word in words {
-            writeln!(text, "(get-value (t{}))", word.0).unwrap();
-        }
-        let answer = ask(&text);
-        let (sat, values) = answer.split_once('\n').unwrap();
-        assert_eq!(sat, "sat");
-        // Each value is ((name #x...)).
-        let number = |value: &str| {
-            let (_, digits) = value.split_once("#x").unwrap();
-            u64::from_str_radix(digits.trim_end_matches(')'), 16).unwrap()
-        };
-        values.lines().map(number).collect()
+    /// Returns whether a model fulfils all conditions and all assumptions.
+    fn is_true(&self, model: &Model, conditions: &[Condition]) -> bool {
+        let mut known = HashMap::new();
+        let mut number = |term| model.number(term, &mut known);
+        conditions.iter().all(|(condition, value)| number(*condition) == u64::from(*value))
+            && self.assumptions.iter().all(|assumption| number(*assumption) == 1)
+            && self.memory.iter().all(|(condition, address, word)| {
+                let address = number(*address);
+                number(*condition) == 0 || model.memory.get(&address) == Some(&number(*word))
+            })
     }
 
-    /// Returns the definitions of terms, the conditions, and the assumptions about words that they name.
-    fn question(&self, conditions: &[Condition], mut terms: BTreeSet<Term>) -> String {
+    /// Asks z3 whether all conditions can be true at once, and keeps the model if they can.
+    fn ask(&mut self, conditions: &[Condition]) -> bool {
+        let (mut text, terms) = self.question(conditions);
+        text += CHECK;
+        let found: Vec<Term> = terms
+            .into_iter()
+            .flat_map(|term| match term.node() {
+                Node::Name(_) => vec![term],
+                Node::Memory(address) => vec![address, term],
+                _ => Vec::new(),
+            })
+            .collect();
+        for word in &found {
+            writeln!(text, "(get-value (t{}))", word.0).unwrap();
+        }
+        self.asked += 1;
+        let answer = answered(&text);
+        let (answer, values) = answer.split_once('\n').unwrap();
+        if answer == "unsat" {
+            return false;
+        }
+        assert_eq!(answer, "sat", "{text}");
+        // Each value is ((name #x...)).
+        let numbers = values.lines().map(|value| {
+            let (_, digits) = value.split_once("#x").unwrap();
+            u64::from_str_radix(digits.trim_end_matches(')'), 16).unwrap()
+        });
+        let mut model = Model::default();
+        let numbers: HashMap<Term, u64> = found.iter().copied().zip(numbers).collect();
+        for (term, number) in &numbers {
+            match term.node() {
+                Node::Name(name) => _ = model.names.insert(name, *number),
+                Node::Memory(address) => _ = model.memory.insert(numbers[&address], *number),
+                _ => {}
+            }
+        }
+        self.complete(&mut model);
+        self.models.push(model);
+        true
+    }
+
+    /// Adds the described words of the memory to a model.
+    fn complete(&self, model: &mut Model) {
+        for (condition, address, word) in &self.memory {
+            let mut known = HashMap::new();
+            let mut number = |term| model.number(term, &mut known);
+            let (condition, address, word) = (number(*condition), number(*address), number(*word));
+            if condition == 1 {
+                model.memory.entry(address).or_insert(word);
+            }
+        }
+    }
+
+    /// Returns the definitions of terms, the conditions, and the assumptions about words that they name; and all terms.
+    fn question(&self, conditions: &[Condition]) -> (String, BTreeSet<Term>) {
+        let mut terms = BTreeSet::new();
         for (condition, _) in conditions {
             reach(*condition, &mut terms);
         }
@@ -131,7 +170,7 @@ impl Solver {
         for (term, value) in conditions {
             writeln!(text, "(assert (= t{} #x{:016x}))", term.0, u64::from(*value)).unwrap();
         }
-        text
+        (text, terms)
     }
 }
 

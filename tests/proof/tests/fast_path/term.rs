@@ -109,6 +109,16 @@ impl Bits {
         Self { zeros: !most & known, ones: least & known }
     }
 
+    /// Returns what is known of bit 0 of a number that is shifted to the right by at most `most`.
+    fn of_shifted(number: u64, most: u64) -> Self {
+        let reached = !u64::MAX.checked_shl(most as u32 + 1).filter(|_| most < 63).unwrap_or(0);
+        match number & reached {
+            0 => Self { zeros: 1, ones: 0 },
+            all if all == reached => Self { zeros: 0, ones: 1 },
+            _ => Self::default(),
+        }
+    }
+
     fn binary(operation: Operation, a: Self, b: Self, count: Option<u64>) -> Self {
         match (operation, count) {
             (Operation::And, _) => Self { zeros: a.zeros | b.zeros, ones: a.ones & b.ones },
@@ -273,10 +283,11 @@ impl Term {
             }
             _ => {}
         }
-        Self::new(
-            Node::Binary(operation, a, b),
-            Bits::binary(operation, bits.0, bits.1, numbers.1.filter(|count| *count < 64)),
-        )
+        let known = match (operation, numbers.0) {
+            (Operation::Right, Some(number)) => Bits::of_shifted(number, !bits.1.zeros),
+            _ => Bits::binary(operation, bits.0, bits.1, numbers.1.filter(|count| *count < 64)),
+        };
+        Self::new(Node::Binary(operation, a, b), known)
     }
 
     fn masked(a: Self, mask: u64) -> Option<Self> {
@@ -484,6 +495,48 @@ impl Word for Term {
 
     fn known(self) -> Result<u64, Trap> {
         self.number().ok_or(UNKNOWN)
+    }
+}
+
+/// One number for each name and for each word of the memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) names: HashMap<&'static str, u64>,
+    pub(crate) memory: HashMap<u64, u64>,
+}
+
+impl Model {
+    /// Returns the number that a term is in this model. `known` keeps the numbers of terms. A name that the model lacks is 0, and
+    /// so is a word of the memory.
+    pub(crate) fn number(&self, term: Term, known: &mut HashMap<Term, u64>) -> u64 {
+        if let Some(number) = known.get(&term) {
+            return *number;
+        }
+        let mut of = |term| self.number(term, known);
+        let number = match term.node() {
+            Node::Number(number) => number,
+            Node::Name(name) => self.names.get(name).copied().unwrap_or(0),
+            Node::Memory(a) => self.memory.get(&of(a)).copied().unwrap_or(0),
+            Node::Not(a) => !of(a),
+            Node::Zero(a) => of(a).zero_bit(),
+            Node::If(a, b, c) => if of(a) == 0 { of(c) } else { of(b) },
+            Node::Ones(a) => of(a).ones(),
+            Node::Reversed(a) => of(a).reversed(),
+            Node::Binary(operation, a, b) => {
+                let (a, b) = (of(a), of(b));
+                // The formulas have functions in place of these, with any value for a division by 0.
+                let divides = matches!(
+                    operation,
+                    Operation::Quotient
+                        | Operation::SignedQuotient
+                        | Operation::Quotient32
+                        | Operation::Overflow32
+                );
+                if divides && b as u32 == 0 { 0 } else { operated(operation, a, b) }
+            }
+        };
+        known.insert(term, number);
+        number
     }
 }
 

@@ -4,12 +4,14 @@
 //! The layout is written here a second time, from the documentation of the service's types: offsets in the code that ships are compared
 //! with it.
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::rc::Rc;
 
 use simulator::interpreter::{At, Counting, Environment, Instruction, Level, Trap, Word};
 
 use super::image::Image;
+use super::paths;
 use super::term::Term;
 
 /// Words of either kind, and the memory as it is when the execution begins.
@@ -18,7 +20,10 @@ pub(crate) trait Symbolic: Word {
     fn choice(condition: Self, a: Self, b: Self) -> Self;
 
     /// Returns a word of the memory that nothing describes.
-    fn undescribed(address: Self, seed: u64) -> Self;
+    fn undescribed(state: &State<Self>, address: Self) -> Self;
+
+    /// Returns the number of decisions of the current path.
+    fn decisions() -> usize;
 
     /// Returns `true` if the words are known to be the same without a proof.
     fn is_same(self, other: Self) -> bool {
@@ -31,10 +36,16 @@ impl Symbolic for u64 {
         if condition == 0 { b } else { a }
     }
 
-    fn undescribed(address: Self, seed: u64) -> Self {
-        let mut hasher = DefaultHasher::new();
-        (address, seed).hash(&mut hasher);
-        hasher.finish()
+    fn undescribed(state: &State<Self>, address: Self) -> Self {
+        state.others.get(&address).copied().unwrap_or_else(|| {
+            let mut hasher = DefaultHasher::new();
+            (address, state.pcr).hash(&mut hasher);
+            hasher.finish()
+        })
+    }
+
+    fn decisions() -> usize {
+        0
     }
 }
 
@@ -43,8 +54,12 @@ impl Symbolic for Term {
         Self::choice(condition, a, b)
     }
 
-    fn undescribed(address: Self, _: u64) -> Self {
+    fn undescribed(_: &State<Self>, address: Self) -> Self {
         Self::memory(address)
+    }
+
+    fn decisions() -> usize {
+        paths::taken().len()
     }
 }
 
@@ -144,6 +159,8 @@ pub(crate) struct State<W> {
     pub(crate) assumptions: Vec<W>,
     /// The words that the memory holds: conditions, addresses and words.
     pub(crate) memory: Vec<(W, W, W)>,
+    /// Further words of the memory, if they are numbers.
+    pub(crate) others: HashMap<u64, u64>,
 }
 
 impl<W: Symbolic> State<W> {
@@ -177,6 +194,8 @@ impl<W: Symbolic> State<W> {
         let address = any("address", not_device & !DEVICE) | number(DEVICE);
         // The eight banks of an L2 control are in 512 bytes.
         let bank = any("bank", (not_device & !DEVICE) | 0x1ff) | number(DEVICE);
+        // Register 1 is the L2 control.
+        let address = W::choice((id ^ number(1)).zero_bit(), bank, address);
         let (mask, pcr_mask) = (any("mask", 0), any("pcr_mask", 0));
         let (strand, stick, pcr) = (any("strand", !0xff), any("stick", 0), any("pcr", 0));
         let owner = strand.plus(number(1));
@@ -219,7 +238,6 @@ impl<W: Symbolic> State<W> {
         memory.push((is_register, row, address));
         memory.push((is_register, row.plus(number(8)), mask));
         memory.push((is_register, row.plus(number(16)), place));
-        // Register 1 is the L2 control.
         memory.push((always, rows.plus(number(ROW)), bank));
         let structures = [
             (block, image.block),
@@ -243,9 +261,6 @@ impl<W: Symbolic> State<W> {
                 assumptions.push(behind(*a, *size_of_a, *b) | behind(*b, *size_of_b, *a));
             }
         }
-        // The row of register 1 is among the rows.
-        let l2_row = (id ^ one).zero_bit();
-        assumptions.push((l2_row ^ one) | (address ^ bank).zero_bit());
         Self {
             id,
             value,
@@ -275,17 +290,18 @@ impl<W: Symbolic> State<W> {
             traced,
             assumptions,
             memory,
+            others: HashMap::new(),
         }
     }
 
     /// Returns the word that the memory holds when the execution begins.
-    pub(crate) fn word(&self, address: W, seed: u64) -> W {
+    pub(crate) fn word(&self, address: W) -> W {
         for (condition, described, word) in &self.memory {
             if address.is_same(*described) && !condition.is_zero() {
                 return *word;
             }
         }
-        W::undescribed(address, seed)
+        W::undescribed(self, address)
     }
 }
 
@@ -326,12 +342,10 @@ pub(crate) enum Effect<W> {
 }
 
 /// The machine around one strand.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct World<'a, W> {
     pub(crate) image: &'a Image,
     pub(crate) state: Rc<State<W>>,
-    /// Chooses the words of the memory that nothing describes.
-    pub(crate) seed: u64,
     /// An instruction that replaces the image's: its address and its word.
     pub(crate) change: Option<(u64, u32)>,
     pub(crate) effects: Vec<Effect<W>>,
@@ -340,9 +354,14 @@ pub(crate) struct World<'a, W> {
 }
 
 impl<'a, W: Symbolic> World<'a, W> {
-    pub(crate) fn new(image: &'a Image, state: &Rc<State<W>>, seed: u64) -> Self {
+    pub(crate) fn new(image: &'a Image, state: &Rc<State<W>>) -> Self {
         let (effects, stored) = (Vec::new(), Vec::new());
-        Self { image, state: Rc::clone(state), seed, change: None, effects, stored }
+        Self { image, state: Rc::clone(state), change: None, effects, stored }
+    }
+
+    /// Returns `true` if the same has been done in both.
+    pub(crate) fn did(&self, other: &Self) -> bool {
+        (&self.effects, &self.stored) == (&other.effects, &other.stored)
     }
 
     /// Returns the word of eight bytes at an address.
@@ -361,7 +380,7 @@ impl<'a, W: Symbolic> World<'a, W> {
             let newer = &self.stored[last.map_or(0, |last| last + 1)..];
             return Self::newest(newer, address, *word);
         }
-        Self::newest(&self.stored, address, self.state.word(address, self.seed))
+        Self::newest(&self.stored, address, self.state.word(address))
     }
 
     fn swaps(&self) -> bool {
