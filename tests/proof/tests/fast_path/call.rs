@@ -84,7 +84,7 @@ impl<W: Word> Environment<W> for One {
     }
 }
 
-fn execute<W: Word>(strand: &mut Strand<W>, instruction: Instruction) {
+pub(crate) fn execute<W: Word>(strand: &mut Strand<W>, instruction: Instruction) {
     strand.execute_next(&mut One(instruction)).unwrap();
 }
 
@@ -95,13 +95,13 @@ fn write<W: Word>(strand: &mut Strand<W>, control: ControlRegister, value: i16) 
 }
 
 /// Sets what the first instructions of a trap set.
-fn enter_hypervisor<W: Word>(strand: &mut Strand<W>) {
+pub(crate) fn enter_hypervisor<W: Word>(strand: &mut Strand<W>) {
     write(strand, ControlRegister::Privileged(6), PSTATE);
     write(strand, ControlRegister::Privileged(16), GLOBALS);
 }
 
 /// Returns a strand that executes the guest's trap instruction next.
-fn guest(image: &Image, guest: Guest) -> Strand {
+pub(crate) fn guest(image: &Image, guest: Guest) -> Strand {
     use ControlRegister::{Hyperprivileged, Privileged};
     let mut strand = Strand::reset(PC);
     let state = (guest.global as u64) << 40 | guest.pstate << 8 | guest.window as u64;
@@ -134,7 +134,7 @@ fn name(kind: char, set: usize, number: usize) -> &'static str {
 }
 
 /// Returns the strand with the state's words in its registers, and any words in all others.
-fn filled<W: Symbolic>(
+pub(crate) fn filled<W: Symbolic>(
     strand: &Strand,
     state: &State<W>,
     mut any: impl FnMut(&'static str, u64) -> W,
@@ -165,6 +165,28 @@ fn filled<W: Symbolic>(
     strand.asi = any("asi", !0xff).byte();
     strand.y = any("y", !0xffff_ffff).half();
     strand
+}
+
+/// Copies the globals that no guest sees: those of the hypervisor.
+pub(crate) fn copy_hidden<W: Word>(to: &mut Strand<W>, from: &Strand<W>) {
+    let (mut from, global) = (from.registers.clone(), to.registers.global());
+    from.set_global(usize::from(GLOBALS.unsigned_abs()));
+    to.registers.set_global(from.global());
+    for register in (1..8).map(Register::new) {
+        to.registers.set(register, from.get(register));
+    }
+    to.registers.set_global(global);
+}
+
+/// Returns the registers of all windows and all sets of globals.
+pub(crate) fn all_registers<W: Word>(strand: &Strand<W>) -> Vec<W> {
+    let mut registers = strand.registers.clone();
+    let seen = |set| {
+        registers.set_window(set);
+        registers.set_global(set);
+        (0..32).map(|number| registers.get(Register::new(number))).collect::<Vec<_>>()
+    };
+    (0..WINDOWS).flat_map(seen).collect()
 }
 
 /// A call before its first instruction.
@@ -303,22 +325,12 @@ impl<W: Symbolic> Call<W> {
                 strand.ccr = done.ccr;
             }
         }
-        // No guest sees the hypervisor's globals, and the slow path reads two of them.
-        let (global, kept) = (strand.registers.global(), [strand.registers.get(G5), strand.registers.get(G6)]);
-        let is_slow = matches!(end, End::Slow(_));
-        let mut done = done.clone();
-        for registers in [&mut done.registers, &mut strand.registers] {
-            registers.set_global(GLOBALS as usize);
+        let reads = [strand.registers.get(G5), strand.registers.get(G6)];
+        copy_hidden(&mut strand, done);
+        if let End::Slow(_) = end {
+            strand.registers.set(G5, reads[0]);
+            strand.registers.set(G6, reads[1]);
         }
-        for number in 1..8 {
-            let register = Register::new(number);
-            strand.registers.set(register, done.registers.get(register));
-        }
-        if is_slow {
-            strand.registers.set(G5, kept[0]);
-            strand.registers.set(G6, kept[1]);
-        }
-        strand.registers.set_global(global);
         strand
     }
 
@@ -360,8 +372,7 @@ impl<W: Symbolic> Call<W> {
                 (a, b) => return Err(format!("effects: {a:?}, expected {b:?}")),
             }
         }
-        let (mut left, mut right) =
-            (done.strand.clone(), self.expected(image, expected.end, &done.strand));
+        let (left, right) = (&done.strand, self.expected(image, expected.end, &done.strand));
         if (left.pc, left.npc, left.windows) != (right.pc, right.npc, right.windows)
             || left.control != right.control
             || left.registers.window() != right.registers.window()
@@ -372,17 +383,7 @@ impl<W: Symbolic> Call<W> {
         pairs.push((W::from_byte(left.ccr), W::from_byte(right.ccr)));
         pairs.push((W::from_byte(left.asi), W::from_byte(right.asi)));
         pairs.push((W::from_half(left.y), W::from_half(right.y)));
-        for set in 0..WINDOWS.max(4) {
-            for strand in [&mut left, &mut right] {
-                strand.registers.set_window(set);
-                strand.registers.set_global(set);
-            }
-            let both = |number| {
-                let register = Register::new(number);
-                (left.registers.get(register), right.registers.get(register))
-            };
-            pairs.extend((0..32).map(both));
-        }
+        pairs.extend(all_registers(left).into_iter().zip(all_registers(&right)));
         pairs.retain(|(a, b)| a != b);
         Ok(pairs)
     }

@@ -26,6 +26,8 @@ pub(crate) struct Image {
     pub(crate) table: u64,
     /// The first instruction of the slow path.
     pub(crate) general: u64,
+    /// The function of Rust that the slow path calls, and the address to which it returns.
+    pub(crate) rust: [u64; 2],
     /// The instructions of the fast path.
     pub(crate) fast: Range<u64>,
     /// Where the fast path begins after a fault, and after a fault while it reads the banks of an L2 control.
@@ -47,8 +49,18 @@ impl Image {
         GzDecoder::new(&*compressed).read_to_end(&mut file).unwrap();
         let elf = elf::parse(&file).unwrap();
         let symbol = |name| elf::address(&elf, name).unwrap();
+        let words: BTreeMap<u64, u32> = elf::instructions(&elf).unwrap().into_iter().collect();
+        let called = words.range(symbol("sun4v_general_wait")..).find_map(|(at, word)| {
+            match Instruction::decode(*word) {
+                Instruction::Call { displacement } => {
+                    Some([at.wrapping_add_signed(displacement.into()), at + 8])
+                }
+                _ => None,
+            }
+        });
         Self {
-            words: elf::instructions(&elf).unwrap().into_iter().collect(),
+            words,
+            rust: called.unwrap(),
             table: symbol("sun4v_trap_table"),
             general: symbol("sun4v_general"),
             fast: symbol("perfctr_get")..symbol("perfctr_end"),

@@ -10,6 +10,7 @@ mod contract;
 mod image;
 mod inputs;
 mod paths;
+mod slow_path;
 mod solver;
 mod term;
 mod world;
