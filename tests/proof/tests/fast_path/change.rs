@@ -55,12 +55,9 @@ fn fields(word: u32) -> Vec<(Changed, Field)> {
             (Opcode, (20, 2)),
             (Displacement, (0, 19)),
         ],
-        (0, _) => vec![
-            (Annul, (29, 1)),
-            (Opcode, (25, 4)),
-            (Opcode, (22, 3)),
-            (Displacement, (0, 22)),
-        ],
+        (0, _) => {
+            vec![(Annul, (29, 1)), (Opcode, (25, 4)), (Opcode, (22, 3)), (Displacement, (0, 22))]
+        }
         (1, _) => vec![(Displacement, (0, 30))],
         _ => {
             let mut all = vec![(Register, (25, 5)), (Opcode, (19, 6)), (Register, (14, 5))];

@@ -196,7 +196,8 @@ impl<W: Symbolic> Call<'_, W> {
             return self.slow();
         }
         let number = |number: u64| W::from(64 * number);
-        let kept = |call: &Self, number: u64| call.state.block.plus(W::from(block::L2_READ + 8 * number));
+        let kept =
+            |call: &Self, number: u64| call.state.block.plus(W::from(block::L2_READ + 8 * number));
         let mut read = Vec::new();
         for other in 1..8 {
             let word = self.device_load(bank.plus(number(other)));
@@ -298,11 +299,7 @@ impl<W: Symbolic> Call<'_, W> {
 
     /// Refuses a call that the guest's first word does not allow, if the second word says so and is for the negotiated version. Without a
     /// version, every call is refused. `refused` gets the second word.
-    fn refused(
-        &mut self,
-        class: Class,
-        refused: impl FnOnce(&mut Self, W) -> End<W>,
-    ) -> End<W> {
+    fn refused(&mut self, class: Class, refused: impl FnOnce(&mut Self, W) -> End<W>) -> End<W> {
         let State { version, refusals, .. } = *self.state;
         let is_open = bit(refusals, W::from(63));
         if version.is_zero() {

@@ -56,7 +56,7 @@ pub(crate) fn random(image: &Image, begins: Begins, random: &mut Random) -> Call
     // The lock is the high half, and the count the low half.
     let (count, lock) = (random.next_u64() >> 32, random.next_u64());
     state.others.insert(state.l2 & !7, random.one_of(&[count, count, count, lock]));
-    for address in [state.served & !7, state.served + 0x400 & !7, state.traced & !7] {
+    for address in [state.served & !7, (state.served + 0x400) & !7, state.traced & !7] {
         state.others.insert(address, 0);
     }
     call

@@ -38,10 +38,10 @@ struct Path {
     executed: Vec<(u64, usize)>,
 }
 
-/// Returns a call that stands for all calls. The structures in memory are anywhere, or in one place each.
-fn any_call(image: &Image, guest: Guest, begins: Begins, anywhere: bool) -> Call<Term> {
+/// Returns a call that stands for all calls. The structures in memory have one place each.
+fn any_call(image: &Image, guest: Guest, begins: Begins) -> Call<Term> {
     let word = |name, zeros| match LAYOUT.iter().find(|(structure, _)| *structure == name) {
-        Some((_, address)) if !anywhere => Term::from(*address),
+        Some((_, address)) => Term::from(*address),
         _ => Term::named(name, zeros),
     };
     let state = Rc::new(State::new(image, word));
@@ -77,6 +77,7 @@ fn all_paths(image: &Image, call: &Call<Term>, solver: Solver) -> (Vec<Path>, So
     let mut found = Vec::new();
     let solver = paths::each(solver, &[], || {
         found.push(agrees(image, call, None).unwrap_or_else(|wrong| panic!("{wrong}")));
+        true
     });
     (found, solver)
 }
@@ -89,14 +90,14 @@ fn each_path_does_what_the_contract_says() {
     let image = Image::bundled();
     let mut executed = BTreeSet::new();
     for begins in [Begins::Trap, Begins::Fault, Begins::FaultWithLock] {
-        let call = any_call(&image, Guest::KERNEL, begins, false);
+        let call = any_call(&image, Guest::KERNEL, begins);
         let (paths, mut solver) = all_paths(&image, &call, solver(&call.state));
         executed.extend(paths.iter().flat_map(|path| path.executed.iter().map(|(at, _)| *at)));
         println!("{begins:?}: {} paths, {} questions", paths.len(), solver.asked);
         for guest in Guest::all() {
             let (asked, others);
             asked = solver.asked;
-            let call = any_call(&image, guest, begins, false);
+            let call = any_call(&image, guest, begins);
             (others, solver) = all_paths(&image, &call, solver);
             assert_eq!((others.len(), solver.asked), (paths.len(), asked), "{guest:?}");
         }
@@ -142,8 +143,8 @@ struct Input {
 #[derive(Default)]
 struct Reached {
     inputs: Vec<usize>,
-    /// Where the execution begins, and the conditions on which the instruction is executed first.
-    prefixes: BTreeSet<(usize, Vec<Condition>)>,
+    /// The numbers of the paths. The key is the number of the call and the conditions that hold before the instruction.
+    paths: BTreeMap<(usize, Vec<Condition>), Vec<usize>>,
 }
 
 /// What has been proved of the image, and calls with numbers that execute it.
@@ -151,6 +152,8 @@ struct Proved {
     image: Image,
     calls: Vec<Call<Term>>,
     solvers: Vec<Option<Solver>>,
+    /// The conditions of all paths.
+    paths: Vec<Vec<Condition>>,
     inputs: Vec<Input>,
     reached: BTreeMap<u64, Reached>,
 }
@@ -162,22 +165,22 @@ impl Proved {
         let mut new = Self {
             calls: Vec::new(),
             solvers: Vec::new(),
+            paths: Vec::new(),
             inputs: Vec::new(),
             reached: BTreeMap::new(),
             image,
         };
         let begins = [Begins::Trap, Begins::Fault, Begins::FaultWithLock];
         for (number, begins) in begins.into_iter().enumerate() {
-            let call = any_call(&new.image, Guest::KERNEL, begins, false);
+            let call = any_call(&new.image, Guest::KERNEL, begins);
             let (paths, solver) = all_paths(&new.image, &call, solver(&call.state));
             for path in paths {
-                let mut before = BTreeSet::new();
                 for (at, decisions) in path.executed {
-                    if before.insert(at) {
-                        let prefix = path.conditions[..decisions].to_vec();
-                        new.reached.entry(at).or_default().prefixes.insert((number, prefix));
-                    }
+                    let key = (number, path.conditions[..decisions].to_vec());
+                    let reached = new.reached.entry(at).or_default();
+                    reached.paths.entry(key).or_default().push(new.paths.len());
                 }
+                new.paths.push(path.conditions);
             }
             for model in &solver.models {
                 let call = inputs::of_model(&new.image, model, begins, random);
@@ -217,21 +220,32 @@ impl Proved {
 
     /// Proves that a change changes nothing on any path with the instruction, or returns what it changes.
     fn changes_nothing(&mut self, change: Change) -> Result<(), String> {
-        let Self { image, calls, solvers, reached, .. } = self;
+        let Self { image, calls, solvers, reached, paths, .. } = self;
         let changed = (change.at, change.word);
-        let mut all = Ok(());
-        for (number, prefix) in &reached[&change.at].prefixes {
-            let (call, mut is_unchanged) = (&calls[*number], false);
-            let solver = paths::each(solvers[*number].take().unwrap(), prefix, || {
+        for ((number, before), with) in &reached[&change.at].paths {
+            let call = &calls[*number];
+            let mut under = |conditions: &[Condition], execution: &mut dyn FnMut() -> bool| {
+                let solver = solvers[*number].take().unwrap();
+                solvers[*number] = Some(paths::each(solver, conditions, execution));
+            };
+            let mut is_unchanged = false;
+            under(before, &mut || {
                 is_unchanged = call.is_unchanged(image, changed);
+                is_unchanged
             });
-            let compare = || all = all.clone().and(agrees(image, call, Some(changed)).map(|_| ()));
-            solvers[*number] = Some(match is_unchanged {
-                true => solver,
-                false => paths::each(solver, prefix, compare),
-            });
+            if is_unchanged {
+                continue;
+            }
+            for path in with {
+                let mut all = Ok(());
+                under(&paths[*path], &mut || {
+                    all = agrees(image, call, Some(changed)).map(|_| ());
+                    all.is_ok()
+                });
+                all?;
+            }
         }
-        all
+        Ok(())
     }
 }
 

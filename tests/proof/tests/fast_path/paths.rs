@@ -11,7 +11,7 @@ struct Path {
     solver: Solver,
     /// The decisions that the execution begins with.
     begins: Vec<bool>,
-    /// How many decisions the execution has made at conditions that may be true or false.
+    /// The decisions that the execution has made where a condition can be true and can be false.
     made: Vec<bool>,
     /// The conditions on which the path is taken.
     taken: Vec<Condition>,
@@ -41,6 +41,7 @@ pub(crate) fn decide(condition: Term) -> bool {
         };
         let both = match (can_be(true), can_be(false)) {
             (true, true) => None,
+            (false, false) => panic!("the path is impossible: {:?}", path.taken),
             (value, _) => Some(value),
         };
         let value = both.unwrap_or_else(|| {
@@ -68,8 +69,12 @@ pub(crate) fn with_solver<R>(work: impl FnOnce(&mut Solver) -> R) -> R {
     PATH.with_borrow_mut(|path| work(&mut path.as_mut().expect("within `each`").solver))
 }
 
-/// Repeats an execution on each of its paths that begin with `conditions`.
-pub(crate) fn each(solver: Solver, conditions: &[Condition], mut execution: impl FnMut()) -> Solver {
+/// Repeats an execution on each of its paths that begin with `conditions`, as long as it returns `true`.
+pub(crate) fn each(
+    solver: Solver,
+    conditions: &[Condition],
+    mut execution: impl FnMut() -> bool,
+) -> Solver {
     let mut others = vec![Vec::new()];
     let mut solver = Some(solver);
     while let Some(begins) = others.pop() {
@@ -81,10 +86,13 @@ pub(crate) fn each(solver: Solver, conditions: &[Condition], mut execution: impl
             others: std::mem::take(&mut others),
         };
         PATH.set(Some(path));
-        execution();
+        let goes_on = execution();
         let path = PATH.take().unwrap();
-        others = path.others;
         solver = Some(path.solver);
+        if !goes_on {
+            break;
+        }
+        others = path.others;
     }
     solver.unwrap()
 }

@@ -101,10 +101,14 @@ fn check(image: &Image, rust: &Rust, state: &Rc<State<Term>>, of: Guest, windows
             _ => panic!("{effect:?}"),
         }
     }
-    let free = WindowState { can_save: FREED, can_restore: 0, other: 6 - FREED, clean: 7, ..windows };
+    let free =
+        WindowState { can_save: FREED, can_restore: 0, other: 6 - FREED, clean: 7, ..windows };
     assert_eq!(strand.windows, free);
     assert_eq!(strand.registers.window(), of.window);
-    assert_eq!((eight(&strand, LOCALS), eight(&strand, INS)), (eight(&before, LOCALS), eight(&before, INS)));
+    assert_eq!(
+        (eight(&strand, LOCALS), eight(&strand, INS)),
+        (eight(&before, LOCALS), eight(&before, INS))
+    );
     assert_eq!(strand.control, entered.control);
 
     // Rust leaves its values in the free windows and in the registers that it may change, and answers in the block.
@@ -179,7 +183,8 @@ fn rust_gets_the_guests_registers_and_the_guest_gets_them_back() {
             for can_restore in 0..=6 - can_save {
                 for clean in can_restore..=7 {
                     let other = 6 - can_save - can_restore;
-                    let state_of_windows = WindowState { can_save, can_restore, other, clean, state: 0o25 };
+                    let state_of_windows =
+                        WindowState { can_save, can_restore, other, clean, state: 0o25 };
                     let guest = Guest { window, ..Guest::KERNEL };
                     check(&image, &rust, &state, guest, state_of_windows);
                     checked += 1;

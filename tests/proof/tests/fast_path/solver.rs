@@ -52,7 +52,8 @@ impl Solver {
         if let Some(answer) = self.answers.get(&key) {
             return *answer;
         }
-        let answer = self.models.iter().rev().any(|model| self.is_true(model, &key)) || self.ask(&key);
+        let answer =
+            self.models.iter().rev().any(|model| self.is_true(model, &key)) || self.ask(&key);
         self.answers.insert(key, answer);
         answer
     }
@@ -161,8 +162,11 @@ impl Solver {
         }
         for (condition, address, word) in described {
             let (condition, address, word) = (condition.0, address.0, word.0);
-            writeln!(text, "(assert (=> (= t{condition} #x0000000000000001) (= (mem t{address}) t{word})))")
-                .unwrap();
+            writeln!(
+                text,
+                "(assert (=> (= t{condition} #x0000000000000001) (= (mem t{address}) t{word})))"
+            )
+            .unwrap();
         }
         for term in asserted {
             writeln!(text, "(assert (= t{} #x0000000000000001))", term.0).unwrap();

@@ -519,7 +519,13 @@ impl Model {
             Node::Memory(a) => self.memory.get(&of(a)).copied().unwrap_or(0),
             Node::Not(a) => !of(a),
             Node::Zero(a) => of(a).zero_bit(),
-            Node::If(a, b, c) => if of(a) == 0 { of(c) } else { of(b) },
+            Node::If(a, b, c) => {
+                if of(a) == 0 {
+                    of(c)
+                } else {
+                    of(b)
+                }
+            }
             Node::Ones(a) => of(a).ones(),
             Node::Reversed(a) => of(a).reversed(),
             Node::Binary(operation, a, b) => {

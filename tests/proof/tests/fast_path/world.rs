@@ -184,7 +184,8 @@ impl<W: Symbolic> State<W> {
         let access = any("access", 1 << 62);
         let access_again = any("access_again", 1 << 62);
         // Refused hubs have one status and one count: ENOTSUPPORTED or ENOACCESS.
-        let (refusals, no_access) = (any("refusals", 0xf << 36 | 0x3f << 3), any("hubs_no_access", !1));
+        let (refusals, no_access) =
+            (any("refusals", 0xf << 36 | 0x3f << 3), any("hubs_no_access", !1));
         let status = W::choice(no_access, number(10 << 36 | 52 << 3), number(13 << 36 | 51 << 3));
         let refusals = refusals | status;
         let version_cell = any("version_cell", 0);
@@ -212,7 +213,8 @@ impl<W: Symbolic> State<W> {
         let (row, always) = (rows.plus(id << number(5)), one);
         let is_register = id_below(id, 90);
         let mut memory = Vec::new();
-        let mut at = |condition, offset, word| memory.push((condition, block.plus(number(offset)), word));
+        let mut at =
+            |condition, offset, word| memory.push((condition, block.plus(number(offset)), word));
         at(always, block::ACCESS, access_at);
         at(always, block::COUNTS, counts);
         at(always, block::ROWS, rows);
@@ -255,9 +257,8 @@ impl<W: Symbolic> State<W> {
         for (index, (a, size_of_a)) in structures.iter().enumerate() {
             for (b, size_of_b) in &structures[index + 1..] {
                 // One of them begins behind the other.
-                let behind = |a: W, size: u64, b: W| {
-                    (b.minus(a.plus(number(size))) >> number(63)) ^ one
-                };
+                let behind =
+                    |a: W, size: u64, b: W| (b.minus(a.plus(number(size))) >> number(63)) ^ one;
                 assumptions.push(behind(*a, *size_of_a, *b) | behind(*b, *size_of_b, *a));
             }
         }
@@ -331,11 +332,22 @@ pub(crate) fn id_below<W: Word>(id: W, bound: u64) -> W {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect<W> {
     /// A load from a device.
-    Load { address: W, shift: u8 },
+    Load {
+        address: W,
+        shift: u8,
+    },
     /// A store to a device or to memory.
-    Store { address: W, shift: u8, value: W },
+    Store {
+        address: W,
+        shift: u8,
+        value: W,
+    },
     /// A compare-and-swap in memory that has found the expected value.
-    Swap { address: W, shift: u8, value: W },
+    Swap {
+        address: W,
+        shift: u8,
+        value: W,
+    },
     Membar(u8),
     ReadPcr,
     WritePcr(W),
@@ -392,9 +404,9 @@ impl<'a, W: Symbolic> World<'a, W> {
     }
 
     fn newest(stores: &[(W, W)], address: W, word: W) -> W {
-        stores.iter().fold(word, |word, (at, stored)| {
-            W::choice((*at ^ address).zero_bit(), *stored, word)
-        })
+        stores
+            .iter()
+            .fold(word, |word, (at, stored)| W::choice((*at ^ address).zero_bit(), *stored, word))
     }
 
     fn datum(&self, address: W, shift: u8) -> W {
