@@ -27,9 +27,12 @@ use image::Image;
 use platform::{PhysicalAddress, address};
 use simulator::interpreter::{Instruction, Word as _};
 use solver::{Condition, Solver};
-use term::Term;
+use term::{Model, Term};
 use tests::random::Random;
 use world::{LAYOUT, State};
+
+/// Where executions begin.
+const BEGINS: [Begins; 3] = [Begins::Trap, Begins::Fault, Begins::FaultWithLock];
 
 /// A path through the veneers and through the contract, on which both agree.
 struct Path {
@@ -53,15 +56,19 @@ fn equal(pairs: &[(Term, Term)]) -> Term {
     pairs.iter().fold(Term::from(0), |all, (a, b)| all | (*a ^ *b)).zero_bit()
 }
 
+/// What differs from the contract, and on which conditions.
+type Differs = (String, Vec<Condition>);
+
 /// Compares a call with the contract, on the current path.
-fn agrees(image: &Image, call: &Call<Term>, change: Option<(u64, u32)>) -> Result<Path, String> {
-    let done = call.execute(image, change);
-    let pairs = call.compare(image, &done, &call.contract())?;
+fn agrees(image: &Image, call: &Call<Term>, change: Option<(u64, u32)>) -> Result<Path, Differs> {
+    let (done, expected) = (call.execute(image, change), call.contract());
     let conditions = paths::taken();
+    let compared = call.compare(image, &done, &expected);
+    let pairs = compared.map_err(|differs| (differs, conditions.clone()))?;
     let equal = equal(&pairs);
     let differ = [&*conditions, &[(equal, false)]].concat();
     if equal != Term::from(1) && paths::with_solver(|solver| solver.can_be(&differ)) {
-        return Err(format!("{pairs:?}"));
+        return Err((format!("{pairs:?}"), differ));
     }
     Ok(Path { conditions, executed: done.executed })
 }
@@ -76,7 +83,7 @@ fn solver(state: &State<Term>) -> Solver {
 fn all_paths(image: &Image, call: &Call<Term>, solver: Solver) -> (Vec<Path>, Solver) {
     let mut found = Vec::new();
     let solver = paths::each(solver, &[], || {
-        found.push(agrees(image, call, None).unwrap_or_else(|wrong| panic!("{wrong}")));
+        found.push(agrees(image, call, None).unwrap_or_else(|wrong| panic!("{wrong:?}")));
         true
     });
     (found, solver)
@@ -89,7 +96,7 @@ fn all_paths(image: &Image, call: &Call<Term>, solver: Solver) -> (Vec<Path>, So
 fn each_path_does_what_the_contract_says() {
     let image = Image::bundled();
     let mut executed = BTreeSet::new();
-    for begins in [Begins::Trap, Begins::Fault, Begins::FaultWithLock] {
+    for begins in BEGINS {
         let call = any_call(&image, Guest::KERNEL, begins);
         let (paths, mut solver) = all_paths(&image, &call, solver(&call.state));
         executed.extend(paths.iter().flat_map(|path| path.executed.iter().map(|(at, _)| *at)));
@@ -170,8 +177,7 @@ impl Proved {
             reached: BTreeMap::new(),
             image,
         };
-        let begins = [Begins::Trap, Begins::Fault, Begins::FaultWithLock];
-        for (number, begins) in begins.into_iter().enumerate() {
+        for (number, begins) in BEGINS.into_iter().enumerate() {
             let call = any_call(&new.image, Guest::KERNEL, begins);
             let (paths, solver) = all_paths(&new.image, &call, solver(&call.state));
             for path in paths {
@@ -218,8 +224,9 @@ impl Proved {
         })
     }
 
-    /// Proves that a change changes nothing on any path with the instruction, or returns what it changes.
-    fn changes_nothing(&mut self, change: Change) -> Result<(), String> {
+    /// Proves that a change changes nothing on any path with the instruction. Otherwise returns what it changes, and a model of a call for
+    /// which it does.
+    fn changes_nothing(&mut self, change: Change) -> Result<(), (String, usize, Model)> {
         let Self { image, calls, solvers, reached, paths, .. } = self;
         let changed = (change.at, change.word);
         for ((number, before), with) in &reached[&change.at].paths {
@@ -242,7 +249,10 @@ impl Proved {
                     all = agrees(image, call, Some(changed)).map(|_| ());
                     all.is_ok()
                 });
-                all?;
+                if let Err((differs, conditions)) = all {
+                    let model = solvers[*number].as_mut().unwrap().model(&conditions);
+                    return Err((differs, *number, model));
+                }
             }
         }
         Ok(())
@@ -264,6 +274,8 @@ struct Counts {
     same: usize,
     /// A call with numbers does not do what the contract says.
     found: usize,
+    /// The same, but z3 had to find the numbers.
+    solved: usize,
     /// The call does what the contract says on all paths.
     unchanged: usize,
 }
@@ -292,11 +304,15 @@ fn each_change_is_found_or_changes_nothing() {
                 counts.same += number;
             } else if proved.is_found(change) {
                 counts.found += number;
+            } else if let Err((differs, begins, model)) = proved.changes_nothing(change) {
+                counts.solved += number;
+                let call = inputs::of_model(&proved.image, &model, BEGINS[begins], &mut random);
+                proved.add(call);
+                if !proved.is_found(change) {
+                    wrong.push(format!("{at:#x}: {original:?} to {changed:?}: {differs:.300}"));
+                }
             } else {
                 counts.unchanged += number;
-                if let Err(said) = proved.changes_nothing(change) {
-                    wrong.push(format!("{at:#x}: {original:?} to {changed:?}: {said:.300}"));
-                }
             }
         }
     }

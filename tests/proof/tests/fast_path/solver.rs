@@ -58,6 +58,12 @@ impl Solver {
         answer
     }
 
+    /// Returns a model in which all conditions are true, which must be possible. The model has all names and words that they depend on.
+    pub(crate) fn model(&mut self, conditions: &[Condition]) -> Model {
+        assert!(self.ask(conditions), "{conditions:?}");
+        self.models.last().unwrap().clone()
+    }
+
     /// Returns whether a model fulfils all conditions and all assumptions.
     fn is_true(&self, model: &Model, conditions: &[Condition]) -> bool {
         let mut known = HashMap::new();

@@ -465,11 +465,17 @@ impl Word for Term {
     }
 
     fn ones(self) -> Self {
-        Self::new(Node::Ones(self), Bits::default())
+        match self.number() {
+            Some(number) => Self::from(number.ones()),
+            None => Self::new(Node::Ones(self), Bits::default()),
+        }
     }
 
     fn reversed(self) -> Self {
-        Self::new(Node::Reversed(self), Bits::default())
+        match self.number() {
+            Some(number) => Self::from(number.reversed()),
+            None => Self::new(Node::Reversed(self), Bits::default()),
+        }
     }
 
     fn quotient(self, by: Self) -> Self {
