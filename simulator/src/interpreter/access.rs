@@ -5,18 +5,22 @@ use super::environment::{At, Environment};
 use super::instruction::{Datum, MemoryOperand, Register, Space};
 use super::strand::{Strand, aligned};
 use super::trap::{Level, Trap};
+use super::word::Word;
 
 /// The address space of ordinary loads and stores at trap level 0. At higher trap levels, ordinary loads and stores use NUCLEUS.
 pub const PRIMARY: u8 = 0x80;
 const NUCLEUS: u8 = 0x04;
 
+/// The low 32 bits of a word.
+const LOW: u64 = 0xffff_ffff;
+
 /// The bit of an ASI that selects little-endian byte order.
 const LITTLE: u8 = 0x08;
 
-impl Strand {
+impl<W: Word> Strand<W> {
     /// Returns where an access goes, and whether its data are little-endian.
     #[inline(always)]
-    fn place(&self, place: MemoryOperand, shift: u8) -> Result<(At, bool), Trap> {
+    fn place(&self, place: MemoryOperand, shift: u8) -> Result<(At<W>, bool), Trap> {
         let level = self.control.level();
         let (space, little, least) = match place.space {
             Space::Primary => {
@@ -24,7 +28,7 @@ impl Strand {
                 (space, self.control.pstate & pstate::CLE != 0, Level::User)
             }
             Space::Number(space) => alternate(space),
-            Space::Asi => alternate(self.asi),
+            Space::Asi => alternate(W::from_byte(self.asi).known()? as u8),
         };
         let address = self.effective(self.address(place.rs1, place.operand));
         let address = aligned(address, shift)?;
@@ -40,17 +44,13 @@ impl Strand {
         &self,
         place: MemoryOperand,
         datum: Datum,
-        environment: &mut impl Environment,
-    ) -> Result<u64, Trap> {
+        environment: &mut impl Environment<W>,
+    ) -> Result<W, Trap> {
         let (at, little) = self.place(place, datum.shift)?;
         let value = environment.load(at, datum.shift)?;
         let value = ordered(little, datum.shift, value);
-        let unused = 64 - (8 << datum.shift);
-        Ok(if datum.signed {
-            ((value << unused).cast_signed() >> unused).cast_unsigned()
-        } else {
-            value
-        })
+        let unused = W::from(64 - (8 << datum.shift));
+        Ok(if datum.signed { (value << unused).shifted_with_sign(unused) } else { value })
     }
 
     #[inline(always)]
@@ -58,8 +58,8 @@ impl Strand {
         &self,
         place: MemoryOperand,
         shift: u8,
-        value: u64,
-        environment: &mut impl Environment,
+        value: W,
+        environment: &mut impl Environment<W>,
     ) -> Result<(), Trap> {
         let (at, little) = self.place(place, shift)?;
         let value = ordered(little, shift, value);
@@ -71,8 +71,8 @@ impl Strand {
         &self,
         rd: Register,
         place: MemoryOperand,
-        environment: &mut impl Environment,
-    ) -> Result<[u64; 2], Trap> {
+        environment: &mut impl Environment<W>,
+    ) -> Result<[W; 2], Trap> {
         let (at, little) = self.twin(rd, place)?;
         if let Some(space) = twin_space(place, at.space) {
             let address = aligned(at.address, 4)?;
@@ -81,24 +81,24 @@ impl Strand {
                 let value = environment.load(at, 3)?;
                 Ok(ordered(little, 3, value))
             };
-            return Ok([load(address)?, load(address + 8)?]);
+            return Ok([load(address)?, load(address.plus(W::from(8)))?]);
         }
         let value = environment.load(at, 3)?;
-        Ok([value >> 32, value & 0xffff_ffff].map(|word| ordered(little, 2, word)))
+        Ok([value >> W::from(32), value & W::from(LOW)].map(|word| ordered(little, 2, word)))
     }
 
     pub(super) fn store_twin(
         &self,
         rd: Register,
         place: MemoryOperand,
-        environment: &mut impl Environment,
+        environment: &mut impl Environment<W>,
     ) -> Result<(), Trap> {
         let (at, little) = self.twin(rd, place)?;
-        let word = |register| ordered(little, 2, self.registers.get(register) & 0xffff_ffff);
-        environment.store(at, 3, (word(rd) << 32) | word(rd.odd()))
+        let word = |register| ordered(little, 2, self.registers.get(register) & W::from(LOW));
+        environment.store(at, 3, (word(rd) << W::from(32)) | word(rd.odd()))
     }
 
-    fn twin(&self, rd: Register, place: MemoryOperand) -> Result<(At, bool), Trap> {
+    fn twin(&self, rd: Register, place: MemoryOperand) -> Result<(At<W>, bool), Trap> {
         if !rd.is_even() {
             return Err(Trap::ILLEGAL_INSTRUCTION);
         }
@@ -111,8 +111,8 @@ impl Strand {
         rd: Register,
         place: MemoryOperand,
         shift: u8,
-        environment: &mut impl Environment,
-        changed: impl FnOnce(u64) -> u64,
+        environment: &mut impl Environment<W>,
+        changed: impl FnOnce(W) -> W,
     ) -> Result<(), Trap> {
         let (at, little) = self.place(place, shift)?;
         let old = environment.change(at, shift, |old| {
@@ -138,8 +138,8 @@ fn twin_space(place: MemoryOperand, space: u8) -> Option<u8> {
 
 /// Reverses the order of the `1 << shift` bytes of a value if `little` is set.
 #[inline(always)]
-const fn ordered(little: bool, shift: u8, value: u64) -> u64 {
-    if little { value.swap_bytes() >> (64 - (8 << shift)) } else { value }
+fn ordered<W: Word>(little: bool, shift: u8, value: W) -> W {
+    if little { value.reversed() >> W::from(64 - (8 << shift)) } else { value }
 }
 
 /// Returns the big-endian ASI for the memory of `space`, whether `space` is little-endian, and the lowest level that may use

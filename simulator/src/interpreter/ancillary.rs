@@ -6,19 +6,20 @@ use super::instruction::ControlRegister;
 use super::registers::WINDOWS;
 use super::strand::Strand;
 use super::trap::{Level, Trap};
+use super::word::Word;
 
 /// The value of %hver: the manufacturer, implementation and mask of a T2 Plus (*assumed*), the highest trap level (6), the highest
 /// level of globals (3), and the last window (7).
 const HVER: u64 = 0x003e << 48 | 0x0024 << 32 | 3 << 16 | 6 << 8 | 7;
 
-impl Strand {
+impl<W: Word> Strand<W> {
     /// Returns the value that hyperprivileged software reads from a control register. Returns
     /// `None` if the number has no readable register, and for the trap registers at trap level 0.
     pub fn control_register(
         &mut self,
         control: ControlRegister,
-        environment: &mut impl Environment,
-    ) -> Option<u64> {
+        environment: &mut impl Environment<W>,
+    ) -> Option<W> {
         self.value(control, environment).ok()
     }
 
@@ -26,8 +27,8 @@ impl Strand {
     pub(super) fn read(
         &mut self,
         control: ControlRegister,
-        environment: &mut impl Environment,
-    ) -> Result<u64, Trap> {
+        environment: &mut impl Environment<W>,
+    ) -> Result<W, Trap> {
         self.allowed(control)?;
         self.value(control, environment)
     }
@@ -35,53 +36,53 @@ impl Strand {
     fn value(
         &mut self,
         control: ControlRegister,
-        environment: &mut impl Environment,
-    ) -> Result<u64, Trap> {
+        environment: &mut impl Environment<W>,
+    ) -> Result<W, Trap> {
         let windows = self.windows;
         Ok(match control {
             ControlRegister::Ancillary(number) => match number {
-                0 => self.y.into(),
-                2 => self.ccr.into(),
-                3 => self.asi.into(),
+                0 => W::from_half(self.y),
+                2 => W::from_byte(self.ccr),
+                3 => W::from_byte(self.asi),
                 4 => environment.read(Counting::Tick, self.control.level())?,
-                5 => self.effective(self.pc),
-                6 => self.control.fprs.into(),
+                5 => W::from(self.effective(self.pc)),
+                6 => W::from(self.control.fprs.into()),
                 16 => environment.read(Counting::Pcr, self.control.level())?,
                 17 => environment.read(Counting::Pic, self.control.level())?,
                 GSR => return Err(Trap::FP_DISABLED),
-                22 => self.control.softint.into(),
-                23 => self.control.tick_compare,
+                22 => W::from(self.control.softint.into()),
+                23 => W::from(self.control.tick_compare),
                 24 => environment.read(Counting::Stick, self.control.level())?,
-                25 => self.control.stick_compare,
+                25 => W::from(self.control.stick_compare),
                 26 => environment.read(Counting::Status, self.control.level())?,
                 _ => return Err(Trap::ILLEGAL_INSTRUCTION),
             },
             ControlRegister::Privileged(number) => match number {
-                0 => self.frame()?.pc,
-                1 => self.frame()?.npc,
+                0 => W::from(self.frame()?.pc),
+                1 => W::from(self.frame()?.npc),
                 2 => self.frame()?.state,
-                3 => self.frame()?.number.into(),
+                3 => W::from(self.frame()?.number.into()),
                 4 => environment.read(Counting::Tick, self.control.level())?,
-                5 => self.control.tba,
-                6 => self.control.pstate.into(),
-                7 => self.control.tl.into(),
-                8 => self.control.pil.into(),
-                9 => self.registers.window() as u64,
-                10 => windows.can_save.into(),
-                11 => windows.can_restore.into(),
-                12 => windows.clean.into(),
-                13 => windows.other.into(),
-                14 => windows.state.into(),
-                16 => self.registers.global() as u64,
+                5 => W::from(self.control.tba),
+                6 => W::from(self.control.pstate.into()),
+                7 => W::from(self.control.tl.into()),
+                8 => W::from(self.control.pil.into()),
+                9 => W::from(self.registers.window() as u64),
+                10 => W::from(windows.can_save.into()),
+                11 => W::from(windows.can_restore.into()),
+                12 => W::from(windows.clean.into()),
+                13 => W::from(windows.other.into()),
+                14 => W::from(windows.state.into()),
+                16 => W::from(self.registers.global() as u64),
                 _ => return Err(Trap::ILLEGAL_INSTRUCTION),
             },
             ControlRegister::Hyperprivileged(number) => match number {
-                0 => self.control.hpstate.into(),
-                1 => self.frame()?.hpstate.into(),
-                3 => self.control.hintp.into(),
-                5 => self.control.htba,
-                6 => HVER,
-                31 => self.control.hstick_compare,
+                0 => W::from(self.control.hpstate.into()),
+                1 => W::from(self.frame()?.hpstate.into()),
+                3 => W::from(self.control.hintp.into()),
+                5 => W::from(self.control.htba),
+                6 => W::from(HVER),
+                31 => W::from(self.control.hstick_compare),
                 _ => return Err(Trap::ILLEGAL_INSTRUCTION),
             },
         })
@@ -91,8 +92,8 @@ impl Strand {
     pub(super) fn write(
         &mut self,
         control: ControlRegister,
-        value: u64,
-        environment: &mut impl Environment,
+        value: W,
+        environment: &mut impl Environment<W>,
     ) -> Result<(), Trap> {
         self.allowed(control)?;
         // Only the hypervisor may set clocks.
@@ -101,54 +102,55 @@ impl Strand {
         {
             return Err(Trap::ILLEGAL_INSTRUCTION);
         }
-        let window = (value % WINDOWS as u64) as u8;
+        let known = || value.known();
+        let window = || Ok::<_, Trap>((value.known()? % WINDOWS as u64) as u8);
         let (greatest_tl, greatest_gl) = self.control.greatest();
         match control {
             ControlRegister::Ancillary(number) => match number {
-                0 => self.y = value as u32,
-                2 => self.ccr = value as u8,
-                3 => self.asi = value as u8,
-                6 => self.control.fprs = value as u8 & 7,
+                0 => self.y = value.half(),
+                2 => self.ccr = value.byte(),
+                3 => self.asi = value.byte(),
+                6 => self.control.fprs = known()? as u8 & 7,
                 16 => environment.write(Counting::Pcr, value, self.control.level())?,
                 17 => environment.write(Counting::Pic, value, self.control.level())?,
                 GSR => return Err(Trap::FP_DISABLED),
-                20 => self.control.softint |= value as u32 & SOFTINT,
-                21 => self.control.softint &= !value as u32,
-                22 => self.control.softint = value as u32 & SOFTINT,
-                23 => self.control.tick_compare = value,
+                20 => self.control.softint |= known()? as u32 & SOFTINT,
+                21 => self.control.softint &= !known()? as u32,
+                22 => self.control.softint = known()? as u32 & SOFTINT,
+                23 => self.control.tick_compare = known()?,
                 24 => environment.write(Counting::Stick, value, self.control.level())?,
-                25 => self.control.stick_compare = value,
+                25 => self.control.stick_compare = known()?,
                 26 => environment.write(Counting::Status, value, self.control.level())?,
                 _ => return Err(Trap::ILLEGAL_INSTRUCTION),
             },
             ControlRegister::Privileged(number) => match number {
-                0 => self.frame()?.pc = value & !3,
-                1 => self.frame()?.npc = value & !3,
-                2 => self.frame()?.state = value & TSTATE,
-                3 => self.frame()?.number = value as u16 & 0x1ff,
+                0 => self.frame()?.pc = known()? & !3,
+                1 => self.frame()?.npc = known()? & !3,
+                2 => self.frame()?.state = value & W::from(TSTATE),
+                3 => self.frame()?.number = known()? as u16 & 0x1ff,
                 4 => environment.write(Counting::Tick, value, self.control.level())?,
-                5 => self.control.tba = value & !0x7fff,
-                6 => self.control.pstate = value as u16 & pstate::ALL,
-                7 => self.control.tl = value.min(greatest_tl.into()) as u8,
-                8 => self.control.pil = value as u8 & 0xf,
-                9 => self.registers.set_window(window.into()),
-                10 => self.windows.can_save = window,
-                11 => self.windows.can_restore = window,
-                12 => self.windows.clean = window,
-                13 => self.windows.other = window,
-                14 => self.windows.state = value as u8 & 0x3f,
+                5 => self.control.tba = known()? & !0x7fff,
+                6 => self.control.pstate = known()? as u16 & pstate::ALL,
+                7 => self.control.tl = known()?.min(greatest_tl.into()) as u8,
+                8 => self.control.pil = known()? as u8 & 0xf,
+                9 => self.registers.set_window(window()?.into()),
+                10 => self.windows.can_save = window()?,
+                11 => self.windows.can_restore = window()?,
+                12 => self.windows.clean = window()?,
+                13 => self.windows.other = window()?,
+                14 => self.windows.state = known()? as u8 & 0x3f,
                 16 => {
-                    let global = value.min(greatest_gl as u64);
+                    let global = known()?.min(greatest_gl as u64);
                     self.registers.set_global(global as usize);
                 }
                 _ => return Err(Trap::ILLEGAL_INSTRUCTION),
             },
             ControlRegister::Hyperprivileged(number) => match number {
-                0 => self.control.hpstate = value as u16 & hpstate::ALL,
-                1 => self.frame()?.hpstate = value as u16 & hpstate::ALL,
-                3 => self.control.hintp = value & 1 != 0,
-                5 => self.control.htba = value & !0x3fff,
-                31 => self.control.hstick_compare = value,
+                0 => self.control.hpstate = known()? as u16 & hpstate::ALL,
+                1 => self.frame()?.hpstate = known()? as u16 & hpstate::ALL,
+                3 => self.control.hintp = known()? & 1 != 0,
+                5 => self.control.htba = known()? & !0x3fff,
+                31 => self.control.hstick_compare = known()?,
                 _ => return Err(Trap::ILLEGAL_INSTRUCTION),
             },
         }
@@ -156,7 +158,7 @@ impl Strand {
     }
 
     /// Returns the trap registers of the current trap level. Fails at trap level 0.
-    fn frame(&mut self) -> Result<&mut TrapFrame, Trap> {
+    fn frame(&mut self) -> Result<&mut TrapFrame<W>, Trap> {
         self.control.frame().ok_or(Trap::ILLEGAL_INSTRUCTION)
     }
 

@@ -2,176 +2,192 @@
 
 use super::instruction::{Operation, Shift};
 use super::trap::Trap;
+use super::word::Word;
 
 /// The condition codes. %ccr holds the 32-bit codes in bits 3:0 and the 64-bit codes in bits 7:4.
-pub(super) const CARRY: u8 = 1 << 0;
-const OVERFLOW: u8 = 1 << 1;
-const ZERO: u8 = 1 << 2;
-const NEGATIVE: u8 = 1 << 3;
+const CARRY: u32 = 0;
+const OVERFLOW: u32 = 1;
+const ZERO: u32 = 2;
+const NEGATIVE: u32 = 3;
 /// The position of the 64-bit codes in %ccr.
 pub(super) const XCC: u32 = 4;
 
+/// The low 32 bits of a word.
+const LOW: u64 = 0xffff_ffff;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Computed {
-    pub value: u64,
-    pub codes: u8,
-    pub y: u32,
+pub(super) struct Computed<W: Word> {
+    pub value: W,
+    pub codes: W::Byte,
+    pub y: W::Half,
 }
 
 /// Computes the result of an operation on `a`, `b`, %y and the condition codes. Fails for a
 /// division by zero, and for a tag overflow that traps.
 #[inline(always)]
-pub(super) fn compute(
+pub(super) fn compute<W: Word>(
     operation: Operation,
-    a: u64,
-    b: u64,
-    y: u32,
-    codes: u8,
-) -> Result<Computed, Trap> {
-    let carry = u64::from(codes & CARRY);
+    a: W,
+    b: W,
+    y: W::Half,
+    codes: W::Byte,
+) -> Result<Computed<W>, Trap> {
+    let carry = || bit(W::from_byte(codes), CARRY);
     let plain = |value| Ok(computed(value, sign(value), y));
     let sum = |value| Ok(computed(value, added(a, b, value), y));
     let difference = |value| Ok(computed(value, subtracted(a, b, value), y));
     match operation {
-        Operation::Add => sum(a.wrapping_add(b)),
-        Operation::Addc => sum(a.wrapping_add(b).wrapping_add(carry)),
-        Operation::Sub => difference(a.wrapping_sub(b)),
-        Operation::Subc => difference(a.wrapping_sub(b).wrapping_sub(carry)),
+        Operation::Add => sum(a.plus(b)),
+        Operation::Addc => sum(a.plus(b).plus(carry())),
+        Operation::Sub => difference(a.minus(b)),
+        Operation::Subc => difference(a.minus(b).minus(carry())),
         Operation::And => plain(a & b),
         Operation::Or => plain(a | b),
         Operation::Xor => plain(a ^ b),
         Operation::Andn => plain(a & !b),
         Operation::Orn => plain(a | !b),
         Operation::Xnor => plain(!(a ^ b)),
-        Operation::Popc => plain(b.count_ones().into()),
-        Operation::Mulx => plain(a.wrapping_mul(b)),
+        Operation::Popc => plain(b.ones()),
+        Operation::Mulx => plain(a.times(b)),
         Operation::Umul => {
-            let value = u64::from(a as u32) * u64::from(b as u32);
-            Ok(computed(value, sign(value), (value >> 32) as u32))
+            let value = low(a).times(low(b));
+            Ok(computed(value, sign(value), (value >> W::from(32)).half()))
         }
         Operation::Smul => {
-            let value = (word(a) * word(b)).cast_unsigned();
-            Ok(computed(value, sign(value), (value >> 32) as u32))
+            let value = signed_low(a).times(signed_low(b));
+            Ok(computed(value, sign(value), (value >> W::from(32)).half()))
         }
-        Operation::Udivx => plain(a.checked_div(b).ok_or(Trap::DIVISION_BY_ZERO)?),
-        Operation::Sdivx => {
-            let (a, b) = (a.cast_signed(), b.cast_signed());
-            if b == 0 {
-                return Err(Trap::DIVISION_BY_ZERO);
-            }
-            plain(a.wrapping_div(b).cast_unsigned())
-        }
+        Operation::Udivx => plain(a.quotient(divisor(b)?)),
+        Operation::Sdivx => plain(a.signed_quotient(divisor(b)?)),
         Operation::Udiv => {
-            let dividend = dividend(y, a);
-            let quotient = dividend.checked_div(u64::from(b as u32));
-            let quotient = quotient.ok_or(Trap::DIVISION_BY_ZERO)?;
-            let value = quotient.min(u32::MAX.into());
-            Ok(computed(value, divided(value, value != quotient), y))
+            let quotient = dividend(y, a).quotient(divisor(low(b))?);
+            let fits = (quotient >> W::from(32)).is_zero();
+            let value = if fits { quotient } else { W::from(LOW) };
+            Ok(computed(value, divided(value, W::from((!fits).into())), y))
         }
         Operation::Sdiv => {
-            let dividend = i128::from(dividend(y, a).cast_signed());
-            let quotient = dividend.checked_div(word(b).into());
-            let quotient = quotient.ok_or(Trap::DIVISION_BY_ZERO)?;
-            let fits = quotient.clamp(i32::MIN.into(), i32::MAX.into());
-            let value = (fits as i64).cast_unsigned();
-            Ok(computed(value, divided(value, fits != quotient), y))
+            let [value, overflows] = dividend(y, a).quotient_of_32_bits(divisor(low(b))?);
+            Ok(computed(value, divided(value, overflows), y))
         }
         Operation::Tadd | Operation::TaddTv => {
-            let value = a.wrapping_add(b);
+            let value = a.plus(b);
             tagged(operation, a, b, computed(value, added(a, b, value), y))
         }
         Operation::Tsub | Operation::TsubTv => {
-            let value = a.wrapping_sub(b);
+            let value = a.minus(b);
             tagged(operation, a, b, computed(value, subtracted(a, b, value), y))
         }
         Operation::Muls => {
-            let top = u32::from((codes & NEGATIVE != 0) != (codes & OVERFLOW != 0)) << 31;
-            let partial = u64::from(top | (a as u32 >> 1));
-            let multiplicand = if y & 1 == 0 { 0 } else { u64::from(b as u32) };
-            let value = partial + multiplicand;
-            let y = ((a as u32) << 31) | (y >> 1);
-            Ok(computed(value, added(partial, multiplicand, value), y))
+            let (codes, y) = (W::from_byte(codes), W::from_half(y));
+            let top = (bit(codes, NEGATIVE) ^ bit(codes, OVERFLOW)) << W::from(31);
+            let partial = top | low(a) >> W::from(1);
+            let multiplicand = if bit(y, 0).is_zero() { W::from(0) } else { low(b) };
+            let value = partial.plus(multiplicand);
+            let y = a << W::from(31) | y >> W::from(1);
+            Ok(computed(value, added(partial, multiplicand, value), y.half()))
         }
     }
 }
 
 /// Shifts a value. An extended shift uses the low six bits of `count`, and any other shift the low five bits.
 #[inline(always)]
-pub(super) fn shift(shift: Shift, extended: bool, value: u64, count: u64) -> u64 {
-    let count = count & if extended { 63 } else { 31 };
+pub(super) fn shift<W: Word>(shift: Shift, extended: bool, value: W, count: W) -> W {
+    let count = count & W::from(if extended { 63 } else { 31 });
     match (shift, extended) {
         (Shift::Left, _) => value << count,
         (Shift::Right, true) => value >> count,
-        (Shift::Right, false) => u64::from(value as u32) >> count,
-        (Shift::RightArithmetic, true) => (value.cast_signed() >> count).cast_unsigned(),
-        (Shift::RightArithmetic, false) => (word(value) >> count).cast_unsigned(),
+        (Shift::Right, false) => low(value) >> count,
+        (Shift::RightArithmetic, true) => value.shifted_with_sign(count),
+        (Shift::RightArithmetic, false) => signed_low(value).shifted_with_sign(count),
     }
 }
 
-const fn computed(value: u64, codes: u8, y: u32) -> Computed {
-    Computed { value, codes, y }
+#[inline(always)]
+fn computed<W: Word>(value: W, codes: W, y: W::Half) -> Computed<W> {
+    Computed { value, codes: codes.byte(), y }
+}
+
+/// Returns the divisor, or the trap of a division by zero.
+#[inline(always)]
+fn divisor<W: Word>(value: W) -> Result<W, Trap> {
+    if value.is_zero() { Err(Trap::DIVISION_BY_ZERO) } else { Ok(value) }
 }
 
 /// Returns the dividend of a 32-bit division: %y is its high word, and `a` has its low word.
-fn dividend(y: u32, a: u64) -> u64 {
-    (u64::from(y) << 32) | u64::from(a as u32)
+#[inline(always)]
+fn dividend<W: Word>(y: W::Half, a: W) -> W {
+    W::from_half(y) << W::from(32) | low(a)
+}
+
+/// Returns the low 32 bits as a number.
+#[inline(always)]
+fn low<W: Word>(value: W) -> W {
+    value & W::from(LOW)
 }
 
 /// Returns the low 32 bits as a signed number.
-const fn word(value: u64) -> i64 {
-    (value as u32).cast_signed() as i64
+#[inline(always)]
+fn signed_low<W: Word>(value: W) -> W {
+    (value << W::from(32)).shifted_with_sign(W::from(32))
 }
 
-/// Returns `code` if a bit of a value is set, and 0 otherwise.
+/// Returns one bit of a value.
 #[inline(always)]
-const fn bit(value: u64, bit: u32, code: u8) -> u8 {
-    (value >> bit & 1) as u8 * code
+fn bit<W: Word>(value: W, number: u32) -> W {
+    value >> W::from(number.into()) & W::from(1)
 }
 
+/// Returns four codes, each of which is 0 or 1.
 #[inline(always)]
-const fn when(condition: bool, code: u8) -> u8 {
-    condition as u8 * code
+fn joined<W: Word>(negative: W, zero: W, overflow: W, carry: W) -> W {
+    let at = |code, position: u32| code << W::from(position.into());
+    at(negative, NEGATIVE) | at(zero, ZERO) | at(overflow, OVERFLOW) | at(carry, CARRY)
+}
+
+/// Returns the codes of a value, of which `overflows` and `carries` have V and C in bits 31 and 63.
+#[inline(always)]
+fn codes<W: Word>(value: W, overflows: W, carries: W) -> W {
+    let icc = joined(bit(value, 31), low(value).zero_bit(), bit(overflows, 31), bit(carries, 31));
+    let xcc = joined(bit(value, 63), value.zero_bit(), bit(overflows, 63), bit(carries, 63));
+    xcc << W::from(XCC.into()) | icc
 }
 
 /// Returns the codes N and Z of a value.
 #[inline(always)]
-const fn sign(value: u64) -> u8 {
-    let icc = bit(value, 31, NEGATIVE) | when(value as u32 == 0, ZERO);
-    let xcc = bit(value, 63, NEGATIVE) | when(value == 0, ZERO);
-    (xcc << XCC) | icc
-}
-
-/// Returns the codes V and C for 32 and 64 bits: bits 31 and 63 of `overflows` and of `carries`.
-#[inline(always)]
-const fn carried(overflows: u64, carries: u64) -> u8 {
-    let icc = bit(overflows, 31, OVERFLOW) | bit(carries, 31, CARRY);
-    let xcc = bit(overflows, 63, OVERFLOW) | bit(carries, 63, CARRY);
-    (xcc << XCC) | icc
+fn sign<W: Word>(value: W) -> W {
+    codes(value, W::from(0), W::from(0))
 }
 
 #[inline(always)]
-const fn added(a: u64, b: u64, sum: u64) -> u8 {
-    sign(sum) | carried((a ^ sum) & (b ^ sum), (a & b) | ((a | b) & !sum))
+fn added<W: Word>(a: W, b: W, sum: W) -> W {
+    codes(sum, (a ^ sum) & (b ^ sum), (a & b) | ((a | b) & !sum))
 }
 
 #[inline(always)]
-const fn subtracted(a: u64, b: u64, difference: u64) -> u8 {
+fn subtracted<W: Word>(a: W, b: W, difference: W) -> W {
     let borrows = (!a & b) | ((!a | b) & difference);
-    sign(difference) | carried((a ^ b) & (a ^ difference), borrows)
+    codes(difference, (a ^ b) & (a ^ difference), borrows)
 }
 
 /// Returns the codes of a 32-bit division. V is set only in the 32-bit codes.
-const fn divided(value: u64, overflows: bool) -> u8 {
-    sign(value) | when(overflows, OVERFLOW)
+#[inline(always)]
+fn divided<W: Word>(value: W, overflows: W) -> W {
+    sign(value) | overflows << W::from(OVERFLOW.into())
 }
 
 /// Sets the code V if a tag is not 0. A value's tag is its low two bits. TADDccTV and TSUBccTV trap if V is set.
-fn tagged(operation: Operation, a: u64, b: u64, plain: Computed) -> Result<Computed, Trap> {
-    let overflow = (a | b) & 3 != 0;
-    let codes = plain.codes | when(overflow, OVERFLOW);
+#[inline(always)]
+fn tagged<W: Word>(
+    operation: Operation,
+    a: W,
+    b: W,
+    plain: Computed<W>,
+) -> Result<Computed<W>, Trap> {
+    let overflow = ((a | b) & W::from(3)).zero_bit() ^ W::from(1);
+    let codes = W::from_byte(plain.codes) | overflow << W::from(OVERFLOW.into());
     let traps = matches!(operation, Operation::TaddTv | Operation::TsubTv);
-    if traps && codes & OVERFLOW != 0 {
+    if traps && !bit(codes, OVERFLOW).is_zero() {
         return Err(Trap::TAG_OVERFLOW);
     }
-    Ok(Computed { codes, ..plain })
+    Ok(Computed { codes: codes.byte(), ..plain })
 }

@@ -2,6 +2,7 @@
 //! 12).
 
 use super::trap::{Level, Trap};
+use super::word::Word;
 
 /// The highest trap level of hyperprivileged software. For privileged software, it is [`MAX_PTL`].
 const MAX_TL: u8 = 6;
@@ -46,13 +47,13 @@ pub(super) mod hpstate {
 
 /// The trap registers of one trap level. They hold the state at the time of the trap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TrapFrame {
+pub struct TrapFrame<W = u64> {
     /// %tpc: the value of %pc before the trap.
     pub pc: u64,
     /// %tnpc: the value of %npc before the trap.
     pub npc: u64,
     /// %tstate: %gl in bits 41 to 40, %ccr in 39 to 32, %asi in 31 to 24, %pstate in 20 to 8, %cwp in 2 to 0.
-    pub state: u64,
+    pub state: W,
     /// %tt: the type of the trap.
     pub number: u16,
     /// %htstate: the value of %hpstate before the trap.
@@ -61,12 +62,12 @@ pub struct TrapFrame {
 
 /// The privileged and hyperprivileged registers of a strand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Control {
+pub struct Control<W = u64> {
     pub(super) pstate: u16,
     pub(super) hpstate: u16,
     pub(super) tl: u8,
     /// The trap registers of trap levels 1 and above.
-    frames: [TrapFrame; MAX_TL as usize],
+    frames: [TrapFrame<W>; MAX_TL as usize],
     pub(super) tba: u64,
     pub(super) htba: u64,
     pub(super) pil: u8,
@@ -102,12 +103,6 @@ impl Control {
         }
     }
 
-    /// Clears the trap registers of the levels above the current trap level, and the hypervisor's pending interrupts.
-    pub(super) fn hide_from_guest(&mut self) {
-        self.frames[usize::from(self.tl)..].fill(TrapFrame::default());
-        (self.hintp, self.vector, self.hstick_compare) = (false, false, 0);
-    }
-
     /// Returns the registers after power on.
     pub(super) fn reset() -> Self {
         let mut reset = Self::user();
@@ -117,10 +112,45 @@ impl Control {
         reset.frames[usize::from(MAX_TL) - 1].number = POWER_ON_RESET;
         reset
     }
+}
+
+impl<W: Word> Control<W> {
+    /// Returns the same values as words of another kind.
+    pub(super) fn lifted<V: Word + From<W>>(&self) -> Control<V> {
+        let lifted = |frame: TrapFrame<W>| TrapFrame {
+            pc: frame.pc,
+            npc: frame.npc,
+            state: V::from(frame.state),
+            number: frame.number,
+            hpstate: frame.hpstate,
+        };
+        Control {
+            frames: self.frames.map(lifted),
+            pstate: self.pstate,
+            hpstate: self.hpstate,
+            tl: self.tl,
+            tba: self.tba,
+            htba: self.htba,
+            pil: self.pil,
+            softint: self.softint,
+            hintp: self.hintp,
+            vector: self.vector,
+            tick_compare: self.tick_compare,
+            stick_compare: self.stick_compare,
+            hstick_compare: self.hstick_compare,
+            fprs: self.fprs,
+        }
+    }
+
+    /// Clears the trap registers of the levels above the current trap level, and the hypervisor's pending interrupts.
+    pub(super) fn hide_from_guest(&mut self) {
+        self.frames[usize::from(self.tl)..].fill(TrapFrame::default());
+        (self.hintp, self.vector, self.hstick_compare) = (false, false, 0);
+    }
 
     /// Returns the trap registers of trap levels 1 to the current level, and the trap registers of the levels above.
     #[must_use]
-    pub fn frames(&self) -> (&[TrapFrame], &[TrapFrame]) {
+    pub fn frames(&self) -> (&[TrapFrame<W>], &[TrapFrame<W>]) {
         self.frames.split_at(self.tl.into())
     }
 
@@ -136,7 +166,7 @@ impl Control {
     }
 
     /// Returns the trap registers of the current trap level; `None` at trap level 0.
-    pub(super) fn frame(&mut self) -> Option<&mut TrapFrame> {
+    pub(super) fn frame(&mut self) -> Option<&mut TrapFrame<W>> {
         let level = usize::from(self.tl).checked_sub(1)?;
         self.frames.get_mut(level)
     }
@@ -151,7 +181,7 @@ impl Control {
 
     /// Enters a trap. `frame` has the values of all trap registers except %htstate. Returns the handler's address, and the maximum value of
     /// %gl for the handler; `None` at the highest trap level.
-    pub(super) fn enter(&mut self, trap: Trap, frame: TrapFrame) -> Option<(u64, usize)> {
+    pub(super) fn enter(&mut self, trap: Trap, frame: TrapFrame<W>) -> Option<(u64, usize)> {
         if self.tl == MAX_TL {
             return None;
         }
@@ -179,12 +209,13 @@ impl Control {
     /// Returns from a trap to the state in its trap registers. Every return restores %hpstate, even
     /// a return by privileged software. So the hypervisor must clear %htstate of each trap level
     /// from which privileged software can return.
-    pub(super) fn leave(&mut self) -> Option<TrapFrame> {
-        let frame = *self.frame()?;
+    pub(super) fn leave(&mut self) -> Result<TrapFrame<W>, Trap> {
+        let frame = *self.frame().ok_or(Trap::ILLEGAL_INSTRUCTION)?;
+        let pstate = frame.state >> W::from(8) & W::from(pstate::ALL.into());
+        self.pstate = pstate.known()? as u16;
         self.tl -= 1;
         self.hpstate = frame.hpstate;
-        self.pstate = (frame.state >> 8) as u16 & pstate::ALL;
-        Some(frame)
+        Ok(frame)
     }
 
     /// Returns the interrupt that the strand takes before its next instruction, if any.

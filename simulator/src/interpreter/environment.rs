@@ -2,12 +2,13 @@
 
 use super::instruction::Instruction;
 use super::trap::{Level, Trap};
+use super::word::Word;
 
 /// Where a strand accesses memory, and at which level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct At {
+pub struct At<W = u64> {
     /// The address, a multiple of the size of the access.
-    pub address: u64,
+    pub address: W,
     /// The ASI. For two ASIs that differ only in byte order, it is the big-endian ASI.
     pub space: u8,
     /// The privilege level of the software that performs the access.
@@ -31,28 +32,28 @@ pub enum Counting {
 }
 
 /// Memory and registers outside a strand. Values are big-endian. A failed access returns a trap.
-pub trait Environment {
+pub trait Environment<W: Word = u64> {
     /// Fetches the instruction at an address, for software at this level.
     fn fetch(&mut self, address: u64, level: Level) -> Result<Instruction, Trap>;
 
     /// Loads a value of `1 << shift` bytes.
-    fn load(&mut self, at: At, shift: u8) -> Result<u64, Trap>;
+    fn load(&mut self, at: At<W>, shift: u8) -> Result<W, Trap>;
 
     /// Stores the low `1 << shift` bytes of a value.
-    fn store(&mut self, at: At, shift: u8, value: u64) -> Result<(), Trap>;
+    fn store(&mut self, at: At<W>, shift: u8, value: W) -> Result<(), Trap>;
 
     /// Changes a value in memory and returns the old value. No other strand accesses the memory between the load and the store.
-    fn change(&mut self, at: At, shift: u8, changed: impl FnOnce(u64) -> u64) -> Result<u64, Trap> {
+    fn change(&mut self, at: At<W>, shift: u8, changed: impl FnOnce(W) -> W) -> Result<W, Trap> {
         let old = self.load(at, shift)?;
         self.store(at, shift, changed(old))?;
         Ok(old)
     }
 
     /// Reads a register whose value the environment keeps, for software at this level.
-    fn read(&mut self, register: Counting, level: Level) -> Result<u64, Trap>;
+    fn read(&mut self, register: Counting, level: Level) -> Result<W, Trap>;
 
     /// Writes a register whose value the environment keeps, for software at this level.
-    fn write(&mut self, register: Counting, value: u64, level: Level) -> Result<(), Trap>;
+    fn write(&mut self, register: Counting, value: W, level: Level) -> Result<(), Trap>;
 
     /// Executes a `membar`, whose mask has cmask in bits 6:4 and mmask in bits 3:0. Fails if an earlier store of the strand failed.
     fn membar(&mut self, _mask: u8) -> Result<(), Trap> {

@@ -1,5 +1,7 @@
 //! Decoded instructions of SPARC V9 (UltraSPARC Architecture 2007, chapters 6 and 7 and appendix A).
 
+use super::word::Word;
+
 /// An integer register by its number in an instruction: 0 to 31 for %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Register(u8);
@@ -84,8 +86,9 @@ impl Condition {
 
     /// Returns `true` if the codes N, Z, V and C in bits 3:0 fulfil the condition.
     #[inline(always)]
-    pub(super) const fn holds(self, codes: u8) -> bool {
-        Self::FULFILLED[(self.0 & 15) as usize] >> (codes & 15) & 1 != 0
+    pub(super) fn holds<W: Word>(self, codes: W) -> bool {
+        let fulfilled = Self::FULFILLED[(self.0 & 15) as usize];
+        !(W::from(fulfilled.into()) >> (codes & W::from(15)) & W::from(1)).is_zero()
     }
 
     #[inline(always)]
@@ -121,15 +124,14 @@ impl RegisterCondition {
     }
 
     #[inline(always)]
-    pub(super) const fn holds(self, value: u64) -> bool {
-        let value = value.cast_signed();
+    pub(super) fn holds<W: Word>(self, value: W) -> bool {
         match self {
-            Self::Zero => value == 0,
-            Self::LessOrZero => value <= 0,
-            Self::Less => value < 0,
-            Self::NotZero => value != 0,
-            Self::Greater => value > 0,
-            Self::GreaterOrZero => value >= 0,
+            Self::Zero => value.is_zero(),
+            Self::LessOrZero => value.is_negative() || value.is_zero(),
+            Self::Less => value.is_negative(),
+            Self::NotZero => !value.is_zero(),
+            Self::Greater => !(value.is_negative() || value.is_zero()),
+            Self::GreaterOrZero => !value.is_negative(),
         }
     }
 }

@@ -21,6 +21,7 @@ mod strand;
 mod tests;
 mod trap;
 mod windows;
+mod word;
 
 pub use access::PRIMARY;
 pub use control::{Control, TrapFrame};
@@ -30,3 +31,4 @@ pub use signals::Timer;
 pub use strand::{ErrorState, Strand};
 pub use trap::{Level, Trap};
 pub use windows::{Exception, WindowState};
+pub use word::Word;

@@ -1,6 +1,7 @@
 //! The integer registers: windows and globals (UltraSPARC Architecture 2007, section 5.2).
 
 use super::instruction::Register;
+use super::word::Word;
 
 /// The number of register windows of a strand.
 pub const WINDOWS: usize = 8;
@@ -10,29 +11,29 @@ const GLOBALS: usize = 4;
 
 /// The integer registers of a strand, in all windows and all sets of globals. By default all are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Registers {
+pub struct Registers<W = u64> {
     /// The current %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7. `windows` and `globals` hold stale copies of them.
-    current: [u64; 32],
+    current: [W; 32],
     /// The locals and ins of each window. The outs of a window are the ins of the next window.
-    windows: [[u64; 16]; WINDOWS],
-    globals: [[u64; 8]; GLOBALS],
+    windows: [[W; 16]; WINDOWS],
+    globals: [[W; 8]; GLOBALS],
     /// %cwp. The field `global` is %gl.
     window: usize,
     global: usize,
 }
 
-impl Registers {
+impl<W: Word> Registers<W> {
     /// Returns a register's value in the current window and set of globals.
     #[inline(always)]
-    pub const fn get(&self, register: Register) -> u64 {
+    pub const fn get(&self, register: Register) -> W {
         self.current[register.index()]
     }
 
     /// Writes a register of the current window and set of globals. A write to %g0 has no effect.
     #[inline(always)]
-    pub const fn set(&mut self, register: Register, value: u64) {
+    pub fn set(&mut self, register: Register, value: W) {
         self.current[register.index()] = value;
-        self.current[0] = 0;
+        self.current[0] = W::from(0);
     }
 
     /// Returns the number of the current window.
@@ -69,6 +70,17 @@ impl Registers {
         *globals = self.globals[self.global];
     }
 
+    /// Returns the same values as words of another kind.
+    pub(super) fn lifted<V: Word + From<W>>(&self) -> Registers<V> {
+        Registers {
+            current: self.current.map(V::from),
+            windows: self.windows.map(|window| window.map(V::from)),
+            globals: self.globals.map(|globals| globals.map(V::from)),
+            window: self.window,
+            global: self.global,
+        }
+    }
+
     /// Clears the last set of globals, which is the hypervisor's: no guest can select it.
     pub(super) fn hide_from_guest(&mut self) {
         let (window, global) = (self.window, self.global);
@@ -76,7 +88,7 @@ impl Registers {
         self.set_window(window + 1);
         self.set_window(window);
         self.set_global(GLOBALS - 1);
-        self.current[..8].fill(0);
+        self.current[..8].fill(W::from(0));
         self.set_global(0);
         self.set_global(global);
         let [globals, ..] = eights(&mut self.current);
@@ -85,14 +97,14 @@ impl Registers {
 }
 
 /// Returns the globals, outs, locals and ins among the current registers.
-fn eights(registers: &mut [u64; 32]) -> [&mut [u64; 8]; 4] {
+fn eights<W>(registers: &mut [W; 32]) -> [&mut [W; 8]; 4] {
     let (eights, _) = registers.as_chunks_mut();
     let [globals, outs, locals, ins] = eights else { unreachable!("32 are four times eight") };
     [globals, outs, locals, ins]
 }
 
-fn joined(locals: &[u64; 8], ins: &[u64; 8]) -> [u64; 16] {
-    let mut window = [0; 16];
+fn joined<W: Word>(locals: &[W; 8], ins: &[W; 8]) -> [W; 16] {
+    let mut window = [W::from(0); 16];
     window[..8].copy_from_slice(locals);
     window[8..].copy_from_slice(ins);
     window

@@ -3,6 +3,7 @@
 use super::control::pstate;
 use super::strand::Strand;
 use super::trap::{Level, Trap};
+use super::word::Word;
 
 /// A compare register of a strand. It matches when a clock reaches its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ impl Timer {
 /// The bit of %softint for the overflow of a performance counter, which is an interrupt of level 15.
 const OVERFLOW: u32 = 1 << 15;
 
-impl Strand {
+impl<W: Word> Strand<W> {
     /// Returns the interrupt that the strand takes before its next instruction, if any.
     #[inline(always)]
     pub fn interrupt(&self) -> Option<Trap> {

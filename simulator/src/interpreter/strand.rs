@@ -7,6 +7,7 @@ use super::instruction::{Codes, Instruction, Operand, Register};
 use super::registers::{Registers, WINDOWS};
 use super::trap::{Level, Trap};
 use super::windows::{Exception, WindowState};
+use super::word::Word;
 
 /// The state of a strand that has trapped at its highest trap level and stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,23 +20,23 @@ pub struct ErrorState {
 
 /// The state of a strand: the registers that its instructions read and write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Strand {
+pub struct Strand<W: Word = u64> {
     /// The integer registers of all windows, and all sets of globals.
-    pub registers: Registers,
+    pub registers: Registers<W>,
     /// The address of the next instruction.
     pub pc: u64,
     /// The address of the instruction after the next.
     pub npc: u64,
     /// %ccr. N, Z, V and C are in bits 7:4 for 64 bits, and in bits 3:0 for 32 bits.
-    pub ccr: u8,
+    pub ccr: W::Byte,
     /// %y: the high word of a 64-bit product or dividend.
-    pub y: u32,
+    pub y: W::Half,
     /// %asi: the address space of the instructions that use [`Space::Asi`](super::instruction::Space::Asi).
-    pub asi: u8,
+    pub asi: W::Byte,
     /// %cansave, %canrestore, %otherwin, %cleanwin and %wstate.
     pub windows: WindowState,
     /// The privileged and hyperprivileged registers.
-    pub control: Control,
+    pub control: Control<W>,
 }
 
 /// Where the strand continues after an instruction.
@@ -87,12 +88,29 @@ impl Strand {
         }
     }
 
+    /// Returns a strand with another kind of words, and the same values.
+    #[must_use]
+    pub fn lifted<W: Word>(&self) -> Strand<W> {
+        Strand {
+            registers: self.registers.lifted(),
+            pc: self.pc,
+            npc: self.npc,
+            ccr: W::from(self.ccr.into()).byte(),
+            y: W::from(self.y.into()).half(),
+            asi: W::from(self.asi.into()).byte(),
+            windows: self.windows,
+            control: self.control.lifted(),
+        }
+    }
+}
+
+impl<W: Word> Strand<W> {
     /// Executes one instruction, or takes one trap: an interrupt, or the trap of an instruction.
     ///
     /// # Errors
     /// The strand cannot take a trap, because it is at its highest trap level.
     #[inline(always)]
-    pub fn step(&mut self, environment: &mut impl Environment) -> Result<(), ErrorState> {
+    pub fn step(&mut self, environment: &mut impl Environment<W>) -> Result<(), ErrorState> {
         let executed = match self.interrupt() {
             None => self.execute_next(environment),
             Some(interrupt) => Err(interrupt.into()),
@@ -104,12 +122,13 @@ impl Strand {
     }
 
     /// Returns the value that a trap saves in %tstate: %gl, %ccr, %asi, %pstate and %cwp.
-    pub fn state(&self) -> u64 {
-        ((self.registers.global() as u64) << 40)
-            | (u64::from(self.ccr) << 32)
-            | (u64::from(self.asi) << 24)
+    pub fn state(&self) -> W {
+        let known = ((self.registers.global() as u64) << 40)
             | (u64::from(self.control.pstate) << 8)
-            | self.registers.window() as u64
+            | self.registers.window() as u64;
+        W::from(known)
+            | (W::from_byte(self.ccr) << W::from(32))
+            | (W::from_byte(self.asi) << W::from(24))
     }
 
     /// Takes a trap.
@@ -140,7 +159,7 @@ impl Strand {
     /// # Errors
     /// The instruction traps.
     #[inline(always)]
-    pub fn execute_next(&mut self, environment: &mut impl Environment) -> Result<(), Exception> {
+    pub fn execute_next(&mut self, environment: &mut impl Environment<W>) -> Result<(), Exception> {
         let pc = self.effective(self.pc);
         let instruction = environment.fetch(pc, self.control.level())?;
         let (pc, npc) = match self.execute(instruction, environment)? {
@@ -160,7 +179,7 @@ impl Strand {
     fn execute(
         &mut self,
         instruction: Instruction,
-        environment: &mut impl Environment,
+        environment: &mut impl Environment<W>,
     ) -> Result<Next, Exception> {
         match instruction {
             Instruction::Compute { operation, cc, rd, rs1, operand } => {
@@ -188,7 +207,7 @@ impl Strand {
                 let taken = condition.holds(self.registers.get(rs1));
                 return Ok(self.branch(taken, annul, false, displacement));
             }
-            Instruction::Sethi { rd, value } => self.registers.set(rd, value.into()),
+            Instruction::Sethi { rd, value } => self.registers.set(rd, W::from(value.into())),
             Instruction::Shift { shift: which, extended, rd, rs1, operand } => {
                 let (value, count) = self.operands(rs1, operand);
                 (self.registers).set(rd, shift(which, extended, value, count));
@@ -204,18 +223,18 @@ impl Strand {
                 }
             }
             Instruction::Call { displacement } => {
-                self.registers.set(Register::O7, self.pc);
+                self.registers.set(Register::O7, W::from(self.pc));
                 return Ok(Next::Branch(self.relative(displacement)));
             }
             Instruction::Jmpl { rd, rs1, operand } => {
-                let target = aligned(self.address(rs1, operand), 2)?;
-                self.registers.set(rd, self.pc);
+                let target = aligned(self.address(rs1, operand), 2)?.known()?;
+                self.registers.set(rd, W::from(self.pc));
                 return Ok(Next::Branch(target));
             }
             Instruction::Return { rs1, operand } => {
                 let mut windows = self.windows;
                 windows.restore()?;
-                let target = aligned(self.address(rs1, operand), 2)?;
+                let target = aligned(self.address(rs1, operand), 2)?.known()?;
                 self.windows = windows;
                 (self.registers).set_window(self.registers.window() + WINDOWS - 1);
                 return Ok(Next::Branch(target));
@@ -239,8 +258,8 @@ impl Strand {
                         Level::User => 0x7f,
                         _ => 0xff,
                     };
-                    let number = self.address(rs1, operand) & numbers;
-                    return Err(Trap::software(number).into());
+                    let number = self.address(rs1, operand) & W::from(numbers);
+                    return Err(Trap::software(number.known()?).into());
                 }
             }
             Instruction::LoadTwin { rd, place } => {
@@ -250,7 +269,7 @@ impl Strand {
             }
             Instruction::StoreTwin { rd, place } => self.store_twin(rd, place, environment)?,
             Instruction::Ldstub { rd, place } => {
-                self.change(rd, place, 0, environment, |_| 0xff)?
+                self.change(rd, place, 0, environment, |_| W::from(0xff))?
             }
             Instruction::Swap { rd, place } => {
                 let value = self.registers.get(rd);
@@ -258,8 +277,9 @@ impl Strand {
             }
             Instruction::Cas { extended, rd, rs2, place } => {
                 let (shift, mask) = if extended { (3, u64::MAX) } else { (2, 0xffff_ffff) };
-                let (expected, new) = (self.registers.get(rs2) & mask, self.registers.get(rd));
-                let changed = |old| if old == expected { new } else { old };
+                let expected = self.registers.get(rs2) & W::from(mask);
+                let new = self.registers.get(rd);
+                let changed = |old: W| if (old ^ expected).is_zero() { new } else { old };
                 self.change(rd, place, shift, environment, changed)?;
             }
             Instruction::Membar { mask } => environment.membar(mask)?,
@@ -291,15 +311,15 @@ impl Strand {
     }
 
     /// Restores the state that the trap of the current trap level interrupted.
-    fn leave(&mut self) -> Result<TrapFrame, Trap> {
+    fn leave(&mut self) -> Result<TrapFrame<W>, Trap> {
         self.privileged()?;
-        let frame = self.control.leave().ok_or(Trap::ILLEGAL_INSTRUCTION)?;
-        let state = frame.state;
-        (self.ccr, self.asi) = ((state >> 32) as u8, (state >> 24) as u8);
+        let frame = self.control.leave()?;
+        let field = |from: u64, mask: u64| frame.state >> W::from(from) & W::from(mask);
+        (self.ccr, self.asi) = (field(32, 0xff).byte(), field(24, 0xff).byte());
         let (_, greatest) = self.control.greatest();
-        let global = (state >> 40 & 7) as usize;
+        let global = field(40, 7).known()? as usize;
         self.registers.set_global(global.min(greatest));
-        self.registers.set_window((state & 0x1f) as usize);
+        self.registers.set_window(field(0, 0x1f).known()? as usize);
         Ok(frame)
     }
 
@@ -312,32 +332,34 @@ impl Strand {
 
     /// Returns `address`, or only its low 32 bits if PSTATE.AM is set.
     #[inline(always)]
-    pub(super) const fn effective(&self, address: u64) -> u64 {
-        if self.control.pstate & pstate::AM == 0 { address } else { address & 0xffff_ffff }
+    pub(super) fn effective<A: Word>(&self, address: A) -> A {
+        let all = self.control.pstate & pstate::AM == 0;
+        if all { address } else { address & A::from(0xffff_ffff) }
     }
 
     #[inline(always)]
-    fn operand(&self, operand: Operand) -> u64 {
+    fn operand(&self, operand: Operand) -> W {
         let register = self.registers.get(operand.register);
-        register.wrapping_add_signed(operand.immediate.into())
+        register.plus(W::from(i64::from(operand.immediate).cast_unsigned()))
     }
 
     #[inline(always)]
-    fn operands(&self, rs1: Register, operand: Operand) -> (u64, u64) {
+    fn operands(&self, rs1: Register, operand: Operand) -> (W, W) {
         (self.registers.get(rs1), self.operand(operand))
     }
 
     #[inline(always)]
-    pub(super) fn address(&self, rs1: Register, operand: Operand) -> u64 {
+    pub(super) fn address(&self, rs1: Register, operand: Operand) -> W {
         let (a, b) = self.operands(rs1, operand);
-        a.wrapping_add(b)
+        a.plus(b)
     }
 
     #[inline(always)]
-    const fn codes(&self, codes: Codes) -> u8 {
+    fn codes(&self, codes: Codes) -> W {
+        let ccr = W::from_byte(self.ccr);
         match codes {
-            Codes::Icc => self.ccr,
-            Codes::Xcc => self.ccr >> XCC,
+            Codes::Icc => ccr,
+            Codes::Xcc => ccr >> W::from(XCC.into()),
         }
     }
 
@@ -361,6 +383,7 @@ impl Strand {
 /// Returns the address if it is a multiple of `1 << shift`; otherwise the trap
 /// mem_address_not_aligned.
 #[inline(always)]
-pub(super) const fn aligned(address: u64, shift: u8) -> Result<u64, Trap> {
-    if address & ((1 << shift) - 1) == 0 { Ok(address) } else { Err(Trap::MEM_ADDRESS_NOT_ALIGNED) }
+pub(super) fn aligned<W: Word>(address: W, shift: u8) -> Result<W, Trap> {
+    let low = address & W::from((1 << shift) - 1);
+    if low.is_zero() { Ok(address) } else { Err(Trap::MEM_ADDRESS_NOT_ALIGNED) }
 }

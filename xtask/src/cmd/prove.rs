@@ -15,7 +15,7 @@ use crate::tools;
 ///
 /// Runs the larger models in tests/proof, the steps of strands in more orders, loom's models without a limit on preemptions (where that ends in
 /// minutes), a million random schedules and a million PCT schedules of shuttle, stores that fail after each number of cycles, units that fail
-/// in 100,000 random runs, a trap at each instruction of the hypervisor, replays of up to 10,000 threads and 10,000,000,000 references, the
+/// in 100,000 random runs, a trap at each instruction of the hypervisor, all changes of an instruction of the fast path, replays of up to 10,000 threads and 10,000,000,000 references, the
 /// tests with threads in Miri, and sweeps of 200 runs with GNU parallel and Slurm, of which a worker is killed. PROOF.md says what the steps
 /// show. The first step that fails ends the command, with exit status 1.
 #[derive(clap::Args, Debug)]
@@ -65,6 +65,14 @@ impl Steps for Prove {
             "stores that fail after each number of cycles, units that fail in 100,000 random runs, and a trap at each instruction of the hypervisor",
             |()| {
                 let tests = "test --profile=quick --package=vfalls --test=production -- --ignored late:: failures:: broken::";
+                passes(cargo().env("ALL", "1").args(tests.split(' ')))
+            },
+        ),
+        step(
+            "fast-path",
+            "every change of an opcode, register, immediate or annul bit of the fast path is found, or changes nothing",
+            |()| {
+                let tests = "test --profile=quick --package=proof --test=fast_path -- --ignored";
                 passes(cargo().env("ALL", "1").args(tests.split(' ')))
             },
         ),

@@ -69,11 +69,11 @@ impl Steps for Test {
         }),
         step(
             "programs",
-            "tests that need other programs: recordings with the real emulator; the interpreter compared with it; the production image, and a debugger there; top in a real terminal, a page in a real browser; blocks of README files; proofs for any number of strands; the C header as C++",
+            "tests that need other programs: recordings with the real emulator; the interpreter compared with it; the production image, and a debugger there; top in a real terminal, a page in a real browser; blocks of README files; proofs for any number of strands, and of the fast path for all inputs; the C header as C++",
             |_| {
                 // Checks the whole workspace. If fewer packages were selected, cargo would rebuild them with fewer features.
                 cargo_passes(
-                    "test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number --test=c -- --ignored",
+                    "test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number --test=fast_path --test=c -- --ignored",
                 )
             },
         ),

@@ -1,0 +1,390 @@
+//! Executes a call of trap 0x80 from the instruction that traps to the guest's next instruction, or to the slow path, and compares what
+//! it did with what is expected.
+
+use std::rc::Rc;
+
+use simulator::interpreter::instruction::{ControlRegister, Operand, Register};
+use simulator::interpreter::registers::WINDOWS;
+use simulator::interpreter::{
+    At, Counting, Environment, Exception, Instruction, Level, Strand, Trap, Word,
+};
+
+use super::contract::{self, End, Expected};
+use super::image::Image;
+use super::world::{Effect, State, Symbolic, World};
+
+/// The state of the guest that no instruction of the fast path reads: its window, its globals, its trap level and its %pstate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Guest {
+    pub(crate) window: usize,
+    pub(crate) global: usize,
+    pub(crate) level: u64,
+    pub(crate) pstate: u64,
+}
+
+impl Guest {
+    /// A guest's kernel at trap level 0, with interrupts enabled.
+    pub(crate) const KERNEL: Self = Self { window: 3, global: 0, level: 0, pstate: 0x16 };
+
+    /// Returns guests in each window, with each set of globals, at both trap levels from which a guest calls, and with each bit of %pstate
+    /// set and clear: IE, AM, PEF, TLE, CLE and TCT.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        const PRIVILEGED: u64 = 1 << 2;
+        let bits = [1_u64 << 1, 1 << 3, 1 << 4, 1 << 8, 1 << 9, 1 << 12];
+        (0..24).map(move |number| {
+            let set = bits.iter().enumerate().filter(|(bit, _)| (number * 11) >> bit & 1 != 0);
+            Self {
+                window: number % 8,
+                global: number / 8,
+                level: (number / 4 % 2) as u64,
+                pstate: set.fold(PRIVILEGED, |all, (_, bit)| all | bit),
+            }
+        })
+    }
+}
+
+/// Where the guest traps.
+const PC: u64 = 0x8000_1000;
+/// The most instructions of a call.
+const LONGEST: usize = 200;
+
+/// The %pstate of the hypervisor (PRIV and PEF), and the level of globals of its veneers.
+const PSTATE: i16 = 0x14;
+const GLOBALS: i16 = 3;
+
+const G1: Register = Register::new(1);
+const G2: Register = Register::new(2);
+const G5: Register = Register::new(5);
+const G6: Register = Register::new(6);
+const O1: Register = Register::new(9);
+const O5: Register = Register::new(13);
+
+/// Supplies one instruction.
+struct One(Instruction);
+
+impl<W: Word> Environment<W> for One {
+    fn fetch(&mut self, _: u64, _: Level) -> Result<Instruction, Trap> {
+        Ok(self.0)
+    }
+
+    fn load(&mut self, _: At<W>, _: u8) -> Result<W, Trap> {
+        unreachable!()
+    }
+
+    fn store(&mut self, _: At<W>, _: u8, _: W) -> Result<(), Trap> {
+        unreachable!()
+    }
+
+    fn read(&mut self, _: Counting, _: Level) -> Result<W, Trap> {
+        unreachable!()
+    }
+
+    fn write(&mut self, _: Counting, _: W, _: Level) -> Result<(), Trap> {
+        unreachable!()
+    }
+}
+
+pub(crate) fn execute<W: Word>(strand: &mut Strand<W>, instruction: Instruction) {
+    strand.execute_next(&mut One(instruction)).unwrap();
+}
+
+/// Writes a number to a control register.
+fn write<W: Word>(strand: &mut Strand<W>, control: ControlRegister, value: i16) {
+    let operand = Operand { register: Register::G0, immediate: value };
+    execute(strand, Instruction::Write { control, rs1: Register::G0, operand });
+}
+
+/// Sets what the first instructions of a trap set.
+pub(crate) fn enter_hypervisor<W: Word>(strand: &mut Strand<W>) {
+    write(strand, ControlRegister::Privileged(6), PSTATE);
+    write(strand, ControlRegister::Privileged(16), GLOBALS);
+}
+
+/// Returns a strand that executes the guest's trap instruction next.
+pub(crate) fn guest(image: &Image, guest: Guest) -> Strand {
+    use ControlRegister::{Hyperprivileged, Privileged};
+    let mut strand = Strand::reset(PC);
+    let state = (guest.global as u64) << 40 | guest.pstate << 8 | guest.window as u64;
+    for (control, value) in [
+        (Hyperprivileged(5), image.table),
+        (Privileged(7), guest.level + 1),
+        (Privileged(0), PC),
+        (Privileged(1), PC + 4),
+        (Privileged(2), state),
+        (Hyperprivileged(1), 0),
+    ] {
+        strand.registers.set(G1, value);
+        let operand = Operand { register: Register::G0, immediate: 0 };
+        execute(&mut strand, Instruction::Write { control, rs1: G1, operand });
+    }
+    execute(&mut strand, Instruction::Retry);
+    strand
+}
+
+/// Names a register of the guest: `w0l0` is %l0 of the current window, `w1l0` is %l0 of the window behind it, and so on.
+fn name(kind: char, set: usize, number: usize) -> &'static str {
+    thread_local! {
+        static NAMES: [Vec<&'static str>; 3] = ['l', 'i', 'g'].map(|kind| {
+            let all = (0..8).flat_map(|set| (0..8).map(move |number| (set, number)));
+            all.map(|(set, number)| &*format!("w{set}{kind}{number}").leak()).collect()
+        });
+    }
+    let kind = "lig".find(kind).unwrap();
+    NAMES.with(|names| names[kind][8 * set + number])
+}
+
+/// Returns the strand with the state's words in its registers, and any words in all others.
+pub(crate) fn filled<W: Symbolic>(
+    strand: &Strand,
+    state: &State<W>,
+    mut any: impl FnMut(&'static str, u64) -> W,
+) -> Strand<W> {
+    let mut strand = strand.lifted();
+    let (window, global) = (strand.registers.window(), strand.registers.global());
+    for set in 0..WINDOWS {
+        strand.registers.set_window(window + set);
+        for number in 0..8 {
+            let register = |first: usize| Register::new((first + number) as u32);
+            strand.registers.set(register(16), any(name('l', set, number), 0));
+            strand.registers.set(register(24), any(name('i', set, number), 0));
+        }
+    }
+    strand.registers.set_window(window);
+    for set in 0..4 {
+        strand.registers.set_global(set);
+        for number in 1..8 {
+            let word = any(name('g', set, number), 0);
+            strand.registers.set(Register::new(number as u32), word);
+        }
+    }
+    strand.registers.set_global(global);
+    for (register, word) in [(Register::O0, state.id), (O1, state.value), (O5, state.function)] {
+        strand.registers.set(register, word);
+    }
+    strand.ccr = any("ccr", !0xff).byte();
+    strand.asi = any("asi", !0xff).byte();
+    strand.y = any("y", !0xffff_ffff).half();
+    strand
+}
+
+/// Copies the globals that no guest sees: those of the hypervisor.
+pub(crate) fn copy_hidden<W: Word>(to: &mut Strand<W>, from: &Strand<W>) {
+    let (mut from, global) = (from.registers.clone(), to.registers.global());
+    from.set_global(usize::from(GLOBALS.unsigned_abs()));
+    to.registers.set_global(from.global());
+    for register in (1..8).map(Register::new) {
+        to.registers.set(register, from.get(register));
+    }
+    to.registers.set_global(global);
+}
+
+/// Returns the registers of all windows and all sets of globals.
+pub(crate) fn all_registers<W: Word>(strand: &Strand<W>) -> Vec<W> {
+    let mut registers = strand.registers.clone();
+    let seen = |set| {
+        registers.set_window(set);
+        registers.set_global(set);
+        (0..32).map(|number| registers.get(Register::new(number))).collect::<Vec<_>>()
+    };
+    (0..WINDOWS).flat_map(seen).collect()
+}
+
+/// A call before its first instruction.
+#[derive(Debug)]
+pub(crate) struct Call<W: Word> {
+    pub(crate) state: Rc<State<W>>,
+    begins: Begins,
+    before: Strand<W>,
+}
+
+/// Where the execution begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begins {
+    /// At the guest's trap instruction.
+    Trap,
+    /// In the fast path, after a fault of a device.
+    Fault,
+    /// In the fast path, after a fault while the strand has the lock of an L2 control.
+    FaultWithLock,
+}
+
+/// How the execution of a call ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Returned,
+    Slow,
+    /// The veneers trap, do not end, or go elsewhere.
+    Wrong(Option<Trap>),
+}
+
+/// What a call has done.
+#[derive(Debug)]
+pub(crate) struct Done<W: Word> {
+    pub(crate) ended: Ended,
+    strand: Strand<W>,
+    pub(crate) effects: Vec<Effect<W>>,
+    /// The addresses of the executed instructions, and how many decisions were made before each.
+    pub(crate) executed: Vec<(u64, usize)>,
+}
+
+impl<W: Symbolic> Call<W> {
+    pub(crate) fn new(
+        image: &Image,
+        state: &Rc<State<W>>,
+        of: Guest,
+        begins: Begins,
+        any: impl FnMut(&'static str, u64) -> W,
+    ) -> Self {
+        let before = filled(&guest(image, of), state, any);
+        Self { state: Rc::clone(state), begins, before }
+    }
+
+    fn trapped(&self) -> Strand<W> {
+        let mut strand = self.before.clone();
+        strand.take(Exception::from(Trap::software(0x80))).unwrap();
+        strand
+    }
+
+    /// Returns the strand before its first instruction.
+    fn first(&self, image: &Image) -> Strand<W> {
+        let mut strand = self.trapped();
+        if self.begins != Begins::Trap {
+            enter_hypervisor(&mut strand);
+            let [fault, with_lock] = image.faulted;
+            strand.pc = if self.begins == Begins::Fault { fault } else { with_lock };
+            strand.npc = strand.pc + 4;
+            strand.registers.set(G6, self.state.block);
+            strand.registers.set(G2, self.state.l2);
+        }
+        strand
+    }
+
+    /// Returns `true` if the instruction at an address, which the call executes, and the changed instruction do the same.
+    pub(crate) fn is_unchanged(&self, image: &Image, (at, word): (u64, u32)) -> bool {
+        let (mut strand, mut world) = (self.first(image), World::new(image, &self.state));
+        while strand.pc != at {
+            strand.execute_next(&mut world).unwrap();
+        }
+        let (mut changed, mut other) = (strand.clone(), world.clone());
+        other.change = Some((at, word));
+        strand.execute_next(&mut world).is_ok()
+            && changed.execute_next(&mut other).is_ok()
+            && strand == changed
+            && world.did(&other)
+    }
+
+    /// Executes the call. `change` replaces the instruction at an address.
+    pub(crate) fn execute(&self, image: &Image, change: Option<(u64, u32)>) -> Done<W> {
+        let mut strand = self.first(image);
+        let mut world = World::new(image, &self.state);
+        world.change = change;
+        let mut executed = Vec::new();
+        let ended = loop {
+            if strand.level() != Level::Hyperprivileged {
+                break Ended::Returned;
+            }
+            if strand.pc == image.general {
+                break Ended::Slow;
+            }
+            if executed.len() == LONGEST || !image.is_of_call(strand.pc) {
+                break Ended::Wrong(None);
+            }
+            executed.push((strand.pc, W::decisions()));
+            if let Err(exception) = strand.execute_next(&mut world) {
+                break Ended::Wrong(Some(exception.trap));
+            }
+        };
+        Done { ended, strand, effects: world.effects, executed }
+    }
+
+    /// Returns what the contract says that the call does.
+    pub(crate) fn contract(&self) -> Expected<W> {
+        match self.begins {
+            Begins::Trap => contract::served(&self.state),
+            begins => contract::faulted(&self.state, begins == Begins::FaultWithLock),
+        }
+    }
+
+    /// Returns the strand as the call leaves it.
+    fn expected(&self, image: &Image, end: End<W>, done: &Strand<W>) -> Strand<W> {
+        let mut strand = self.trapped();
+        match end {
+            End::Returned(status, value) => {
+                execute(&mut strand, Instruction::Done);
+                strand.registers.set(Register::O0, status);
+                if let Some(value) = value {
+                    strand.registers.set(O1, value);
+                }
+            }
+            End::Slow(reason) => {
+                enter_hypervisor(&mut strand);
+                (strand.pc, strand.npc) = (image.general, image.general + 4);
+                strand.registers.set(G5, reason);
+                strand.registers.set(G6, self.state.block);
+                // %tstate has the guest's.
+                strand.ccr = done.ccr;
+            }
+        }
+        let reads = [strand.registers.get(G5), strand.registers.get(G6)];
+        copy_hidden(&mut strand, done);
+        if let End::Slow(_) = end {
+            strand.registers.set(G5, reads[0]);
+            strand.registers.set(G6, reads[1]);
+        }
+        strand
+    }
+
+    /// Compares what the call has done with what is expected. Returns pairs of words that must be the same, or what differs.
+    pub(crate) fn compare(
+        &self,
+        image: &Image,
+        done: &Done<W>,
+        expected: &Expected<W>,
+    ) -> Result<Vec<(W, W)>, String> {
+        let ends = match expected.end {
+            End::Returned(..) => Ended::Returned,
+            End::Slow(_) => Ended::Slow,
+        };
+        if done.ended != ends {
+            return Err(format!("ends: {:?}, expected {:?}", done.ended, expected.end));
+        }
+        let mut pairs = Vec::new();
+        if done.effects.len() != expected.effects.len() {
+            return Err(format!("effects: {:?}, expected {:?}", done.effects, expected.effects));
+        }
+        for (done, expected) in done.effects.iter().zip(&expected.effects) {
+            match (*done, *expected) {
+                (Effect::Load { address: a, shift: m }, Effect::Load { address: b, shift: n })
+                    if m == n =>
+                {
+                    pairs.push((a, b));
+                }
+                (
+                    Effect::Store { address: a, shift: m, value: v },
+                    Effect::Store { address: b, shift: n, value: w },
+                )
+                | (
+                    Effect::Swap { address: a, shift: m, value: v },
+                    Effect::Swap { address: b, shift: n, value: w },
+                ) if m == n => pairs.extend([(a, b), (v, w)]),
+                (Effect::WritePcr(v), Effect::WritePcr(w)) => pairs.push((v, w)),
+                (a, b) if a == b => {}
+                (a, b) => return Err(format!("effects: {a:?}, expected {b:?}")),
+            }
+        }
+        let (left, right) = (&done.strand, self.expected(image, expected.end, &done.strand));
+        if (left.pc, left.npc, left.windows) != (right.pc, right.npc, right.windows)
+            || left.control != right.control
+            || left.registers.window() != right.registers.window()
+            || left.registers.global() != right.registers.global()
+        {
+            return Err(format!("control: {left:?}, expected {right:?}"));
+        }
+        pairs.push((W::from_byte(left.ccr), W::from_byte(right.ccr)));
+        pairs.push((W::from_byte(left.asi), W::from_byte(right.asi)));
+        pairs.push((W::from_half(left.y), W::from_half(right.y)));
+        pairs.extend(all_registers(left).into_iter().zip(all_registers(&right)));
+        pairs.retain(|(a, b)| a != b);
+        Ok(pairs)
+    }
+}

@@ -1,0 +1,113 @@
+//! Every change of one field of an instruction: another opcode, register, immediate, or annul bit.
+
+use std::collections::BTreeMap;
+
+use simulator::interpreter::Instruction;
+
+use super::image::Image;
+
+/// A field of an instruction: its lowest bit and the number of its bits.
+type Field = (u32, u32);
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Changed {
+    Opcode,
+    Register,
+    Immediate,
+    Displacement,
+    Annul,
+}
+
+/// Changes of an instruction that have the same effect.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change {
+    /// The address of the instruction.
+    pub(crate) at: u64,
+    pub(crate) kind: Changed,
+    /// One of the words.
+    pub(crate) word: u32,
+    /// How many words have this effect.
+    pub(crate) number: usize,
+}
+
+/// Returns the fields of an instruction's word (UltraSPARC Architecture 2007, section 6.2). The bit that predicts a branch is in none,
+/// because no instruction depends on it.
+fn fields(word: u32) -> Vec<(Changed, Field)> {
+    use Changed::{Annul, Displacement, Immediate, Opcode, Register};
+    let bits = |(from, many): Field| word >> from & ((1 << many) - 1);
+    let mut fields = vec![(Opcode, (30, 2))];
+    fields.extend(match (bits((30, 2)), bits((22, 3))) {
+        // BPr, SETHI, and the other branches, of which BPcc names its condition codes.
+        (0, 3) => vec![
+            (Annul, (29, 1)),
+            (Opcode, (25, 4)),
+            (Opcode, (22, 3)),
+            (Displacement, (20, 2)),
+            (Register, (14, 5)),
+            (Displacement, (0, 14)),
+        ],
+        (0, 4) => vec![(Register, (25, 5)), (Opcode, (22, 3)), (Immediate, (0, 22))],
+        (0, 1) => vec![
+            (Annul, (29, 1)),
+            (Opcode, (25, 4)),
+            (Opcode, (22, 3)),
+            (Opcode, (20, 2)),
+            (Displacement, (0, 19)),
+        ],
+        (0, _) => {
+            vec![(Annul, (29, 1)), (Opcode, (25, 4)), (Opcode, (22, 3)), (Displacement, (0, 22))]
+        }
+        (1, _) => vec![(Displacement, (0, 30))],
+        _ => {
+            let mut all = vec![(Register, (25, 5)), (Opcode, (19, 6)), (Register, (14, 5))];
+            all.push((Opcode, (13, 1)));
+            let shift = matches!(bits((19, 6)), 0x25..=0x27) && bits((30, 2)) == 2;
+            let move_on_register = bits((19, 6)) == 0x2f && bits((30, 2)) == 2;
+            all.extend(match (bits((13, 1)), shift, move_on_register) {
+                (1, true, _) => vec![(Opcode, (12, 1)), (Immediate, (0, 12))],
+                (1, _, true) => vec![(Opcode, (10, 3)), (Immediate, (0, 10))],
+                (1, ..) => vec![(Immediate, (0, 13))],
+                (_, true, _) => vec![(Opcode, (12, 1)), (Immediate, (5, 7)), (Register, (0, 5))],
+                (_, _, true) => vec![(Opcode, (10, 3)), (Immediate, (5, 5)), (Register, (0, 5))],
+                // The number of an address space, or bits without a meaning.
+                _ => vec![(Immediate, (5, 8)), (Register, (0, 5))],
+            });
+            all
+        }
+    });
+    fields
+}
+
+/// Returns the address to which a branch goes.
+fn target(at: u64, instruction: Instruction) -> Option<u64> {
+    match instruction {
+        Instruction::Branch { displacement, .. }
+        | Instruction::BranchOnRegister { displacement, .. }
+        | Instruction::Call { displacement } => {
+            Some(at.wrapping_add_signed(i64::from(displacement)))
+        }
+        _ => None,
+    }
+}
+
+/// Returns all changes of one field of the instruction at an address, to each other value of the field. Changes to instructions that
+/// are equal are one, and so are branches to addresses outside the call.
+pub(crate) fn changes(image: &Image, at: u64) -> Vec<Change> {
+    let word = image.code(at).unwrap();
+    let mut all: BTreeMap<(Changed, String), Change> = BTreeMap::new();
+    for (kind, (from, many)) in fields(word) {
+        let mask = ((1_u64 << many) - 1) as u32;
+        for value in (0..=mask).filter(|value| *value != word >> from & mask) {
+            let word = word & !(mask << from) | value << from;
+            let instruction = Instruction::decode(word);
+            let goes = target(at, instruction);
+            let elsewhere = kind == Changed::Displacement
+                && goes.is_some_and(|to| !image.is_of_call(to) && to != image.general);
+            let key = if elsewhere { String::new() } else { format!("{instruction:?}") };
+            let change = Change { at, kind, word, number: 0 };
+            all.entry((kind, key)).or_insert(change).number += 1;
+        }
+    }
+    all.into_values().collect()
+}

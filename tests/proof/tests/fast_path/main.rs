@@ -1,0 +1,321 @@
+//! The fast path for all inputs: the instructions of the image that ships, from the trap to the guest's next instruction or to the
+//! slow path, do what the contract says, for all values of registers, words of rights, rows of the table, versions and states of hubs.
+//!
+//! The interpreter executes the instructions on [terms](term) in place of numbers, on each [path](paths). The contract is a
+//! [function](contract) of the same terms. z3 decides whether a word of the result can differ.
+
+mod call;
+mod change;
+mod contract;
+mod image;
+mod inputs;
+mod paths;
+mod slow_path;
+mod solver;
+mod term;
+mod world;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher as _, RandomState};
+use std::rc::Rc;
+
+use call::{Begins, Call, Guest};
+use change::{Change, Changed};
+use contract::Expected;
+use guest_abi::{Kind, Node, PerfReg};
+use image::Image;
+use platform::{PhysicalAddress, address};
+use simulator::interpreter::{Instruction, Word as _};
+use solver::{Condition, Solver};
+use term::{Model, Term};
+use tests::random::Random;
+use world::{LAYOUT, State};
+
+/// Where executions begin.
+const BEGINS: [Begins; 3] = [Begins::Trap, Begins::Fault, Begins::FaultWithLock];
+
+/// A path through the veneers and through the contract, on which both agree.
+struct Path {
+    conditions: Vec<Condition>,
+    /// The executed instructions, and the number of conditions that hold before each.
+    executed: Vec<(u64, usize)>,
+}
+
+/// Returns a call that stands for all calls. The structures in memory have one place each.
+fn any_call(image: &Image, guest: Guest, begins: Begins) -> Call<Term> {
+    let word = |name, zeros| match LAYOUT.iter().find(|(structure, _)| *structure == name) {
+        Some((_, address)) => Term::from(*address),
+        _ => Term::named(name, zeros),
+    };
+    let state = Rc::new(State::new(image, word));
+    Call::new(image, &state, guest, begins, Term::named)
+}
+
+/// Returns the condition that the words of none of the pairs differ.
+fn equal(pairs: &[(Term, Term)]) -> Term {
+    pairs.iter().fold(Term::from(0), |all, (a, b)| all | (*a ^ *b)).zero_bit()
+}
+
+/// What differs from the contract, and on which conditions.
+type Differs = (String, Vec<Condition>);
+
+/// Compares a call with the contract, on the current path.
+fn agrees(image: &Image, call: &Call<Term>, change: Option<(u64, u32)>) -> Result<Path, Differs> {
+    let (done, expected) = (call.execute(image, change), call.contract());
+    let conditions = paths::taken();
+    let compared = call.compare(image, &done, &expected);
+    let pairs = compared.map_err(|differs| (differs, conditions.clone()))?;
+    let equal = equal(&pairs);
+    let differ = [&*conditions, &[(equal, false)]].concat();
+    if equal != Term::from(1) && paths::with_solver(|solver| solver.can_be(&differ)) {
+        return Err((format!("{pairs:?}"), differ));
+    }
+    Ok(Path { conditions, executed: done.executed })
+}
+
+fn solver(state: &State<Term>) -> Solver {
+    let mut solver = Solver::default();
+    solver.assume(state.assumptions.clone(), state.memory.clone());
+    solver
+}
+
+/// Returns all paths of a call, on each of which it does what the contract says.
+fn all_paths(image: &Image, call: &Call<Term>, solver: Solver) -> (Vec<Path>, Solver) {
+    let mut found = Vec::new();
+    let solver = paths::each(solver, &[], || {
+        found.push(agrees(image, call, None).unwrap_or_else(|wrong| panic!("{wrong:?}")));
+        true
+    });
+    (found, solver)
+}
+
+/// The paths execute every instruction. What no instruction reads is not a term: the guest's window, globals, trap level and %pstate. With
+/// each of these, the paths and the words that z3 has compared are the same.
+#[test]
+#[ignore = "needs z3: cargo xtask test runs it"]
+fn each_path_does_what_the_contract_says() {
+    let image = Image::bundled();
+    let mut executed = BTreeSet::new();
+    for begins in BEGINS {
+        let call = any_call(&image, Guest::KERNEL, begins);
+        let (paths, mut solver) = all_paths(&image, &call, solver(&call.state));
+        executed.extend(paths.iter().flat_map(|path| path.executed.iter().map(|(at, _)| *at)));
+        println!("{begins:?}: {} paths, {} questions", paths.len(), solver.asked);
+        for guest in Guest::all() {
+            let (asked, others);
+            asked = solver.asked;
+            let call = any_call(&image, guest, begins);
+            (others, solver) = all_paths(&image, &call, solver);
+            assert_eq!((others.len(), solver.asked), (paths.len(), asked), "{guest:?}");
+        }
+    }
+    assert!(image.instructions().into_iter().eq(executed));
+}
+
+/// The paths assume of a row that its register has an address of a device, and that its third word is the place of the register's hub.
+#[test]
+fn the_rows_of_the_image_are_as_assumed() {
+    let image = Image::bundled();
+    let mut rows = image.rows.iter();
+    for caller in Node::ALL {
+        for id in 0..90 {
+            let register = PerfReg::new(id).unwrap();
+            let [found, mask, place, _] = *rows.next().unwrap();
+            let (address, expected) = match register.kind() {
+                Kind::Strand => (Some(PhysicalAddress(0)), 0),
+                Kind::L2 => (address::l2_control(0), 1),
+                Kind::Dram { node, .. } if node == *caller => (address::local(register), id),
+                Kind::Dram { .. } => (address::global(register), id),
+                Kind::Hub { hub, .. } => (address::global(register), 18 + hub.index() as u64),
+            };
+            assert_eq!(Some(PhysicalAddress(found)), address, "{caller:?} {id}");
+            assert_eq!((mask, place), (register.info().write_mask, expected), "{caller:?} {id}");
+            let alignment = if id == 1 { 512 } else { 8 };
+            let is_device = found % alignment == 0 && found >> 39 == 1;
+            assert_eq!(is_device, id != 0, "{caller:?} {id}");
+            let hub = (id.max(18) - 18) / 18;
+            assert!(id < 18 || place == 18 + hub, "{caller:?} {id}");
+        }
+    }
+    assert_eq!(rows.next(), None);
+}
+
+/// A call with numbers, and what the contract says of it.
+struct Input {
+    call: Call<u64>,
+    expected: Expected<u64>,
+}
+
+/// Calls with numbers that execute an instruction, and paths that do.
+#[derive(Default)]
+struct Reached {
+    inputs: Vec<usize>,
+    /// The numbers of the paths. The key is the number of the call and the conditions that hold before the instruction.
+    paths: BTreeMap<(usize, Vec<Condition>), Vec<usize>>,
+}
+
+/// What has been proved of the image, and calls with numbers that execute it.
+struct Proved {
+    image: Image,
+    calls: Vec<Call<Term>>,
+    solvers: Vec<Option<Solver>>,
+    /// The conditions of all paths.
+    paths: Vec<Vec<Condition>>,
+    inputs: Vec<Input>,
+    reached: BTreeMap<u64, Reached>,
+}
+
+impl Proved {
+    fn new(random: &mut Random) -> Self {
+        const RANDOM: usize = 2_000;
+        let image = Image::bundled();
+        let mut new = Self {
+            calls: Vec::new(),
+            solvers: Vec::new(),
+            paths: Vec::new(),
+            inputs: Vec::new(),
+            reached: BTreeMap::new(),
+            image,
+        };
+        for (number, begins) in BEGINS.into_iter().enumerate() {
+            let call = any_call(&new.image, Guest::KERNEL, begins);
+            let (paths, solver) = all_paths(&new.image, &call, solver(&call.state));
+            for path in paths {
+                for (at, decisions) in path.executed {
+                    let key = (number, path.conditions[..decisions].to_vec());
+                    let reached = new.reached.entry(at).or_default();
+                    reached.paths.entry(key).or_default().push(new.paths.len());
+                }
+                new.paths.push(path.conditions);
+            }
+            for model in &solver.models {
+                let call = inputs::of_model(&new.image, model, begins, random);
+                new.add(call);
+            }
+            for _ in 0..RANDOM {
+                let call = inputs::random(&new.image, begins, random);
+                new.add(call);
+            }
+            new.calls.push(call);
+            new.solvers.push(Some(solver));
+        }
+        new
+    }
+
+    /// Adds a call with numbers, which must do what the contract says.
+    fn add(&mut self, call: Call<u64>) {
+        let (done, expected) = (call.execute(&self.image, None), call.contract());
+        assert_eq!(call.compare(&self.image, &done, &expected), Ok(Vec::new()), "{call:#x?}");
+        for (at, _) in done.executed {
+            let inputs = &mut self.reached.entry(at).or_default().inputs;
+            if inputs.last() != Some(&self.inputs.len()) {
+                inputs.push(self.inputs.len());
+            }
+        }
+        self.inputs.push(Input { call, expected });
+    }
+
+    /// Returns `true` if a call with numbers does not do what the contract says.
+    fn is_found(&self, change: Change) -> bool {
+        self.reached[&change.at].inputs.iter().any(|input| {
+            let Input { call, expected } = &self.inputs[*input];
+            let done = call.execute(&self.image, Some((change.at, change.word)));
+            call.compare(&self.image, &done, expected) != Ok(Vec::new())
+        })
+    }
+
+    /// Proves that a change changes nothing on any path with the instruction. Otherwise returns what it changes, and a model of a call for
+    /// which it does.
+    fn changes_nothing(&mut self, change: Change) -> Result<(), (String, usize, Model)> {
+        let Self { image, calls, solvers, reached, paths, .. } = self;
+        let changed = (change.at, change.word);
+        for ((number, before), with) in &reached[&change.at].paths {
+            let call = &calls[*number];
+            let mut under = |conditions: &[Condition], execution: &mut dyn FnMut() -> bool| {
+                let solver = solvers[*number].take().unwrap();
+                solvers[*number] = Some(paths::each(solver, conditions, execution));
+            };
+            let mut is_unchanged = false;
+            under(before, &mut || {
+                is_unchanged = call.is_unchanged(image, changed);
+                is_unchanged
+            });
+            if is_unchanged {
+                continue;
+            }
+            for path in with {
+                let mut all = Ok(());
+                under(&paths[*path], &mut || {
+                    all = agrees(image, call, Some(changed)).map(|_| ());
+                    all.is_ok()
+                });
+                if let Err((differs, conditions)) = all {
+                    let model = solvers[*number].as_mut().unwrap().model(&conditions);
+                    return Err((differs, *number, model));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns random numbers that are others in each run, and prints their seed. The environment variable `PROOF_SEED` chooses a seed.
+fn random() -> Random {
+    let drawn = || RandomState::new().hash_one(0);
+    let seed = std::env::var("PROOF_SEED").map_or_else(|_| drawn(), |seed| seed.parse().unwrap());
+    println!("PROOF_SEED={seed}");
+    Random(seed)
+}
+
+/// How many words differ from the image in one field of one instruction, by what the field holds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    /// The word is another word for the same instruction.
+    same: usize,
+    /// A call with numbers does not do what the contract says.
+    found: usize,
+    /// The same, but z3 had to find the numbers.
+    solved: usize,
+    /// The call does what the contract says on all paths.
+    unchanged: usize,
+}
+
+/// Every change of a field of an instruction of the fast path makes a call differ from the contract, or changes nothing. The test changes
+/// some instructions, which are others in each run. With `ALL` in the environment it changes all instructions.
+#[test]
+#[ignore = "needs z3: cargo xtask test runs it"]
+fn each_change_is_found_or_changes_nothing() {
+    const DRAWN: usize = 12;
+    let mut random = random();
+    let mut proved = Proved::new(&mut random);
+    let mut instructions = proved.image.instructions();
+    if std::env::var_os("ALL").is_none() {
+        instructions = (0..DRAWN).map(|_| random.one_of(&instructions)).collect();
+    }
+    let mut counts = BTreeMap::<Changed, Counts>::new();
+    let mut wrong = Vec::new();
+    for at in instructions {
+        let original = proved.image.instruction(at).unwrap();
+        for change in change::changes(&proved.image, at) {
+            let Change { kind, word, number, .. } = change;
+            let counts = counts.entry(kind).or_default();
+            let changed = Instruction::decode(word);
+            if changed == original {
+                counts.same += number;
+            } else if proved.is_found(change) {
+                counts.found += number;
+            } else if let Err((differs, begins, model)) = proved.changes_nothing(change) {
+                counts.solved += number;
+                let call = inputs::of_model(&proved.image, &model, BEGINS[begins], &mut random);
+                proved.add(call);
+                if !proved.is_found(change) {
+                    wrong.push(format!("{at:#x}: {original:?} to {changed:?}: {differs:.300}"));
+                }
+            } else {
+                counts.unchanged += number;
+            }
+        }
+    }
+    println!("{counts:#?}");
+    assert!(wrong.is_empty(), "{}: {wrong:#?}", wrong.len());
+}

@@ -1,0 +1,566 @@
+//! Words that stand for all numbers of 64 bits: terms over named words and over the words of a memory.
+//!
+//! Equal terms are one term, so that most proofs are comparisons. A term is simplified when it is made, and its bits that are the
+//! same for all numbers are known.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
+
+use simulator::interpreter::{Trap, Word};
+
+use super::paths;
+
+/// A term, by its number in [`TERMS`]. The first term is the number 0.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Term(pub(crate) u32);
+
+/// An operation of two words, as SMT-LIB defines it for vectors of 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Operation {
+    And,
+    Or,
+    Xor,
+    Add,
+    Sub,
+    Mul,
+    Left,
+    Right,
+    RightWithSign,
+    Quotient,
+    SignedQuotient,
+    /// The quotient of a 32-bit division, and whether it does not fit. No veneer divides, so these are functions of which nothing is known.
+    Quotient32,
+    Overflow32,
+}
+
+/// What a term is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Node {
+    Number(u64),
+    /// A named word.
+    Name(&'static str),
+    /// The word of the memory, as it is when the execution begins, at this address.
+    Memory(Term),
+    Not(Term),
+    /// 1 if the word is 0, otherwise 0.
+    Zero(Term),
+    /// The first word if the condition, which is 0 or 1, is 1; otherwise the second.
+    If(Term, Term, Term),
+    /// Functions of which nothing is known: no veneer uses them.
+    Ones(Term),
+    Reversed(Term),
+    Binary(Operation, Term, Term),
+}
+
+/// The bits of a word that are known: those that are 0, and those that are 1.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bits {
+    zeros: u64,
+    ones: u64,
+}
+
+struct Terms {
+    nodes: Vec<(Node, Bits)>,
+    numbers: HashMap<Node, Term>,
+}
+
+thread_local! {
+    static TERMS: RefCell<Terms> = RefCell::new(Terms::new());
+}
+
+impl Terms {
+    fn new() -> Self {
+        let mut new = Self { nodes: Vec::new(), numbers: HashMap::new() };
+        new.number(Node::Number(0), Bits { zeros: !0, ones: 0 });
+        new
+    }
+
+    fn number(&mut self, node: Node, bits: Bits) -> Term {
+        let Self { nodes, numbers } = self;
+        *numbers.entry(node).or_insert_with(|| {
+            nodes.push((node, bits));
+            Term(nodes.len() as u32 - 1)
+        })
+    }
+}
+
+impl Bits {
+    fn of(number: u64) -> Self {
+        Self { zeros: !number, ones: number }
+    }
+
+    fn inverse(self) -> Self {
+        Self { zeros: self.ones, ones: self.zeros }
+    }
+
+    fn common(self, other: Self) -> Self {
+        Self { zeros: self.zeros & other.zeros, ones: self.ones & other.ones }
+    }
+
+    /// Returns what is known of the sum of two words and a carry.
+    fn sum(self, other: Self, carry: u64) -> Self {
+        let most = (!self.zeros).wrapping_add(!other.zeros).wrapping_add(carry);
+        let least = self.ones.wrapping_add(other.ones).wrapping_add(carry);
+        let no_carry = !(most ^ self.zeros ^ other.zeros);
+        let carried = least ^ self.ones ^ other.ones;
+        let known = (self.zeros | self.ones) & (other.zeros | other.ones) & (no_carry | carried);
+        Self { zeros: !most & known, ones: least & known }
+    }
+
+    /// Returns what is known of bit 0 of a number that is shifted to the right by at most `most`.
+    fn of_shifted(number: u64, most: u64) -> Self {
+        let reached = !u64::MAX.checked_shl(most as u32 + 1).filter(|_| most < 63).unwrap_or(0);
+        match number & reached {
+            0 => Self { zeros: 1, ones: 0 },
+            all if all == reached => Self { zeros: 0, ones: 1 },
+            _ => Self::default(),
+        }
+    }
+
+    fn binary(operation: Operation, a: Self, b: Self, count: Option<u64>) -> Self {
+        match (operation, count) {
+            (Operation::And, _) => Self { zeros: a.zeros | b.zeros, ones: a.ones & b.ones },
+            (Operation::Or, _) => Self { zeros: a.zeros & b.zeros, ones: a.ones | b.ones },
+            (Operation::Xor, _) => Self {
+                zeros: a.zeros & b.zeros | a.ones & b.ones,
+                ones: a.zeros & b.ones | a.ones & b.zeros,
+            },
+            (Operation::Add, _) => a.sum(b, 0),
+            (Operation::Sub, _) => a.sum(b.inverse(), 1),
+            (Operation::Left, Some(count)) => {
+                Self { zeros: a.zeros << count | ((1 << count) - 1), ones: a.ones << count }
+            }
+            (Operation::Right, Some(count)) => {
+                Self { zeros: a.zeros >> count | !(u64::MAX >> count), ones: a.ones >> count }
+            }
+            _ => Self::default(),
+        }
+    }
+}
+
+/// Returns the number that an operation yields.
+pub(crate) fn operated(operation: Operation, a: u64, b: u64) -> u64 {
+    match operation {
+        Operation::And => a & b,
+        Operation::Or => a | b,
+        Operation::Xor => a ^ b,
+        Operation::Add => a.plus(b),
+        Operation::Sub => a.minus(b),
+        Operation::Mul => a.times(b),
+        Operation::Left => a << b,
+        Operation::Right => a >> b,
+        Operation::RightWithSign => a.shifted_with_sign(b),
+        Operation::Quotient => a.quotient(b),
+        Operation::SignedQuotient => a.signed_quotient(b),
+        Operation::Quotient32 => a.quotient_of_32_bits(b)[0],
+        Operation::Overflow32 => a.quotient_of_32_bits(b)[1],
+    }
+}
+
+impl Term {
+    pub(crate) fn node(self) -> Node {
+        TERMS.with_borrow(|terms| terms.nodes[self.0 as usize].0)
+    }
+
+    fn bits(self) -> Bits {
+        TERMS.with_borrow(|terms| terms.nodes[self.0 as usize].1)
+    }
+
+    fn new(node: Node, bits: Bits) -> Self {
+        if bits.zeros | bits.ones == u64::MAX {
+            return Self::from(bits.ones);
+        }
+        TERMS.with_borrow_mut(|terms| terms.number(node, bits))
+    }
+
+    /// Returns a named word of which these bits are 0.
+    pub(crate) fn named(name: &'static str, zeros: u64) -> Self {
+        Self::new(Node::Name(name), Bits { zeros, ones: 0 })
+    }
+
+    /// Returns the bits of a named word that are 0.
+    pub(crate) fn zeros(self) -> u64 {
+        self.bits().zeros
+    }
+
+    /// Returns the word of the memory at an address.
+    pub(crate) fn memory(address: Self) -> Self {
+        Self::new(Node::Memory(address), Bits::default())
+    }
+
+    pub(crate) fn number(self) -> Option<u64> {
+        match self.node() {
+            Node::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Returns `a` if the condition, which is 0 or 1, is 1, and otherwise `b`.
+    pub(crate) fn choice(condition: Self, a: Self, b: Self) -> Self {
+        match condition.number() {
+            _ if a == b => a,
+            Some(0) => b,
+            Some(_) => a,
+            None => Self::new(Node::If(condition, a, b), a.bits().common(b.bits())),
+        }
+    }
+
+    /// Returns the word and the number whose sum is this word.
+    fn sum(self) -> (Self, u64) {
+        if let Node::Binary(Operation::Add, base, number) = self.node()
+            && let Some(number) = number.number()
+        {
+            return (base, number);
+        }
+        (self, 0)
+    }
+
+    fn binary(operation: Operation, a: Self, b: Self) -> Self {
+        let zero = Self::default();
+        let (numbers, bits) = ((a.number(), b.number()), (a.bits(), b.bits()));
+        let inexact = matches!(
+            operation,
+            Operation::Quotient
+                | Operation::SignedQuotient
+                | Operation::Quotient32
+                | Operation::Overflow32
+        );
+        if let (Some(a), Some(b)) = numbers
+            && !inexact
+        {
+            return Self::from(operated(operation, a, b));
+        }
+        let commutes = matches!(
+            operation,
+            Operation::And | Operation::Or | Operation::Xor | Operation::Add | Operation::Mul
+        );
+        // A number is on the right, and terms are in the order of their numbers.
+        if commutes && (numbers.0.is_some() || numbers.1.is_none() && b < a) {
+            return Self::binary(operation, b, a);
+        }
+        match (operation, numbers.1) {
+            (Operation::And | Operation::Or, None) if a == b => return a,
+            (Operation::Xor | Operation::Sub, None) if a == b => return zero,
+            (_, Some(0)) if !matches!(operation, Operation::And | Operation::Mul) && !inexact => {
+                return a;
+            }
+            (Operation::And, Some(mask)) => {
+                if !mask & !bits.0.zeros == 0 {
+                    return a;
+                }
+                // Bits that are 0 are not in the mask.
+                if mask & bits.0.zeros != 0 {
+                    return a & Self::from(mask & !bits.0.zeros);
+                }
+                if let Some(simpler) = Self::masked(a, mask) {
+                    return simpler;
+                }
+            }
+            (Operation::Left | Operation::Right, Some(count)) => {
+                if let Some(simpler) = Self::shifted(operation, a, count) {
+                    return simpler;
+                }
+            }
+            (Operation::Sub, Some(number)) => return a.plus(Self::from(number.wrapping_neg())),
+            (Operation::Add, _) => {
+                let ((a, first), (b, second)) = (a.sum(), b.sum());
+                let number = first.wrapping_add(second);
+                match b.number() {
+                    Some(more) if first != 0 => {
+                        return a.plus(Self::from(number.wrapping_add(more)));
+                    }
+                    None if number != 0 => return a.plus(b).plus(Self::from(number)),
+                    _ => {}
+                }
+            }
+            (Operation::Sub, None) => {
+                let ((first, more), (second, less)) = (a.sum(), b.sum());
+                if more | less != 0 {
+                    return first.minus(second).plus(Self::from(more.wrapping_sub(less)));
+                }
+            }
+            _ => {}
+        }
+        let known = match (operation, numbers.0) {
+            (Operation::Right, Some(number)) => Bits::of_shifted(number, !bits.1.zeros),
+            _ => Bits::binary(operation, bits.0, bits.1, numbers.1.filter(|count| *count < 64)),
+        };
+        Self::new(Node::Binary(operation, a, b), known)
+    }
+
+    fn masked(a: Self, mask: u64) -> Option<Self> {
+        let Node::Binary(inner, x, y) = a.node() else {
+            return None;
+        };
+        match (inner, y.number()) {
+            (Operation::And, Some(other)) => Some(x & Self::from(mask & other)),
+            (Operation::Or | Operation::Xor, _) => {
+                let (x, y) = (x & Self::from(mask), y & Self::from(mask));
+                Some(Self::binary(inner, x, y))
+            }
+            _ => None,
+        }
+    }
+
+    fn shifted(operation: Operation, a: Self, count: u64) -> Option<Self> {
+        let Node::Binary(inner, x, y) = a.node() else {
+            return None;
+        };
+        let left = operation == Operation::Left;
+        match (inner, y.number()) {
+            (Operation::Or | Operation::Xor, _) => {
+                let by = Self::from(count);
+                let shift = |word| Self::binary(operation, word, by);
+                Some(Self::binary(inner, shift(x), shift(y)))
+            }
+            (Operation::And, Some(mask)) => {
+                let by = Self::from(count);
+                let mask = if left { mask << count } else { mask >> count };
+                Some(Self::binary(operation, x, by) & Self::from(mask))
+            }
+            (Operation::Left | Operation::Right, Some(other)) if inner == operation => {
+                Some(match count + other {
+                    64.. => Self::default(),
+                    all => Self::binary(operation, x, Self::from(all)),
+                })
+            }
+            // What is shifted to the left and back again loses its high bits.
+            (Operation::Left, Some(other)) if !left => {
+                let kept = x & Self::from(u64::MAX >> other);
+                Some(match other.checked_sub(count) {
+                    Some(more) => kept << Self::from(more),
+                    None => kept >> Self::from(count - other),
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl From<u64> for Term {
+    fn from(number: u64) -> Self {
+        TERMS.with_borrow_mut(|terms| terms.number(Node::Number(number), Bits::of(number)))
+    }
+}
+
+/// Writes the term as a formula.
+impl fmt::Debug for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.node() {
+            Node::Number(number) => write!(f, "{number:#x}"),
+            Node::Name(name) => f.write_str(name),
+            Node::Memory(a) => write!(f, "[{a:?}]"),
+            Node::Not(a) => write!(f, "~{a:?}"),
+            Node::Zero(a) => write!(f, "({a:?} = 0)"),
+            Node::If(a, b, c) => write!(f, "({a:?} ? {b:?} : {c:?})"),
+            Node::Ones(a) => write!(f, "ones({a:?})"),
+            Node::Reversed(a) => write!(f, "reversed({a:?})"),
+            Node::Binary(operation, a, b) => write!(f, "({operation:?} {a:?} {b:?})"),
+        }
+    }
+}
+
+impl Not for Term {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        if let Node::Not(word) = self.node() {
+            return word;
+        }
+        Self::new(Node::Not(self), self.bits().inverse())
+    }
+}
+
+impl BitAnd for Term {
+    type Output = Self;
+
+    fn bitand(self, other: Self) -> Self {
+        Self::binary(Operation::And, self, other)
+    }
+}
+
+impl BitOr for Term {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self::binary(Operation::Or, self, other)
+    }
+}
+
+impl BitXor for Term {
+    type Output = Self;
+
+    fn bitxor(self, other: Self) -> Self {
+        Self::binary(Operation::Xor, self, other)
+    }
+}
+
+impl Shl for Term {
+    type Output = Self;
+
+    fn shl(self, count: Self) -> Self {
+        Self::binary(Operation::Left, self, count)
+    }
+}
+
+impl Shr for Term {
+    type Output = Self;
+
+    fn shr(self, count: Self) -> Self {
+        Self::binary(Operation::Right, self, count)
+    }
+}
+
+impl Word for Term {
+    type Byte = Self;
+    type Half = Self;
+
+    fn byte(self) -> Self {
+        self & Self::from(0xff)
+    }
+
+    fn half(self) -> Self {
+        self & Self::from(0xffff_ffff)
+    }
+
+    fn from_byte(byte: Self) -> Self {
+        byte
+    }
+
+    fn from_half(half: Self) -> Self {
+        half
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self::binary(Operation::Add, self, other)
+    }
+
+    fn minus(self, other: Self) -> Self {
+        Self::binary(Operation::Sub, self, other)
+    }
+
+    fn times(self, other: Self) -> Self {
+        Self::binary(Operation::Mul, self, other)
+    }
+
+    fn shifted_with_sign(self, count: Self) -> Self {
+        Self::binary(Operation::RightWithSign, self, count)
+    }
+
+    fn zero_bit(self) -> Self {
+        let bits = self.bits();
+        if bits.ones != 0 {
+            return Self::default();
+        }
+        // A word is not 0 if it is the difference of a word and the word plus a number.
+        if let Node::Binary(Operation::Xor, a, b) = self.node() {
+            let ((a, first), (b, second)) = (a.sum(), b.sum());
+            if a == b && first != second {
+                return Self::default();
+            }
+        }
+        Self::new(Node::Zero(self), Bits { zeros: !1, ones: 0 }.exact(bits))
+    }
+
+    fn ones(self) -> Self {
+        match self.number() {
+            Some(number) => Self::from(number.ones()),
+            None => Self::new(Node::Ones(self), Bits::default()),
+        }
+    }
+
+    fn reversed(self) -> Self {
+        match self.number() {
+            Some(number) => Self::from(number.reversed()),
+            None => Self::new(Node::Reversed(self), Bits::default()),
+        }
+    }
+
+    fn quotient(self, by: Self) -> Self {
+        Self::binary(Operation::Quotient, self, by)
+    }
+
+    fn signed_quotient(self, by: Self) -> Self {
+        Self::binary(Operation::SignedQuotient, self, by)
+    }
+
+    fn quotient_of_32_bits(self, by: Self) -> [Self; 2] {
+        let overflows = Self::binary(Operation::Overflow32, self, by) & Self::from(1);
+        [Self::binary(Operation::Quotient32, self, by), overflows]
+    }
+
+    fn is_zero(self) -> bool {
+        paths::decide(self.zero_bit())
+    }
+
+    fn is_negative(self) -> bool {
+        paths::decide(self >> Self::from(63))
+    }
+
+    fn known(self) -> Result<u64, Trap> {
+        self.number().ok_or(UNKNOWN)
+    }
+}
+
+/// One number for each name and for each word of the memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) names: HashMap<&'static str, u64>,
+    pub(crate) memory: HashMap<u64, u64>,
+}
+
+impl Model {
+    /// Returns the number that a term is in this model. `known` keeps the numbers of terms. A name that the model lacks is 0, and
+    /// so is a word of the memory.
+    pub(crate) fn number(&self, term: Term, known: &mut HashMap<Term, u64>) -> u64 {
+        if let Some(number) = known.get(&term) {
+            return *number;
+        }
+        let mut of = |term| self.number(term, known);
+        let number = match term.node() {
+            Node::Number(number) => number,
+            Node::Name(name) => self.names.get(name).copied().unwrap_or(0),
+            Node::Memory(a) => self.memory.get(&of(a)).copied().unwrap_or(0),
+            Node::Not(a) => !of(a),
+            Node::Zero(a) => of(a).zero_bit(),
+            Node::If(a, b, c) => {
+                if of(a) == 0 {
+                    of(c)
+                } else {
+                    of(b)
+                }
+            }
+            Node::Ones(a) => of(a).ones(),
+            Node::Reversed(a) => of(a).reversed(),
+            Node::Binary(operation, a, b) => {
+                let (a, b) = (of(a), of(b));
+                // The formulas have functions in place of these, with any value for a division by 0.
+                let divides = matches!(
+                    operation,
+                    Operation::Quotient
+                        | Operation::SignedQuotient
+                        | Operation::Quotient32
+                        | Operation::Overflow32
+                );
+                if divides && b as u32 == 0 { 0 } else { operated(operation, a, b) }
+            }
+        };
+        known.insert(term, number);
+        number
+    }
+}
+
+/// Stands for a trap of an instruction that needs a number and has a term.
+pub(crate) const UNKNOWN: Trap = Trap::software(0);
+
+impl Bits {
+    /// Returns what is known of `Zero` of a word of which `bits` are known.
+    fn exact(self, bits: Self) -> Self {
+        match bits.zeros {
+            u64::MAX => Self::of(1),
+            _ => self,
+        }
+    }
+}
