@@ -11,6 +11,10 @@
 //! - Stores to devices wait apart from stores to memory: neither waits for the other. They complete in order. `membar` completes them if its
 //!   mask has #MemIssue or #Sync. A load completes those to the same device.
 //!
+//! The masks that order stores to devices with stores to memory are those of the UltraSPARC User's Manual, section 5.3.2. That the
+//! UltraSPARC T2 Plus needs them under total store order is *assumed*: the UltraSPARC I itself lets no store to memory overtake a store to
+//! a device (section 15.2.1).
+//!
 //! *Assumed*: a trap, an interrupt and an access to a register in an alternate space complete nothing. A fetch finds only completed stores.
 
 use std::collections::VecDeque;

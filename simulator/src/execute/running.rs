@@ -138,10 +138,11 @@ impl Running {
         id: StrandId,
     ) -> Option<Stop> {
         let executing = self.strands.get_mut(id.index())?;
-        if executing.local.state != State::Running {
+        let now = executing.ready.max(self.time);
+        let wakes = executing.local.state == State::Halted && executing.local.due <= now;
+        if executing.local.state != State::Running && !wakes {
             return None;
         }
-        let now = executing.ready.max(self.time);
         executing.stopped = false;
         let mut at_work = executing.at_work(id, &mut self.shared, devices, cost);
         let result = at_work.execute(now);

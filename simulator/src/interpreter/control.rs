@@ -45,7 +45,7 @@ pub(super) mod hpstate {
 }
 
 /// The trap registers of one trap level. They hold the state at the time of the trap.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TrapFrame {
     /// %tpc: the value of %pc before the trap.
     pub pc: u64,
@@ -60,7 +60,7 @@ pub struct TrapFrame {
 }
 
 /// The privileged and hyperprivileged registers of a strand.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Control {
     pub(super) pstate: u16,
     pub(super) hpstate: u16,

@@ -18,7 +18,7 @@ pub struct ErrorState {
 }
 
 /// The state of a strand: the registers that its instructions read and write.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Strand {
     /// The integer registers of all windows, and all sets of globals.
     pub registers: Registers,

@@ -66,6 +66,10 @@ fn device(mcu: usize) -> PhysicalAddress {
     address::dram_global(Node::Node0, Mcu::ALL[mcu], McuRole::Pcr)
 }
 
+/// What tells two states apart: the %pc, the results and the stores of each strand, the words of
+/// memory, and the registers of the devices.
+type Key = (Vec<(u64, Vec<u64>, StoreBuffer)>, [u64; 2], [u64; 2]);
+
 #[derive(Clone)]
 struct State {
     strands: Vec<Strand>,
@@ -77,7 +81,7 @@ struct State {
 struct Litmus<'a> {
     execution: Execution,
     threads: &'a [&'a [Does]],
-    seen: HashSet<(Vec<(u64, Vec<u64>, StoreBuffer)>, [u64; 2], [u64; 2])>,
+    seen: HashSet<Key>,
     outcomes: BTreeSet<Outcome>,
 }
 
