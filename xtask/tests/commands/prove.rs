@@ -22,7 +22,10 @@ fn prove(name: &str, arguments: &[&str]) -> (Ended, Vec<String>) {
 fn steps_are_listed() {
     assert_eq!(
         listed(&["prove", "--list"]),
-        ["states", "orders", "loom", "shuttle", "failures", "growth", "miri", "parallel", "slurm"]
+        [
+            "states", "orders", "stores", "loom", "shuttle", "failures", "growth", "miri",
+            "parallel", "slurm"
+        ]
     );
     assert_eq!(
         xtask(&["prove", "--only", "miri", "--list"]).well(),
@@ -61,6 +64,6 @@ fn a_missing_miri_ends_it_after_the_others() {
              rustup toolchain install nightly --component miri --component rust-src\n"
         )
     );
-    assert_eq!(ended.stdout.lines().last(), Some("6 passed, 1 failed"));
+    assert_eq!(ended.stdout.lines().last(), Some("7 passed, 1 failed"));
     assert_eq!(log[0], "run --quiet --profile=quick --package=proof -- --all [ ]");
 }
