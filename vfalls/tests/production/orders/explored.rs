@@ -1,4 +1,5 @@
-//! The exploration: two calls on the simulated machine, in every order of their accesses and of their stores.
+//! The exploration: two calls on the simulated machine, in every order of their accesses and of
+//! their stores.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -256,8 +257,8 @@ impl Orders {
         self.memory.insert(address, (value, number));
     }
 
-    /// Completes the oldest store of a strand. Fails if it is a store to the hub, and another strand
-    /// may access the hub.
+    /// Completes the oldest store of a strand. Fails if it is a store to the hub, and another
+    /// strand may access the hub.
     fn complete(&mut self, number: usize, target: Target) -> Result<(), String> {
         let may_access = self.may_access(number);
         let store = self.booted.0.complete_store(strand(number), target).unwrap();
