@@ -4,6 +4,7 @@ use guest_abi::StrandId;
 use guest_abi::sampling::SparcMode;
 use platform::models::Devices;
 
+use super::buffers::{Target, WaitingStore};
 use super::calls::Calling;
 use super::cost::Cost;
 use super::log::What;
@@ -74,6 +75,12 @@ pub(super) struct AtWork<'a, C> {
 impl<C: Cost> AtWork<'_, C> {
     pub(super) const fn pc(&self) -> u64 {
         self.strand.pc
+    }
+
+    /// Completes the strand's oldest store to memory or to devices, in a machine with store buffers.
+    pub(super) fn complete(&mut self, now: u64, target: Target) -> Option<WaitingStore> {
+        self.reach.begin(now, self.strand.pc);
+        self.reach.complete(target)
     }
 
     /// Returns whether the turn can continue: the strand runs, and has sent no orders to other strands.

@@ -18,6 +18,7 @@
 //!   first load and the first store are in the [`log`].
 //! - A store to a device completes late, in order with the strand's other stores to devices. `membar #Sync` waits for these stores, and a
 //!   load waits for the stores to the same device. A store that fails traps with store_error.
+//! - Stores to memory complete at once, unless the caller lets them [wait](Execution::set_store_buffers).
 //! - A write of 0 to the strand status register halts the strand until an interrupt is pending for it.
 //! - %tick and %stick count cycles. A timer matches when its register counts up to the compare value. The timer does not match when
 //!   software sets the register past that value.
@@ -30,6 +31,7 @@
 //! instruction happen at once. The result depends only on the software, on the input and the operator's steps, and on the times of input
 //! and steps. Interrupting and continuing the execution does not change the result.
 
+pub mod buffers;
 pub mod calls;
 mod console;
 mod cost;
@@ -69,6 +71,7 @@ use crate::machine::clocks::{Change, Clock};
 use crate::memory::{AnyMemory, Truth, Usage};
 use crate::operator::{Answer, Operated};
 use crate::setters::opaque;
+use buffers::{StoreBuffer, Target, WaitingStore};
 use calls::{Call, CallObserver, Calling};
 use cost::Plain;
 pub use interfaces::{InterfaceError, Interfaces};
@@ -193,7 +196,7 @@ impl Execution {
     }
 
     /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. Tests use this to try all orders of
-    /// instructions. Returns `None` if the strand is not running.
+    /// instructions. Returns `None` if the strand is not running, unless it is halted and an interrupt has arrived.
     pub fn step(&mut self, strand: StrandId) -> Option<Stop> {
         let stop = with_cost!(self, running, devices, cost => running.step(devices, cost, strand))?;
         Some(self.stray().unwrap_or(stop))
@@ -202,6 +205,29 @@ impl Execution {
     /// Sets how stores to devices behave, from the next store on.
     pub fn set_stores(&mut self, conduct: StoreConduct) {
         self.running.shared.stores = conduct;
+    }
+
+    /// Lets each strand's stores wait until [`complete_store`](Self::complete_store) completes them: see [`buffers`]. Tests use this to try all
+    /// orders of stores. Without it, stores to memory complete at once. If `on` is `false`, completes all stores that wait.
+    pub fn set_store_buffers(&mut self, on: bool) {
+        with_cost!(self, running, devices, cost => running.set_store_buffers(devices, cost, on));
+    }
+
+    /// Completes the oldest store of a strand to memory or to devices. Returns the store; `None` if no store waits.
+    pub fn complete_store(&mut self, strand: StrandId, target: Target) -> Option<WaitingStore> {
+        with_cost!(self, running, devices, cost => running.complete(devices, cost, strand, target))
+    }
+
+    /// Returns the stores of a strand that wait.
+    #[must_use]
+    pub fn store_buffer(&self, strand: StrandId) -> &StoreBuffer {
+        &self.running.strands[strand.index()].local.waiting
+    }
+
+    /// Returns the stores of a strand that wait. The caller may change them. Without store buffers, added stores complete only when the caller
+    /// completes them.
+    pub fn store_buffer_mut(&mut self, strand: StrandId) -> &mut StoreBuffer {
+        &mut self.running.strands[strand.index()].local.waiting
     }
 
     /// Returns the earliest time at which a strand has a turn, or the time of the latest instruction if no strand has a turn. Times are in

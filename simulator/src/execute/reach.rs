@@ -4,6 +4,7 @@ use guest_abi::StrandId;
 use platform::models::Devices;
 use platform::{AccessError, Bus, PhysicalAddress};
 
+use super::buffers::{Target, WaitingStore};
 use super::cost::Cost;
 use super::log::What;
 use super::map::Device;
@@ -52,6 +53,8 @@ impl Done {
 
 enum Place {
     Memory(PageNumber, u64),
+    /// Memory in a machine with store buffers. No strand remembers its pages, so that other machines pay nothing for the buffers.
+    Buffered(PageNumber, u64),
     Device(u64),
 }
 
@@ -83,6 +86,9 @@ impl<C: Cost> Reach<'_, C> {
         let Some(page) = self.shared.physical.page(physical) else {
             return Ok(Place::Device(physical));
         };
+        if self.shared.buffers {
+            return Ok(Place::Buffered(page, physical));
+        }
         self.local.know_data(at.address, bypass, page, physical, writable);
         Ok(Place::Memory(page, physical))
     }
@@ -142,6 +148,7 @@ impl<C: Cost> Reach<'_, C> {
             self.done.waits = Some(store.completes);
             return Err(Trap::DATA_ACCESS_ERROR);
         }
+        self.complete_device_at(physical)?;
         let value = match self.device_at(physical) {
             Device::Console(number, register) => self.shared.consoles[number].read(register),
             Device::Log(register) => self.shared.hypervisor.read(register),
@@ -176,6 +183,10 @@ impl<C: Cost> Reach<'_, C> {
             }
             Device::Log(register) => self.shared.hypervisor.write(register, value),
             _ if self.shared.niagara.has_no_devices() => {}
+            _ if self.shared.buffers => {
+                let store = WaitingStore { address: physical, shift, value };
+                self.wait(Target::Device, store);
+            }
             _ => {
                 let stores = &mut self.local.stores;
                 if stores.len() == stores::MOST {
@@ -257,6 +268,12 @@ impl<C: Cost> Environment for Reach<'_, C> {
                 self.note(Kind::Load, at.level, physical, shift, value);
                 Ok(value)
             }
+            Place::Buffered(page, physical) => {
+                let value = self.shared.physical.read(page, physical, shift);
+                let value = self.forwarded(physical, shift, value);
+                self.note(Kind::Load, at.level, physical, shift, value);
+                Ok(value)
+            }
             Place::Device(physical) => self.load_device(at, physical, shift),
         }
     }
@@ -275,8 +292,26 @@ impl<C: Cost> Environment for Reach<'_, C> {
                 }
                 Ok(())
             }
+            Place::Buffered(_, physical) => {
+                self.wait(Target::Memory, WaitingStore { address: physical, shift, value });
+                self.note(Kind::Store, at.level, physical, shift, value);
+                Ok(())
+            }
             Place::Device(physical) => self.store_device(at, physical, shift, value),
         }
+    }
+
+    #[inline(always)]
+    fn change(&mut self, at: At, shift: u8, changed: impl FnOnce(u64) -> u64) -> Result<u64, Trap> {
+        if self.shared.buffers {
+            self.complete_memory();
+        }
+        let old = self.load(at, shift)?;
+        self.store(at, shift, changed(old))?;
+        if self.shared.buffers {
+            self.complete_memory();
+        }
+        Ok(old)
     }
 
     fn read(&mut self, register: Counting, level: Level) -> Result<u64, Trap> {
@@ -335,7 +370,7 @@ impl<C: Cost> Environment for Reach<'_, C> {
             self.done.waits = Some(last.completes);
             return Err(Trap::STORE_ERROR);
         }
-        Ok(())
+        if self.shared.buffers { self.complete_for(mask) } else { Ok(()) }
     }
 }
 

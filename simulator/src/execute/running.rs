@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use guest_abi::{Node, StrandId};
 use platform::models::Devices;
 
+use super::buffers::{Target, WaitingStore};
 use super::cost::Cost;
 use super::executing::Executing;
 use super::shared::{Observed, Order, Shared};
@@ -137,10 +138,11 @@ impl Running {
         id: StrandId,
     ) -> Option<Stop> {
         let executing = self.strands.get_mut(id.index())?;
-        if executing.local.state != State::Running {
+        let now = executing.ready.max(self.time);
+        let wakes = executing.local.state == State::Halted && executing.local.due <= now;
+        if executing.local.state != State::Running && !wakes {
             return None;
         }
-        let now = executing.ready.max(self.time);
         executing.stopped = false;
         let mut at_work = executing.at_work(id, &mut self.shared, devices, cost);
         let result = at_work.execute(now);
@@ -155,6 +157,33 @@ impl Running {
             Ok(_) if self.off => Stop::Off,
             Ok(_) => self.watched.take().map_or(Stop::Limit, Stop::Watched),
         })
+    }
+
+    /// Completes a strand's oldest store to memory or to devices, in a machine with store buffers.
+    pub(super) fn complete<C: Cost>(
+        &mut self,
+        devices: &Devices,
+        cost: &mut C,
+        id: StrandId,
+        target: Target,
+    ) -> Option<WaitingStore> {
+        let executing = self.strands.get_mut(id.index())?;
+        let now = executing.ready.max(self.time);
+        let mut at_work = executing.at_work(id, &mut self.shared, devices, cost);
+        let store = at_work.complete(now, target);
+        self.follow(id);
+        store
+    }
+
+    /// Lets stores wait until the caller completes them, or completes all stores and lets no more stores wait.
+    pub(super) fn set_store_buffers<C: Cost>(&mut self, devices: &Devices, cost: &mut C, on: bool) {
+        self.shared.buffers = on;
+        for id in (0..self.strands.len()).filter_map(StrandId::new) {
+            for target in [Target::Memory, Target::Device] {
+                while self.complete(devices, cost, id, target).is_some() {}
+            }
+            self.strands[id.index()].local.forget_pages();
+        }
     }
 
     /// Applies the effects that a strand's instruction has on other strands. Reschedules the strand itself if its state has changed.

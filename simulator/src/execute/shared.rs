@@ -77,6 +77,8 @@ pub(super) struct Shared {
     pub(super) log: Log,
     pub(super) orders: Vec<Order>,
     pub(super) stores: StoreConduct,
+    /// Whether stores wait until the caller completes them.
+    pub(super) buffers: bool,
     pub(super) ptimer: Ptimer,
     /// The changes that a scenario has made to clocks so far.
     pub(super) clock_changes: Changes,
@@ -107,6 +109,7 @@ impl Clone for Shared {
             log: self.log.clone(),
             orders: self.orders.clone(),
             stores: self.stores,
+            buffers: self.buffers,
             ptimer: self.ptimer.clone(),
             clock_changes: self.clock_changes.clone(),
             running: self.running,
@@ -142,6 +145,7 @@ impl Shared {
             log: Log::default(),
             orders: Vec::new(),
             stores: StoreConduct::default(),
+            buffers: false,
             ptimer: Ptimer::new(machine.strands()),
             clock_changes: Changes::default(),
             running: [0; Node::ALL.len()],

@@ -107,6 +107,11 @@ impl LateStore {
         Self { address, value, shift, entry, completes }
     }
 
+    /// Returns a store that completes at the time `now`.
+    pub(super) const fn at(now: u64, (address, shift, value): (u64, u8, u64), entry: u64) -> Self {
+        Self { address, value, shift, entry, completes: now }
+    }
+
     /// Completes the store at the time `now`. A store of fewer than 64 bits fails unless it is to the PTIMER: all registers of the other
     /// devices have 64 bits.
     pub(super) fn complete(
@@ -125,14 +130,18 @@ impl LateStore {
         }
     }
 
-    /// Returns whether an address is in the same register page as the store's address, or in the same hub.
     pub(super) const fn is_same_device(&self, address: u64) -> bool {
-        let shift = match address >> 32 {
-            0xe1 | 0xe5 | 0xe9 | 0xed => 32,
-            _ => 12,
-        };
-        self.address >> shift == address >> shift
+        is_same_device(self.address, address)
     }
+}
+
+/// Returns whether two addresses are in the same register page, or in the same hub.
+pub(super) const fn is_same_device(one: u64, other: u64) -> bool {
+    let shift = match other >> 32 {
+        0xe1 | 0xe5 | 0xe9 | 0xed => 32,
+        _ => 12,
+    };
+    one >> shift == other >> shift
 }
 
 /// The store buffer of a strand, as a ring of entries. It holds the addresses of the latest stores to devices.

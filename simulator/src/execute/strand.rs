@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::buffers::StoreBuffer;
 use super::niagara::Niagara;
 use super::physical::{PAGE_SHIFT, PageNumber};
 use super::stores::{Entries, LateStore};
@@ -77,6 +78,8 @@ pub(super) struct Local {
     timers: [Armed; Timer::ALL.len()],
     pub(super) stores: VecDeque<LateStore>,
     pub(super) entries: Entries,
+    /// The stores that wait in a machine with store buffers.
+    pub(super) waiting: StoreBuffer,
     /// A store that failed. It stays here until DFESR is read.
     pub(super) failed: Option<LateStore>,
     /// The failed store that the latest read of DFESR reported.
@@ -124,6 +127,7 @@ impl Local {
             timers: [Armed { compare: None, changes: 0, at: NEVER }; Timer::ALL.len()],
             stores: VecDeque::new(),
             entries: Entries::default(),
+            waiting: StoreBuffer::default(),
             failed: None,
             reported: None,
             failing: false,

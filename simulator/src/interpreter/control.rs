@@ -46,7 +46,7 @@ pub(super) mod hpstate {
 }
 
 /// The trap registers of one trap level. They hold the state at the time of the trap.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TrapFrame<W = u64> {
     /// %tpc: the value of %pc before the trap.
     pub pc: u64,
@@ -61,7 +61,7 @@ pub struct TrapFrame<W = u64> {
 }
 
 /// The privileged and hyperprivileged registers of a strand.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Control<W = u64> {
     pub(super) pstate: u16,
     pub(super) hpstate: u16,

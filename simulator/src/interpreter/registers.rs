@@ -10,7 +10,7 @@ pub const WINDOWS: usize = 8;
 const GLOBALS: usize = 4;
 
 /// The integer registers of a strand, in all windows and all sets of globals. By default all are 0.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Registers<W = u64> {
     /// The current %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7. `windows` and `globals` hold stale copies of them.
     current: [W; 32],

@@ -19,7 +19,7 @@ pub struct ErrorState {
 }
 
 /// The state of a strand: the registers that its instructions read and write.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Strand<W: Word = u64> {
     /// The integer registers of all windows, and all sets of globals.
     pub registers: Registers<W>,

@@ -5,7 +5,7 @@ use super::registers::WINDOWS;
 use super::trap::Trap;
 
 /// The number of register windows in each state, modulo [`WINDOWS`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WindowState {
     /// %cansave: the number of windows that `save` may enter without a trap.
     pub can_save: u8,

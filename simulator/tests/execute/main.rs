@@ -2,6 +2,7 @@
 
 mod clocks;
 mod homes;
+mod order;
 #[rustfmt::skip]
 mod programs;
 

@@ -17,6 +17,7 @@ use simulator::execute::{Limits, Observed, Stop, map};
 use simulator::interpreter::Level;
 use simulator::memory::Config;
 use simulator::recording::Kind;
+use tests::assembler::NOP;
 use xtask::budgets::OF_SPARC;
 use xtask::qemu::build::Production;
 use xtask::qemu::machine::{self, Boot, End};
@@ -86,6 +87,19 @@ impl Booted {
             (list.as_flattened().iter()).flat_map(|word| word.to_be_bytes()).collect();
         assert!(bytes.len() as u64 <= BEHIND - 64);
         self.0.load(list_at(guest, cpu), &bytes).unwrap();
+    }
+
+    /// Returns the address of the instruction `ta 0x80` with which entries of kind 7 make their
+    /// calls. The CPU continues with the next entry after it.
+    pub(super) fn call_of_list(&mut self) -> u64 {
+        /// The instructions `ta 0x80` and `cmp %o0, 9`.
+        const CALL: [u32; 2] = [0x91d0_2080, 0x80a2_2009];
+        let mut program = vec![0; 4096];
+        self.0.read(map::PARTITION, &mut program).unwrap();
+        let (words, _) = program.as_chunks();
+        let words: Vec<u32> = words.iter().map(|word| u32::from_be_bytes(*word)).collect();
+        let is_call = |words: &[u32]| words[..2] == CALL && words[3] == NOP;
+        REAL + 4 * words.windows(4).position(is_call).unwrap() as u64
     }
 
     pub(super) fn entry(&mut self, guest: u64, cpu: u64, number: usize) -> Entry {

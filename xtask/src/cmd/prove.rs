@@ -13,7 +13,7 @@ use crate::tools;
 
 /// Check the concurrent code in far more states and orders than test does, and sweeps of many runs
 ///
-/// Runs the larger models in tests/proof, the steps of strands in more orders, loom's models without a limit on preemptions (where that ends in
+/// Runs the larger models in tests/proof, the steps of strands in more orders, two calls of a hub in every order of their stores, loom's models without a limit on preemptions (where that ends in
 /// minutes), a million random schedules and a million PCT schedules of shuttle, stores that fail after each number of cycles, units that fail
 /// in 100,000 random runs, a trap at each instruction of the hypervisor, all changes of an instruction of the fast path, replays of up to 10,000 threads and 10,000,000,000 references, the
 /// tests with threads in Miri, and sweeps of 200 runs with GNU parallel and Slurm, of which a worker is killed. PROOF.md says what the steps
@@ -44,6 +44,14 @@ impl Steps for Prove {
                 cargo_passes(&format!("{tests} --lib -- --ignored tests::orders"))?;
                 let more = format!("{tests} --test=orders");
                 passes(cargo().env("PREEMPTIONS", "3").args(more.split(' ')))
+            },
+        ),
+        step(
+            "stores",
+            "two calls of a hub in every order of their stores, also without the barriers that they do not need",
+            |()| {
+                let tests = "test --profile=quick --package=vfalls --test=production -- --ignored orders:: barriers::";
+                passes(cargo().env("ALL", "1").args(tests.split(' ')))
             },
         ),
         step(

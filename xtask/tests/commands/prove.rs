@@ -25,6 +25,7 @@ fn steps_are_listed() {
         [
             "states",
             "orders",
+            "stores",
             "loom",
             "shuttle",
             "failures",

@@ -171,6 +171,11 @@ const DEFECTS: [Defect; 13] = [
     }),
 ];
 
+/// Returns whether a test looks for the defect with this name.
+pub(in super::super) fn has_defect(name: &str) -> bool {
+    DEFECTS.iter().any(|(what, _)| *what == name)
+}
+
 /// The instruction `srlx %g1, by, %g2`.
 const fn shift(by: u32) -> u32 {
     computes(0x26, G2, G1, number(by) | LONG)

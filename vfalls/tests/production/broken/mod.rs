@@ -9,6 +9,8 @@ mod image;
 mod plan;
 mod swept;
 
+pub(super) use defects::has_defect;
+
 use std::array;
 use std::collections::BTreeMap;
 use std::ops::Range;

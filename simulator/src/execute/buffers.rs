@@ -1,0 +1,175 @@
+//! Store buffers: a strand's stores wait until the caller completes them.
+//!
+//! Other strands see a store to memory only when it completes, and a device receives a store only then. So a test can try every order that
+//! the processor allows. The rules are those of total store order (The SPARC Architecture Manual, Version 9, section 8.4.4 and appendix D;
+//! UltraSPARC Architecture 2007, chapter 9):
+//! - The stores of a strand to memory complete in the order in which the strand issues them.
+//! - A load does not wait for the strand's earlier stores to other addresses. It finds the strand's own stores that wait.
+//! - An atomic instruction is a load and a store that nothing separates, so it completes the strand's stores to memory first.
+//! - `membar` completes the strand's stores to memory if its mask has #StoreLoad, #MemIssue or #Sync. #LoadLoad, #LoadStore and
+//!   #StoreStore order nothing that is not in order already.
+//! - Stores to devices wait apart from stores to memory: neither waits for the other. They complete in order. `membar` completes them if its
+//!   mask has #MemIssue or #Sync. A load completes those to the same device.
+//!
+//! The masks that order stores to devices with stores to memory are those of the UltraSPARC User's Manual, section 5.3.2. That the
+//! UltraSPARC T2 Plus needs them under total store order is *assumed*: the UltraSPARC I itself lets no store to memory overtake a store to
+//! a device (section 15.2.1).
+//!
+//! *Assumed*: a trap, an interrupt and an access to a register in an alternate space complete nothing. A fetch finds only completed stores.
+
+use std::collections::VecDeque;
+
+use super::cost::Cost;
+use super::reach::Reach;
+use super::shared::Order;
+use super::stores::{LateStore, is_same_device};
+use crate::interpreter::Trap;
+
+/// Bits of the mask of `membar`. The first is in mmask, and the others are in cmask.
+const STORE_LOAD: u8 = 1 << 1;
+const MEM_ISSUE: u8 = 1 << 5;
+const SYNC: u8 = 1 << 6;
+
+/// A store that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WaitingStore {
+    /// The physical address.
+    pub address: u64,
+    /// The binary logarithm of the number of bytes.
+    pub shift: u8,
+    /// The stored bytes as a big-endian number.
+    pub value: u64,
+}
+
+/// The stores of a strand that wait, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct StoreBuffer {
+    /// The stores to memory.
+    pub memory: VecDeque<WaitingStore>,
+    /// The stores to devices, except to consoles, which receive every byte at once.
+    pub devices: VecDeque<WaitingStore>,
+}
+
+/// Where a store goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Target {
+    Memory,
+    Device,
+}
+
+impl StoreBuffer {
+    /// Returns whether no store waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.memory.is_empty() && self.devices.is_empty()
+    }
+
+    /// Returns the value that the strand itself loads from an address, where memory holds `value`.
+    fn forwarded(&self, address: u64, shift: u8, value: u64) -> u64 {
+        let mut bytes = value.to_be_bytes();
+        let first = 8 - (1 << shift);
+        for store in &self.memory {
+            let stored = store.value.to_be_bytes();
+            for (at, byte) in (store.address..).zip(&stored[8 - (1 << store.shift)..]) {
+                if let Some(byte_of_load) = at
+                    .checked_sub(address)
+                    .and_then(|at| bytes[first..].get_mut(usize::try_from(at).ok()?))
+                {
+                    *byte_of_load = *byte;
+                }
+            }
+        }
+        u64::from_be_bytes(bytes)
+    }
+}
+
+impl<C: Cost> Reach<'_, C> {
+    /// Returns the value of a load from memory, which holds `value`.
+    #[cold]
+    pub(super) fn forwarded(&self, address: u64, shift: u8, value: u64) -> u64 {
+        self.local.waiting.forwarded(address, shift, value)
+    }
+
+    #[cold]
+    pub(super) fn wait(&mut self, target: Target, store: WaitingStore) {
+        let StoreBuffer { memory, devices } = &mut self.local.waiting;
+        match target {
+            Target::Memory => memory.push_back(store),
+            Target::Device => devices.push_back(store),
+        }
+    }
+
+    /// Completes the oldest store to memory or to devices. Returns the store; `None` if no store waits.
+    pub(super) fn complete(&mut self, target: Target) -> Option<WaitingStore> {
+        let StoreBuffer { memory, devices } = &mut self.local.waiting;
+        let store = match target {
+            Target::Memory => memory.pop_front(),
+            Target::Device => devices.pop_front(),
+        }?;
+        let WaitingStore { address, shift, value } = store;
+        match target {
+            Target::Memory => {
+                let page = self.shared.physical.page(address)?;
+                self.shared.physical.write(page, address, shift, value);
+                if address == self.shared.power && value & 1 == 1 {
+                    self.shared.orders.push(Order::Off);
+                }
+            }
+            Target::Device => {
+                let entry = self.local.entries.take(address);
+                let late = LateStore::at(self.now, (address, shift, value), entry);
+                self.cost.tell(self.id, self.now);
+                if late.complete(self.id, self.devices, self.shared, self.now).is_err() {
+                    self.local.failing |= self.local.failed.replace(late).is_none();
+                }
+                self.cost.settings_changed();
+            }
+        }
+        Some(store)
+    }
+
+    /// Completes all stores to memory.
+    #[cold]
+    pub(super) fn complete_memory(&mut self) {
+        while self.complete(Target::Memory).is_some() {}
+    }
+
+    /// Completes all stores to devices up to the last store to the device at an address.
+    ///
+    /// # Errors
+    /// A store has failed. The strand tries the instruction again after the trap.
+    #[cold]
+    pub(super) fn complete_device_at(&mut self, address: u64) -> Result<(), Trap> {
+        let devices = &self.local.waiting.devices;
+        let last = devices.iter().rposition(|store| is_same_device(store.address, address));
+        self.complete_devices(last.map_or(0, |last| last + 1))
+    }
+
+    fn complete_devices(&mut self, number: usize) -> Result<(), Trap> {
+        for _ in 0..number {
+            self.complete(Target::Device);
+        }
+        if number > 0 && self.local.failing {
+            self.local.due = self.now;
+            self.done.waits = Some(self.now);
+            return Err(Trap::STORE_ERROR);
+        }
+        Ok(())
+    }
+
+    /// Executes a `membar`.
+    ///
+    /// # Errors
+    /// A store to a device has failed. The strand tries the instruction again after the trap.
+    #[cold]
+    pub(super) fn complete_for(&mut self, membar: u8) -> Result<(), Trap> {
+        if membar & (STORE_LOAD | MEM_ISSUE | SYNC) != 0 {
+            self.complete_memory();
+        }
+        if membar & (MEM_ISSUE | SYNC) != 0 {
+            self.complete_devices(self.local.waiting.devices.len())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,406 @@
+//! What strands do together while their stores complete late: the machine boots, guests end and
+//! restart, the L2 control is set, and a right passes from guest to guest.
+
+use std::collections::VecDeque;
+
+use guest_abi::Node;
+use hv_core::GuestId;
+use perfctr_service::mailbox::Step;
+use perfctr_service::{Grants, Right};
+use platform::Bus;
+use platform::address::{L2_BANKS, l2_control};
+use platform::models::FaultyUnit;
+use simulator::execute::buffers::Target;
+use simulator::execute::{Execution, Limits, State, Stop, map};
+use simulator::interpreter::Level;
+use simulator::interpreter::instruction::Register;
+use tests::assembler::{ILLEGAL, NOP, TBA, wrpr};
+use tests::machine::strand;
+
+use super::super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, retried};
+use super::super::orders::waits_for;
+use super::super::{Booted, ENOACCESS, Guest, REAL};
+
+/// A store completes when its strand has had this number of turns, unless an instruction waits for
+/// it before.
+const LATEST: u64 = 1000;
+
+/// The strands of the guests, two of them on node 0. Strand 0 boots the machine.
+const STRANDS: [usize; 3] = [3, 60, 130];
+
+/// An entry of a list that takes some time. If a call is repeated, it is cpu_yield.
+const LOOP: Entry = [4, 1000, 0, 0, 0, 0, 0x12, 0];
+
+/// The number of the register of the L2 control.
+const L2: u64 = 1;
+
+/// The functions mach_exit, cpu_start and cpu_stop.
+const EXIT: u64 = 0;
+const START: u64 = 0x10;
+const STOP: u64 = 0x11;
+
+/// What strands do together.
+pub(super) struct Scene {
+    pub(super) name: &'static str,
+    /// The barrier that one of the strands passes: the beginning of its row.
+    pub(super) barrier: (&'static str, &'static str, usize),
+    /// Boots the image, and does what comes before.
+    prepare: fn(&[u8]) -> Booted,
+    /// Lets a strand pass the barrier at the address, and do as much as it can before its stores
+    /// complete. Meanwhile, another strand acts. Returns whether all is well in the end.
+    plays: fn(&mut Late<'_>, u64) -> bool,
+}
+
+pub(super) const SCENES: [Scene; 6] = [
+    Scene {
+        name: "a strand starts others",
+        barrier: ("platform/src/sparc64/interrupt.rs", "asm!(\"membar #Sync\", \"stxa {bit}, ", 1),
+        prepare: |image| {
+            let guests = [Guest::listed(&STRANDS[..1], ""), Guest::listed(&STRANDS[1..], "")];
+            let mut booted = Booted::boot(image, &guests, None);
+            for (guest, cpu) in [(0, 0), (1, 0), (1, 1)] {
+                booted.list(guest, cpu, &[LOOP, AGAIN]);
+            }
+            booted
+        },
+        plays: |late, barrier| {
+            late.pass(0, barrier);
+            late.without(0, 20_000, |_| false);
+            late.until(|late| STRANDS.iter().all(|number| late.is_in_guest(*number)))
+                && late.execution.failures().1 == 0
+        },
+    },
+    Scene {
+        name: "two guests end",
+        barrier: ("hypervisor/src/image/guests.rs", "life.runs.store(false", 1),
+        prepare: |image| {
+            loops(image, &[Guest::listed(&STRANDS[..1], ""), Guest::listed(&STRANDS[1..2], "")])
+        },
+        plays: |late, barrier| {
+            late.call(3, [5, 0, 0], EXIT);
+            late.pass(3, barrier);
+            late.call(60, [5, 0, 0], EXIT);
+            late.without(3, 200_000, |late| late.execution.state(strand(60)) == State::Halted);
+            late.until(Late::is_off)
+        },
+    },
+    Scene {
+        name: "a CPU starts while its guest ends",
+        barrier: ("hypervisor/src/services/core_group.rs", "self.ended_word(guest).store(1, ", 1),
+        prepare: |image| {
+            let mut booted = loops(image, &[Guest::listed(&STRANDS, "")]);
+            booted.list(0, 1, &[retried(STOP, 0, 0), LOOP, AGAIN]);
+            booted.0.run(Limits::instructions(400_000));
+            booted.list(0, 1, &[LOOP, AGAIN]);
+            booted
+        },
+        plays: |late, barrier| {
+            let [cpu, traps] = late.starts;
+            // A fatal trap ends the guest once; mach_exit does so twice.
+            late.fatal(60);
+            late.pass(60, barrier);
+            late.call(130, [0, cpu, traps], START);
+            late.without(60, 20_000, |late| late.result(130).is_some());
+            late.until(Late::is_off)
+        },
+    },
+    Scene {
+        name: "the operator resets a guest while it ends",
+        barrier: ("hypervisor/src/image/guests.rs", "fence(SeqCst);", 2),
+        prepare: |image| {
+            loops(image, &[Guest::listed(&STRANDS[..1], ""), Guest::listed(&STRANDS[1..], "")])
+        },
+        plays: |late, barrier| {
+            late.call(3, [5, 0, 0], EXIT);
+            late.pass(3, barrier);
+            let reset = Step::Reset(GuestId::new(0).unwrap());
+            late.execution.operate(strand(130), &reset).unwrap();
+            late.without(3, 200_000, Late::is_answered);
+            late.until(|late| late.is_answered() && late.is_in_guest(3))
+        },
+    },
+    Scene {
+        name: "two strands set the L2 control of their node",
+        barrier: ("", "perfctr_set_l2", 2),
+        prepare: |image| loops(image, &[Guest::listed(&STRANDS, "global")]),
+        plays: |late, barrier| {
+            late.call(3, [L2, 1, 0], SET);
+            late.pass(3, barrier);
+            // The lock's release completes before the store to the last bank.
+            while late.execution.complete_store(strand(3), Target::Memory).is_some() {}
+            late.call(60, [L2, 2, 0], SET);
+            late.without(3, 20_000, |late| late.result(60).is_some());
+            // The stores of different strands complete in any order.
+            while late.execution.complete_store(strand(60), Target::Device).is_some() {}
+            let both = |late: &mut Late<'_>| {
+                let all = STRANDS.map(|number| late.execution.store_buffer(strand(number)));
+                let complete = all.iter().all(|buffer| buffer.devices.is_empty());
+                complete && late.result(3).is_some() && late.result(60).is_some()
+            };
+            let banks = |late: &Late<'_>| -> [u64; L2_BANKS] {
+                std::array::from_fn(|bank| {
+                    let at = l2_control(bank).unwrap();
+                    late.execution.devices().read(strand(3), at).unwrap() >> 36 & 3
+                })
+            };
+            late.until(both) && banks(late).iter().all(|bank| *bank == banks(late)[0])
+        },
+    },
+    Scene {
+        name: "a set of the L2 control fails while another strand gets it",
+        barrier: ("", "perfctr_set_l2", 1),
+        prepare: |image| loops(image, &[Guest::listed(&STRANDS, "global")]),
+        // The other strand gets it at any time after the barrier.
+        plays: |late, barrier| {
+            let before = late.execution.clone();
+            (0..80).all(|turns| {
+                *late.execution = before.clone();
+                late.ages = Default::default();
+                late.call(3, [L2, 1, 0], SET);
+                late.pass(3, barrier);
+                let fails = FaultyUnit::L2FromBank(Node::Node0, 5);
+                late.execution.devices().set_faulty(fails, true);
+                for _ in 0..turns {
+                    late.turn(3);
+                }
+                late.call(60, [L2, 0, 0], GET);
+                late.without(3, 20_000, |late| late.result(60).is_some());
+                let finds_new = late.result(60) == Some([0, 1]);
+                late.until(|late| late.result(3).is_some())
+                    && late.result(3).is_some_and(|[status, _]| status == ENOACCESS)
+                    && !finds_new
+            })
+        },
+    },
+];
+
+/// Boots an image whose guests execute loops.
+fn loops(image: &[u8], guests: &[Guest<'_>]) -> Booted {
+    let mut booted = Booted::boot(image, guests, None);
+    for (guest, described) in (0..).zip(guests) {
+        for cpu in 0..described.strands.len() as u64 {
+            booted.list(guest, cpu, &[LOOP, AGAIN]);
+        }
+    }
+    booted.0.run(Limits::instructions(4_000_000));
+    booted
+}
+
+fn remove(booted: &mut Booted, removed: &[u64]) {
+    for address in removed {
+        booted.0.load(*address, &NOP.to_be_bytes()).unwrap();
+    }
+}
+
+impl Scene {
+    /// Plays the scene with an image, some of whose barriers are removed. Returns whether all is
+    /// well in the end.
+    pub(super) fn is_right(&self, image: &[u8], removed: &[u64], barrier: u64) -> bool {
+        let mut booted = (self.prepare)(image);
+        remove(&mut booted, removed);
+        let call = booted.call_of_list();
+        let starts = booted.words(0, 0x90);
+        booted.0.set_store_buffers(true);
+        let execution = &mut booted.0;
+        (self.plays)(&mut Late::new(execution, call, starts), barrier)
+    }
+}
+
+/// A right passes from a guest to another guest while the strands execute at different times.
+/// Returns whether the new owner gets it, and the former owner is refused.
+pub(super) fn passes_a_right(image: &[u8], removed: &[u64]) -> bool {
+    let passes = |late: &mut Late<'_>, delay: u64| {
+        let mut grants = Grants::none(2).unwrap();
+        grants.grant(GuestId::new(1).unwrap(), Right::Global).unwrap();
+        late.execution.operate(strand(60), &Step::Reconfigure(grants)).unwrap();
+        for _ in 0..delay {
+            late.turns(None);
+        }
+        late.call(3, [HUB_PCR, 0x0101, 0], SET);
+        late.until(Late::is_answered) && {
+            let served = |late: &mut Late<'_>| {
+                late.call(130, [HUB_PCR, 0, 0], GET);
+                late.until(|late| late.result(130).is_some());
+                late.result(130) == Some([0, 0])
+            };
+            let served = (0..1000).any(|_| served(late));
+            late.call(3, [HUB_PCR, 0, 0], GET);
+            late.until(|late| late.result(3).is_some());
+            served && late.result(3) == Some([ENOACCESS, 0])
+        }
+    };
+    let guests = [Guest::listed(&STRANDS[..2], "global"), Guest::listed(&STRANDS[2..], "")];
+    let mut booted = loops(image, &guests);
+    remove(&mut booted, removed);
+    let call = booted.call_of_list();
+    let starts = booted.words(0, 0x90);
+    (0..5000).step_by(500).all(|delay| {
+        let mut execution = booted.0.clone();
+        execution.set_store_buffers(true);
+        passes(&mut Late::new(&mut execution, call, starts), delay)
+    })
+}
+
+/// Strands that take turns to execute one instruction each.
+struct Late<'a> {
+    execution: &'a mut Execution,
+    /// The address of an instruction `ta 0x80` of the guests, after which a CPU continues with its
+    /// list.
+    call: u64,
+    /// The start address of a guest's CPUs, and their trap table.
+    starts: [u64; 2],
+    /// How many turns each store of a strand has waited: stores to memory, and to devices. Strand 0
+    /// is first.
+    ages: [[VecDeque<u64>; 2]; 4],
+    /// The status and the value of each strand's latest call; `None` until it has returned.
+    results: [Option<[u64; 2]>; 4],
+    /// Whether the hypervisor has done what the operator asked for.
+    answer: bool,
+}
+
+/// Returns the index of a strand in the lists of [`Late`].
+fn of(number: usize) -> usize {
+    STRANDS.iter().position(|strand| *strand == number).map_or(0, |of| of + 1)
+}
+
+impl<'a> Late<'a> {
+    fn new(execution: &'a mut Execution, call: u64, starts: [u64; 2]) -> Self {
+        let (ages, results) = Default::default();
+        Self { execution, call, starts, ages, results, answer: false }
+    }
+
+    fn instruction(&mut self, number: usize) {
+        let id = strand(number);
+        self.execution.step(id);
+        let strand = self.execution.strand(id);
+        if strand.pc == self.call + 4 {
+            let o0 = Register::O0.index() as u32;
+            let registers = [o0, o0 + 1].map(|at| strand.registers.get(Register::new(at)));
+            self.results[of(number)] = Some(registers);
+        }
+    }
+
+    /// Lets a strand execute an instruction. Completes stores that have waited long enough.
+    fn turn(&mut self, number: usize) {
+        self.instruction(number);
+        let id = strand(number);
+        let targets = [Target::Memory, Target::Device];
+        for (target, ages) in targets.into_iter().zip(&mut self.ages[of(number)]) {
+            let buffer = self.execution.store_buffer(id);
+            let number = match target {
+                Target::Memory => buffer.memory.len(),
+                Target::Device => buffer.devices.len(),
+            };
+            ages.drain(..ages.len().saturating_sub(number));
+            ages.iter_mut().for_each(|age| *age += 1);
+            ages.resize(number, 0);
+            while ages.front().is_some_and(|age| *age > LATEST) {
+                self.execution.complete_store(id, target);
+                ages.pop_front();
+            }
+        }
+    }
+
+    /// Gives each strand a turn, except one.
+    fn turns(&mut self, except: Option<usize>) {
+        for number in [0].into_iter().chain(STRANDS).filter(|number| Some(*number) != except) {
+            self.turn(number);
+        }
+    }
+
+    /// Lets a strand execute alone until it passes the barrier, and then until it executes an
+    /// instruction that waits for its stores.
+    fn pass(&mut self, number: usize, barrier: u64) {
+        let pc = |late: &Self| late.execution.strand(strand(number)).pc;
+        while pc(self) != barrier {
+            self.turn(number);
+        }
+        while !self.is_blocked(number) && pc(self) != self.call + 4 {
+            self.instruction(number);
+        }
+    }
+
+    fn is_blocked(&mut self, number: usize) -> bool {
+        let id = strand(number);
+        let strand = self.execution.strand(id);
+        if strand.level() < Level::Hyperprivileged {
+            return false;
+        }
+        let mut word = [0; 4];
+        self.execution.read(strand.pc, &mut word).unwrap();
+        let [memory, devices] = waits_for(u32::from_be_bytes(word));
+        let buffer = self.execution.store_buffer(id);
+        memory && !buffer.memory.is_empty() || devices && !buffer.devices.is_empty()
+    }
+
+    /// Lets all strands but one execute until a condition holds, but at most so many turns.
+    fn without(&mut self, number: usize, turns: u64, holds: impl Fn(&mut Self) -> bool) {
+        for _ in 0..turns {
+            if holds(self) {
+                break;
+            }
+            self.turns(Some(number));
+        }
+    }
+
+    /// Lets all strands execute until a condition holds. Returns whether it holds in time.
+    fn until(&mut self, holds: impl Fn(&mut Self) -> bool) -> bool {
+        for _ in 0..20_000 {
+            if holds(self) {
+                return true;
+            }
+            for _ in 0..10 {
+                self.turns(None);
+            }
+        }
+        false
+    }
+
+    fn is_off(&mut self) -> bool {
+        self.execution.run(Limits::instructions(0)) == Stop::Off
+    }
+
+    fn is_answered(&mut self) -> bool {
+        if let Some(answer) = self.execution.operated() {
+            self.answer = answer == Ok(None);
+        }
+        self.answer
+    }
+
+    fn is_in_guest(&self, number: usize) -> bool {
+        let id = strand(number);
+        self.execution.state(id) == State::Running
+            && self.execution.strand(id).level() < Level::Hyperprivileged
+    }
+
+    /// Lets a strand, which executes its guest, take a trap without a trap table.
+    fn fatal(&mut self, number: usize) {
+        const AT: u64 = 0x70_0000;
+        let words = [wrpr(TBA, 0), ILLEGAL[0]].map(u32::to_be_bytes);
+        self.execution.load(map::PARTITION + AT, words.as_flattened()).unwrap();
+        while !self.is_in_guest(number) {
+            self.turn(number);
+        }
+        let strand = self.execution.strand_mut(strand(number));
+        (strand.pc, strand.npc) = (REAL + AT, REAL + AT + 4);
+    }
+
+    /// Lets a strand, which executes its guest, make a call.
+    fn call(&mut self, number: usize, arguments: [u64; 3], function: u64) {
+        while !self.is_in_guest(number) {
+            self.turn(number);
+        }
+        let strand = self.execution.strand_mut(strand(number));
+        (strand.pc, strand.npc) = (self.call, self.call + 4);
+        let values = arguments.into_iter().chain([0, 0, function]);
+        for (register, value) in (Register::O0.index() as u32..).zip(values) {
+            strand.registers.set(Register::new(register), value);
+        }
+        self.results[of(number)] = None;
+    }
+
+    /// Returns the status and the value of a strand's call; `None` until it has returned.
+    fn result(&self, number: usize) -> Option<[u64; 2]> {
+        self.results[of(number)]
+    }
+}
