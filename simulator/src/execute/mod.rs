@@ -193,7 +193,7 @@ impl Execution {
     }
 
     /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. Tests use this to try all orders of
-    /// instructions. Returns `None` if the strand is not running.
+    /// instructions. Returns `None` if the strand is not running, unless it is halted and something is due that may wake it.
     pub fn step(&mut self, strand: StrandId) -> Option<Stop> {
         let stop = with_cost!(self, running, devices, cost => running.step(devices, cost, strand))?;
         Some(self.stray().unwrap_or(stop))

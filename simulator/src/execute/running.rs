@@ -137,10 +137,12 @@ impl Running {
         id: StrandId,
     ) -> Option<Stop> {
         let executing = self.strands.get_mut(id.index())?;
-        if executing.local.state != State::Running {
-            return None;
-        }
         let now = executing.ready.max(self.time);
+        match executing.local.state {
+            State::Running => {}
+            State::Halted if executing.local.due <= now => {}
+            _ => return None,
+        }
         executing.stopped = false;
         let mut at_work = executing.at_work(id, &mut self.shared, devices, cost);
         let result = at_work.execute(now);

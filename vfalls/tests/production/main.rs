@@ -14,6 +14,7 @@ mod late;
 mod levels;
 mod lists;
 mod log;
+mod neighbour;
 mod orders;
 mod rings;
 mod services;

@@ -41,13 +41,13 @@ const MEMBAR: u32 = 0x8143_e040;
 const HOOK: u32 = 0x8410_0000;
 
 /// The shipped image with changed instructions.
-struct Changed {
-    file: Vec<u8>,
-    instructions: Vec<(u64, u32)>,
+pub(crate) struct Changed {
+    pub(crate) file: Vec<u8>,
+    pub(crate) instructions: Vec<(u64, u32)>,
 }
 
 impl Changed {
-    fn symbol(&self, name: &str) -> u64 {
+    pub(crate) fn symbol(&self, name: &str) -> u64 {
         elf::address(&elf::parse(&self.file).unwrap(), name).unwrap()
     }
 
@@ -61,7 +61,7 @@ impl Changed {
         all
     }
 
-    fn put(&mut self, address: u64, code: u32) {
+    pub(crate) fn put(&mut self, address: u64, code: u32) {
         self.file = with_word(&self.file, address, code);
     }
 
@@ -184,7 +184,7 @@ fn change_y_in_rust(image: &mut Changed) {
     image.insert(wait - 8, &[CHANGE_Y]);
 }
 
-fn changed(change: impl FnOnce(&mut Changed)) -> Vec<u8> {
+pub(crate) fn changed(change: impl FnOnce(&mut Changed)) -> Vec<u8> {
     let file = image(Production::Shipped);
     let instructions = elf::instructions(&elf::parse(&file).unwrap()).unwrap();
     let mut changed = Changed { file, instructions };

@@ -3,9 +3,9 @@
 //! Each run is compared with the same run without failures.
 
 mod compared;
-mod defects;
+pub(crate) mod defects;
 mod drawn;
-mod image;
+pub(crate) mod image;
 mod plan;
 mod swept;
 
