@@ -291,6 +291,17 @@ impl Execution {
         self.running.interrupt(strand, HEARTBEAT);
     }
 
+    /// Sends a strand an interrupt with this vector, which is below 64. It arrives at once.
+    pub fn interrupt(&mut self, strand: StrandId, vector: u8) {
+        self.running.interrupt(strand, vector);
+    }
+
+    /// Makes a strand take the trap for a store to a device that has failed, before its next instruction, as if an earlier store of the
+    /// strand to this physical address had failed now. The device itself still works.
+    pub fn fail_store(&mut self, strand: StrandId, physical: u64) {
+        self.running.strands[strand.index()].local.fail_store(physical);
+    }
+
     /// Takes the hypervisor's answer to the step; `None` until the step is done.
     pub fn operated(&mut self) -> Option<Answer> {
         self.running.shared.mailbox()?.take()

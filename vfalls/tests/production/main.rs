@@ -2,6 +2,7 @@
 //! guest ends. The tests need the tools that build images.
 
 mod attacks;
+mod boundaries;
 mod broken;
 mod clocks;
 mod conform;

@@ -2,7 +2,7 @@
 //! strands. The second guest, its neighbour, is refused until it receives the right to the units.
 //! Each run is compared with the same run without failures.
 
-mod compared;
+pub(crate) mod compared;
 pub(crate) mod defects;
 mod drawn;
 pub(crate) mod image;

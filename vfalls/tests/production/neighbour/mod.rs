@@ -30,19 +30,19 @@ use observed::EXCLUDED;
 use pair::Tally;
 
 /// The strands: one of the guest, and two of its neighbour. Strands 0 and 1 are in one core.
-const GUEST: usize = 1;
-const NEIGHBOUR: [usize; 2] = [0, 8];
+pub(super) const GUEST: usize = 1;
+pub(super) const NEIGHBOUR: [usize; 2] = [0, 8];
 
 /// The physical addresses of the memory of the guest and of its neighbour.
-const MEMORIES: [u64; 2] = [map::PARTITION, map::PARTITION + MEMORY];
+pub(super) const MEMORIES: [u64; 2] = [map::PARTITION, map::PARTITION + MEMORY];
 
 /// The rights of the guest and of its neighbour, and whether the operator moves `global` from the
 /// neighbour to the guest before the guest begins its script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Rights {
-    guest: &'static str,
-    neighbour: &'static str,
-    moves: bool,
+pub(super) struct Rights {
+    pub(super) guest: &'static str,
+    pub(super) neighbour: &'static str,
+    pub(super) moves: bool,
 }
 
 const RIGHTS: [Rights; 4] = [
@@ -53,8 +53,8 @@ const RIGHTS: [Rights; 4] = [
 ];
 
 /// A machine whose guests have booted and wait.
-struct Ready {
-    execution: Execution,
+pub(super) struct Ready {
+    pub(super) execution: Execution,
     rights: Rights,
     /// The privileged registers of the guest, and those of its neighbour's strands.
     control: Control,
@@ -62,7 +62,7 @@ struct Ready {
 }
 
 impl Ready {
-    fn new(hypervisor: &[u8], rights: Rights) -> Self {
+    pub(super) fn new(hypervisor: &[u8], rights: Rights) -> Self {
         let guests =
             [Guest::listed(&[GUEST], rights.guest), Guest::listed(&NEIGHBOUR, rights.neighbour)];
         let mut booted = Booted::boot_nodes(1, hypervisor, &guests, None);

@@ -1,9 +1,16 @@
 //! What a guest can observe, and what of it may depend on its neighbour.
 
+use std::collections::BTreeSet;
+
+use conform::Cell;
+use conform::modelled::Hardware;
+use guest_abi::PerfReg;
 use simulator::execute::Execution;
 use simulator::interpreter::instruction::Register;
 use simulator::interpreter::{Strand, TrapFrame};
 
+use super::super::broken::compared::lines_that_differ;
+use super::super::lists::GET;
 use super::super::strand;
 use super::{GUEST, MEMORIES, MEMORY};
 
@@ -15,6 +22,7 @@ const LEVELS: usize = 2;
 pub(super) enum Excluded {
     Clock,
     Hypervisor,
+    Clocks,
 }
 
 /// All such values, each with the reason why it may depend on the neighbour. When the guest has
@@ -23,9 +31,9 @@ pub(super) enum Excluded {
 /// - No call of the guest can be refused with EWOULDBLOCK because of its neighbour: only the holder
 ///   of `global` can use hubs and L2 control.
 /// - The time of day is not excluded, because no second passes during a script.
-/// - The counters of channels and hubs are not excluded: this machine has no memory system, so these
-///   counters hold what was written to them.
-pub(super) const EXCLUDED: [(Excluded, &str, &str); 2] = [
+/// - Other counters of channels and hubs are not excluded: this machine has no memory system, so
+///   these counters hold what was written to them.
+pub(super) const EXCLUDED: [(Excluded, &str, &str); 3] = [
     (
         Excluded::Clock,
         "%tick and %stick",
@@ -37,6 +45,11 @@ pub(super) const EXCLUDED: [(Excluded, &str, &str); 2] = [
         "the hypervisor's instructions during a call depend on what other strands do meanwhile; \
          this is what the right htstrand shows",
     ),
+    (
+        Excluded::Clocks,
+        "a hub's counter whose select is the event of clocks",
+        "the counter is shared by all strands, and counts time as %tick does",
+    ),
 ];
 
 /// The opcodes (op3) of `rd` and `rdpr`, and the clocks among their registers.
@@ -44,28 +57,67 @@ const READS: [(u32, &[u32]); 2] = [(0x28, &[4, 24]), (0x2a, &[4])];
 
 /// Makes what may depend on the neighbour the same in both copies. `before` is the guest's strand
 /// before its latest instruction. Returns what was excluded.
-pub(super) fn equalise(copies: [&mut Execution; 2], before: &Strand) -> Option<Excluded> {
+pub(super) fn equalise(copies: [&mut Execution; 2], before: &Strand) -> BTreeSet<Excluded> {
     let id = strand(GUEST);
-    let word = word(copies[0], before)?;
+    let mut excluded = BTreeSet::new();
+    let Some(word) = word(copies[0], before) else { return excluded };
     let (op3, rd, read) = (word >> 19 & 0x3f, word >> 25 & 0x1f, word >> 14 & 0x1f);
     let is_clock = |(code, clocks): &(u32, &[u32])| *code == op3 && clocks.contains(&read);
     let is_read = word >> 30 == 2 && READS.iter().any(|reads| is_clock(reads));
     // The instruction has not trapped.
-    let reads_clock = is_read && copies[0].strand(id).pc == before.npc;
-    let has_ht = copies.iter().all(|copy| copy.devices().strand_unit(id).pcr() & HT != 0);
+    if is_read && copies[0].strand(id).pc == before.npc {
+        excluded.insert(Excluded::Clock);
+    }
+    if copies.iter().all(|copy| copy.devices().strand_unit(id).pcr() & HT != 0) {
+        excluded.insert(Excluded::Hypervisor);
+    }
+    let hubs = copies.each_ref().map(|copy| clocks(copy));
+    if hubs[0] == hubs[1] && !hubs[0].is_empty() {
+        excluded.insert(Excluded::Clocks);
+    }
+    let called = [O0, O5].map(|register| before.registers.get(register));
     for copy in copies {
-        if reads_clock {
-            copy.strand_mut(id).registers.set(Register::new(rd), 0);
+        let strand = copy.strand_mut(id);
+        if excluded.contains(&Excluded::Clock) {
+            strand.registers.set(Register::new(rd), 0);
         }
-        if has_ht {
+        let reads_clocks = |register: &PerfReg| called == [register.id(), GET];
+        if is_call(word) && strand.registers.get(O0) == 0 && hubs[0].iter().any(reads_clocks) {
+            strand.registers.set(O1, 0);
+        }
+        if excluded.contains(&Excluded::Hypervisor) {
             copy.devices().set_pic(id, 0);
         }
+        for register in &hubs[0] {
+            copy.devices().put(Cell::Register(*register), 0);
+        }
     }
-    match (reads_clock, has_ht) {
-        (true, _) => Some(Excluded::Clock),
-        (_, true) => Some(Excluded::Hypervisor),
-        _ => None,
+    excluded
+}
+
+const O0: Register = Register::new(8);
+const O1: Register = Register::new(9);
+const O5: Register = Register::new(13);
+
+/// Returns `true` if the instruction is a software trap.
+const fn is_call(word: u32) -> bool {
+    word >> 30 == 2 && word >> 19 & 0x3f == 0x3a
+}
+
+/// Returns the counters of hubs that count clocks.
+fn clocks(execution: &Execution) -> Vec<PerfReg> {
+    const CLOCK: u64 = 1;
+    let held = |register| execution.devices().holds(Cell::Register(register)).unwrap_or(0);
+    let mut counters = Vec::new();
+    for unit in PerfReg::ALL[PerfReg::FIRST_OF_HUBS.index()..].chunks(3) {
+        let [pcr, pics @ ..] = unit else { continue };
+        let selects = held(*pcr);
+        if selects != 0 {
+            let counts = (0..).zip(pics).filter(|(pic, _)| selects >> (8 * pic) & 0xff == CLOCK);
+            counters.extend(counts.map(|(_, pic)| *pic));
+        }
     }
+    counters
 }
 
 /// The bit of %pcr that makes the counters count in hyperprivileged mode.
@@ -138,17 +190,4 @@ pub(super) fn memory(copies: [&Execution; 2]) -> Option<String> {
         }
     }
     None
-}
-
-fn lines_that_differ(first: &impl std::fmt::Debug, second: &impl std::fmt::Debug) -> String {
-    let [first, second] = [format!("{first:#x?}"), format!("{second:#x?}")];
-    let lines = first
-        .lines()
-        .zip(second.lines())
-        .enumerate()
-        .filter(|(_, (first, second))| first != second);
-    lines
-        .map(|(at, (first, second))| format!("line {at}: {} and {}, ", first.trim(), second.trim()))
-        .take(12)
-        .collect()
 }

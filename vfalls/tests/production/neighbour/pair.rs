@@ -135,7 +135,7 @@ fn act(copies: &mut [Copy<'_>; 2], action: Action, tally: &mut Tally) -> Result<
             return memory_differs(executions).map_or(Ok(false), Err);
         }
         let excluded = equalise(copies.each_mut().map(|copy| &mut copy.execution), &before);
-        if let Some(excluded) = excluded {
+        for excluded in excluded {
             *tally.excluded.entry(excluded).or_default() += 1;
         }
         let executions = [&copies[0].execution, &copies[1].execution];
