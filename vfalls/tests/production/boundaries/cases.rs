@@ -66,6 +66,8 @@ const fn other(name: &'static str, what: What) -> Case {
 const CHANNEL: FaultyUnit = FaultyUnit::Mcu(Node::Node0, Mcu::ALL[0]);
 const HUB: FaultyUnit = FaultyUnit::Hub(Hub::ALL[0]);
 
+const L2_CONTROL: FaultyUnit = FaultyUnit::L2(Node::Node0);
+
 /// The value of %pcr that a case sets. It counts nothing.
 const PCR: u64 = 2 << 14 | 0xfd << 6;
 
@@ -76,8 +78,8 @@ pub(super) static CASES: [Case; 27] = [
     on(CHANNEL, fast("set of a channel", SET, 3, 0x55)),
     on(HUB, fast("get of a hub", GET, 18, 7)),
     on(HUB, fast("set of a hub", SET, 18, 0x202)),
-    fast("get of L2", GET, 1, 7),
-    fast("set of L2", SET, 1, 2),
+    on(L2_CONTROL, fast("get of L2", GET, 1, 7)),
+    on(L2_CONTROL, fast("set of L2", SET, 1, 2)),
     fast("EINVAL", GET, 90, 7),
     fast("ENOTSUPPORTED", GET, 6, 7),
     fast("an unknown function", 5, 1, 7),

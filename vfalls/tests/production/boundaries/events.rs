@@ -164,6 +164,7 @@ fn breaks(
     let (broken, unit) = match case.unit.unwrap() {
         FaultyUnit::Mcu(node, mcu) => (FaultyUnit::Mcu(node, mcu), Unit::Mcu(node, mcu)),
         FaultyUnit::Hub(hub) => (FaultyUnit::Hub(hub), Unit::Hub(hub)),
+        FaultyUnit::L2(node) => (FaultyUnit::L2(node), Unit::L2(node)),
         other => unreachable!("{other:?}"),
     };
     found.devices().set_faulty(broken, true);
@@ -172,7 +173,7 @@ fn breaks(
     let is_refused = found.strand(strand(GUEST)).registers.get(O0) == ENOACCESS;
     let of_unit = |cell| match cell {
         Cell::Register(register) => (2..4).contains(&register.index()) || register.index() >= 18,
-        Cell::L2(..) => false,
+        Cell::L2(node, _) => node == Node::Node0,
     };
     same(machine, right, &found, of_unit, |strand| {
         if is_refused {
