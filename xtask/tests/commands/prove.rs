@@ -22,7 +22,19 @@ fn prove(name: &str, arguments: &[&str]) -> (Ended, Vec<String>) {
 fn steps_are_listed() {
     assert_eq!(
         listed(&["prove", "--list"]),
-        ["states", "orders", "loom", "shuttle", "failures", "growth", "miri", "parallel", "slurm"]
+        [
+            "states",
+            "orders",
+            "loom",
+            "shuttle",
+            "failures",
+            "boundaries",
+            "pairs",
+            "growth",
+            "miri",
+            "parallel",
+            "slurm"
+        ]
     );
     assert_eq!(
         xtask(&["prove", "--only", "miri", "--list"]).well(),

@@ -20,14 +20,10 @@ use super::super::lists::GET;
 use super::super::neighbour::{GUEST, MEMORIES, NEIGHBOUR};
 use super::super::{ENOACCESS, MEMORY, strand};
 use super::cases::{CROSS_CALL, Case, What};
-use super::{Machine, finish, is_back, same};
+use super::{Machine, PATIENCE, SLICE, finish, is_back, same};
 
 /// The number of a software trap. The hypervisor executes no `ta`, so it does not expect this trap.
 const UNEXPECTED: u64 = 3;
-
-/// The maximum number of waits for the operator, and of instructions in a wait.
-const SLICES: usize = 100;
-const SLICE: u64 = 30_000;
 
 const O0: Register = Register::new(8);
 const O1: Register = Register::new(9);
@@ -206,7 +202,7 @@ fn transfer(execution: &mut Execution) -> Result<(), String> {
         grants.grant(GuestId::new(1).unwrap(), right).unwrap();
     }
     answer(execution, &Step::Reconfigure(grants))?;
-    for _ in 0..SLICES {
+    for _ in 0..PATIENCE {
         if answer(execution, &Step::Look(2))?.is_some_and(|it| it.pending.is_none()) {
             return Ok(());
         }
@@ -217,11 +213,8 @@ fn transfer(execution: &mut Execution) -> Result<(), String> {
 fn answer(execution: &mut Execution, step: &Step) -> Result<Option<Seen>, String> {
     let on = strand(NEIGHBOUR[0]);
     execution.operate(on, step).map_err(|error| error.to_string())?;
-    for _ in 0..SLICES * SLICE as usize {
-        for number in NEIGHBOUR {
-            execution.step(strand(number));
-        }
-        execution.step(strand(GUEST));
+    for _ in 0..PATIENCE {
+        execution.run(Limits::instructions(SLICE));
         if let Some(answer) = execution.operated() {
             return answer.map_err(|refusal| refusal.to_string());
         }
@@ -287,11 +280,11 @@ fn until(
     what: &str,
     mut is_so: impl FnMut(&mut Execution) -> bool,
 ) -> Result<(), String> {
-    for _ in 0..10 * SLICES {
+    for _ in 0..10 * PATIENCE {
         if is_so(found) {
             return Ok(());
         }
-        found.run(Limits::instructions(SLICE / 10));
+        found.run(Limits::instructions(SLICE));
     }
     Err(format!("not in time: {what}"))
 }

@@ -105,9 +105,9 @@ const fn write(privileged: u32, register: u32) -> u32 {
 /// The instruction `wr %g0, 0x55, %y`.
 const CHANGE_Y: u32 = computes(WR, 0, 0, number(0x55));
 
-type Defect = (&'static str, fn(&mut Changed));
+pub(crate) type Defect = (&'static str, fn(&mut Changed));
 
-const DEFECTS: [Defect; 13] = [
+pub(crate) const DEFECTS: [Defect; 13] = [
     ("a report in a delay slot ends the guest", |image| {
         let is_slot = [read(G2, TPC), read(G3, TNPC), computes(SUB, G3, G3, G2)];
         image.insert_late(&[&is_slot[..], &[computes(SUBCC, 0, G3, number(4)), BNE, NOP]].concat());

@@ -33,7 +33,9 @@ impl Action {
         match random.below(20) {
             0..9 => Self::Call(call(random), random.next_u64()),
             9..13 => Self::Call(random.one_of(all_calls()), random.next_u64()),
-            13 => Self::Heartbeat,
+            // An interrupt takes as long as hundreds of calls.
+            13 if random.below(8) == 0 => Self::Heartbeat,
+            13 => Self::Call(call(random), random.next_u64()),
             kind => {
                 let kind = match kind {
                     14..16 => ALL.len() - 1,
