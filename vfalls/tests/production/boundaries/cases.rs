@@ -5,9 +5,8 @@ use guest_abi::{Hub, Mcu, Node};
 use perfctr_service::mailbox::Step;
 use platform::models::FaultyUnit;
 use simulator::conform::caller::{Request, go_on_at, scramble};
-use simulator::conform::guest::{ANSWERED, IDLE};
+use simulator::conform::guest::ANSWERED;
 use simulator::execute::Execution;
-use simulator::execute::mailbox::VECTOR;
 use simulator::interpreter::WindowState;
 use simulator::interpreter::instruction::Register;
 use tests::assembler::{BA_ANNULLED, ILLEGAL, L2, L4, LDX, accesses, branch, trap};
@@ -24,7 +23,7 @@ const WINDOWS: [[u8; 3]; 6] = [[0, 6, 0], [6, 0, 0], [0, 0, 6], [1, 5, 0], [2, 2
 /// The offset of the programs of cases in the guest's memory.
 const PLACE: u64 = 0x10_0000;
 
-/// The vector of a cross-call.
+/// The vector of a cross-call of this image.
 pub(super) const CROSS_CALL: u8 = 1;
 
 #[derive(Clone, Copy)]
@@ -152,5 +151,3 @@ impl Case {
         matches!(self.what, What::Look)
     }
 }
-
-const _: () = assert!(VECTOR != CROSS_CALL && IDLE != ANSWERED);

@@ -60,10 +60,11 @@ const READS: [(u32, &[u32]); 2] = [(0x28, &[4, 24]), (0x2a, &[4])];
 pub(super) fn equalise(copies: [&mut Execution; 2], before: &Strand) -> BTreeSet<Excluded> {
     let id = strand(GUEST);
     let mut excluded = BTreeSet::new();
-    let Some(word) = word(copies[0], before) else { return excluded };
+    // A fetch without a translation traps, so it reads nothing.
+    let word = word(copies[0], before).unwrap_or(0);
     let (op3, rd, read) = (word >> 19 & 0x3f, word >> 25 & 0x1f, word >> 14 & 0x1f);
     let is_clock = |(code, clocks): &(u32, &[u32])| *code == op3 && clocks.contains(&read);
-    let is_read = word >> 30 == 2 && READS.iter().any(|reads| is_clock(reads));
+    let is_read = word >> 30 == 2 && READS.iter().any(is_clock);
     // The instruction has not trapped.
     if is_read && copies[0].strand(id).pc == before.npc {
         excluded.insert(Excluded::Clock);
