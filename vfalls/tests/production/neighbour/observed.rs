@@ -56,8 +56,13 @@ pub(super) const EXCLUDED: [(Excluded, &str, &str); 3] = [
 const READS: [(u32, &[u32]); 2] = [(0x28, &[4, 24]), (0x2a, &[4])];
 
 /// Makes what may depend on the neighbour the same in both copies. `before` is the guest's strand
-/// before its latest instruction. Returns what was excluded.
-pub(super) fn equalise(copies: [&mut Execution; 2], before: &Strand) -> BTreeSet<Excluded> {
+/// before its latest instruction, and `counting` are the hubs' counters that counted clocks then.
+/// Returns what was excluded.
+pub(super) fn equalise(
+    copies: [&mut Execution; 2],
+    before: &Strand,
+    counting: &mut Vec<PerfReg>,
+) -> BTreeSet<Excluded> {
     let id = strand(GUEST);
     let mut excluded = BTreeSet::new();
     // A fetch without a translation traps, so it reads nothing.
@@ -72,8 +77,10 @@ pub(super) fn equalise(copies: [&mut Execution; 2], before: &Strand) -> BTreeSet
     if copies.iter().all(|copy| copy.devices().strand_unit(id).pcr() & HT != 0) {
         excluded.insert(Excluded::Hypervisor);
     }
-    let hubs = copies.each_ref().map(|copy| clocks(copy));
-    if hubs[0] == hubs[1] && !hubs[0].is_empty() {
+    // The instruction may have ended the counting.
+    let counts = clocks(copies[0]);
+    counting.extend(&counts);
+    if !counting.is_empty() {
         excluded.insert(Excluded::Clocks);
     }
     let called = [O0, O5].map(|register| before.registers.get(register));
@@ -83,16 +90,17 @@ pub(super) fn equalise(copies: [&mut Execution; 2], before: &Strand) -> BTreeSet
             strand.registers.set(Register::new(rd), 0);
         }
         let reads_clocks = |register: &PerfReg| called == [register.id(), GET];
-        if is_call(word) && strand.registers.get(O0) == 0 && hubs[0].iter().any(reads_clocks) {
+        if is_call(word) && strand.registers.get(O0) == 0 && counting.iter().any(reads_clocks) {
             strand.registers.set(O1, 0);
         }
         if excluded.contains(&Excluded::Hypervisor) {
             copy.devices().set_pic(id, 0);
         }
-        for register in &hubs[0] {
+        for register in &*counting {
             copy.devices().put(Cell::Register(*register), 0);
         }
     }
+    *counting = counts;
     excluded
 }
 

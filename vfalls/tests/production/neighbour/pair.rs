@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use guest_abi::PerfReg;
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
 use perfctr_service::{Grants, Right};
@@ -79,9 +80,10 @@ pub(super) fn make(ready: &Ready, seed: u64, tally: &mut Tally) -> Result<(), St
     let reads = READ.map(|register| Action::get(&mut random, register));
     let at = if ready.rights.moves { 0 } else { script.len() };
     script.splice(at..at, reads);
+    let mut counting = Vec::new();
     for (number, action) in script.iter().enumerate() {
         let described = |why| described(format!("action {number} {action:x?}: {why}"));
-        if !act(&mut copies, *action, tally).map_err(described)? {
+        if !act(&mut copies, *action, &mut counting, tally).map_err(described)? {
             tally.ends += 1;
             break;
         }
@@ -115,9 +117,15 @@ fn before(copy: &mut Copy<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Lets the guest perform an action in both copies, and compares the copies after each instruction.
+/// Lets the guest perform an action in both copies. `counting` are the hubs' counters that count
+/// clocks. Compares the copies after each instruction.
 /// Returns `false` if the guest has ended.
-fn act(copies: &mut [Copy<'_>; 2], action: Action, tally: &mut Tally) -> Result<bool, String> {
+fn act(
+    copies: &mut [Copy<'_>; 2],
+    action: Action,
+    counting: &mut Vec<PerfReg>,
+    tally: &mut Tally,
+) -> Result<bool, String> {
     for copy in &mut *copies {
         action.begin(copy.ready, &mut copy.execution);
     }
@@ -134,7 +142,8 @@ fn act(copies: &mut [Copy<'_>; 2], action: Action, tally: &mut Tally) -> Result<
             let executions = [&copies[0].execution, &copies[1].execution];
             return memory_differs(executions).map_or(Ok(false), Err);
         }
-        let excluded = equalise(copies.each_mut().map(|copy| &mut copy.execution), &before);
+        let executions = copies.each_mut().map(|copy| &mut copy.execution);
+        let excluded = equalise(executions, &before, counting);
         for excluded in excluded {
             *tally.excluded.entry(excluded).or_default() += 1;
         }
