@@ -17,13 +17,13 @@ use super::{GUEST, MEMORIES, MEMORY};
 /// The highest trap level that a guest can select.
 const LEVELS: usize = 2;
 
-/// A value that the guest can read, and that may depend on its neighbour.
+/// A value that the guest can read, and that may depend on its neighbour: see [`EXCLUDED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Excluded {
-    Clock,
-    Hypervisor,
-    Clocks,
-}
+pub(super) struct Excluded(&'static str);
+
+const CLOCK: Excluded = Excluded("%tick and %stick");
+const HYPERVISOR: Excluded = Excluded("%pic while %pcr counts in hyperprivileged mode (HT)");
+const CLOCKS: Excluded = Excluded("a hub's counter whose select is the event of clocks");
 
 /// All such values, each with the reason why it may depend on the neighbour. When the guest has
 /// read one, it becomes the same in both copies, so that the rest of the script is the same.
@@ -33,23 +33,14 @@ pub(super) enum Excluded {
 /// - The time of day is not excluded, because no second passes during a script.
 /// - Other counters of channels and hubs are not excluded: this machine has no memory system, so
 ///   these counters hold what was written to them.
-pub(super) const EXCLUDED: [(Excluded, &str, &str); 3] = [
+pub(super) const EXCLUDED: [(Excluded, &str); 3] = [
+    (CLOCK, "time passes while the neighbour executes, and while the hypervisor waits for it"),
     (
-        Excluded::Clock,
-        "%tick and %stick",
-        "time passes while the neighbour executes, and while the hypervisor waits for it",
-    ),
-    (
-        Excluded::Hypervisor,
-        "%pic while %pcr counts in hyperprivileged mode (HT)",
+        HYPERVISOR,
         "the hypervisor's instructions during a call depend on what other strands do meanwhile; \
          this is what the right htstrand shows",
     ),
-    (
-        Excluded::Clocks,
-        "a hub's counter whose select is the event of clocks",
-        "the counter is shared by all strands, and counts time as %tick does",
-    ),
+    (CLOCKS, "the counter is shared by all strands, and counts time as %tick does"),
 ];
 
 /// The opcodes (op3) of `rd` and `rdpr`, and the clocks among their registers.
@@ -72,28 +63,28 @@ pub(super) fn equalise(
     let is_read = word >> 30 == 2 && READS.iter().any(is_clock);
     // The instruction has not trapped.
     if is_read && copies[0].strand(id).pc == before.npc {
-        excluded.insert(Excluded::Clock);
+        excluded.insert(CLOCK);
     }
     if copies.iter().all(|copy| copy.devices().strand_unit(id).pcr() & HT != 0) {
-        excluded.insert(Excluded::Hypervisor);
+        excluded.insert(HYPERVISOR);
     }
     // The instruction may have ended the counting.
     let counts = clocks(copies[0]);
     counting.extend(&counts);
     if !counting.is_empty() {
-        excluded.insert(Excluded::Clocks);
+        excluded.insert(CLOCKS);
     }
     let called = [O0, O5].map(|register| before.registers.get(register));
     for copy in copies {
         let strand = copy.strand_mut(id);
-        if excluded.contains(&Excluded::Clock) {
+        if excluded.contains(&CLOCK) {
             strand.registers.set(Register::new(rd), 0);
         }
         let reads_clocks = |register: &PerfReg| called == [register.id(), GET];
         if is_call(word) && strand.registers.get(O0) == 0 && counting.iter().any(reads_clocks) {
             strand.registers.set(O1, 0);
         }
-        if excluded.contains(&Excluded::Hypervisor) {
+        if excluded.contains(&HYPERVISOR) {
             copy.devices().set_pic(id, 0);
         }
         for register in &*counting {
@@ -115,14 +106,14 @@ const fn is_call(word: u32) -> bool {
 
 /// Returns the counters of hubs that count clocks.
 fn clocks(execution: &Execution) -> Vec<PerfReg> {
-    const CLOCK: u64 = 1;
+    const SELECT: u64 = 1;
     let held = |register| execution.devices().holds(Cell::Register(register)).unwrap_or(0);
     let mut counters = Vec::new();
     for unit in PerfReg::ALL[PerfReg::FIRST_OF_HUBS.index()..].chunks(3) {
         let [pcr, pics @ ..] = unit else { continue };
         let selects = held(*pcr);
         if selects != 0 {
-            let counts = (0..).zip(pics).filter(|(pic, _)| selects >> (8 * pic) & 0xff == CLOCK);
+            let counts = (0..).zip(pics).filter(|(pic, _)| selects >> (8 * pic) & 0xff == SELECT);
             counters.extend(counts.map(|(_, pic)| *pic));
         }
     }
