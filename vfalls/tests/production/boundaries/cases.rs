@@ -2,18 +2,20 @@
 
 use guest_abi::kernel::MACH_DESC;
 use guest_abi::{Hub, Mcu, Node};
+use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
+use perfctr_service::{Grants, Right};
 use platform::models::FaultyUnit;
 use simulator::conform::caller::{Request, go_on_at, scramble};
 use simulator::conform::guest::ANSWERED;
 use simulator::execute::Execution;
-use simulator::interpreter::WindowState;
 use simulator::interpreter::instruction::Register;
+use simulator::interpreter::{Level, WindowState};
 use tests::assembler::{BA_ANNULLED, ILLEGAL, L2, L4, LDX, accesses, branch, trap};
 use tests::random::Random;
 
 use super::super::lists::{GET, SET};
-use super::super::neighbour::{GUEST, MEMORIES};
+use super::super::neighbour::{GUEST, MEMORIES, NEIGHBOUR};
 use super::super::{REAL, strand};
 use super::Machine;
 
@@ -35,6 +37,9 @@ pub(super) enum What {
     Interrupt(u8),
     /// The operator looks.
     Look,
+    /// The guest's rights pass to its neighbour, so that the guest's strand is asked to clear its
+    /// registers and to acknowledge.
+    Transfer,
 }
 
 pub(super) struct Case {
@@ -70,7 +75,7 @@ const L2_CONTROL: FaultyUnit = FaultyUnit::L2(Node::Node0);
 /// The value of %pcr that a case sets. It counts nothing.
 const PCR: u64 = 2 << 14 | 0xfd << 6;
 
-pub(super) static CASES: [Case; 27] = [
+pub(super) static CASES: [Case; 28] = [
     fast("get of the PCR", GET, 0, 7),
     fast("set of the PCR", SET, 0, PCR),
     on(CHANNEL, fast("get of a channel", GET, 2, 7)),
@@ -99,7 +104,17 @@ pub(super) static CASES: [Case; 27] = [
     other("a miss of the TLB", What::Instruction(accesses(LDX, L4, L2, 0))),
     other("an interrupt", What::Interrupt(CROSS_CALL)),
     other("the operator looks", What::Look),
+    other("an acknowledgement", What::Transfer),
 ];
+
+/// The grants with which the neighbour has the rights of the guest.
+pub(super) fn all_to_the_neighbour() -> Grants {
+    let mut grants = Grants::none(2).unwrap();
+    for right in [Right::Global, Right::Strand] {
+        grants.grant(GuestId::new(1).unwrap(), right).unwrap();
+    }
+    grants
+}
 
 impl Case {
     /// Returns the machine just before the guest's call or trap.
@@ -129,6 +144,15 @@ impl Case {
                 go_on_at(registers, ANSWERED);
                 execution.operate(id, &Step::Look(2)).unwrap();
             }
+            What::Transfer => {
+                go_on_at(registers, ANSWERED);
+                let on = strand(NEIGHBOUR[0]);
+                execution.operate(on, &Step::Reconfigure(all_to_the_neighbour())).unwrap();
+                execution.step(on);
+                while execution.strand(on).level() == Level::Hyperprivileged {
+                    execution.step(on);
+                }
+            }
         }
         execution.strand_mut(id).windows =
             WindowState { can_save, can_restore, other, clean: 7, state: 0 };
@@ -138,7 +162,7 @@ impl Case {
     /// Returns the window counts with which the case is tried. A long case has two of them.
     pub(super) fn windows(&self) -> &'static [[u8; 3]] {
         match self.what {
-            What::Look | What::Interrupt(_) => &WINDOWS[..2],
+            What::Look | What::Transfer | What::Interrupt(_) => &WINDOWS[..2],
             What::Call(Request { registers: [.., function], .. }) if function == MACH_DESC => {
                 &WINDOWS[..2]
             }
@@ -148,6 +172,6 @@ impl Case {
 
     /// Returns `true` if the operator is at work in this case.
     pub(super) const fn is_operated(&self) -> bool {
-        matches!(self.what, What::Look)
+        matches!(self.what, What::Look | What::Transfer)
     }
 }

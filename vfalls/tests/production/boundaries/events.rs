@@ -4,8 +4,8 @@ use conform::Cell;
 use guest_abi::{Mcu, McuRole, Node, PerfReg};
 use hv_core::GuestId;
 use hv_core::trace::remote::HEARTBEAT;
+use perfctr_service::Unit;
 use perfctr_service::mailbox::{Seen, Step};
-use perfctr_service::{Grants, Right, Unit};
 use platform::address::local;
 use platform::models::FaultyUnit;
 use simulator::conform::caller::Request;
@@ -19,7 +19,7 @@ use super::super::broken::compared::differences;
 use super::super::lists::GET;
 use super::super::neighbour::{GUEST, MEMORIES, NEIGHBOUR};
 use super::super::{ENOACCESS, MEMORY, strand};
-use super::cases::{CROSS_CALL, Case, What};
+use super::cases::{CROSS_CALL, Case, What, all_to_the_neighbour};
 use super::{Machine, PATIENCE, SLICE, finish, is_back, same};
 
 /// The number of a software trap. The hypervisor executes no `ta`, so it does not expect this trap.
@@ -144,7 +144,7 @@ impl Event {
                     _ => told(&mut found, &[]),
                 }
             }
-            Self::Trap => trap(found, right, case.is_operated()),
+            Self::Trap => trap(case, found, right),
         }
     }
 }
@@ -197,11 +197,7 @@ fn told(execution: &mut Execution, units: &[Unit]) -> Result<(), String> {
 /// Gives all rights of the guest to its neighbour, and waits until the change is complete. The
 /// guest's strand executes meanwhile.
 fn transfer(execution: &mut Execution) -> Result<(), String> {
-    let mut grants = Grants::none(2).unwrap();
-    for right in [Right::Global, Right::Strand] {
-        grants.grant(GuestId::new(1).unwrap(), right).unwrap();
-    }
-    answer(execution, &Step::Reconfigure(grants))?;
+    answer(execution, &Step::Reconfigure(all_to_the_neighbour()))?;
     for _ in 0..PATIENCE {
         if answer(execution, &Step::Look(2))?.is_some_and(|it| it.pending.is_none()) {
             return Ok(());
@@ -223,7 +219,7 @@ fn answer(execution: &mut Execution, step: &Step) -> Result<Option<Seen>, String
 }
 
 /// The hypervisor takes an unexpected trap. The guest must end, alone, and nothing stays locked.
-fn trap(mut found: Execution, right: &Execution, is_operated: bool) -> Result<(), String> {
+fn trap(case: &Case, mut found: Execution, right: &Execution) -> Result<(), String> {
     let id = strand(GUEST);
     if found.strand_mut(id).take(Trap::software(UNEXPECTED).into()).is_err() {
         return Err("no trap level is left".to_owned());
@@ -251,7 +247,7 @@ fn trap(mut found: Execution, right: &Execution, is_operated: bool) -> Result<()
     if let Some(word) = differences(right, &found, MEMORIES[1]..MEMORIES[1] + MEMORY).first() {
         return Err(format!("the neighbour's memory: {word:x?}"));
     }
-    if is_operated {
+    if case.is_operated() {
         until(&mut found, "the operator is answered", |found| found.operated().is_some())?;
     }
     let reset = Step::Reset(GuestId::new(0).unwrap());
@@ -268,7 +264,9 @@ fn trap(mut found: Execution, right: &Execution, is_operated: bool) -> Result<()
         Request { trap, registers }.put(found.strand_mut(id), &mut Random(1));
         finish(&mut found)?;
         let status = found.strand(id).registers.get(O0);
-        if status != 0 {
+        // After a transfer, the guest has no rights.
+        let is_refused = trap == 0x80 && matches!(case.what, What::Transfer);
+        if status != if is_refused { ENOACCESS } else { 0 } {
             return Err(format!("after the reset, {registers:x?} returns {status}"));
         }
     }
