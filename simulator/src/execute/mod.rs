@@ -196,7 +196,7 @@ impl Execution {
     }
 
     /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. Tests use this to try all orders of
-    /// instructions. Returns `None` if the strand is not running, unless it is halted and an interrupt has arrived.
+    /// instructions. Returns `None` if the strand is not running, unless it is halted and something is due that may wake it.
     pub fn step(&mut self, strand: StrandId) -> Option<Stop> {
         let stop = with_cost!(self, running, devices, cost => running.step(devices, cost, strand))?;
         Some(self.stray().unwrap_or(stop))
@@ -315,6 +315,17 @@ impl Execution {
     /// Asks a strand to record a heartbeat: sends it the [interrupt](HEARTBEAT).
     pub fn heartbeat(&mut self, strand: StrandId) {
         self.running.interrupt(strand, HEARTBEAT);
+    }
+
+    /// Sends a strand an interrupt with this vector, which is below 64. It arrives at once.
+    pub fn interrupt(&mut self, strand: StrandId, vector: u8) {
+        self.running.interrupt(strand, vector);
+    }
+
+    /// Makes a strand take the trap for a store to a device that has failed, before its next instruction, as if an earlier store of the
+    /// strand to this physical address had failed now. The device itself still works.
+    pub fn fail_store(&mut self, strand: StrandId, physical: u64) {
+        self.running.strands[strand.index()].local.fail_store(physical);
     }
 
     /// Takes the hypervisor's answer to the step; `None` until the step is done.

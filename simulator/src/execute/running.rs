@@ -139,9 +139,10 @@ impl Running {
     ) -> Option<Stop> {
         let executing = self.strands.get_mut(id.index())?;
         let now = executing.ready.max(self.time);
-        let wakes = executing.local.state == State::Halted && executing.local.due <= now;
-        if executing.local.state != State::Running && !wakes {
-            return None;
+        match executing.local.state {
+            State::Running => {}
+            State::Halted if executing.local.due <= now => {}
+            _ => return None,
         }
         executing.stopped = false;
         let mut at_work = executing.at_work(id, &mut self.shared, devices, cost);

@@ -112,6 +112,11 @@ impl LateStore {
         Self { address, value, shift, entry, completes: now }
     }
 
+    /// Returns a store of 64 bits that has failed.
+    pub(super) const fn failed(address: u64, entry: u64) -> Self {
+        Self { address, value: 0, shift: 3, entry, completes: 0 }
+    }
+
     /// Completes the store at the time `now`. A store of fewer than 64 bits fails unless it is to the PTIMER: all registers of the other
     /// devices have 64 bits.
     pub(super) fn complete(

@@ -239,6 +239,12 @@ impl Local {
         matches
     }
 
+    /// Notes that a store to this physical address has failed, so that the strand takes the trap.
+    pub(super) fn fail_store(&mut self, physical: u64) {
+        let entry = self.entries.take(physical);
+        self.failing |= self.failed.replace(LateStore::failed(physical, entry)).is_none();
+    }
+
     pub(super) fn renew_due(&mut self) {
         let inbox = self.inbox.iter().map(|(arrives, _)| *arrives);
         let timers = self.timers.iter().map(|armed| armed.at);

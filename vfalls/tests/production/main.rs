@@ -3,6 +3,7 @@
 
 mod attacks;
 mod barriers;
+mod boundaries;
 mod broken;
 mod clocks;
 mod conform;
@@ -15,6 +16,7 @@ mod late;
 mod levels;
 mod lists;
 mod log;
+mod neighbour;
 mod orders;
 mod rings;
 mod services;

@@ -13,11 +13,12 @@ use crate::tools;
 
 /// Check the concurrent code in far more states and orders than test does, and sweeps of many runs
 ///
-/// Runs the larger models in tests/proof, the steps of strands in more orders, two calls of a hub in every order of their stores, loom's models without a limit on preemptions (where that ends in
-/// minutes), a million random schedules and a million PCT schedules of shuttle, stores that fail after each number of cycles, units that fail
-/// in 100,000 random runs, a trap at each instruction of the hypervisor, all changes of an instruction of the fast path, replays of up to 10,000 threads and 10,000,000,000 references, the
-/// tests with threads in Miri, and sweeps of 200 runs with GNU parallel and Slurm, of which a worker is killed. PROOF.md says what the steps
-/// show. The first step that fails ends the command, with exit status 1.
+/// Runs the larger models in tests/proof, the steps of strands in more orders, two calls of a hub in every order of their stores, loom's
+/// models without a limit on preemptions (where that ends in minutes), a million random schedules and a million PCT schedules of shuttle, stores that fail after each number of cycles, units that fail
+/// in 100,000 random runs, a trap at each instruction of the hypervisor, faults, interrupts and changes of rights there, 100,000 pairs of
+/// executions that differ in what a guest's neighbour does, all changes of an instruction of the fast path, replays of up to 10,000 threads
+/// and 10,000,000,000 references, the tests with threads in Miri, and sweeps of 200 runs with GNU parallel and Slurm, of which a worker is
+/// killed. PROOF.md says what the steps show. The first step that fails ends the command, with exit status 1.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask prove\n  cargo xtask prove --only shuttle\n  cargo xtask prove --list"
@@ -49,10 +50,7 @@ impl Steps for Prove {
         step(
             "stores",
             "two calls of a hub in every order of their stores, also without the barriers that they do not need",
-            |()| {
-                let tests = "test --profile=quick --package=vfalls --test=production -- --ignored orders:: barriers::";
-                passes(cargo().env("ALL", "1").args(tests.split(' ')))
-            },
+            |()| production("orders:: barriers::"),
         ),
         step(
             "loom",
@@ -71,10 +69,17 @@ impl Steps for Prove {
         step(
             "failures",
             "stores that fail after each number of cycles, units that fail in 100,000 random runs, and a trap at each instruction of the hypervisor",
-            |()| {
-                let tests = "test --profile=quick --package=vfalls --test=production -- --ignored late:: failures:: broken::";
-                passes(cargo().env("ALL", "1").args(tests.split(' ')))
-            },
+            |()| production("late:: failures:: broken::"),
+        ),
+        step(
+            "boundaries",
+            "faults, interrupts, cross-calls and traps before each instruction of the hypervisor, with its own spills of windows",
+            |()| production("boundaries::"),
+        ),
+        step(
+            "pairs",
+            "what a guest observes, in 100,000 pairs of executions that differ in what its neighbour does",
+            |()| production("neighbour::"),
         ),
         step(
             "fast-path",
@@ -101,6 +106,13 @@ impl Steps for Prove {
             |()| sweep::slurm(),
         ),
     ];
+}
+
+/// Runs all of these tests of the production image, each in full.
+fn production(names: &str) -> anyhow::Result<()> {
+    let tests =
+        format!("test --profile=quick --package=vfalls --test=production -- --ignored {names}");
+    passes(cargo().env("ALL", "1").args(tests.split(' ')))
 }
 
 /// Parts of the names of loom's models that end in minutes without a limit on preemptions.

@@ -29,6 +29,8 @@ fn steps_are_listed() {
             "loom",
             "shuttle",
             "failures",
+            "boundaries",
+            "pairs",
             "fast-path",
             "growth",
             "miri",
@@ -38,7 +40,7 @@ fn steps_are_listed() {
     );
     assert_eq!(
         xtask(&["prove", "--only", "miri", "--list"]).well(),
-        "miri      tests with threads in Miri, with many seeds\n"
+        "miri        tests with threads in Miri, with many seeds\n"
     );
     xtask(&["prove", "--only", "coq"]).badly("'coq'");
 }
@@ -73,6 +75,6 @@ fn a_missing_miri_ends_it_after_the_others() {
              rustup toolchain install nightly --component miri --component rust-src\n"
         )
     );
-    assert_eq!(ended.stdout.lines().last(), Some("7 passed, 1 failed"));
+    assert_eq!(ended.stdout.lines().last(), Some("10 passed, 1 failed"));
     assert_eq!(log[0], "run --quiet --profile=quick --package=proof -- --all [ ]");
 }

@@ -27,9 +27,11 @@ const AWAY: usize = 1000;
 /// programs of the attacks are at the offset [`PLACE`], with [`SIZE`] bytes for each strand.
 const TABLE: u64 = 0x8000;
 const VECTORS: u64 = 0x400;
-const CAUGHT: u64 = REAL + 0x1_0000;
 const PLACE: u64 = 0x10_0000;
 const SIZE: u64 = 0x200;
+
+/// The address to which each trap that the attacker takes leads.
+pub const CAUGHT: u64 = REAL + 0x1_0000;
 
 /// The reason why a check of attacks failed: an attack has succeeded, or a call of the neighbour has failed.
 #[derive(Debug)]
@@ -122,7 +124,7 @@ impl<'a> Attacker<'a> {
             idle: 0,
             tally: Tally::default(),
         };
-        attacker.prepare(execution)?;
+        prepare(execution, attacker.base(), attacker.ids.len())?;
         execution.breakpoints().insert(CAUGHT);
         Ok(attacker)
     }
@@ -207,27 +209,9 @@ impl<'a> Attacker<'a> {
         number: usize,
         attack: Attack,
     ) -> Result<(), Failure> {
-        let place = PLACE + SIZE * strand as u64;
         let id = self.ids[strand];
-        let mut words = attack.words.clone();
-        words.extend(jump(ANSWERED));
-        debug_assert!(4 * words.len() as u64 <= SIZE, "{words:x?}");
-        let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_be_bytes).collect();
-        execution.load(self.base() + place, &bytes)?;
         let began = execution.counts(id).all();
-        let registers = execution.strand_mut(id);
-        registers.control = self.control.clone();
-        registers.windows = attack.windows;
-        registers.registers.set_global(0);
-        for (window, stack) in (0..8).zip(attack.stack.into_iter().cycle()) {
-            registers.registers.set_window(window);
-            registers.registers.set(Register::SP, stack);
-        }
-        registers.registers.set_window(attack.window);
-        for (register, value) in &attack.registers {
-            registers.registers.set(Register::new(*register), *value);
-        }
-        go_on_at(registers, REAL + place);
+        start(execution, (id, strand), self.base(), &self.control, &attack)?;
         self.flights[strand] = Some(Flight { number, attack, began });
         Ok(())
     }
@@ -291,7 +275,7 @@ impl<'a> Attacker<'a> {
         self.idle = 0;
         self.again.retain(|number| *number != NEGOTIATION);
         self.again.push(NEGOTIATION);
-        self.prepare(execution)?;
+        prepare(execution, self.base(), self.ids.len())?;
         // Keeps the guest's strands idle until the reset, so that no attack ends.
         for id in self.ids {
             let strand = execution.strand_mut(id);
@@ -307,21 +291,57 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Writes the guest's program and the attacker's trap table into the attacker's memory.
-    fn prepare(&self, execution: &mut Execution) -> Result<(), NoMemoryAt> {
-        execution.load(self.base(), &program(self.ids.len()))?;
-        for vector in 0..VECTORS {
-            // Each entry of the table is `ba,a` to `CAUGHT`.
-            let offset = TABLE + 32 * vector;
-            let word = branch(BA_ANNULLED, REAL + offset, CAUGHT);
-            execution.load(self.base() + offset, &word.to_be_bytes())?;
-        }
-        Ok(())
-    }
-
     fn base(&self) -> u64 {
         map::PARTITION + self.guest as u64 * MEMORY
     }
+}
+
+/// Writes the program of a guest with this number of CPUs, and the attacker's trap table, into the guest's memory at the physical
+/// address `base`.
+///
+/// # Errors
+/// The machine has no memory there.
+pub fn prepare(execution: &mut Execution, base: u64, cpus: usize) -> Result<(), NoMemoryAt> {
+    execution.load(base, &program(cpus))?;
+    for vector in 0..VECTORS {
+        // Each entry of the table is `ba,a` to `CAUGHT`.
+        let offset = TABLE + 32 * vector;
+        let word = branch(BA_ANNULLED, REAL + offset, CAUGHT);
+        execution.load(base + offset, &word.to_be_bytes())?;
+    }
+    Ok(())
+}
+
+/// Lets a strand of a guest begin an attack. `cpu` is the number of the strand in the guest, whose memory is at the physical address
+/// `base` and which has been [prepared](prepare). `control` becomes the strand's privileged registers. The program continues at
+/// [`ANSWERED`]; a trap that the guest takes leads to [`CAUGHT`].
+pub(super) fn start(
+    execution: &mut Execution,
+    (id, cpu): (StrandId, usize),
+    base: u64,
+    control: &Privileged,
+    attack: &Attack,
+) -> Result<(), NoMemoryAt> {
+    let place = PLACE + SIZE * cpu as u64;
+    let mut words = attack.words.clone();
+    words.extend(jump(ANSWERED));
+    debug_assert!(4 * words.len() as u64 <= SIZE, "{words:x?}");
+    let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_be_bytes).collect();
+    execution.load(base + place, &bytes)?;
+    let registers = execution.strand_mut(id);
+    registers.control = control.clone();
+    registers.windows = attack.windows;
+    registers.registers.set_global(0);
+    for (window, stack) in (0..8).zip(attack.stack.into_iter().cycle()) {
+        registers.registers.set_window(window);
+        registers.registers.set(Register::SP, stack);
+    }
+    registers.registers.set_window(attack.window);
+    for (register, value) in &attack.registers {
+        registers.registers.set(Register::new(*register), *value);
+    }
+    go_on_at(registers, REAL + place);
+    Ok(())
 }
 
 /// Returns a jump to an address of the guest's memory.

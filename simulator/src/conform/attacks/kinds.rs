@@ -4,14 +4,16 @@
 //! number chooses an entry from a list.
 
 use conform::random::Random;
+use guest_abi::StrandId;
 use platform::memory_map::REAL;
 
+use super::attacker::start;
 use super::edges::{
     ADDRESSES_OF_ALL, EDGES, END, NEIGHBOUR, OWN, SECONDS, VALUES, addresses, is_own,
 };
 use super::random;
-use crate::execute::map;
-use crate::interpreter::WindowState;
+use crate::execute::{Execution, NoMemoryAt, map};
+use crate::interpreter::{Control, WindowState};
 use conform::assembler::{
     ACCESSES, ADD, CAS, DONE, FLUSH, FLUSHW, GL, ILLEGAL, JMPL, L1, L2, L3, L4, LDX, NOP, O0, O1,
     O5, PIL, PSTATE, RD, RDHPR, RDPR, RESTORE, RETURN, SAVE, SP, TBA, TL, TNPC, TPC, TSTATE, WR,
@@ -73,6 +75,24 @@ pub static ALL: [&Kind; 12] = [
 pub(super) const NEGOTIATION: usize = usize::MAX;
 
 impl Kind {
+    /// Lets a strand of a guest begin attack number `number`, which is below [`count`](Self::count). `strand` is the strand and
+    /// its number in the guest, whose memory is at the physical address `base` and which has been [prepared](super::prepare). `control` becomes the
+    /// strand's privileged registers. The program ends at [`ANSWERED`](crate::conform::guest::ANSWERED); a trap that the guest takes leads
+    /// to [`CAUGHT`](super::CAUGHT).
+    ///
+    /// # Errors
+    /// The machine has no memory there.
+    pub fn begin(
+        &self,
+        execution: &mut Execution,
+        strand: (StrandId, usize),
+        base: u64,
+        control: &Control,
+        number: usize,
+    ) -> Result<(), NoMemoryAt> {
+        start(execution, strand, base, control, &self.attack(number))
+    }
+
     pub(super) fn attack(&self, number: usize) -> Attack {
         if number == NEGOTIATION {
             // Negotiates version 1.1 of the performance counters.

@@ -19,7 +19,7 @@ use super::pairs::{MEMORY, Ready, Sides};
 use super::requests::requests;
 use crate::execute::{Limits, Stop, map};
 use attacker::Attacker;
-pub use attacker::{Failure, Tally};
+pub use attacker::{CAUGHT, Failure, Tally, prepare};
 pub use kinds::{ADDRESSES, ALL, JUMPS, Kind, STACKS};
 
 /// The number of instructions in a turn. After each turn, the check looks at what has happened.

@@ -20,7 +20,11 @@ use super::{End, Run, list_at};
 
 /// Returns the words of memory that differ between the two runs: the physical address, and the
 /// value in each run.
-fn differences(right: &Execution, found: &Execution, range: Range<u64>) -> Vec<(u64, [u64; 2])> {
+pub(crate) fn differences(
+    right: &Execution,
+    found: &Execution,
+    range: Range<u64>,
+) -> Vec<(u64, [u64; 2])> {
     const EMPTY: &[u8] = &[0; 8192];
     let of_range = |(address, _): &(u64, &[u8])| range.contains(address);
     let mut right = right.pages().filter(of_range).peekable();
@@ -92,7 +96,7 @@ pub(super) fn judge(stage: usize, end: &End, found: &mut Run<'_>) -> Result<usiz
         }
     }
     if stage == 1 {
-        judge_hypervisor(right, found)?;
+        judge_hypervisor(right, &found.execution, &found.ready.image)?;
         judge_look(end.look.as_ref().unwrap(), found)?;
     }
     let differs = differences(right, &found.execution, GUESTS);
@@ -139,12 +143,16 @@ fn judge_look(right: &Seen, found: &Run<'_>) -> Result<(), String> {
 ///   values of L2 control that a write of PERF_CONFIG reads first, and the reports;
 /// - in the services' state: at most `LIMIT` words, which are counts and times of calls and waits,
 ///   and states of units.
-fn judge_hypervisor(right: &Execution, found: &Run<'_>) -> Result<(), String> {
+pub(crate) fn judge_hypervisor(
+    right: &Execution,
+    found: &Execution,
+    image: &Image,
+) -> Result<(), String> {
     const LIMIT: usize = 60;
-    let Image { services, blocks, log, stacks } = &found.ready.image;
+    let Image { services, blocks, log, stacks } = image;
     let block = (blocks.end - blocks.start) / StrandId::COUNT as u64;
     let mut of_services = 0;
-    for (address, words) in differences(right, &found.execution, map::HYPERVISOR) {
+    for (address, words) in differences(right, found, map::HYPERVISOR) {
         let may_differ = match address {
             MAILBOX.. => !(OPERATOR_WORDS..RECORDS).contains(&((address - MAILBOX) as usize / 8)),
             _ if address >= *stacks || log.contains(&address) => true,
@@ -173,7 +181,10 @@ fn word(execution: &Execution, address: u64) -> u64 {
     Memory::load(execution, address).unwrap()
 }
 
-fn lines_that_differ(right: &impl std::fmt::Debug, found: &impl std::fmt::Debug) -> String {
+pub(crate) fn lines_that_differ(
+    right: &impl std::fmt::Debug,
+    found: &impl std::fmt::Debug,
+) -> String {
     let [right, found] = [format!("{right:#x?}"), format!("{found:#x?}")];
     let lines = right.lines().zip(found.lines()).filter(|(right, found)| right != found);
     lines.map(|(right, found)| format!("{} in place of {}, ", found.trim(), right.trim())).collect()

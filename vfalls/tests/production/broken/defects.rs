@@ -41,13 +41,13 @@ const MEMBAR: u32 = 0x8143_e040;
 const HOOK: u32 = 0x8410_0000;
 
 /// The shipped image with changed instructions.
-struct Changed {
-    file: Vec<u8>,
-    instructions: Vec<(u64, u32)>,
+pub(crate) struct Changed {
+    pub(crate) file: Vec<u8>,
+    pub(crate) instructions: Vec<(u64, u32)>,
 }
 
 impl Changed {
-    fn symbol(&self, name: &str) -> u64 {
+    pub(crate) fn symbol(&self, name: &str) -> u64 {
         elf::address(&elf::parse(&self.file).unwrap(), name).unwrap()
     }
 
@@ -61,7 +61,7 @@ impl Changed {
         all
     }
 
-    fn put(&mut self, address: u64, code: u32) {
+    pub(crate) fn put(&mut self, address: u64, code: u32) {
         self.file = with_word(&self.file, address, code);
     }
 
@@ -105,9 +105,9 @@ const fn write(privileged: u32, register: u32) -> u32 {
 /// The instruction `wr %g0, 0x55, %y`.
 const CHANGE_Y: u32 = computes(WR, 0, 0, number(0x55));
 
-type Defect = (&'static str, fn(&mut Changed));
+pub(crate) type Defect = (&'static str, fn(&mut Changed));
 
-const DEFECTS: [Defect; 13] = [
+pub(crate) const DEFECTS: [Defect; 13] = [
     ("a report in a delay slot ends the guest", |image| {
         let is_slot = [read(G2, TPC), read(G3, TNPC), computes(SUB, G3, G3, G2)];
         image.insert_late(&[&is_slot[..], &[computes(SUBCC, 0, G3, number(4)), BNE, NOP]].concat());
@@ -189,7 +189,7 @@ fn change_y_in_rust(image: &mut Changed) {
     image.insert(wait - 8, &[CHANGE_Y]);
 }
 
-fn changed(change: impl FnOnce(&mut Changed)) -> Vec<u8> {
+pub(crate) fn changed(change: impl FnOnce(&mut Changed)) -> Vec<u8> {
     let file = image(Production::Shipped);
     let instructions = elf::instructions(&elf::parse(&file).unwrap()).unwrap();
     let mut changed = Changed { file, instructions };

@@ -7,15 +7,15 @@ use vfalls::cmd::boot::elf;
 
 /// Addresses in the hypervisor's memory. Three are ranges: of the services' state, of the blocks of
 /// all strands, and of the logger's state. The fourth is the address at which the stacks start.
-pub(super) struct Image {
+pub(crate) struct Image {
     pub(super) services: Range<u64>,
-    pub(super) blocks: Range<u64>,
+    pub(crate) blocks: Range<u64>,
     pub(super) log: Range<u64>,
     pub(super) stacks: u64,
 }
 
 impl Image {
-    pub(super) fn new(elf: &elf::Elf<'_>) -> Self {
+    pub(crate) fn new(elf: &elf::Elf<'_>) -> Self {
         let range = |part: &str| {
             let mut symbols = elf.symbols();
             let symbol =

@@ -2,10 +2,10 @@
 //! strands. The second guest, its neighbour, is refused until it receives the right to the units.
 //! Each run is compared with the same run without failures.
 
-mod compared;
-mod defects;
+pub(crate) mod compared;
+pub(crate) mod defects;
 mod drawn;
-mod image;
+pub(crate) mod image;
 mod plan;
 mod swept;
 

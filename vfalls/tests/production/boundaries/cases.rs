@@ -1,0 +1,177 @@
+//! The calls and traps of the guest.
+
+use guest_abi::kernel::MACH_DESC;
+use guest_abi::{Hub, Mcu, Node};
+use hv_core::GuestId;
+use perfctr_service::mailbox::Step;
+use perfctr_service::{Grants, Right};
+use platform::models::FaultyUnit;
+use simulator::conform::caller::{Request, go_on_at, scramble};
+use simulator::conform::guest::ANSWERED;
+use simulator::execute::Execution;
+use simulator::interpreter::instruction::Register;
+use simulator::interpreter::{Level, WindowState};
+use tests::assembler::{BA_ANNULLED, ILLEGAL, L2, L4, LDX, accesses, branch, trap};
+use tests::random::Random;
+
+use super::super::lists::{GET, SET};
+use super::super::neighbour::{GUEST, MEMORIES, NEIGHBOUR};
+use super::super::{REAL, strand};
+use super::Machine;
+
+/// The window counts at a call: %cansave, %canrestore and %otherwin.
+const WINDOWS: [[u8; 3]; 6] = [[0, 6, 0], [6, 0, 0], [0, 0, 6], [1, 5, 0], [2, 2, 2], [3, 3, 0]];
+
+/// The offset of the programs of cases in the guest's memory.
+const PLACE: u64 = 0x10_0000;
+
+/// The vector of a cross-call of this image.
+pub(super) const CROSS_CALL: u8 = 1;
+
+#[derive(Clone, Copy)]
+pub(super) enum What {
+    Call(Request),
+    /// An instruction of the guest that traps, or after which the hypervisor translates an address.
+    Instruction(u32),
+    /// An interrupt of the guest.
+    Interrupt(u8),
+    /// The operator looks.
+    Look,
+    /// The guest's rights pass to its neighbour, so that the guest's strand is asked to clear its
+    /// registers and to acknowledge.
+    Transfer,
+}
+
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) what: What,
+    /// The unit that the call accesses.
+    pub(super) unit: Option<FaultyUnit>,
+}
+
+const fn fast(name: &'static str, function: u64, o0: u64, o1: u64) -> Case {
+    let registers = [o0, o1, 2, 3, 4, function];
+    Case { name, what: What::Call(Request { trap: 0x80, registers }), unit: None }
+}
+
+const fn core(name: &'static str, function: u64, o0: u64, o1: u64, o2: u64) -> Case {
+    let registers = [o0, o1, o2, 3, 4, function];
+    Case { name, what: What::Call(Request { trap: 0xff, registers }), unit: None }
+}
+
+const fn on(unit: FaultyUnit, case: Case) -> Case {
+    Case { unit: Some(unit), ..case }
+}
+
+const fn other(name: &'static str, what: What) -> Case {
+    Case { name, what, unit: None }
+}
+
+const CHANNEL: FaultyUnit = FaultyUnit::Mcu(Node::Node0, Mcu::ALL[0]);
+const HUB: FaultyUnit = FaultyUnit::Hub(Hub::ALL[0]);
+
+const L2_CONTROL: FaultyUnit = FaultyUnit::L2(Node::Node0);
+
+/// The value of %pcr that a case sets. It counts nothing.
+const PCR: u64 = 2 << 14 | 0xfd << 6;
+
+pub(super) static CASES: [Case; 28] = [
+    fast("get of the PCR", GET, 0, 7),
+    fast("set of the PCR", SET, 0, PCR),
+    on(CHANNEL, fast("get of a channel", GET, 2, 7)),
+    on(CHANNEL, fast("set of a channel", SET, 3, 0x55)),
+    on(HUB, fast("get of a hub", GET, 18, 7)),
+    on(HUB, fast("set of a hub", SET, 18, 0x202)),
+    on(L2_CONTROL, fast("get of L2", GET, 1, 7)),
+    on(L2_CONTROL, fast("set of L2", SET, 1, 2)),
+    fast("EINVAL", GET, 90, 7),
+    fast("ENOTSUPPORTED", GET, 6, 7),
+    fast("an unknown function", 5, 1, 7),
+    fast("cpu_myid", 0x16, 0, 7),
+    fast("cpu_state", 0x17, 0, 7),
+    fast("mach_desc", MACH_DESC, REAL + 0x20_0000, 64),
+    fast("tod_get", 0x50, 0, 7),
+    fast("cons_write", 0x63, REAL, 2),
+    fast("soft state", 0x70, 1, REAL + 0x20_0000),
+    core("a version", 3, 0x205, 7, 0),
+    core("the same version", 0, 0x205, 1, 1),
+    core("another version", 0, 0x205, 1, 0),
+    core("no version", 0, 0x205, 0, 0),
+    core("cons_putchar", 1, 0x78, 0, 0),
+    other("a software trap", What::Instruction(trap(0x83))),
+    other("a trap that the guest takes", What::Instruction(ILLEGAL[0])),
+    // The address is in a page of which the TLB has no entry, or in no page of the guest.
+    other("a miss of the TLB", What::Instruction(accesses(LDX, L4, L2, 0))),
+    other("an interrupt", What::Interrupt(CROSS_CALL)),
+    other("the operator looks", What::Look),
+    other("an acknowledgement", What::Transfer),
+];
+
+/// The grants with which the neighbour has the rights of the guest.
+pub(super) fn all_to_the_neighbour() -> Grants {
+    let mut grants = Grants::none(2).unwrap();
+    for right in [Right::Global, Right::Strand] {
+        grants.grant(GuestId::new(1).unwrap(), right).unwrap();
+    }
+    grants
+}
+
+impl Case {
+    /// Returns the machine just before the guest's call or trap.
+    pub(super) fn begin(
+        &self,
+        machine: &Machine,
+        [can_save, can_restore, other]: [u8; 3],
+    ) -> Execution {
+        let mut execution = machine.ready.execution.clone();
+        let id = strand(GUEST);
+        let registers = execution.strand_mut(id);
+        match self.what {
+            What::Call(request) => request.put(registers, &mut Random(1)),
+            What::Instruction(word) => {
+                scramble(registers, &mut Random(1));
+                registers.registers.set(Register::new(L2), REAL + 0x60_0000);
+                go_on_at(registers, REAL + PLACE);
+                let back = branch(BA_ANNULLED, REAL + PLACE + 4, ANSWERED);
+                let words = [word, back].map(u32::to_be_bytes);
+                execution.load(MEMORIES[0] + PLACE, words.as_flattened()).unwrap();
+            }
+            What::Interrupt(vector) => {
+                go_on_at(registers, ANSWERED);
+                execution.interrupt(id, vector);
+            }
+            What::Look => {
+                go_on_at(registers, ANSWERED);
+                execution.operate(id, &Step::Look(2)).unwrap();
+            }
+            What::Transfer => {
+                go_on_at(registers, ANSWERED);
+                let on = strand(NEIGHBOUR[0]);
+                execution.operate(on, &Step::Reconfigure(all_to_the_neighbour())).unwrap();
+                execution.step(on);
+                while execution.strand(on).level() == Level::Hyperprivileged {
+                    execution.step(on);
+                }
+            }
+        }
+        execution.strand_mut(id).windows =
+            WindowState { can_save, can_restore, other, clean: 7, state: 0 };
+        execution
+    }
+
+    /// Returns the window counts with which the case is tried. A long case has two of them.
+    pub(super) fn windows(&self) -> &'static [[u8; 3]] {
+        match self.what {
+            What::Look | What::Transfer | What::Interrupt(_) => &WINDOWS[..2],
+            What::Call(Request { registers: [.., function], .. }) if function == MACH_DESC => {
+                &WINDOWS[..2]
+            }
+            What::Call(_) | What::Instruction(_) => &WINDOWS,
+        }
+    }
+
+    /// Returns `true` if the operator is at work in this case.
+    pub(super) const fn is_operated(&self) -> bool {
+        matches!(self.what, What::Look | What::Transfer)
+    }
+}

@@ -1,0 +1,181 @@
+//! What the neighbour does in one copy of the machine.
+
+use std::sync::OnceLock;
+
+use hv_core::GuestId;
+use perfctr_service::mailbox::Step;
+use simulator::conform::attacks::{ALL, CAUGHT, prepare};
+use simulator::conform::caller::{Request, go_on_at};
+use simulator::conform::guest::{ANSWERED, IDLE};
+use simulator::conform::requests::requests;
+use simulator::execute::mailbox::GuestState;
+use simulator::execute::{Execution, Stop};
+use simulator::interpreter::Level;
+use tests::random::Random;
+
+use super::super::strand;
+use super::script::{call, store_values};
+use super::{MEMORIES, NEIGHBOUR, Ready};
+
+/// After this number of instructions, or this number of turns in which nothing happens, the
+/// neighbour does something else.
+const LONG: usize = 150;
+
+/// How the neighbour of a copy behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// It executes nothing.
+    Absent,
+    /// It executes an endless loop.
+    Idle,
+    /// It makes calls of all kinds, with random values in all registers.
+    Calls,
+    /// It uses the performance counters.
+    Counts,
+    /// It attacks, in all ways.
+    Attacks,
+    /// It ends again and again, by a call or an attack. The operator resets it each time.
+    Ends,
+    /// All of these.
+    Mixed,
+}
+
+const MANNERS: [Manner; 7] = [
+    Manner::Absent,
+    Manner::Idle,
+    Manner::Calls,
+    Manner::Counts,
+    Manner::Attacks,
+    Manner::Ends,
+    Manner::Mixed,
+];
+
+/// Returns calls of every kind.
+pub(super) fn all_calls() -> &'static [Request] {
+    static CALLS: OnceLock<Vec<Request>> = OnceLock::new();
+    CALLS.get_or_init(|| requests(false))
+}
+
+/// The neighbour in one copy.
+pub(super) struct Others {
+    pub(super) manner: Manner,
+    random: Random,
+    /// For each strand, the number of turns since it began its latest action.
+    since: [usize; NEIGHBOUR.len()],
+    /// Whether the operator has been asked to reset the neighbour.
+    resets: bool,
+    pub(super) actions: usize,
+    pub(super) reset: usize,
+}
+
+impl Others {
+    pub(super) fn new(execution: &mut Execution, manner: Manner, mut random: Random) -> Self {
+        if manner != Manner::Absent {
+            store_values(execution, MEMORIES[1], &mut random);
+        }
+        let since = [LONG; NEIGHBOUR.len()];
+        Self { manner, random, since, resets: false, actions: 0, reset: 0 }
+    }
+
+    pub(super) fn manners(random: &mut Random) -> [Manner; 2] {
+        let first = random.below(MANNERS.len());
+        // Two copies of one manner still differ in what they draw, if they draw anything.
+        let second = match first {
+            0 | 1 => (first + 1 + random.below(MANNERS.len() - 1)) % MANNERS.len(),
+            _ => random.below(MANNERS.len()),
+        };
+        [first, second].map(|number| MANNERS[number])
+    }
+
+    /// Lets a strand of the neighbour execute one instruction.
+    pub(super) fn act(&mut self, ready: &Ready, execution: &mut Execution) -> Result<(), String> {
+        if self.manner == Manner::Absent {
+            return Ok(());
+        }
+        let cpu = self.random.below(NEIGHBOUR.len());
+        let id = strand(NEIGHBOUR[cpu]);
+        self.since[cpu] += 1;
+        let registers = execution.strand(id);
+        if registers.level() < Level::Hyperprivileged
+            && (self.since[cpu] > LONG || [ANSWERED, CAUGHT].contains(&registers.pc))
+        {
+            self.begin(ready, execution, cpu)?;
+        }
+        match execution.step(id) {
+            Some(Stop::Limit) => {}
+            None => self.rest(execution, cpu)?,
+            Some(stop) => return Err(format!("the neighbour's strand stops: {stop:x?}")),
+        }
+        match self.resets {
+            true => self.look(execution),
+            false => Ok(()),
+        }
+    }
+
+    /// Looks whether the operator's reset is complete.
+    fn look(&mut self, execution: &mut Execution) -> Result<(), String> {
+        match execution.operated() {
+            Some(Ok(None)) => self.resets = false,
+            None => {}
+            Some(other) => return Err(format!("a reset: {other:?}")),
+        }
+        Ok(())
+    }
+
+    /// The strand does not execute. If its guest has ended, the operator resets the guest.
+    fn rest(&mut self, execution: &mut Execution, cpu: usize) -> Result<(), String> {
+        let has_ended = execution.guest(1) != GuestState::Runs;
+        if !self.resets && (has_ended || self.since[cpu] > 20 * LONG) {
+            self.since[cpu] = 0;
+            prepare(execution, MEMORIES[1], NEIGHBOUR.len()).map_err(|error| error.to_string())?;
+            let step = Step::Reset(GuestId::new(1).unwrap());
+            let on = strand(NEIGHBOUR[cpu]);
+            execution.operate(on, &step).map_err(|error| error.to_string())?;
+            (self.resets, self.reset) = (true, self.reset + 1);
+        }
+        Ok(())
+    }
+
+    /// Returns `true` while the operator's step is not complete.
+    pub(super) const fn is_reset(&self) -> bool {
+        self.resets
+    }
+
+    /// Lets a strand begin its next action.
+    fn begin(
+        &mut self,
+        ready: &Ready,
+        execution: &mut Execution,
+        cpu: usize,
+    ) -> Result<(), String> {
+        self.since[cpu] = 0;
+        self.actions += 1;
+        let random = &mut self.random;
+        let id = strand(NEIGHBOUR[cpu]);
+        let manner = match self.manner {
+            Manner::Mixed => random.one_of(&MANNERS[1..6]),
+            other => other,
+        };
+        match manner {
+            Manner::Absent | Manner::Idle => go_on_at(execution.strand_mut(id), IDLE),
+            Manner::Calls => {
+                let request = random.one_of(all_calls());
+                request.put(execution.strand_mut(id), random);
+            }
+            Manner::Counts => call(random).put(execution.strand_mut(id), random),
+            Manner::Ends if random.below(2) == 0 => {
+                let (trap, function) = random.one_of(&[(0x80, 0), (0xff, 2)]);
+                let exit = Request { trap, registers: [random.next_u64(), 0, 0, 0, 0, function] };
+                exit.put(execution.strand_mut(id), random);
+            }
+            Manner::Ends | Manner::Attacks | Manner::Mixed => {
+                let kind = random.one_of(&ALL);
+                let number = random.below(kind.count);
+                let control = &ready.controls[cpu];
+                let begun = kind.begin(execution, (id, cpu), MEMORIES[1], control, number);
+                begun.map_err(|error| error.to_string())?;
+            }
+        }
+        Ok(())
+    }
+}
