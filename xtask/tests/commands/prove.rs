@@ -37,7 +37,7 @@ fn steps_are_listed() {
     );
     assert_eq!(
         xtask(&["prove", "--only", "miri", "--list"]).well(),
-        "miri      tests with threads in Miri, with many seeds\n"
+        "miri       tests with threads in Miri, with many seeds\n"
     );
     xtask(&["prove", "--only", "coq"]).badly("'coq'");
 }
