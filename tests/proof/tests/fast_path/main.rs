@@ -226,7 +226,7 @@ impl Proved {
 
     /// Proves that a change changes nothing on any path with the instruction. Otherwise returns what it changes, and a model of a call for
     /// which it does.
-    fn changes_nothing(&mut self, change: Change) -> Result<(), (String, usize, Model)> {
+    fn changes_nothing(&mut self, change: Change) -> Result<(), Box<(String, usize, Model)>> {
         let Self { image, calls, solvers, reached, paths, .. } = self;
         let changed = (change.at, change.word);
         for ((number, before), with) in &reached[&change.at].paths {
@@ -251,7 +251,7 @@ impl Proved {
                 });
                 if let Err((differs, conditions)) = all {
                     let model = solvers[*number].as_mut().unwrap().model(&conditions);
-                    return Err((differs, *number, model));
+                    return Err(Box::new((differs, *number, model)));
                 }
             }
         }
@@ -285,7 +285,7 @@ struct Counts {
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn each_change_is_found_or_changes_nothing() {
-    const DRAWN: usize = 12;
+    const DRAWN: usize = 4;
     let mut random = random();
     let mut proved = Proved::new(&mut random);
     let mut instructions = proved.image.instructions();
@@ -304,7 +304,8 @@ fn each_change_is_found_or_changes_nothing() {
                 counts.same += number;
             } else if proved.is_found(change) {
                 counts.found += number;
-            } else if let Err((differs, begins, model)) = proved.changes_nothing(change) {
+            } else if let Err(differs) = proved.changes_nothing(change) {
+                let (differs, begins, model) = *differs;
                 counts.solved += number;
                 let call = inputs::of_model(&proved.image, &model, BEGINS[begins], &mut random);
                 proved.add(call);
