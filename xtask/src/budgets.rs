@@ -97,9 +97,9 @@ pub const STAT: [Budget; 7] = [
 
 /// The budgets of what `vfalls stat` shows beyond its summary, in percent of the instructions of the plain run.
 pub const VIEWS: [Budget; 3] = [
-    row("details_one_thread", None, [190, 130]),
+    row("details_one_thread", None, [200, 130]),
     row("details_8_threads", None, [165, 130]),
-    row("html_bundled", None, [375, 130]),
+    row("html_bundled", None, [200, 130]),
 ];
 
 /// All budgets of one kind on one instruction set, and the project with which they are compared.
