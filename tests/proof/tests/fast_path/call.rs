@@ -11,7 +11,8 @@ use simulator::interpreter::{
 
 use super::contract::{self, End, Expected};
 use super::image::Image;
-use super::world::{Effect, State, Symbolic, World};
+use super::state::{State, Symbolic};
+use super::world::{Effect, World};
 
 /// The state of the guest that no instruction of the fast path reads: its window, its globals, its trap level and its %pstate.
 #[derive(Clone, Copy, Debug)]

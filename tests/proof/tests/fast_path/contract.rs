@@ -3,7 +3,8 @@
 
 use guest_abi::HvError;
 
-use super::world::{Effect, State, Symbolic, block, id_below, part};
+use super::state::{State, Symbolic, block, id_below, part};
+use super::world::Effect;
 
 /// FAST_TRAP, and what the fast path leaves in %g5 after a fault.
 const FAST: u64 = 0x80;

@@ -7,8 +7,8 @@ use tests::random::Random;
 
 use super::call::{Begins, Call, Guest};
 use super::image::Image;
+use super::state::{ARBITER, LAYOUT, State};
 use super::term::Model;
-use super::world::{ARBITER, LAYOUT, State};
 
 /// Returns the call of a model. Words that the model lacks are random.
 pub(crate) fn of_model(

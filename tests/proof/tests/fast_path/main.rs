@@ -12,6 +12,7 @@ mod inputs;
 mod paths;
 mod slow_path;
 mod solver;
+mod state;
 mod term;
 mod world;
 
@@ -27,9 +28,9 @@ use image::Image;
 use platform::{PhysicalAddress, address};
 use simulator::interpreter::{Instruction, Word as _};
 use solver::{Condition, Solver};
+use state::{LAYOUT, State};
 use term::{Model, Term};
 use tests::random::Random;
-use world::{LAYOUT, State};
 
 /// Where executions begin.
 const BEGINS: [Begins; 3] = [Begins::Trap, Begins::Fault, Begins::FaultWithLock];

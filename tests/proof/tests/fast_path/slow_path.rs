@@ -11,8 +11,9 @@ use simulator::interpreter::{
 
 use super::call::{self, Guest};
 use super::image::Image;
+use super::state::{LAYOUT, State};
 use super::term::Term;
-use super::world::{Effect, LAYOUT, State, World};
+use super::world::{Effect, World};
 
 /// The offsets in a strand's block (`platform::sparc64::block`): the address of the stack, %o0 to %o5, %o6, %o7, %y, the numbers of
 /// windows, and the windows that Rust needs and the guest uses.

@@ -1,0 +1,327 @@
+//! What a call finds: the strand's block and the words that its pointers lead to, as the service lays them out.
+//!
+//! The layout is written here a second time, from the documentation of the service's types: offsets in the code that ships are compared
+//! with it.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use simulator::interpreter::Word;
+
+use super::image::Image;
+use super::paths;
+use super::term::Term;
+
+/// Words of either kind, and the memory as it is when the execution begins.
+pub(crate) trait Symbolic: Word {
+    /// Returns `a` if the condition, which is 0 or 1, is 1, and otherwise `b`.
+    fn choice(condition: Self, a: Self, b: Self) -> Self;
+
+    /// Returns a word of the memory that nothing describes.
+    fn undescribed(state: &State<Self>, address: Self) -> Self;
+
+    /// Returns the number of decisions of the current path.
+    fn decisions() -> usize;
+
+    /// Returns `true` if the words are known to be the same without a proof.
+    fn is_same(self, other: Self) -> bool {
+        self == other
+    }
+}
+
+impl Symbolic for u64 {
+    fn choice(condition: Self, a: Self, b: Self) -> Self {
+        if condition == 0 { b } else { a }
+    }
+
+    fn undescribed(state: &State<Self>, address: Self) -> Self {
+        state.others.get(&address).copied().unwrap_or_else(|| {
+            let mut hasher = DefaultHasher::new();
+            (address, state.pcr).hash(&mut hasher);
+            hasher.finish()
+        })
+    }
+
+    fn decisions() -> usize {
+        0
+    }
+}
+
+impl Symbolic for Term {
+    fn choice(condition: Self, a: Self, b: Self) -> Self {
+        Self::choice(condition, a, b)
+    }
+
+    fn undescribed(_: &State<Self>, address: Self) -> Self {
+        Self::memory(address)
+    }
+
+    fn decisions() -> usize {
+        paths::taken().len()
+    }
+}
+
+/// Returns 1 if `a` is less than `b`. Both are below 2^63.
+pub(crate) fn below<W: Word>(a: W, b: u64) -> W {
+    a.minus(W::from(b)) >> W::from(63)
+}
+
+/// The bit that all addresses of device registers have, and no address of memory.
+pub(crate) const DEVICE: u64 = 1 << 39;
+/// The bits that no address of memory has. (The memory of the hypervisor is within the first 256 GiB.)
+const NOT_MEMORY: u64 = !((1 << 38) - 1);
+
+/// One place for each structure in memory, by name. The addresses are as odd as their alignment allows.
+pub(crate) const LAYOUT: [(&str, u64); 10] = [
+    ("block", 0x2f_ffed_bfc0),
+    ("access_at", 0x17_7fdb_fdf0),
+    ("counts", 0x3b_efbd_fbf8),
+    ("rows", 0x1d_fb7f_7de0),
+    ("version_at", 0x2e_feff_befc),
+    ("gates", 0x37_dfbf_edc0),
+    ("watches", 0x1e_f7fb_dff8),
+    ("l2", 0x3d_bfef_7ef8),
+    ("served", 0x2b_ff7d_f7ff),
+    ("traced", 0x35_fdfe_ffbf),
+];
+
+/// The offsets of the words in a strand's block that the fast path uses, in bytes.
+pub(crate) mod block {
+    pub(crate) const ACCESS: u64 = 0;
+    pub(crate) const COUNTS: u64 = 8;
+    pub(crate) const ROWS: u64 = 16;
+    pub(crate) const PCR_MASK: u64 = 24;
+    pub(crate) const COUNTS_OF_GETS: u64 = 32;
+    pub(crate) const VERSION: u64 = 40;
+    pub(crate) const TOKEN: u64 = 48;
+    pub(crate) const RESERVED: u64 = 56;
+    pub(crate) const WATCHES: u64 = 64;
+    pub(crate) const L2: u64 = 72;
+    pub(crate) const OWNER: u64 = 80;
+    pub(crate) const L2_READ: u64 = 88;
+    /// The gates of the four hubs, whose places are 18 to 21.
+    pub(crate) const GATES: u64 = 8 * 18;
+}
+
+/// The number of gets among a strand's counts: five classes, six outcomes each.
+const GETS: u64 = 30;
+/// The sizes in bytes of the service's types: a row of the table, a hub's arbiter, a strand's stopwatch of a hub.
+pub(crate) const ROW: u64 = 32;
+pub(crate) const ARBITER: u64 = 128;
+const STOPWATCH: u64 = 32;
+
+/// What a call finds.
+#[derive(Clone, Debug)]
+pub(crate) struct State<W> {
+    /// %o0, %o1 and %o5: the number of the register, the value, and the function.
+    pub(crate) id: W,
+    pub(crate) value: W,
+    pub(crate) function: W,
+    pub(crate) block: W,
+    /// The guest's words: which registers it may access, and which calls are refused.
+    pub(crate) access_at: W,
+    pub(crate) access: W,
+    pub(crate) refusals: W,
+    /// The first of these words when the strand has the lock of an L2 control.
+    pub(crate) access_again: W,
+    /// The negotiated version: 0 if there is none.
+    pub(crate) version: W,
+    pub(crate) counts: W,
+    /// The address and the writable bits of the register that the call names.
+    pub(crate) address: W,
+    pub(crate) mask: W,
+    pub(crate) pcr_mask: W,
+    /// The number of the hub to which the register belongs.
+    pub(crate) hub: W,
+    /// The first gate. The others follow.
+    pub(crate) gates: W,
+    /// What the strand stores to a gate, and both words of a gate that is reserved for the strand.
+    pub(crate) token: W,
+    pub(crate) reserved: W,
+    /// The first of the strand's stopwatches.
+    pub(crate) watches: W,
+    /// %stick and %pcr.
+    pub(crate) stick: W,
+    pub(crate) pcr: W,
+    /// The arbiter of the node's L2 control, and the strand's number in its lock.
+    pub(crate) l2: W,
+    pub(crate) owner: W,
+    /// The address of bank 0 of the node's L2 control.
+    pub(crate) bank: W,
+    /// How many of the strand's stores have failed, and not been handled: at first, behind the first `membar`, and behind the second.
+    pub(crate) reports: [W; 3],
+    /// The table of functions that have a service, and the address of the byte that is not 0 while calls are traced.
+    pub(crate) served: W,
+    pub(crate) traced: W,
+    /// What holds of these words.
+    pub(crate) assumptions: Vec<W>,
+    /// The words that the memory holds: conditions, addresses and words.
+    pub(crate) memory: Vec<(W, W, W)>,
+    /// Further words of the memory, if they are numbers.
+    pub(crate) others: HashMap<u64, u64>,
+}
+
+impl<W: Symbolic> State<W> {
+    /// Returns a state of these words, which are chosen by name and by the bits that are 0.
+    pub(crate) fn new(image: &Image, mut any: impl FnMut(&'static str, u64) -> W) -> Self {
+        let number = |number| W::from(number);
+        // The address of a structure in memory.
+        let mut structure = |name, alignment: u64| any(name, NOT_MEMORY | (alignment - 1));
+        let block = structure("block", 64);
+        let access_at = structure("access_at", 16);
+        let counts = structure("counts", 8);
+        let rows = structure("rows", ROW);
+        let version_at = structure("version_at", 4);
+        let gates = structure("gates", 64);
+        let watches = structure("watches", 8);
+        let l2 = structure("l2", 8);
+        let served = structure("served", 1);
+        let traced = structure("traced", 1);
+        let (id, value, function) = (any("o0", 0), any("o1", 0), any("o5", 0));
+        // Place 1 is never set.
+        let access = any("access", 1 << 62);
+        let access_again = any("access_again", 1 << 62);
+        // Refused hubs have one status and one count: ENOTSUPPORTED or ENOACCESS.
+        let (refusals, no_access) =
+            (any("refusals", 0xf << 36 | 0x3f << 3), any("hubs_no_access", !1));
+        let status = W::choice(no_access, number(10 << 36 | 52 << 3), number(13 << 36 | 51 << 3));
+        let refusals = refusals | status;
+        let version_cell = any("version_cell", 0);
+        let version = part(version_cell, version_at, 2);
+        // The addresses of devices are multiples of 8, and have 40 bits.
+        let not_device = u64::MAX << 40 | 7;
+        let address = any("address", not_device & !DEVICE) | number(DEVICE);
+        // The eight banks of an L2 control are in 512 bytes.
+        let bank = any("bank", (not_device & !DEVICE) | 0x1ff) | number(DEVICE);
+        // Register 1 is the L2 control.
+        let address = W::choice((id ^ number(1)).zero_bit(), bank, address);
+        let (mask, pcr_mask) = (any("mask", 0), any("pcr_mask", 0));
+        let (strand, stick, pcr) = (any("strand", !0xff), any("stick", 0), any("pcr", 0));
+        let owner = strand.plus(number(1));
+        let reports = ["reports", "reports_of_others", "reports_of_all"].map(|name| any(name, 0));
+        let token = owner << number(33);
+        let reserved = token | number(1 << 32 | 1 << 63 | 1 << 31);
+        let one = number(1);
+        // The registers of each hub follow those of the hub before it.
+        let hub = [36, 54, 72]
+            .map(|first| below(id, first) ^ one)
+            .into_iter()
+            .fold(number(0), |hub, behind| hub.plus(behind));
+        let place = hub.plus(number(18));
+        let (row, always) = (rows.plus(id << number(5)), one);
+        let is_register = id_below(id, 90);
+        let mut memory = Vec::new();
+        let mut at =
+            |condition, offset, word| memory.push((condition, block.plus(number(offset)), word));
+        at(always, block::ACCESS, access_at);
+        at(always, block::COUNTS, counts);
+        at(always, block::ROWS, rows);
+        at(always, block::PCR_MASK, pcr_mask);
+        at(always, block::COUNTS_OF_GETS, counts.minus(number(8 * GETS)));
+        at(always, block::VERSION, version_at);
+        at(always, block::TOKEN, token);
+        at(always, block::RESERVED, reserved);
+        at(always, block::WATCHES, watches.minus(gates >> number(2)));
+        at(always, block::L2, l2);
+        at(always, block::OWNER, owner);
+        at(always, image.reports, reports[0]);
+        at(always, image.served, served);
+        at(always, image.traced, traced);
+        for hub in 0..4 {
+            at(always, block::GATES + 8 * hub, gates.plus(number(ARBITER * hub)));
+        }
+        let gate = gates.plus(hub << number(7));
+        memory.push((is_register, block.plus(place << number(3)), gate));
+        memory.push((always, access_at, access));
+        memory.push((always, access_at.plus(number(8)), refusals));
+        memory.push((always, version_at & !number(7), version_cell));
+        memory.push((is_register, row, address));
+        memory.push((is_register, row.plus(number(8)), mask));
+        memory.push((is_register, row.plus(number(16)), place));
+        memory.push((always, rows.plus(number(ROW)), bank));
+        let structures = [
+            (block, image.block),
+            (access_at, 16),
+            (counts, 16 * GETS),
+            (rows, 90 * ROW),
+            (version_at, 4),
+            (gates, 4 * ARBITER),
+            (watches, 4 * STOPWATCH),
+            (l2, 64),
+            (served, 0x401),
+            (traced, 1),
+        ];
+        let mut assumptions = Vec::new();
+        for (index, (a, size_of_a)) in structures.iter().enumerate() {
+            for (b, size_of_b) in &structures[index + 1..] {
+                // One of them begins behind the other.
+                let behind =
+                    |a: W, size: u64, b: W| (b.minus(a.plus(number(size))) >> number(63)) ^ one;
+                assumptions.push(behind(*a, *size_of_a, *b) | behind(*b, *size_of_b, *a));
+            }
+        }
+        Self {
+            id,
+            value,
+            function,
+            block,
+            access_at,
+            access,
+            refusals,
+            access_again,
+            version,
+            counts,
+            address,
+            mask,
+            pcr_mask,
+            hub,
+            gates,
+            token,
+            reserved,
+            watches,
+            stick,
+            pcr,
+            l2,
+            owner,
+            bank,
+            reports,
+            served,
+            traced,
+            assumptions,
+            memory,
+            others: HashMap::new(),
+        }
+    }
+
+    /// Returns the word that the memory holds when the execution begins.
+    pub(crate) fn word(&self, address: W) -> W {
+        for (condition, described, word) in &self.memory {
+            if address.is_same(*described) && !condition.is_zero() {
+                return *word;
+            }
+        }
+        W::undescribed(self, address)
+    }
+}
+
+/// Returns the mask of the low `1 << shift` bytes; `shift` is less than 3.
+pub(crate) fn datum_mask<W: Word>(shift: u8) -> W {
+    W::from((1 << (8 << shift)) - 1)
+}
+
+/// Returns the number of the lowest bit of a datum in the word of eight bytes that contains it.
+pub(crate) fn place<W: Word>(address: W, shift: u8) -> W {
+    let last = W::from(8 - (1 << shift));
+    (last.minus(address & W::from(7)) & W::from(7)) << W::from(3)
+}
+
+/// Returns the datum at an address from the word of eight bytes that contains it.
+pub(crate) fn part<W: Word>(word: W, address: W, shift: u8) -> W {
+    if shift == 3 { word } else { word >> place(address, shift) & datum_mask(shift) }
+}
+
+/// Returns 1 if an unsigned number is less than `bound`, which is at most 2^62.
+pub(crate) fn id_below<W: Word>(id: W, bound: u64) -> W {
+    let high = (id >> W::from(62)).zero_bit();
+    high & below(id, bound)
+}

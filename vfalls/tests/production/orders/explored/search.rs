@@ -1,0 +1,122 @@
+//! The search through all orders of the events.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use simulator::execute::buffers::Target;
+
+use super::super::specified::{Call, Outcome};
+use super::super::{A, B, C, WRITTEN};
+use super::{Allowed, CLOSED, Event, LOCK, Orders, RESERVED, SHUT, STATE, State, token};
+
+/// What an exploration has found.
+#[derive(Debug)]
+pub(in super::super::super) struct Explored {
+    pub(in super::super) orders: u128,
+    pub(in super::super) states: usize,
+    /// What is wrong in one of the orders, and this order.
+    pub(in super::super::super) wrong: Option<String>,
+}
+
+impl Orders {
+    /// Explores all orders from the current state, in which both calls are about to begin.
+    pub(in super::super) fn explore(&mut self, functions: [u64; 2], allowed: &Allowed) -> Explored {
+        self.functions = functions;
+        self.allowed.clone_from(allowed);
+        self.known.clear();
+        self.path.clear();
+        (self.loaded, self.stored) = Default::default();
+        self.begin(A, functions[A], WRITTEN);
+        self.begin(B, functions[B], WRITTEN);
+        let state = self.state([Call::Waits; 2], None);
+        let (orders, wrong) = match self.explore_from(&state) {
+            Ok(orders) => (orders, None),
+            Err(wrong) => (0, Some(format!("{wrong}, after {:?}", self.path))),
+        };
+        for (number, other) in [(A, B), (B, A)] {
+            let stored = &self.stored[number];
+            assert!(stored.is_disjoint(&self.loaded[other]), "strands share more than the arbiter");
+            assert!(stored.is_disjoint(&self.stored[other]), "strands share more than the arbiter");
+        }
+        Explored { orders, states: self.known.len(), wrong }
+    }
+
+    /// Explores all orders from a state. Returns the number of orders.
+    fn explore_from(&mut self, state: &State) -> Result<u128, String> {
+        let key = state.key();
+        if let Some(orders) = self.known.get(&key) {
+            return Ok(*orders);
+        }
+        self.enter(state);
+        let mut events = Vec::new();
+        for number in [A, B] {
+            if !matches!(state.calls[number], Call::Done(..)) && !self.is_blocked(number) {
+                events.push(Event::Continues(number));
+            }
+            let buffer = &state.buffers[number];
+            for (waiting, target) in
+                [(&buffer.memory, Target::Memory), (&buffer.devices, Target::Device)]
+            {
+                if !waiting.is_empty() {
+                    events.push(Event::Completes(number, target));
+                }
+            }
+        }
+        let mut orders = 0;
+        for event in &events {
+            self.path.push(*event);
+            let next = self.next(state, *event)?;
+            orders += self.explore_from(&next)?;
+            self.path.pop();
+        }
+        if events.is_empty() {
+            orders = 1;
+            self.end(state)?;
+        }
+        self.known.insert(key, orders);
+        Ok(orders)
+    }
+
+    /// Checks a state in which both calls have returned and all stores are complete.
+    fn end(&mut self, state: &State) -> Result<(), String> {
+        let turns = self.turns();
+        let holder = self.holder();
+        let [word, closed, lock] = [STATE, CLOSED, LOCK].map(|at| self.arbiter_word(at));
+        let open = turns.remembered.is_empty();
+        // While the bit SHUT is set, the word at CLOSED is not 0. Only strand C may still hold the
+        // hub. A free hub is reserved for the strand of the turn.
+        let turn = turns.turn.map_or(0, |turn| (turn.index() as u32 + 1) << 1 | SHUT);
+        let consistent = lock == 0
+            && (closed == 0) == open
+            && word & SHUT <= closed
+            && [0, token(C)].contains(&holder)
+            && (word & RESERVED == 0 || word & !RESERVED == turn);
+        if !consistent {
+            return Err(format!("the gate is left as {word:#x} {closed:#x} {lock} {turns:?}"));
+        }
+        let (calls, device) = (state.calls, state.device);
+        let outcome = Outcome { calls, device, turns };
+        if !self.allowed[&state.first].contains(&outcome) {
+            return Err(format!("not allowed, first {:?}: {outcome:?}", state.first));
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    /// Returns two hashes as a key. Two different states have the same key with a probability of
+    /// 2^-128.
+    fn key(&self) -> [u64; 2] {
+        [0, 1].map(|salt| {
+            let mut hasher = DefaultHasher::new();
+            hasher.write_u8(salt);
+            self.calls.hash(&mut hasher);
+            for (strand, call) in self.strands.iter().zip(self.calls) {
+                if call == Call::Within {
+                    strand.hash(&mut hasher);
+                }
+            }
+            (self.first, self.device, &self.buffers, &self.memory).hash(&mut hasher);
+            hasher.finish()
+        })
+    }
+}
