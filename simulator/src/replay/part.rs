@@ -210,7 +210,7 @@ impl<'a, V: Variant> Part<'a, V> {
             self.store(self.next_store(core));
         }
         if self.scheduler.next_of(core) < before {
-            // All that the core did ahead comes before the place, and its next reference needs something outside the core.
+            // All that the core did ahead comes before its next turn, and so before the place.
             self.scheduler.catch_up(core);
         }
         self.execute_again(core, before, usize::MAX);

@@ -333,7 +333,7 @@ mod tests {
                 assert_eq!(known.series(), grown.series(), "{counters} {references}");
             }
         }
-        // Without the number, 32 points of 512 references come first, and 16 points of each further length.
+        // The first interval has 512 references if the number of all references is not known.
         let first = |references| Points::new(Vec::new(), Vec::new(), references).due();
         assert_eq!(
             [first(None), first(Some(1 << 20)), first(Some(1 << 23))],

@@ -181,8 +181,8 @@ const ROWS: &[Row] = &[
         "asm!(\"stxa {id}, ",
         1,
         Unneeded(
-            "the strand enters its guest by an instruction `retry` or `done`, which also completes \
-             a store to a register of the processor",
+            "assumed: the strand enters its guest by an instruction `retry` or `done`, which also \
+             completes a store to a register of the processor",
         ),
     ),
     (
