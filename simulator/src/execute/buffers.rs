@@ -7,7 +7,7 @@
 //! - A load does not wait for the strand's earlier stores to other addresses. It finds the strand's own stores that wait.
 //! - An atomic instruction is a load and a store that nothing separates, so it completes the strand's stores to memory first.
 //! - `membar` completes the strand's stores to memory if its mask has #StoreLoad, #MemIssue or #Sync. #LoadLoad, #LoadStore and
-//!   #StoreStore order nothing that is not in order already.
+//!   #StoreStore order nothing that is not in order already, and #Lookaside orders only loads of the strand's own stores.
 //! - Stores to devices wait apart from stores to memory: neither waits for the other. They complete in order. `membar` completes them if its
 //!   mask has #MemIssue or #Sync. A load completes those to the same device.
 //!
@@ -29,6 +29,13 @@ use crate::interpreter::Trap;
 const STORE_LOAD: u8 = 1 << 1;
 const MEM_ISSUE: u8 = 1 << 5;
 const SYNC: u8 = 1 << 6;
+
+/// Returns whether a `membar` with this mask completes the strand's stores to memory, and whether it completes those to devices.
+#[must_use]
+pub const fn completes(membar: u8) -> [bool; 2] {
+    let devices = membar & (MEM_ISSUE | SYNC) != 0;
+    [devices || membar & STORE_LOAD != 0, devices]
+}
 
 /// A store that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,7 +117,7 @@ impl<C: Cost> Reach<'_, C> {
         let WaitingStore { address, shift, value } = store;
         match target {
             Target::Memory => {
-                let page = self.shared.physical.page(address)?;
+                let page = self.shared.physical.page(address).expect("a store to memory");
                 self.shared.physical.write(page, address, shift, value);
                 if address == self.shared.power && value & 1 == 1 {
                     self.shared.orders.push(Order::Off);
@@ -121,7 +128,7 @@ impl<C: Cost> Reach<'_, C> {
                 let late = LateStore::at(self.now, (address, shift, value), entry);
                 self.cost.tell(self.id, self.now);
                 if late.complete(self.id, self.devices, self.shared, self.now).is_err() {
-                    self.local.failing |= self.local.failed.replace(late).is_none();
+                    self.local.note_failed(late, self.now);
                 }
                 self.cost.settings_changed();
             }
@@ -164,12 +171,44 @@ impl<C: Cost> Reach<'_, C> {
     /// A store to a device has failed. The strand tries the instruction again after the trap.
     #[cold]
     pub(super) fn complete_for(&mut self, membar: u8) -> Result<(), Trap> {
-        if membar & (STORE_LOAD | MEM_ISSUE | SYNC) != 0 {
+        let [memory, devices] = completes(membar);
+        if memory {
             self.complete_memory();
         }
-        if membar & (MEM_ISSUE | SYNC) != 0 {
+        if devices {
             self.complete_devices(self.local.waiting.devices.len())?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_finds_the_newest_bytes_that_wait() {
+        let store = |address, shift, value| WaitingStore { address, shift, value };
+        // Memory holds the bytes 00 to 07 at address 0x1000. A halfword waits at 0x1002, and then a byte at 0x1003.
+        let memory = [store(0x1002, 1, 0xc2c3), store(0x1003, 0, 0xb3)].into();
+        let buffer = StoreBuffer { memory, devices: VecDeque::new() };
+        let loads = [
+            (0x1000, 3, 0x0001_0203_0405_0607, 0x0001_c2b3_0405_0607),
+            (0x1000, 2, 0x0001_0203, 0x0001_c2b3),
+            (0x1004, 2, 0x0405_0607, 0x0405_0607),
+            (0x1002, 1, 0x0203, 0xc2b3),
+            (0x1000, 1, 0x0001, 0x0001),
+            (0x1003, 0, 0x03, 0xb3),
+            (0x1002, 0, 0x02, 0xc2),
+        ];
+        for (address, shift, before, found) in loads {
+            assert_eq!(buffer.forwarded(address, shift, before), found, "{address:#x} {shift}");
+        }
+        // A store of eight bytes covers smaller loads in it.
+        let buffer =
+            StoreBuffer { memory: [store(0x1000, 3, 0x1011_1213_1415_1617)].into(), ..buffer };
+        assert_eq!(buffer.forwarded(0x1006, 1, 0x0607), 0x1617);
+        assert_eq!(buffer.forwarded(0x1008, 3, 7), 7);
+        assert_eq!(buffer.forwarded(0x0ff8, 3, 7), 7);
     }
 }

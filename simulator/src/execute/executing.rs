@@ -190,7 +190,7 @@ impl<C: Cost> AtWork<'_, C> {
     fn happen(&mut self, now: u64) {
         self.changed = true;
         let Self { strand, reach, .. } = self;
-        let Reach { id, local, shared, devices, cost, .. } = reach;
+        let local = &mut reach.local;
         local.receive(now);
         strand.set_vector(local.vectors != 0);
         for timer in Timer::ALL {
@@ -198,14 +198,20 @@ impl<C: Cost> AtWork<'_, C> {
                 strand.matched(timer);
             }
         }
-        while let Some(store) = local.stores.front()
-            && store.completes <= now
+        self.complete_late(now, now);
+    }
+
+    /// Completes the strand's late stores to devices that complete until a time. It is `now`.
+    pub(super) fn complete_late(&mut self, now: u64, until: u64) {
+        let Reach { id, local, shared, devices, cost, .. } = &mut self.reach;
+        while let Some(store) =
+            local.stores.front().copied().filter(|store| store.completes <= until)
         {
+            local.stores.pop_front();
             cost.tell(*id, now);
             if store.complete(*id, devices, shared, now).is_err() {
-                local.failing |= local.failed.replace(*store).is_none();
+                local.note_failed(store, now);
             }
-            local.stores.pop_front();
             cost.settings_changed();
         }
         local.renew_due();

@@ -325,7 +325,7 @@ impl Execution {
     /// Makes a strand take the trap for a store to a device that has failed, before its next instruction, as if an earlier store of the
     /// strand to this physical address had failed now. The device itself still works.
     pub fn fail_store(&mut self, strand: StrandId, physical: u64) {
-        self.running.strands[strand.index()].local.fail_store(physical);
+        self.running.fail_store(strand, physical);
     }
 
     /// Takes the hypervisor's answer to the step; `None` until the step is done.

@@ -180,6 +180,10 @@ impl Running {
     pub(super) fn set_store_buffers<C: Cost>(&mut self, devices: &Devices, cost: &mut C, on: bool) {
         self.shared.buffers = on;
         for id in (0..self.strands.len()).filter_map(StrandId::new) {
+            let executing = &mut self.strands[id.index()];
+            let now = executing.ready.max(self.time);
+            // Stores that are on their way do not wait.
+            executing.at_work(id, &mut self.shared, devices, cost).complete_late(now, NEVER);
             for target in [Target::Memory, Target::Device] {
                 while self.complete(devices, cost, id, target).is_some() {}
             }
@@ -275,6 +279,13 @@ impl Running {
             executing.local.send(now, vector);
             self.schedule(to);
         }
+    }
+
+    /// Notes that a store of a strand to this physical address has failed now.
+    pub(super) fn fail_store(&mut self, of: StrandId, physical: u64) {
+        let now = self.now();
+        self.strands[of.index()].local.fail_store(physical, now);
+        self.schedule(of);
     }
 
     /// Changes a clock. If the execution has stopped at a limit of cycles, the change happens at this limit. Otherwise the change happens

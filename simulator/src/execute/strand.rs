@@ -239,10 +239,16 @@ impl Local {
         matches
     }
 
-    /// Notes that a store to this physical address has failed, so that the strand takes the trap.
-    pub(super) fn fail_store(&mut self, physical: u64) {
+    /// Notes at the time `now` that a store to this physical address has failed.
+    pub(super) fn fail_store(&mut self, physical: u64, now: u64) {
         let entry = self.entries.take(physical);
-        self.failing |= self.failed.replace(LateStore::failed(physical, entry)).is_none();
+        self.note_failed(LateStore::failed(physical, entry), now);
+    }
+
+    /// Notes at the time `now` that a store has failed, so that the strand takes the trap, even if it is halted.
+    pub(super) fn note_failed(&mut self, store: LateStore, now: u64) {
+        self.failing |= self.failed.replace(store).is_none();
+        self.due = self.due.min(now);
     }
 
     pub(super) fn renew_due(&mut self) {

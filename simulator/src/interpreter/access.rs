@@ -11,9 +11,6 @@ use super::word::Word;
 pub const PRIMARY: u8 = 0x80;
 const NUCLEUS: u8 = 0x04;
 
-/// The low 32 bits of a word.
-const LOW: u64 = 0xffff_ffff;
-
 /// The bit of an ASI that selects little-endian byte order.
 const LITTLE: u8 = 0x08;
 
@@ -84,7 +81,7 @@ impl<W: Word> Strand<W> {
             return Ok([load(address)?, load(address.plus(W::from(8)))?]);
         }
         let value = environment.load(at, 3)?;
-        Ok([value >> W::from(32), value & W::from(LOW)].map(|word| ordered(little, 2, word)))
+        Ok([value >> W::from(32), value.low()].map(|word| ordered(little, 2, word)))
     }
 
     pub(super) fn store_twin(
@@ -94,7 +91,7 @@ impl<W: Word> Strand<W> {
         environment: &mut impl Environment<W>,
     ) -> Result<(), Trap> {
         let (at, little) = self.twin(rd, place)?;
-        let word = |register| ordered(little, 2, self.registers.get(register) & W::from(LOW));
+        let word = |register| ordered(little, 2, self.registers.get(register).low());
         environment.store(at, 3, (word(rd) << W::from(32)) | word(rd.odd()))
     }
 

@@ -122,7 +122,7 @@ fn dividend<W: Word>(y: W::Half, a: W) -> W {
 /// Returns the low 32 bits as a number.
 #[inline(always)]
 fn low<W: Word>(value: W) -> W {
-    value & W::from(LOW)
+    value.low()
 }
 
 /// Returns the low 32 bits as a signed number.

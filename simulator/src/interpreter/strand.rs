@@ -334,7 +334,7 @@ impl<W: Word> Strand<W> {
     #[inline(always)]
     pub(super) fn effective<A: Word>(&self, address: A) -> A {
         let all = self.control.pstate & pstate::AM == 0;
-        if all { address } else { address & A::from(0xffff_ffff) }
+        if all { address } else { address.low() }
     }
 
     #[inline(always)]

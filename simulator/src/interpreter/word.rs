@@ -39,6 +39,13 @@ pub trait Word:
     /// Returns a word with these low bits. Its other bits are 0.
     fn from_half(half: Self::Half) -> Self;
 
+    /// Returns the word with its low 32 bits. Its other bits are 0.
+    #[inline(always)]
+    #[must_use]
+    fn low(self) -> Self {
+        self & Self::from(0xffff_ffff)
+    }
+
     /// Returns the sum modulo 2^64.
     #[must_use]
     fn plus(self, other: Self) -> Self;
@@ -75,8 +82,8 @@ pub trait Word:
     #[must_use]
     fn signed_quotient(self, by: Self) -> Self;
 
-    /// Divides a signed number by the signed number in the low 32 bits of `by`, which are not 0. Returns the quotient, or the signed
-    /// number of 32 bits that is next to it, and 1 if it is not the quotient, and otherwise 0.
+    /// Divides a signed number by the signed number in the low 32 bits of `by`, which are not 0. Returns the quotient, limited to the
+    /// signed numbers of 32 bits, and 1 if it was limited, otherwise 0.
     fn quotient_of_32_bits(self, by: Self) -> [Self; 2];
 
     /// Returns `true` if the word is 0.
@@ -88,7 +95,7 @@ pub trait Word:
     /// Returns the number that the word is.
     ///
     /// # Errors
-    /// The word is a term that stands for more than one number.
+    /// The word is a term that stands for more than one number. The proof takes this trap for an end that the contract does not have.
     fn known(self) -> Result<u64, Trap>;
 }
 

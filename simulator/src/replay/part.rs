@@ -11,7 +11,7 @@ use crate::memory::{Executed, ExecutedAhead, MOST_MORE, Quantum, Variant, Work};
 /// have to be executed again if another core takes a line from the core's caches.
 const MOST_AHEAD: u64 = 512;
 
-/// A core can execute as many references more than that, so that it ends with an instruction.
+/// A core may exceed [`MOST_AHEAD`] by this number of references, because it stops only between instructions.
 const ROOM: u64 = MOST_MORE as u64;
 
 /// The minimum number of references that a core may execute ahead at once; fewer are not worth it.

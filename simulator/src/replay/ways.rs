@@ -183,7 +183,11 @@ fn small() -> Config {
 
 fn replay(threads: &[Vec<Item>], how: &How, is_one_by_one: bool) -> Option<Replayed> {
     let threads = (0..).zip(threads).map(|(number, items)| thread(number, items, how.chunk));
-    let recording = Recording::from_threads("program", threads.collect());
+    replay_threads(threads.collect(), how, is_one_by_one)
+}
+
+fn replay_threads(threads: Vec<Vec<Chunk>>, how: &How, is_one_by_one: bool) -> Option<Replayed> {
+    let recording = Recording::from_threads("program", threads);
     let machine = Machine::new(Model::Batoka, how.nodes).unwrap();
     let to = how.ends.map(|at| Point { name: "end".into(), at: Moment::Instructions(at) });
     let mut setup = Setup::new(machine, recording)
@@ -220,4 +224,54 @@ proptest! {
         let (one_by_one, ahead) = (json(&one_by_one), json(&ahead));
         prop_assert_eq!(one_by_one, ahead);
     }
+}
+
+/// A thread stores to a line once, and then loads it again and again. Thread 1, on the other node, loads the line once, after `others` other
+/// instructions. This moves the line to the other node, but thread 0 keeps it in its L1 cache.
+fn one_move(others: u64) -> Vec<Vec<Chunk>> {
+    let fetch = |at: u64, kind| Reference::new(at, 4, kind);
+    let mut owner =
+        vec![fetch(0x1_0000, Kind::FetchStore), Reference::new(0x80_0000, 8, Kind::Store)];
+    for _ in 0..ROUNDS {
+        owner.push(fetch(0x1_0004, Kind::FetchLoad));
+        owner.push(Reference::new(0x80_0000, 8, Kind::Load));
+        owner.push(Reference { flow: Flow::Taken, ..fetch(0x1_0008, Kind::FetchOther) });
+    }
+    let mut other: Vec<_> =
+        (0..others).map(|n| fetch(0x2_0000 + n % 8 * 4, Kind::FetchOther)).collect();
+    other.push(fetch(0x2_0020, Kind::FetchLoad));
+    other.push(Reference::new(0x80_0000, 8, Kind::Load));
+    [owner, other].map(|references| vec![Chunk::new(references, Vec::new())]).into()
+}
+
+const ROUNDS: u64 = 40_000;
+
+/// The uses of a line count from its first move on, even if the user's core has run ahead of the move.
+#[test]
+fn uses_count_from_the_first_move_on() {
+    let how = How {
+        nodes: 2,
+        placement: Placement::Spread,
+        is_small: false,
+        chunk: usize::MAX,
+        interval: None,
+        ends: None,
+        pause: None,
+        details: true,
+    };
+    let mut counted = Vec::new();
+    for others in [1000, 10_000, 30_000, 60_000] {
+        let [one_by_one, ahead] =
+            [true, false].map(|way| replay_threads(one_move(others), &how, way).unwrap());
+        let uses = |run: &Replayed| -> u64 {
+            let lines = &run.details.as_ref().unwrap().lines;
+            assert_eq!((lines.moved, lines.transfers), (1, 1));
+            let of_owner = lines.hottest[0].users.iter().filter(|user| user.thread == 0);
+            of_owner.map(|user| user.times).sum()
+        };
+        assert_eq!(uses(&one_by_one), uses(&ahead), "{others}");
+        counted.push(uses(&ahead));
+    }
+    // The later the move, the fewer uses follow.
+    assert!(counted.is_sorted_by(|early, late| early > late && *early < ROUNDS), "{counted:?}");
 }

@@ -125,7 +125,8 @@ struct Mark {
 }
 
 impl<V: Variant, const WATCHED: bool> Local<'_, V, WATCHED> {
-    /// Returns `true` if a watch has to be told of what uses these bytes. What is executed again was executed before their line moved.
+    /// Returns `true` if a watch has to be told of what uses these bytes. While a core executes again, it is not: the core did so before
+    /// their line moved.
     #[inline(always)]
     fn is_watched(&self, address: u64, size: u16) -> bool {
         WATCHED

@@ -38,7 +38,7 @@ pub(super) struct AheadLog {
 #[derive(Clone, Copy, Debug)]
 struct StoreAhead {
     strand: StrandId,
-    /// The address of its instruction.
+    /// The address of its instruction. It can be 0 if nothing is watched.
     instruction: u64,
     /// The time of the store's turn.
     turn: u64,

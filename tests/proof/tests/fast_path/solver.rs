@@ -29,7 +29,7 @@ pub(crate) struct Solver {
 /// Answers a question to which z3 finds an answer soon if it begins anew.
 fn answered(text: &str) -> String {
     let mut z3 = Command::new(Z3.find().unwrap());
-    z3.args(["-in", "-T:100"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    z3.args(["-in", "-T:900"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut z3 = z3.spawn().unwrap();
     z3.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     String::from_utf8(z3.wait_with_output().unwrap().stdout).unwrap()
@@ -97,7 +97,7 @@ impl Solver {
         if answer == "unsat" {
             return false;
         }
-        assert_eq!(answer, "sat", "{text}");
+        assert_eq!(answer, "sat", "z3 decides within 900 s: {text}");
         // Each value is ((name #x...)).
         let numbers = values.lines().map(|value| {
             let (_, digits) = value.split_once("#x").unwrap();

@@ -161,6 +161,17 @@ pub(crate) struct State<W> {
     pub(crate) others: HashMap<u64, u64>,
 }
 
+impl State<Term> {
+    /// Returns the state that stands for all states in which the structures in memory have the places of [`LAYOUT`].
+    pub(crate) fn any(image: &Image) -> Self {
+        let word = |name, zeros| match LAYOUT.iter().find(|(structure, _)| *structure == name) {
+            Some((_, address)) => Term::from(*address),
+            _ => Term::named(name, zeros),
+        };
+        Self::new(image, word)
+    }
+}
+
 impl<W: Symbolic> State<W> {
     /// Returns a state of these words, which are chosen by name and by the bits that are 0.
     pub(crate) fn new(image: &Image, mut any: impl FnMut(&'static str, u64) -> W) -> Self {

@@ -66,10 +66,9 @@ impl<'a, W: Symbolic> World<'a, W> {
             return self.state.reports[self.membars().min(2)];
         }
         // The newest store to the word decides, if it is sure that the store is to this word.
-        if let Some((_, word)) = self.stored.iter().rev().find(|(at, _)| at.is_same(address)) {
-            let last = self.stored.iter().rposition(|(at, _)| at.is_same(address));
-            let newer = &self.stored[last.map_or(0, |last| last + 1)..];
-            return Self::newest(newer, address, *word);
+        if let Some(last) = self.stored.iter().rposition(|(at, _)| at.is_same(address)) {
+            let (_, word) = self.stored[last];
+            return Self::newest(&self.stored[last + 1..], address, word);
         }
         Self::newest(&self.stored, address, self.state.word(address))
     }

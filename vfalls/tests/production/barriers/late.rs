@@ -25,6 +25,9 @@ use super::super::{Booted, ENOACCESS, Guest, REAL};
 /// it before.
 const LATEST: u64 = 1000;
 
+/// The maximum number of instructions that a strand executes alone.
+const LONGEST: u32 = 1_000_000;
+
 /// The strands of the guests, two of them on node 0. Strand 0 boots the machine.
 const STRANDS: [usize; 3] = [3, 60, 130];
 
@@ -312,12 +315,28 @@ impl<'a> Late<'a> {
     /// instruction that waits for its stores.
     fn pass(&mut self, number: usize, barrier: u64) {
         let pc = |late: &Self| late.execution.strand(strand(number)).pc;
-        while pc(self) != barrier {
-            self.turn(number);
-        }
-        while !self.is_blocked(number) && pc(self) != self.call + 4 {
+        self.execute_until(number, |late| pc(late) == barrier);
+        for _ in 0..LONGEST {
+            if self.is_blocked(number) || pc(self) == self.call + 4 {
+                return;
+            }
             self.instruction(number);
         }
+        panic!("strand {number} does not wait for its stores");
+    }
+
+    /// Lets a strand execute alone until a condition holds.
+    fn execute_until(&mut self, number: usize, holds: impl Fn(&Self) -> bool) {
+        for _ in 0..LONGEST {
+            if holds(self) {
+                return;
+            }
+            self.turn(number);
+        }
+        panic!(
+            "strand {number} executes too long, at {:#x}",
+            self.execution.strand(strand(number)).pc
+        );
     }
 
     fn is_blocked(&mut self, number: usize) -> bool {
@@ -378,18 +397,14 @@ impl<'a> Late<'a> {
         const AT: u64 = 0x70_0000;
         let words = [wrpr(TBA, 0), ILLEGAL[0]].map(u32::to_be_bytes);
         self.execution.load(map::PARTITION + AT, words.as_flattened()).unwrap();
-        while !self.is_in_guest(number) {
-            self.turn(number);
-        }
+        self.execute_until(number, |late| late.is_in_guest(number));
         let strand = self.execution.strand_mut(strand(number));
         (strand.pc, strand.npc) = (REAL + AT, REAL + AT + 4);
     }
 
     /// Lets a strand, which executes its guest, make a call.
     fn call(&mut self, number: usize, arguments: [u64; 3], function: u64) {
-        while !self.is_in_guest(number) {
-            self.turn(number);
-        }
+        self.execute_until(number, |late| late.is_in_guest(number));
         let strand = self.execution.strand_mut(strand(number));
         (strand.pc, strand.npc) = (self.call, self.call + 4);
         let values = arguments.into_iter().chain([0, 0, function]);

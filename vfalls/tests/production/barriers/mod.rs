@@ -377,5 +377,6 @@ fn the_scenes_find_each_barrier_that_they_need() {
         let needed = row.3 == Scene(scene.name);
         assert_eq!(!scene.is_right(&shipped, &[*address], *address), needed, "{}", scene.name);
     }
+    assert!(late::passes_a_right(&shipped, &[]));
     assert!(late::passes_a_right(&shipped, &unneeded));
 }

@@ -184,7 +184,9 @@ fn sweep(machine: &Machine, every: usize, most: usize, table: &mut Table) -> Vec
     let mut wrong = Vec::new();
     let mut numbers = BTreeMap::<bool, usize>::new();
     let chosen = env::var("CASE").ok();
-    for case in CASES.iter().filter(|case| chosen.as_ref().is_none_or(|it| it == case.name)) {
+    let is_chosen = |case: &&Case| chosen.as_ref().is_none_or(|it| it == case.name);
+    assert!(CASES.iter().any(|case| is_chosen(&case)), "no case has this name: {chosen:?}");
+    for case in CASES.iter().filter(is_chosen) {
         for windows in case.windows() {
             let begun = case.begin(machine, *windows);
             let mut right = begun.clone();

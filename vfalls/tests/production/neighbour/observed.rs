@@ -9,7 +9,7 @@ use simulator::execute::Execution;
 use simulator::interpreter::instruction::Register;
 use simulator::interpreter::{Strand, TrapFrame};
 
-use super::super::broken::compared::lines_that_differ;
+use super::super::broken::compared::{differences, lines_that_differ};
 use super::super::lists::GET;
 use super::super::strand;
 use super::{GUEST, MEMORIES, MEMORY};
@@ -164,30 +164,8 @@ fn selectable(strand: &Strand) -> [TrapFrame; LEVELS] {
 }
 
 /// Describes a word of the guest's memory that differs; `None` if all are equal.
-pub(super) fn memory(copies: [&Execution; 2]) -> Option<String> {
-    const EMPTY: &[u8] = &[0; 8192];
+pub(super) fn memory([first, second]: [&Execution; 2]) -> Option<String> {
     let own = MEMORIES[0]..MEMORIES[0] + MEMORY;
-    let pages = copies.map(|copy| {
-        let mut pages: Vec<_> = copy.pages().filter(|(address, _)| own.contains(address)).collect();
-        pages.sort_unstable_by_key(|(address, _)| *address);
-        pages
-    });
-    let [mut first, mut second] = pages.map(|pages| pages.into_iter().peekable());
-    while let Some(address) =
-        [first.peek(), second.peek()].into_iter().flatten().map(|page| page.0).min()
-    {
-        let next = |(at, _): &(u64, &[u8])| *at == address;
-        let [first, second] =
-            [first.next_if(next), second.next_if(next)].map(|page| page.map_or(EMPTY, |it| it.1));
-        if first != second {
-            let at = first.iter().zip(second).position(|(first, second)| first != second)?;
-            let at = at & !7;
-            let [first, second] = [&first[at..at + 8], &second[at..at + 8]];
-            return Some(format!(
-                "the word at {:#x}: {first:x?}, {second:x?}",
-                address + at as u64
-            ));
-        }
-    }
-    None
+    let (at, words) = differences(first, second, own).into_iter().next()?;
+    Some(format!("the word at {at:#x}: {words:x?}"))
 }

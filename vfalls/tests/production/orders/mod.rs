@@ -30,6 +30,7 @@ use std::env;
 
 use guest_abi::StrandId;
 use perfctr_service::decisions::turns::{HubEvent, Turns};
+use simulator::execute::buffers::completes;
 use simulator::interpreter::{Instruction, Strand};
 
 use super::lists::{EWOULDBLOCK, GET, SET};
@@ -61,14 +62,8 @@ fn strand(number: usize) -> StrandId {
 /// Returns whether an instruction waits for the strand's stores to memory, and whether it waits for
 /// the strand's stores to devices.
 pub(super) fn waits_for(code: u32) -> [bool; 2] {
-    const STORE_LOAD: u8 = 1 << 1;
-    const MEM_ISSUE: u8 = 1 << 5;
-    const SYNC: u8 = 1 << 6;
     match Instruction::decode(code) {
-        Instruction::Membar { mask } => {
-            let device = mask & (MEM_ISSUE | SYNC) != 0;
-            [device || mask & STORE_LOAD != 0, device]
-        }
+        Instruction::Membar { mask } => completes(mask),
         Instruction::Ldstub { .. } | Instruction::Swap { .. } | Instruction::Cas { .. } => {
             [true, false]
         }
