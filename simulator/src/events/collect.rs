@@ -7,6 +7,7 @@ use hv_core::trace::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
     Clock64Aligned, Layout, Mode, Next, Reader, Ring, Trace, TraceEvent, Tracer,
 };
+use smallvec::SmallVec;
 
 use super::layouts::{LayoutName, for_each_layout};
 use super::{DecodedEvent, Stream, StreamEntry, TracedEvent};
@@ -78,7 +79,7 @@ pub(super) fn append(entries: &mut Vec<StreamEntry>, next: Next<'_>) {
         (Next::Event(event), _) => entries.push(StreamEntry::Event(TracedEvent {
             time: event.time,
             id: event.id,
-            payload: event.payload.into(),
+            payload: SmallVec::from_slice(event.payload),
         })),
         (Next::Lost(more), Some(StreamEntry::Lost(lost))) => *lost = lost.saturating_add(more),
         (Next::Lost(lost), _) => entries.push(StreamEntry::Lost(lost)),

@@ -12,6 +12,7 @@ pub mod summary;
 use guest_abi::StrandId;
 use hv_core::trace::{HypervisorEvent, take};
 use perfctr_service::trace::ServiceEvent;
+use smallvec::SmallVec;
 
 use kinds::{EventKinds, KindField};
 use layouts::LayoutName;
@@ -49,7 +50,7 @@ pub struct TracedEvent {
     /// The number of the event's kind.
     pub id: u16,
     /// The encoded fields of the event, in words of 32 bits.
-    pub payload: Box<[u32]>,
+    pub payload: SmallVec<[u32; 6]>,
 }
 
 impl TracedEvent {

@@ -32,9 +32,9 @@ hv_core::events! {
 fn kinds_of_an_image_have_their_own_names_and_fields() {
     const SECTION: [u8; description::length(LampEvent::CLASSES)] =
         description::bytes(LampEvent::CLASSES);
-    let event = TracedEvent { time: 5000, id: 40, payload: [0xabcd_0701].into() };
+    let event = TracedEvent { time: 5000, id: 40, payload: [0xabcd_0701][..].into() };
     for layout in LayoutName::ALL {
-        let bare = |id| TracedEvent { time: 6000, id, payload: Box::default() };
+        let bare = |id| TracedEvent { time: 6000, id, payload: Default::default() };
         let entries = [event.clone(), bare(41), bare(42)].map(StreamEntry::Event).to_vec();
         let kinds = EventKinds::parse(&SECTION).unwrap();
         let streams = vec![Stream { strand: strand(3), entries }];

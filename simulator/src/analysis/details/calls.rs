@@ -188,11 +188,15 @@ fn spread(most: usize, events: &[(u64, u16, bool)]) -> Vec<usize> {
     for (group, (.., ended_well)) in groups.iter().zip(events) {
         counts[*group as usize][usize::from(*ended_well)] += 1;
     }
-    let fits = |each: &usize| {
-        let kept = counts.iter().map(|[others, well]| (others + well).min(*each));
+    let fits = |each: usize| {
+        let kept = counts.iter().map(|[others, well]| (others + well).min(each));
         kept.sum::<usize>() <= most
     };
-    let each = (1..=most).rev().find(fits).unwrap_or(0);
+    let (mut each, mut too_many) = (0, most + 1);
+    while too_many - each > 1 {
+        let middle = each.midpoint(too_many);
+        *(if fits(middle) { &mut each } else { &mut too_many }) = middle;
+    }
     let mut passed = vec![[0; 2]; counts.len()];
     let mut kept = Vec::new();
     for (number, (group, (.., ended_well))) in groups.iter().zip(events).enumerate() {

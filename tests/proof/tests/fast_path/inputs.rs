@@ -74,7 +74,7 @@ fn call(
     let small = random.below(4) == 0;
     loop {
         let mut any = |name: &'static str, zeros: u64| {
-            let is_register = name.starts_with('w') && name != "watches";
+            let is_register = name == "o1" || name.starts_with('w') && name != "watches";
             let number = || match names.get(name) {
                 Some(number) => *number,
                 None if small && is_register => random.below(3) as u64,
