@@ -337,7 +337,7 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
 #[test]
 #[ignore = "builds images"]
 fn a_second_trap_parks_the_strand() {
-    let (between, every) = if std::env::var_os("ALL").is_some() { (300, 1) } else { (1500, 41) };
+    let (between, every) = if std::env::var_os("ALL").is_some() { (300, 1) } else { (1500, 97) };
     let mut booted = running(&image(Production::Shipped));
     let (mut wrong, mut parked, mut number) = (Vec::new(), 0, 0);
     while number < 4_500 {
