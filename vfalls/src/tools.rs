@@ -28,12 +28,6 @@ impl Tool {
         Self { name: Cow::Borrowed(name), package: Cow::Borrowed(package) }
     }
 
-    /// Returns a program of LLVM, such as `llvm-cov`. `version` is the major version of LLVM.
-    pub fn llvm(program: &str, version: &str) -> Self {
-        let [name, package] = [program, "llvm"].map(|name| format!("{name}-{version}").into());
-        Self { name, package }
-    }
-
     /// Returns the path of the tool, or an error that says how to install it.
     pub fn find(&self) -> anyhow::Result<PathBuf> {
         let host = Host::here();

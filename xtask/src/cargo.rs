@@ -6,11 +6,10 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use serde::Deserialize;
 
 use crate::tools;
-use vfalls::say::say;
 
 /// Returns the root directory of the workspace.
 pub fn root() -> &'static Path {
@@ -44,7 +43,7 @@ pub(crate) fn passes(command: &mut Command) -> anyhow::Result<()> {
 }
 
 /// Runs a command and returns its standard output. `name` is what error messages call the command.
-pub(crate) fn output(command: &mut Command, name: &str) -> anyhow::Result<Vec<u8>> {
+pub fn output(command: &mut Command, name: &str) -> anyhow::Result<Vec<u8>> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let output =
         output.with_context(|| format!("{} cannot be run", command.get_program().display()))?;
@@ -75,13 +74,6 @@ pub(crate) fn become_package(
     Err(command.exec()).context("cargo cannot be run")
 }
 
-pub(crate) fn rustc(arguments: &[&str]) -> anyhow::Result<String> {
-    let program = env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc"));
-    let mut rustc = Command::new(program);
-    let printed = output(rustc.current_dir(root()).args(arguments), "rustc")?;
-    Ok(String::from_utf8(printed)?.trim().to_owned())
-}
-
 /// Adds components to the toolchain of this workspace if rustup is installed. Calls `say` first. Returns whether the components
 /// were added.
 pub(crate) fn add_components(components: &[&str], say: impl FnOnce()) -> bool {
@@ -97,23 +89,6 @@ pub(crate) fn add_components(components: &[&str], say: impl FnOnce()) -> bool {
         .stdout(std::io::stderr())
         .status()
         .is_ok_and(|status| status.success())
-}
-
-/// Returns the path of a program from crates.io in version `version`. The program is built only once.
-pub(crate) fn tool(name: &str, version: &str) -> anyhow::Result<PathBuf> {
-    let place = format!("target/tools/{name}-{version}");
-    let program = root().join(&place).join("bin").join(name);
-    if program.exists() {
-        return Ok(program);
-    }
-    let package = format!("{name}@{version}");
-    let install = ["install", "--locked", "--root", &place, &package];
-    say(format_args!("{name} {version} is not built yet; cargo {} ...", install.join(" ")));
-    let status = cargo().args(install).stdin(Stdio::null()).stdout(std::io::stderr()).status();
-    if !status.is_ok_and(|status| status.success()) || !program.exists() {
-        bail!("{name} {version} cannot be built; try: cargo {}", install.join(" "));
-    }
-    Ok(program)
 }
 
 /// The fields of cargo's message about a built package that this program reads.

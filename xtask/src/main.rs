@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use vfalls::exit;
-use xtask::cmd::{api, bench, bundle, coverage, fuzz, header, mutants, prove, qemu, test};
+use xtask::cmd::{api, bench, bundle, fuzz, header, mutants, prove, qemu, test};
 
 /// Build and check the project; `cargo vfalls` is the tool itself
 #[derive(Parser, Debug)]
@@ -20,7 +20,7 @@ struct Cli {
 }
 
 vfalls::commands! {
-    Test: test::TestArgs, Prove: prove::ProveArgs, Bench: bench::BenchArgs, Coverage: coverage::CoverageArgs,
+    Test: test::TestArgs, Prove: prove::ProveArgs, Bench: bench::BenchArgs,
     Fuzz: fuzz::FuzzArgs, Header: header::HeaderArgs, Mutants: mutants::MutantsArgs, Qemu: qemu::QemuArgs,
     Bundle: bundle::BundleArgs, Api: api::ApiArgs,
 }

@@ -13,7 +13,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// Returns the peak memory in KB of a process so far: of the one with this number, or of `self`. Returns `None` if the system does not
 /// report it, or if the process has ended.
-pub fn peak(process: impl Display) -> Option<u64> {
+fn peak(process: impl Display) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_whitespace().next()?.parse().ok()

@@ -3,7 +3,6 @@
 pub mod api;
 pub mod bench;
 pub mod bundle;
-pub mod coverage;
 pub mod fuzz;
 pub mod header;
 pub mod mutants;

@@ -1,7 +1,5 @@
 //! `prove`: the checks that take too long for `test`.
 
-mod sweep;
-
 use std::process::Command;
 
 use anyhow::{Context, ensure};
@@ -99,12 +97,12 @@ impl Steps for Prove {
         step(
             "parallel",
             "the guide's sweep of 200 runs with GNU parallel, one of which is killed",
-            |()| sweep::parallel(),
+            |()| sweep("parallel"),
         ),
         step(
             "slurm",
             "the guide's sweep of 200 runs with Slurm on four nodes, one of which is killed",
-            |()| sweep::slurm(),
+            |()| sweep("slurm"),
         ),
     ];
 }
@@ -114,6 +112,12 @@ fn production(names: &str) -> anyhow::Result<()> {
     let tests =
         format!("test --profile=quick --package=vfalls --test=production -- --ignored {names}");
     passes(cargo().env("ALL", "1").args(tests.split(' ')))
+}
+
+/// Runs a test of a sweep.
+fn sweep(name: &str) -> anyhow::Result<()> {
+    let test = "test --profile=quick --package=vfalls --test=sweep -- --ignored --exact";
+    cargo_passes(&format!("{test} {name}"))
 }
 
 /// Parts of the names of loom's models that end in minutes without a limit on preemptions.

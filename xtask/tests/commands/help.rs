@@ -5,10 +5,10 @@ use crate::program::{PROGRAM, command, end, xtask};
 #[test]
 fn every_command_has_help_with_examples() {
     let whole = xtask(&["--help"]).well();
-    for name in ["test", "prove", "bench", "coverage", "fuzz", "header", "mutants", "qemu"] {
+    for name in ["test", "prove", "bench", "fuzz", "header", "mutants", "qemu"] {
         assert!(whole.contains(&format!("\n  {name} ")), "{name}");
     }
-    for name in ["test", "prove", "bench", "coverage", "fuzz", "mutants", "qemu"] {
+    for name in ["test", "prove", "bench", "fuzz", "mutants", "qemu"] {
         has_help(PROGRAM, "cargo xtask", name);
     }
 }

@@ -5,7 +5,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -89,27 +88,6 @@ impl Counter {
         let collected = self.collected(&[&collect], program, &[kind.name], Stdio::null())?;
         ensure!(collected > 0, "callgrind found no call of {}", kind.function);
         Ok(collected.div_ceil(TIMES))
-    }
-
-    /// Returns the number of instructions for each reference when `vfalls stat` with `arguments` replays the bundled recording. Subtracts the
-    /// instructions for a recording of one reference.
-    pub(crate) fn replay(
-        &self,
-        vfalls: &Path,
-        arguments: &[&str],
-        references: u64,
-    ) -> anyhow::Result<u64> {
-        let bundled = cargo::root().join("simulator/bundled/workload.refs");
-        // The recording fits into the buffer of a pipe.
-        let (short, mut end) = io::pipe()?;
-        end.write_all(b"0 r 0x1000\n")?;
-        drop(end);
-        let stat = |recording: Stdio| {
-            let arguments = [&["stat"], arguments, &["-"]].concat();
-            self.collected(&[], vfalls, &arguments, recording)
-        };
-        let whole = stat(File::open(bundled)?.into())?;
-        Ok(whole.saturating_sub(stat(short.into())?) / references)
     }
 
     /// Counts the instructions that a program executes from its start to its end.

@@ -20,8 +20,6 @@ use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::budgets::OF_X86;
-use crate::cargo;
-use crate::memory;
 use calls::Times;
 use cost::{Costs, Stat};
 use instructions::{CALLS, Counter};
@@ -75,7 +73,6 @@ struct Report {
     instructions: BTreeMap<&'static str, u64>,
     ns_ratio_to_rustsbi: BTreeMap<String, f64>,
     threads: BTreeMap<String, calls::Rates>,
-    instructions_per_reference: BTreeMap<&'static str, u64>,
     /// The counts of the budgets of `vfalls stat`.
     stat_instructions_per_reference: BTreeMap<&'static str, u64>,
     /// In percent of the plain run.
@@ -94,15 +91,6 @@ const RECORDING_ROUNDS: usize = 2;
 /// The further machines whose rates are measured: their numbers of strands and nodes.
 const FURTHER: [(usize, usize); 7] =
     [(8, 4), (64, 1), (64, 2), (64, 4), (128, 2), (128, 4), (256, 4)];
-
-/// The replays whose instructions per reference are counted: their names, and their arguments for `vfalls stat`.
-const REPLAYS: [(&str, &[&str]); 5] = [
-    ("on 1 strand", &["--place", "0"]),
-    ("on the 8 strands of a core", &["--place", "0-7"]),
-    ("on 8 strands of 1 node", &["--nodes", "1"]),
-    ("on 8 strands of 2 nodes", &["--nodes", "2"]),
-    ("on 8 strands of 4 nodes", &["--nodes", "4"]),
-];
 
 pub fn run(args: BenchArgs) -> anyhow::Result<()> {
     ensure!(
@@ -127,15 +115,14 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
     interrupt::catch()?;
     let file = args.force.create_if_wanted(args.json.as_ref())?;
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
-    let measured = [CALLS.len(), REPLAYS.len(), 1 + FURTHER.len(), execution::KINDS.len()];
+    let measured = [CALLS.len(), 1 + FURTHER.len(), execution::KINDS.len()];
     let programs = reading::KINDS.len() + PROGRAMS.len();
-    // The other four steps are two builds, the cost of vfalls stat and the time of calls.
-    let steps = measured.iter().sum::<usize>() + programs + 4;
+    // The other three steps are the build, the cost of vfalls stat and the time of calls.
+    let steps = measured.iter().sum::<usize>() + programs + 3;
     let bench = Bench { progress: ProgressBar::new(steps as u64).with_style(style) };
 
     let counter = bench.step("building what is counted", Counter::new)?;
     let instructions = bench.count_calls(&counter)?;
-    let instructions_per_reference = bench.count_references(&counter)?;
     let costs = bench.step("cost of vfalls stat", || Costs::count(&counter))?;
     bench.print(&costs.tables())?;
     let times = bench.step("time of calls", Times::measure)?;
@@ -144,15 +131,11 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
     let reading = bench.read(&counter)?;
     let recording = bench.record()?;
     bench.progress.finish_and_clear();
-    if let Some(memory) = memory::peak("self") {
-        bench.print(&format!("peak memory: {memory} KB (to reach: 200000)"))?;
-    }
     if let Some(file) = file {
         file.complete_json(&Report {
             instructions,
             ns_ratio_to_rustsbi: times.ratios(),
             threads: times.threads(),
-            instructions_per_reference,
             stat_instructions_per_reference: costs.references,
             stat_views: costs.views,
             references_per_second,
@@ -172,7 +155,7 @@ fn draw_growth(mut picture: OutputFile) -> anyhow::Result<()> {
     costs.keep()
 }
 
-/// Numbers of instructions, by the name of the kind of call or of the replay.
+/// Numbers of instructions, by the name of the kind of call.
 type CountOf = BTreeMap<&'static str, u64>;
 
 /// Shows progress on standard error, and prints tables to standard output.
@@ -200,22 +183,6 @@ impl Bench {
             instructions.insert(kind.name, self.step(kind.name, || counter.count(kind))?);
         }
         self.print(&OF_X86.table(&instructions))?;
-        Ok(instructions)
-    }
-
-    /// Counts the instructions per reference of each of [`REPLAYS`].
-    fn count_references(&self, counter: &Counter) -> anyhow::Result<CountOf> {
-        let vfalls = self.step("building vfalls", cargo::vfalls)?;
-        let references = replay::recording()?.len() as u64;
-        let mut table =
-            table::with_header("a reference of the recording, decoded and replayed|>instructions");
-        let mut instructions = BTreeMap::new();
-        for (name, arguments) in REPLAYS {
-            let count = self.step(name, || counter.replay(&vfalls, arguments, references))?;
-            instructions.insert(name, count);
-            table.add_row([name.to_owned(), count.to_string()]);
-        }
-        self.print(&table::text(&table))?;
         Ok(instructions)
     }
 

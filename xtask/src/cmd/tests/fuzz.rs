@@ -2,31 +2,6 @@ use super::*;
 use crate::tools::tests::program;
 
 #[test]
-fn what_libfuzzer_says_is_understood() {
-    let mut seen = Seen::default();
-    for (line, is_state) in [
-        ("INFO: seed corpus: files: 9 min: 744b max: 3304b", false),
-        ("#10\tINITED cov: 1055 ft: 2212 corp: 9/17Kb exec/s: 0 rss: 55Mb", true),
-        (
-            "#65536\tpulse  cov: 1211 ft: 4012 corp: 304/260Kb lim: 3304 exec/s: 3276 rss: 420Mb",
-            true,
-        ),
-        ("#70000: of the target itself, cov: 1", false),
-        ("artifact_prefix='found/'; Test unit written to found/crash-01", false),
-    ] {
-        assert_eq!(seen.hear(line), is_state, "{line}");
-    }
-    let expected = Seen {
-        executions: 65536,
-        edges: 1211,
-        features: 4012,
-        inputs: 304,
-        found: Some("found/crash-01".into()),
-    };
-    assert_eq!(seen, expected);
-}
-
-#[test]
 fn says_what_to_type() {
     let name = format!("xtask-fuzz-{}", std::process::id());
     let rustup = std::env::temp_dir().join(name);

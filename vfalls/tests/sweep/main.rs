@@ -20,9 +20,8 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::cargo::{self, output, root};
-use crate::steps::say;
-use crate::tools::{self, Tool};
+use xtask::cargo::{output, root};
+use xtask::tools::{self, Tool};
 
 const PARALLEL: Tool = Tool::new("parallel", "parallel");
 
@@ -46,7 +45,9 @@ const MIDDLE: usize = 60;
 const NODES: usize = 4;
 
 /// Makes the sweep with GNU parallel, kills one `vfalls`, and calls the guide's script again.
-pub(super) fn parallel() -> anyhow::Result<()> {
+#[test]
+#[ignore = "takes minutes: cargo xtask prove runs it"]
+fn parallel() -> anyhow::Result<()> {
     tools::require(&[PARALLEL])?;
     let mut sweep = Sweep::new()?;
     let mut script = sweep.command("bash");
@@ -67,13 +68,17 @@ pub(super) fn parallel() -> anyhow::Result<()> {
     let log = fs::read_to_string(sweep.path("runs.log"))?;
     let begun = log.lines().skip(1).count();
     ensure!(begun == RUNS + 1, "{begun} runs have begun, expected {RUNS}, and {killed} again");
-    say(format_args!("{RUNS} runs; {killed} was killed, and the same command made it again"));
+    tests::tell(format_args!(
+        "{RUNS} runs; {killed} was killed, and the same command made it again"
+    ));
     Ok(())
 }
 
 /// Makes the sweep with a job array of Slurm, and kills one node with all its processes. Slurm notices that the node is gone, and queues its
 /// run again.
-pub(super) fn slurm() -> anyhow::Result<()> {
+#[test]
+#[ignore = "takes minutes: cargo xtask prove runs it"]
+fn slurm() -> anyhow::Result<()> {
     tools::require(&SLURM)?;
     let mut sweep = Sweep::new()?;
     start_slurm(&mut sweep)?;
@@ -99,7 +104,7 @@ pub(super) fn slurm() -> anyhow::Result<()> {
         Ok(queue.is_empty().then_some(()))
     })?;
     sweep.check(&before)?;
-    say(format_args!(
+    tests::tell(format_args!(
         "{RUNS} runs on {NODES} slurmd; node n0 was killed with {killed}, and Slurm queued this run again"
     ));
     Ok(())
@@ -187,7 +192,7 @@ type Complete = BTreeMap<String, (u64, i64, i64)>;
 
 impl Sweep {
     fn new() -> anyhow::Result<Self> {
-        let vfalls = cargo::vfalls()?;
+        let vfalls = Path::new(env!("CARGO_BIN_EXE_vfalls"));
         let mut search = vfalls.parent().context("vfalls has no directory")?.as_os_str().to_owned();
         search.push(":");
         search.push(env::var_os("PATH").unwrap_or_default());
