@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use guest_abi::Node;
+use guest_abi::kernel::{CPU_START, CPU_STOP, MACH_EXIT};
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
 use perfctr_service::{Grants, Right};
@@ -36,11 +37,6 @@ const LOOP: Entry = [4, 1000, 0, 0, 0, 0, 0x12, 0];
 
 /// The number of the register of the L2 control.
 const L2: u64 = 1;
-
-/// The functions mach_exit, cpu_start and cpu_stop.
-const EXIT: u64 = 0;
-const START: u64 = 0x10;
-const STOP: u64 = 0x11;
 
 /// What strands do together.
 pub(super) struct Scene {
@@ -80,9 +76,9 @@ pub(super) const SCENES: [Scene; 6] = [
             loops(image, &[Guest::listed(&STRANDS[..1], ""), Guest::listed(&STRANDS[1..2], "")])
         },
         plays: |late, barrier| {
-            late.call(3, [5, 0, 0], EXIT);
+            late.call(3, [5, 0, 0], MACH_EXIT);
             late.pass(3, barrier);
-            late.call(60, [5, 0, 0], EXIT);
+            late.call(60, [5, 0, 0], MACH_EXIT);
             late.without(3, 200_000, |late| late.execution.state(strand(60)) == State::Halted);
             late.until(Late::is_off)
         },
@@ -92,7 +88,7 @@ pub(super) const SCENES: [Scene; 6] = [
         barrier: ("hypervisor/src/services/core_group.rs", "self.ended_word(guest).store(1, ", 1),
         prepare: |image| {
             let mut booted = loops(image, &[Guest::listed(&STRANDS, "")]);
-            booted.list(0, 1, &[retried(STOP, 0, 0), LOOP, AGAIN]);
+            booted.list(0, 1, &[retried(CPU_STOP, 0, 0), LOOP, AGAIN]);
             booted.0.run(Limits::instructions(400_000));
             booted.list(0, 1, &[LOOP, AGAIN]);
             booted
@@ -102,7 +98,7 @@ pub(super) const SCENES: [Scene; 6] = [
             // A fatal trap ends the guest once; mach_exit does so twice.
             late.fatal(60);
             late.pass(60, barrier);
-            late.call(130, [0, cpu, traps], START);
+            late.call(130, [0, cpu, traps], CPU_START);
             late.without(60, 20_000, |late| late.result(130).is_some());
             late.until(Late::is_off)
         },
@@ -114,7 +110,7 @@ pub(super) const SCENES: [Scene; 6] = [
             loops(image, &[Guest::listed(&STRANDS[..1], ""), Guest::listed(&STRANDS[1..], "")])
         },
         plays: |late, barrier| {
-            late.call(3, [5, 0, 0], EXIT);
+            late.call(3, [5, 0, 0], MACH_EXIT);
             late.pass(3, barrier);
             let reset = Step::Reset(GuestId::new(0).unwrap());
             late.execution.operate(strand(130), &reset).unwrap();

@@ -181,8 +181,8 @@ const ROWS: &[Row] = &[
         "asm!(\"stxa {id}, ",
         1,
         Unneeded(
-            "assumed: the strand enters its guest by an instruction `retry` or `done`, which also \
-             completes a store to a register of the processor",
+            "the register is one of the MMU, and a store to these needs no `membar`, `flush`, `done` \
+             or `retry` behind it (UltraSPARC Architecture, note on accessing MMU registers)",
         ),
     ),
     (

@@ -25,6 +25,9 @@ const WINDOWS: [[u8; 3]; 6] = [[0, 6, 0], [6, 0, 0], [0, 0, 6], [1, 5, 0], [2, 2
 /// The offset of the programs of cases in the guest's memory.
 const PLACE: u64 = 0x10_0000;
 
+/// The most instructions of a transfer.
+const LONGEST: u32 = 1_000_000;
+
 /// The vector of a cross-call of this image.
 pub(super) const CROSS_CALL: u8 = 1;
 
@@ -149,8 +152,11 @@ impl Case {
                 let on = strand(NEIGHBOUR[0]);
                 execution.operate(on, &Step::Reconfigure(all_to_the_neighbour())).unwrap();
                 execution.step(on);
+                let mut steps = 0;
                 while execution.strand(on).level() == Level::Hyperprivileged {
+                    assert!(steps < LONGEST, "the transfer does not end");
                     execution.step(on);
+                    steps += 1;
                 }
             }
         }

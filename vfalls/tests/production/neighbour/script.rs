@@ -68,13 +68,19 @@ impl Action {
                 // The interrupt may arrive after some instructions, so they must do nothing.
                 go_on_at(execution.strand_mut(id), IDLE);
                 execution.heartbeat(id);
+                let mut steps = 0;
                 while execution.strand(id).level() < Level::Hyperprivileged {
+                    assert!(steps < LATEST, "no interrupt comes");
                     execution.step(id);
+                    steps += 1;
                 }
             }
         }
     }
 }
+
+/// The most instructions of the guest before an interrupt arrives.
+const LATEST: u32 = 100_000;
 
 /// The value of %pcr with which both counters count instructions of user and privileged code, and
 /// the bit that adds those of the hypervisor.
