@@ -45,7 +45,7 @@ impl FunctionSet {
     }
 }
 
-/// The functions that a hypervisor serves on a strand. The trap entries of an image answer EBADTRAP to calls of other functions.
+/// The functions that a hypervisor serves on a strand. The trap entries of an image answer calls to other functions with EBADTRAP.
 #[derive(Clone, Copy, Debug)]
 pub struct Served<'a> {
     /// The functions of trap 0x80.

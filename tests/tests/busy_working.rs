@@ -1,4 +1,4 @@
-//! Tests that units that work stay in service, no matter what the strands that find them busy do, and what their clocks show.
+//! Tests that working units stay in service, whatever a strand does when it finds a unit busy, and whatever its clock shows.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ const UNIT: Unit = Unit::Hub(Hub::Zam1);
 
 type Shared = &'static MachineUnderTest<'static>;
 
-/// Returns a machine with one guest. The guest has the right `global`, and runs on strands 0 to 2 and 64.
+/// Returns a machine with one guest. The guest has the `global` right, and runs on strands 0 to 2 and 64.
 fn machine() -> Shared {
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
     let holder = Guest::new([0, 1, 2, 64], Grant::GLOBAL);
@@ -170,7 +170,7 @@ fn threads_whose_clocks_step() {
     }
 }
 
-/// Threads call for a hub whose chip stays busy. Between two calls, the clock of a thread advances by a 64th of a pause. By any thread's
+/// Threads ask for a hub whose chip stays busy. Between two calls, the clock of a thread advances by a 64th of a pause. By any thread's
 /// clock, the hub goes out of service after at most twice the limit. Then every thread gets ENOACCESS (10).
 #[test]
 fn threads_at_a_dead_hub() {

@@ -67,7 +67,7 @@ fn random_sequences() {
     tests::tell(format_args!("random_sequences: {sum:?}"));
     assert!(sum.statuses.iter().sum::<u32>() >= 300_000 && sum.pending >= 50_000);
     assert!(sum.changes >= 3_000 && sum.broken >= 800 && sum.statuses[9] >= 500);
-    // The sequences compare each of these statuses often.
+    // Each of these statuses must occur often in the sequences.
     for status in [0, 6, 7, 10, 13] {
         assert!(sum.statuses[status] >= 10_000, "status {status}: {sum:?}");
     }

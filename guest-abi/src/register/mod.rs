@@ -39,8 +39,8 @@ impl PerfReg {
     /// Register 1, PERF_CONFIG of the caller's node.
     pub const L2_PERF_CONFIG: Self = Self::from_kind(Kind::L2);
 
-    /// The first register of a hub. All later registers belong to hubs too; each hub has
-    /// [`PER_HUB`](Self::PER_HUB) registers.
+    /// The hub register with the lowest number. It and all later registers belong to hubs,
+    /// [`PER_HUB`](Self::PER_HUB) to each hub.
     pub const FIRST_OF_HUBS: Self = Self::hub(Hub::Zam0, HubUnit::LpuA, HubRole::Pcr);
 
     /// The number of registers of a hub.
@@ -56,12 +56,12 @@ impl PerfReg {
         Self(kind.id())
     }
 
-    /// Returns a register of a DRAM channel: 2 to 17.
+    /// Returns a DRAM channel's register, which is one of registers 2 to 17.
     pub const fn dram(node: Node, mcu: Mcu, role: McuRole) -> Self {
         Self::from_kind(Kind::Dram { node, mcu, role })
     }
 
-    /// Returns a register of a Zambezi hub: 18 to 89.
+    /// Returns a Zambezi hub's register, which is one of registers 18 to 89.
     pub const fn hub(hub: Hub, unit: HubUnit, role: HubRole) -> Self {
         Self::from_kind(Kind::Hub { hub, unit, role })
     }

@@ -58,8 +58,8 @@ impl fmt::Display for Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Skipped {
-    /// The reads took longer than [`Limits::bracket`], so the check is inaccurate. Within its accuracy, the sources agree. A
-    /// source is slow to read, or the strand was interrupted.
+    /// The reads took longer than [`Limits::bracket`], because a source is slow to read or because the strand was interrupted.
+    /// The sources agree, but only within the larger error that this causes.
     Slow,
     /// The bad source cannot be retired now, because it is the last one or because another strand is changing the chosen source.
     CannotDemote,

@@ -1,4 +1,4 @@
-//! The start of the image, its guests, and what its strands do.
+//! How the image starts, which guests it has, and what its strands do.
 
 mod assemble;
 mod board;

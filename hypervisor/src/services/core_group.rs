@@ -16,7 +16,7 @@ use guest_abi::kernel::{
     CPU_YIELD, MACH_DESC, MACH_EXIT, TOD_GET, TOD_SET,
 };
 
-/// How often cpu_stop tests whether the other strand has stopped, before it returns EWOULDBLOCK.
+/// How many times cpu_stop checks whether the other strand has stopped before it returns EWOULDBLOCK.
 pub const STOP_TRIES: usize = 100_000;
 /// The maximum number of bytes that one cons_write sends.
 const MOST_WRITTEN: u64 = 256;
@@ -213,7 +213,7 @@ impl<I: Image> CoreGroup<I> {
         if !cpus.take_back(strand) {
             return Ok(Reply::Done);
         }
-        // If the guest has ended meanwhile, the strand must stop, although its request to stop was withdrawn.
+        // If the guest has ended in the meantime, the other strand must stop even though the caller has withdrawn its request.
         if self.has_ended(caller.guest) && cpus.end(strand) {
             image.notify(strand);
         }

@@ -33,7 +33,7 @@ pub struct Recording {
 
 /// A file whose number of references is not known.
 enum Uncounted {
-    /// A file of lackey. Whether it is plain.
+    /// A lackey file, and whether it is uncompressed.
     Lackey(PathBuf, bool),
     /// A file or directory of another format.
     Other(PathBuf),
@@ -61,8 +61,8 @@ impl Recording {
     /// the process that the user started. A directory has the threads of a program that drmemtrace has recorded.
     ///
     /// # Errors
-    /// The file cannot be opened or read, or is compressed in an unknown way. Or the recording is native, handwritten, or in a directory,
-    /// and is malformed or too large. Or there is no room to decompress the recording.
+    /// The file cannot be opened or read, or is compressed in an unknown way; there is no room to decompress it; or a recording that is
+    /// native, handwritten or in a directory is malformed or too large.
     pub fn open_all(path: impl AsRef<Path>) -> Result<Vec<Self>, RecordingError> {
         let path = path.as_ref();
         if path != Path::new("-") && path.is_dir() {
@@ -107,7 +107,7 @@ impl Recording {
         Source::from_reader(name, stream, total).and_then(Self::all).map(Self::first)
     }
 
-    /// Returns the first of these recordings.
+    /// Drops all recordings but the first. If there were others, adds a note to the first that says how many are not read.
     fn first(mut all: Vec<Self>) -> Self {
         let others = all.len() - 1;
         let mut first = all.swap_remove(0);
@@ -210,7 +210,7 @@ impl Recording {
     }
 
     /// Finds out how many references a file has if the file does not say so, so that a replay can report its
-    /// [progress](crate::replay::Progress) in references. For a plain file of lackey, a few samples decide. Any other file is read to its end,
+    /// [progress](crate::replay::Progress) in references. For an uncompressed lackey file, the number is estimated from a few samples. Any other file is read to its end,
     /// in a separate thread. This does not change any result.
     #[must_use]
     pub fn count_ahead(mut self) -> Self {

@@ -70,7 +70,7 @@ impl Placement {
     /// The number of references that [`Deal`](Self::Deal) gives a strand at a time.
     pub const TURN: usize = 1024;
 
-    /// Returns for each thread of the programs the strand that the thread's recording names, if any.
+    /// For each thread of the programs, returns the strand that its recording names, if any.
     pub(crate) fn named(programs: &[Recording]) -> Vec<Option<StrandId>> {
         let mut named = Vec::new();
         for program in programs {
@@ -93,7 +93,8 @@ impl Placement {
     /// also name other strands.
     ///
     /// # Errors
-    /// The machine lacks a named strand, there is no strand, or references are to be dealt but there is not exactly one thread.
+    /// The machine lacks a named strand, there is no strand to place threads on, or references are to be dealt but the number of threads is
+    /// not 1.
     pub fn strands(
         &self,
         machine: Machine,
@@ -133,7 +134,8 @@ impl Placement {
     }
 }
 
-/// Returns the position of a strand in its core if the two pipelines alternate. Strands 0 to 3 have one pipeline, 4 to 7 the other.
+/// Returns the position of a strand in its core when strands are taken from the two pipelines in turn. Strands 0 to 3 use one pipeline, 4 to
+/// 7 the other.
 const fn in_core(strand: StrandId) -> usize {
     let number = strand.index() % StrandId::PER_CORE;
     number % (StrandId::PER_CORE / 2) * 2 + number / (StrandId::PER_CORE / 2)
@@ -280,7 +282,7 @@ mod tests {
         let machine = Machine::new(Model::Batoka, 2).unwrap();
         for (text, allowed, threads, error) in [
             ("deal:0-3", 0..128, 2, "deal deals the references of one thread, found 2 threads"),
-            // The strand is an error even if no thread executes on it.
+            // To name a missing strand is an error even if no thread would execute on it.
             ("0,128", 0..128, 1, "there is no strand 128; this machine has strands 0 to 127"),
             ("spread", 0..0, 1, "the program has no strand"),
         ] {

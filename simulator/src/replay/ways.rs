@@ -15,14 +15,14 @@ use crate::run::Replayed;
 /// Something that a thread does.
 #[derive(Clone, Copy, Debug)]
 enum Item {
-    /// Some rounds of a loop: instructions of a block, with data from a line on.
+    /// Some rounds of a loop over the instructions of a block. Its data begin at `line`.
     Loop {
         block: u64,
         rounds: u64,
         line: u64,
         shared: bool,
     },
-    /// An instruction at an address, with its data: each is a kind and a line.
+    /// An instruction and its accesses to data, each with its kind and its line.
     Instruction {
         number: u64,
         data: [Option<(Kind, u64)>; 3],

@@ -44,8 +44,8 @@ pub(crate) struct SourceArgs {
     #[arg(long, conflicts_with_all = ["recordings", "command"])]
     bundled: bool,
 
-    /// Record this program and its threads into ./vfalls.refs, then replay the recording; the program reads and writes the input and output
-    /// of this command
+    /// Record this program and its threads into ./vfalls.refs, then replay the recording; the program uses this command's standard
+    /// input and output
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "recordings")]
     command: Vec<OsString>,
 }
@@ -201,7 +201,8 @@ fn open_copy(
     }
 }
 
-/// Returns the recordings of a replay whose progress is shown on a terminal. If there is no terminal, nobody needs the count.
+/// Starts to count the references of recordings ahead of their replay, for the progress that a terminal shows. Without a terminal, nothing
+/// is counted.
 pub(crate) fn counted(recordings: Vec<Recording>) -> Vec<Recording> {
     match plain::raw_stderr().is_terminal() || plain::is_terminal() {
         true => recordings.into_iter().map(Recording::count_ahead).collect(),
@@ -209,7 +210,8 @@ pub(crate) fn counted(recordings: Vec<Recording>) -> Vec<Recording> {
     }
 }
 
-/// Returns a line with the names of these recordings. Counts processes that other recorded processes started.
+/// Returns a line that names these recordings. Processes that another recorded process started are not named: the line says how many there
+/// are.
 pub(crate) fn line(recordings: &[Recording]) -> String {
     let is_first =
         |one: &&Recording| one.process().number == 0 || std::ptr::eq(*one, &recordings[0]);

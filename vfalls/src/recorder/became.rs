@@ -41,8 +41,8 @@ impl Became {
         }
     }
 
-    /// Returns the command line of the latest program. Returns `None` if the latest program is the one at the path `turns`: the first
-    /// program that replaced the recorded program.
+    /// Returns the command line of the latest program. `turns` is the path of the first program that replaced the recorded one; if that is
+    /// still the latest, returns `None`.
     pub(super) fn other_than(self, turns: &str) -> Option<String> {
         let (program, line) = self.latest?;
         let same = fs::canonicalize(turns).is_ok_and(|turns| turns == program);

@@ -1,4 +1,5 @@
-//! Tests what `stat` reports about the states of threads. The tests write their own recordings, with given orders.
+//! Tests what `stat` reports about the states of threads. The tests write their own recordings, which say when threads lock, release
+//! and sleep.
 
 use std::sync::Mutex;
 
@@ -156,7 +157,7 @@ fn a_wait_for_an_earlier_section_is_a_wait_for_its_lock() {
     assert_eq!(waits["pairs"][0]["state"], "lock");
 }
 
-/// The details state when each thread was in which state, and the page draws these states.
+/// The details say in which state each thread was over time, and the page draws this.
 #[test]
 fn a_page_draws_who_runs_and_who_waits() {
     let place = Place::new("stat-time-line");

@@ -42,7 +42,7 @@ fn asks() -> impl Strategy<Value = Vec<Ask>> {
     prop::collection::vec(ask, 1..400)
 }
 
-/// Makes `asks` for a hub that works: each time, the hub is busy for less than a third of the limit.
+/// Asks for a working hub as `asks` says: each time, the hub is busy for less than a third of the limit.
 /// Returns `true` if the hub is judged stuck.
 fn taken_for_stuck(asks: &[Ask]) -> bool {
     let hub = HubArbiter::new();
@@ -103,8 +103,8 @@ enum Dead {
     Stopped(usize),
 }
 
-/// Returns the number of ticks until the hub is judged stuck; 0 if the hub works, and `None` if it is not judged in time. Each gap is the
-/// strand that asks, and the ticks since the last ask.
+/// Returns the number of ticks until the hub is judged stuck; 0 if the hub works, and `None` if it is not judged in time. Each element
+/// of `gaps` is a pair: the strand that asks, and the ticks since the previous ask.
 fn time_until_stuck(dead: Dead, gaps: &[(usize, u64)]) -> Option<u64> {
     let hub = HubArbiter::new();
     let watches: [Stopwatch; STRANDS] = core::array::from_fn(|_| Stopwatch::new());
@@ -151,7 +151,7 @@ proptest! {
         prop_assert!(!taken_for_stuck(&asks));
     }
 
-    /// Strands ask in any order. Taken together, their asks have no pause.
+    /// Strands ask in any order. There is never a pause in which no strand asks.
     #[test]
     fn a_chip_that_is_busy_for_ever_is_stuck_within_twice_the_limit(gaps in gaps()) {
         let time = time_until_stuck(Dead::Chip, &gaps);
@@ -193,9 +193,9 @@ impl Watched {
     }
 }
 
-/// Strand 1 holds a hub for nearly the whole limit, by an access or by the gate's lock. Strand 0 keeps asking. Then the access
-/// ends, or the death of strand 1 is reported. Strand 1 or 2 makes a call. At a step of this call, the limit passes and strand 0
-/// asks.
+/// Strand 1 occupies a hub for nearly the whole limit, with an access in flight or by holding the gate's lock. Strand 0 keeps asking. Then
+/// the access ends, or the death of strand 1 is reported. Strand 1 or 2 makes a call. At some step of this call, the limit passes and strand
+/// 0 asks.
 #[test]
 fn a_hub_that_works_again_before_the_last_ask_is_not_stuck() {
     type Act = fn(&Watched);

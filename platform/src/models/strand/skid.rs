@@ -1,7 +1,7 @@
 //! The skid of overflow traps.
 
-/// The maximum number of events by which an overflow trap is early. With TOE, an event sets OV if it leaves the counter at most this number
-/// of events before its wrap. OV requests the trap. On the UltraSPARC T2 the number is 15: an event at -16 to -1 sets OV.
+/// How many events before the wrap an overflow trap can happen. With TOE, an event sets OV, which requests the trap, if the counter is then
+/// within this many events of its wrap. On the UltraSPARC T2 the number is 15: an event sets OV if the counter was at -16 to -1 before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Early(u8);
 

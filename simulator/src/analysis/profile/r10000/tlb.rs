@@ -3,7 +3,7 @@
 /// The number of entries. Each translates a pair of pages.
 const ENTRIES: usize = 64;
 
-/// The binary logarithm of the size of a pair of pages. A page has 16 KB, as in 64-bit IRIX; the hardware allows 4 KB to 16 MB.
+/// The binary logarithm of the size of a pair of pages. A page is 16 KB, as in 64-bit IRIX; the hardware allows 4 KB to 16 MB.
 const PAIR_SHIFT: u32 = 15;
 
 /// The binary logarithm of the size of an entry of the page table. An entry describes a pair of pages.
@@ -30,7 +30,7 @@ impl Tlb {
     /// Returns the first address of a reference that the TLB does not translate; `None` if the TLB translates all of them.
     pub(super) fn missing(&mut self, address: u64, size: u16) -> Option<u64> {
         let last = address.saturating_add(u64::from(size).saturating_sub(1));
-        // A reference is shorter than a page, so its first and last byte are on all the pages that it touches.
+        // A reference is shorter than a page, so it touches no pages but those of its first and its last byte.
         [address, last].into_iter().find(|end| !self.translates(*end))
     }
 
@@ -44,12 +44,12 @@ impl Tlb {
         found.is_some()
     }
 
-    /// Counts the register Random down by 1. The hardware does so in each cycle in which an instruction graduates.
+    /// Decrements the register Random, as the hardware does in each cycle in which an instruction graduates.
     pub(super) fn graduate(&mut self) {
         self.random = self.random.checked_sub(1).unwrap_or(ENTRIES - 1);
     }
 
-    /// Makes the entry that Random selects translate the pair of pages at `address`.
+    /// Replaces the entry that Random selects with a translation of the pair of pages at `address`.
     pub(super) fn write_random(&mut self, address: u64) {
         self.pairs[self.random] = Some(address >> PAIR_SHIFT);
     }

@@ -30,7 +30,7 @@ struct Growing {
     threads: Vec<Vec<Item>>,
     /// The locks that each thread holds.
     has: Vec<Vec<u64>>,
-    /// The signals that are sent or missing: all numbers below this number.
+    /// The number of the next signal. Every lower number has been used for a signal, which was sent or left out on purpose.
     signals: u64,
     instructions: u64,
     is_tidy: bool,
