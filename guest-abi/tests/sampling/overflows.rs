@@ -194,6 +194,18 @@ fn goes_on_after_a_stop_in_the_middle_of_a_period() {
     assert_eq!(report.estimate.unwrap().counted, 30);
 }
 
+/// A counter has passed its overflow when the profiler stops, but its unit does not ask. After the next start, the first event overflows.
+#[test]
+fn an_overflow_for_which_the_unit_does_not_ask_comes_with_the_next_event() {
+    let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);
+    unit.count(Pic0, 104);
+    unit.asking = CounterSet::NONE;
+    assert_eq!(profiler.stop(&mut unit, &at(1)), NOTHING);
+    unit.take_writes();
+    profiler.start(&mut unit, 2).unwrap();
+    assert_eq!(unit.take_writes(), [(Pic0, -1)]);
+}
+
 #[test]
 fn a_refusal_is_told_and_keeps_what_was_counted() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);
