@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use proc_macro2::{TokenStream, TokenTree};
 
-use crate::mutant::{Edit, Rule};
+use crate::mutant::{ASM_NEGATE, ASM_NOP, ASM_NUMBER, ASM_REGISTER, ASM_SWAP, Edit};
 
 /// The instructions by their first letters, with arguments that begin with these, and those without arguments.
 const WITH: &str = "add and andcc andn be bg bge bgeu bgu bl ble bleu blu bne brgez brgz brlez brlz brnz brz ba call cas casa casx clr cmp dec inc \
@@ -30,46 +30,40 @@ pub(crate) fn edits(text: &str) -> syn::Result<Vec<Edit>> {
     find(text, text.parse()?, &mut instructions);
     let mut edits = Vec::new();
     for (number, instruction) in instructions.iter().enumerate() {
-        edits.extend(instruction.edits(text));
+        instruction.edits(&mut edits);
         let Some(next) = instructions.get(number + 1) else { break };
-        let between = &text[instruction.0.end..next.0.start];
-        if is_nothing(between) && instruction.must_precede(next, text) {
-            let range = instruction.0.start..next.0.end;
-            let with = [next.of(text), between, instruction.of(text)].concat();
-            edits.push(Edit { rule: Rule::AsmSwap, range, with });
+        let between = &text[instruction.place().end..next.start];
+        if is_nothing(between) && instruction.must_precede(next) {
+            let range = instruction.start..next.place().end;
+            let with = [next.text, between, instruction.text].concat();
+            edits.push(Edit { rule: ASM_SWAP, range, with });
         }
     }
     Ok(edits)
 }
 
-/// Adds the instructions in string literals. Attributes and documentation have none.
-fn find(text: &str, tokens: TokenStream, found: &mut Vec<Instruction>) {
+/// Adds the instructions in string literals. Attributes, which documentation is too, have none.
+fn find<'a>(text: &'a str, tokens: TokenStream, found: &mut Vec<Instruction<'a>>) {
     let mut is_attribute = false;
     for token in tokens {
         match &token {
             TokenTree::Group(group) if !is_attribute => find(text, group.stream(), found),
-            TokenTree::Literal(literal) => {
-                let range = literal.span().byte_range();
-                if text[range.clone()].starts_with('"') {
-                    in_literal(text, range, found);
-                }
-            }
+            TokenTree::Literal(literal) => in_literal(text, literal.span().byte_range(), found),
             _ => {}
         }
-        is_attribute = matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '#')
-            || is_attribute && matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '!');
+        is_attribute = matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '#');
     }
 }
 
-fn in_literal(text: &str, literal: Range<usize>, found: &mut Vec<Instruction>) {
+fn in_literal<'a>(text: &'a str, literal: Range<usize>, found: &mut Vec<Instruction<'a>>) {
     let mut start = literal.start;
     for line in text[literal].split_inclusive('\n') {
         let code = line.split('!').next().unwrap_or(line).trim_end_matches(['"', '\n', ' ']);
-        let label = code.find(':').map_or(0, |colon| colon + 1);
-        let spaces = code[label..].len() - code[label..].trim_start_matches(['"', ' ']).len();
-        let instruction =
-            Instruction(start + label + spaces..start + code.len().max(label + spaces));
-        if instruction.is_known(text) {
+        let code = code.split_once(':').map_or(code, |(_, code)| code);
+        let code = code.trim_start_matches(['"', ' ']);
+        let at = start + (code.as_ptr() as usize - line.as_ptr() as usize);
+        let instruction = Instruction { start: at, text: code };
+        if instruction.is_known() {
             found.push(instruction);
         }
         start += line.len();
@@ -78,157 +72,132 @@ fn in_literal(text: &str, literal: Range<usize>, found: &mut Vec<Instruction>) {
 
 /// Returns whether there is nothing but comments between two instructions: no label, no directive.
 fn is_nothing(between: &str) -> bool {
-    let code = between.lines().map(|line| line.split('!').next().unwrap_or(line));
-    code.into_iter().all(|line| line.chars().all(|c| " \",".contains(c)))
+    let mut code = between.lines().flat_map(|line| line.split('!').next());
+    code.all(|line| line.chars().all(|c| " \",".contains(c)))
 }
 
-/// The place of an instruction.
-struct Instruction(Range<usize>);
+struct Instruction<'a> {
+    start: usize,
+    text: &'a str,
+}
 
-impl Instruction {
-    fn of<'a>(&self, text: &'a str) -> &'a str {
-        &text[self.0.clone()]
+impl<'a> Instruction<'a> {
+    fn place(&self) -> Range<usize> {
+        self.start..self.start + self.text.len()
     }
 
     /// Returns the mnemonic without its suffixes.
-    fn name<'a>(&self, text: &'a str) -> &'a str {
-        self.of(text).split([' ', ',']).next().unwrap_or_default()
+    fn name(&self) -> &'a str {
+        self.text.split([' ', ',']).next().unwrap_or_default()
     }
 
-    fn is_known(&self, text: &str) -> bool {
-        let (of, name) = (self.of(text), self.name(text));
-        let is_with =
-            || of.len() > name.len() && WITH.split_whitespace().any(|known| known == name);
-        let is_sparc = of.contains(['%', '{']) || matches!(name, "call" | "membar" | "ba");
-        ALONE.split(' ').any(|known| known == of) || is_with() && is_sparc
+    fn is_known(&self) -> bool {
+        let is_in = |list: &str, name| list.split_whitespace().any(|known| known == name);
+        let is_sparc = self.text.contains(['%', '{']) || matches!(self.name(), "call" | "membar");
+        is_in(ALONE, self.text) || self.text.contains(' ') && is_in(WITH, self.name()) && is_sparc
     }
 
-    /// Returns the places of registers, with the place of the `%`.
-    fn registers(&self, text: &str) -> Vec<Range<usize>> {
-        let of = self.of(text);
-        let starts = of.match_indices('%').map(|(at, _)| at);
-        let end = |at: usize| {
-            let rest = of[at + 1..].find(|c: char| !c.is_ascii_alphanumeric());
-            rest.map_or(of.len(), |rest| at + 1 + rest)
-        };
+    /// Returns the registers and where they are in the text.
+    fn registers(&self) -> Vec<(usize, &'a str)> {
+        let starts = self.text.match_indices('%').map(|(at, _)| at);
+        let ends = |at: usize| self.text[at + 1..].find(|c: char| !c.is_ascii_alphanumeric());
         starts
-            .map(|at| self.0.start + at..self.0.start + end(at))
-            .filter(|range| range.len() > 1)
+            .map(|at| (at, ends(at).map_or(&self.text[at..], |end| &self.text[at..=at + end])))
             .collect()
     }
 
-    fn is_store(&self, text: &str) -> bool {
-        self.name(text).starts_with("st")
+    fn is_store(&self) -> bool {
+        self.name().starts_with("st")
     }
 
-    fn branches(&self, text: &str) -> bool {
-        let name = self.name(text);
-        name.starts_with('b')
-            || name.starts_with('j')
-            || matches!(name, "call" | "done" | "retry" | "retl")
+    fn branches(&self) -> bool {
+        self.name().starts_with(['b', 'j'])
+            || matches!(self.name(), "call" | "done" | "retry" | "retl")
     }
 
-    /// Returns the place of the register that the instruction writes. It is the last one.
-    fn written(&self, text: &str) -> Option<Range<usize>> {
-        let writes = !self.is_store(text)
-            && !self.branches(text)
-            && !matches!(self.name(text), "cmp" | "membar");
-        self.registers(text).pop().filter(|last| writes && self.0.end == last.end)
+    /// Returns the register that the instruction writes, which is the last operand.
+    fn written(&self) -> Option<(usize, &'a str)> {
+        let reads = self.is_store() || self.branches() || self.name() == "cmp";
+        let last = self.registers().pop().filter(|_| !reads);
+        last.filter(|(at, name)| at + name.len() == self.text.len())
+    }
+
+    /// Returns whether the instruction uses memory or the strand's state, and whether it changes it.
+    fn uses(&self) -> (bool, bool) {
+        let begins = |with: &[&str]| with.iter().any(|with| self.name().starts_with(with));
+        let changes = begins(&["st", "wr", "cas", "membar"]);
+        (changes || begins(&["ld", "rd"]), changes)
     }
 
     /// Returns whether the order matters: one writes a register of the other, a branch is one of them, or memory or the strand's state.
-    fn must_precede(&self, next: &Self, text: &str) -> bool {
-        let has = |one: &Self, other: &Self| {
-            let written = one.written(text).map(|range| &text[range]);
-            written.is_some_and(|name| {
-                other.registers(text).into_iter().any(|range| &text[range] == name)
-            })
+    fn must_precede(&self, next: &Self) -> bool {
+        let writes_of = |one: &Self, other: &Self| {
+            let written = one.written().map(|(_, name)| name);
+            written.is_some_and(|name| other.registers().iter().any(|(_, used)| *used == name))
         };
-        let is_state = |one: &Self| {
-            let name = one.name(text);
-            one.is_store(text)
-                || name.starts_with("wr")
-                || name.starts_with("cas")
-                || name == "membar"
-        };
-        let memory = |one: &Self| {
-            is_state(one) || one.name(text).starts_with("ld") || one.name(text).starts_with("rd")
-        };
-        let base = |one: &Self| one.of(text).split_once('[').map(|(_, at)| at.get(..3));
-        let to_one = self.is_store(text) && next.is_store(text) && base(self) == base(next);
-        let acts = (is_state(self) && memory(next) || memory(self) && is_state(next)) && !to_one;
-        let branch = self.branches(text) || next.branches(text);
-        self.of(text) != next.of(text) && (has(self, next) || has(next, self) || acts || branch)
+        let base = |one: &Self| one.text.split_once('[').map(|(_, at)| at.get(..3));
+        let to_one = self.is_store() && next.is_store() && base(self) == base(next);
+        let ((uses, changes), (next_uses, next_changes)) = (self.uses(), next.uses());
+        let acts = (changes && next_uses || uses && next_changes) && !to_one;
+        let branches = self.branches() || next.branches();
+        let writes = writes_of(self, next) || writes_of(next, self);
+        self.text != next.text && (writes || acts || branches)
     }
 
-    fn edits(&self, text: &str) -> Vec<Edit> {
-        let (of, name, start) = (self.of(text), self.name(text), self.0.start);
-        let mut edits = Vec::new();
-        let mut add =
-            |rule, range, with: &str| edits.push(Edit { rule, range, with: with.to_owned() });
-        add(Rule::AsmNop, self.0.clone(), "nop");
+    fn edits(&self, edits: &mut Vec<Edit>) {
+        let mut add = |rule, at: usize, length, with: &str| {
+            let start = self.start + at;
+            edits.push(Edit { rule, range: start..start + length, with: with.to_owned() });
+        };
+        let name = self.name();
+        add(ASM_NOP, 0, self.text.len(), "nop");
         for (one, other) in OPPOSITES {
-            for (from, to) in [(one, other), (other, one)] {
-                if name == from {
-                    add(Rule::AsmNegate, start..start + name.len(), to);
-                }
+            if name == one || name == other {
+                add(ASM_NEGATE, 0, name.len(), if name == one { other } else { one });
             }
         }
-        if let Some(number) = number(of) {
-            let old = &of[number.clone()];
-            let by = if of.contains('[') && name.ends_with('x') { 8 } else { 1 };
-            let digits = old
-                .strip_prefix("0x")
-                .map_or_else(|| old.parse(), |hex| u64::from_str_radix(hex, 16));
-            let new =
-                digits.map_or_else(|_| format!("{old} + {by}"), |value| (value + by).to_string());
-            add(Rule::AsmNumber, start + number.start..start + number.end, &new);
+        if let Some(Range { start, end }) = number(self.text) {
+            let old = &self.text[start..end];
+            // The next word of memory.
+            let by = if self.text.contains('[') && name.ends_with('x') { 8 } else { 1 };
+            let value = match old.strip_prefix("0x") {
+                Some(digits) => u64::from_str_radix(digits, 16),
+                None => old.parse(),
+            };
+            let new = value.map_or_else(|_| format!("{old} + {by}"), |it| (it + by).to_string());
+            add(ASM_NUMBER, start, old.len(), &new);
         }
-        let written = self.written(text);
-        let source = self
-            .registers(text)
-            .into_iter()
-            .find(|range| Some(range) != written.as_ref() && other(&text[range.clone()]).is_some());
-        if let Some((range, with)) =
-            source.and_then(|range| Some((range.clone(), other(&text[range])?)))
-        {
-            add(Rule::AsmRegister, range, &with);
+        let sources = self.registers().into_iter().filter(|found| Some(*found) != self.written());
+        let mut others = sources.filter_map(|(at, name)| Some((at, name, other(name)?)));
+        if let Some((at, name, with)) = others.next() {
+            add(ASM_REGISTER, at, name.len(), &with);
         }
-        edits
     }
 }
 
 /// Returns the place of the first number of an instruction: digits, or a named operand in braces.
-fn number(of: &str) -> Option<Range<usize>> {
-    let bytes = of.as_bytes();
-    let starts = (1..of.len()).filter(|at| matches!(bytes[at - 1], b' ' | b'[' | b'('));
-    let ends = |at: usize, c: &dyn Fn(char) -> bool| {
-        of[at..].find(|found| !c(found)).map_or(of.len(), |end| at + end)
-    };
-    for at in starts {
-        if bytes[at].is_ascii_digit() {
-            let end = ends(at, &|c| c.is_ascii_alphanumeric());
-            // `1f` and `1b` are labels.
-            if !of[at..end].ends_with(['f', 'b']) || of[at..end].starts_with("0x") {
-                return Some(at..end);
+fn number(text: &str) -> Option<Range<usize>> {
+    let starts = text.match_indices([' ', '[', '(']).map(|(at, _)| at + 1);
+    let mut numbers = starts.filter_map(|start| {
+        let of_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        let rest = &text[start..];
+        let length = match rest.strip_prefix('{') {
+            Some(name) => {
+                name.find(|c| !of_name(c)).filter(|end| name[*end..].starts_with('}'))? + 2
             }
-        } else if bytes[at] == b'{' {
-            let end = of[at..].find('}')? + at + 1;
-            if of[at + 1..end - 1]
-                .chars()
-                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
-            {
-                return Some(at..end);
-            }
-        }
-    }
-    None
+            None => rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len()),
+        };
+        let is_label = rest[..length].ends_with(['f', 'b']) && !rest.starts_with("0x");
+        let begins = rest.starts_with(|c: char| c == '{' || c.is_ascii_digit());
+        (begins && !is_label).then_some(start..start + length)
+    });
+    numbers.next()
 }
 
 /// Returns another general register of the same kind.
 fn other(register: &str) -> Option<String> {
     let (kind, number) = register.strip_prefix('%')?.split_at_checked(1)?;
-    let number: u8 = number.parse().ok().filter(|number| *number < 8)?;
+    let number = number.parse::<u8>().ok()?;
     let next = match kind {
         "g" => number % 5 + 1,
         "o" => (number + 1) % 6,

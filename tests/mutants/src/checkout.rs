@@ -52,13 +52,8 @@ impl Checkout {
         let place = top.join("checkout");
         fs::create_dir_all(&place)?;
         let mut git = Command::new("git");
-        git.current_dir(root()).args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ]);
+        git.current_dir(root());
+        git.args("ls-files -z --cached --others --exclude-standard".split(' '));
         let files = git.stderr(Stdio::inherit()).output().context("git cannot be run")?;
         ensure!(files.status.success(), "git ls-files ended with {}", files.status);
         for file in String::from_utf8(files.stdout)?.split_terminator('\0') {
@@ -81,19 +76,11 @@ impl Checkout {
         }
         for step in steps {
             say(format_args!("without a mutant: {}", step.name));
-            if step.what != What::Image {
-                // The first run builds what all mutants share.
-                self.run(step)?;
-            }
-            let begin = Instant::now();
-            let ended = self.run(step)?;
-            ensure!(
-                ended == Ended::Passed,
-                "without a mutant: {}: {ended:?}: {}",
-                step.name,
-                self.log.display()
-            );
-            self.limits.insert(step.name, (begin.elapsed() * TIMES).max(LEAST));
+            let (ended, time) = self.run(step)?;
+            let failed =
+                || format!("without a mutant: {}: {ended:?}: {}", step.name, self.log.display());
+            ensure!(ended == Ended::Passed, failed());
+            self.limits.insert(step.name, (time * TIMES).max(LEAST));
         }
         self.image = fs::read(self.place.join(IMAGE)).unwrap_or_default();
         Ok(())
@@ -118,7 +105,8 @@ impl Checkout {
         fs::read(self.place.join(IMAGE)).is_ok_and(|image| image == self.image)
     }
 
-    pub(crate) fn run(&self, step: &Step) -> anyhow::Result<Ended> {
+    /// Runs the tests of a step. Returns how long they take, without the time to build them.
+    pub(crate) fn run(&self, step: &Step) -> anyhow::Result<(Ended, Duration)> {
         let limit = self.limits.get(step.name).copied().unwrap_or(LEAST);
         if step.what == What::Image {
             let mut tests = Command::new(&self.production);
@@ -138,7 +126,7 @@ impl Checkout {
         };
         match self.ends(&mut cargo("--no-run"), Duration::from_secs(1800))? {
             Some(true) => self.judge(cargo("--").args(tests.split_whitespace()), limit),
-            _ => Ok(Ended::NotBuilt),
+            _ => Ok((Ended::NotBuilt, Duration::ZERO)),
         }
     }
 
@@ -162,12 +150,14 @@ impl Checkout {
         program.context("the production tests do not build")
     }
 
-    fn judge(&self, command: &mut Command, limit: Duration) -> anyhow::Result<Ended> {
-        Ok(match self.ends(command, limit)? {
+    fn judge(&self, command: &mut Command, limit: Duration) -> anyhow::Result<(Ended, Duration)> {
+        let begin = Instant::now();
+        let ended = match self.ends(command, limit)? {
             Some(true) => Ended::Passed,
             None => Ended::Late,
             Some(false) => failed(&String::from_utf8_lossy(&fs::read(&self.log)?)),
-        })
+        };
+        Ok((ended, begin.elapsed()))
     }
 
     /// Runs a command in the copy with its output in the log. Returns whether it succeeds; `None` if it takes too long.

@@ -23,7 +23,7 @@ use vfalls::exit::{self, Mismatch};
 use vfalls::say::say;
 
 use checkout::{Checkout, Ended};
-use mutant::{Mutant, Rule};
+use mutant::{Mutant, RULES};
 use report::{Tested, Verdict};
 use steps::{BOOT, STEPS, Step};
 
@@ -76,7 +76,7 @@ fn run(args: Args) -> anyhow::Result<()> {
     others.retain(|mutant| args.file.is_empty() || is_wanted(mutant));
     ensure!(!others.is_empty(), "there are no mutants of these files");
     let (from, every) = args.shard;
-    let drawn = draw(others, args.number, &mut Random(args.seed));
+    let drawn = draw(&others, args.number, &mut Random(args.seed));
     let drawn: Vec<Mutant> = drawn.into_iter().skip(from).step_by(every).collect();
     say(format_args!(
         "seed {}: {} of {number} mutants, {} explained",
@@ -103,11 +103,9 @@ fn run(args: Args) -> anyhow::Result<()> {
 }
 
 /// Draws mutants of one rule after another, as long as the rules have some.
-fn draw(mutants: Vec<Mutant>, number: usize, random: &mut Random) -> Vec<Mutant> {
-    let mut rules: Vec<Vec<Mutant>> = Rule::ALL.map(|_| Vec::new()).into();
-    for mutant in mutants {
-        rules[mutant.edit.rule as usize].push(mutant);
-    }
+fn draw(mutants: &[Mutant], number: usize, random: &mut Random) -> Vec<Mutant> {
+    let of = |rule| mutants.iter().filter(move |mutant| mutant.edit.rule == rule).cloned();
+    let mut rules = RULES.map(|rule| of(rule).collect::<Vec<_>>());
     let mut drawn = Vec::new();
     while drawn.len() < number && rules.iter().any(|mutants| !mutants.is_empty()) {
         for mutants in rules.iter_mut().filter(|mutants| !mutants.is_empty()) {
@@ -143,7 +141,7 @@ fn test(drawn: Vec<Mutant>) -> anyhow::Result<Vec<Tested>> {
 /// Runs the tests of a mutant until one fails.
 fn judge(checkout: &Checkout, mutant: &Mutant) -> anyhow::Result<Verdict> {
     for step in STEPS.iter().filter(|step| step.judges(mutant)) {
-        match checkout.run(step)? {
+        match checkout.run(step)?.0 {
             Ended::Passed if step.name == BOOT && checkout.is_same_image() => {
                 let is_only = steps::is_of_images(&mutant.file);
                 return Ok(if is_only { Verdict::Same } else { Verdict::Missed });

@@ -2,47 +2,19 @@
 
 use std::ops::Range;
 
-use serde::Serialize;
+pub(crate) type Rule = &'static str;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Rule {
-    Swap,
-    Drop,
-    Weaken,
-    AsmNop,
-    AsmSwap,
-    AsmNegate,
-    AsmNumber,
-    AsmRegister,
-}
+pub(crate) const SWAP: Rule = "statements change places";
+pub(crate) const DROP: Rule = "a statement is left out";
+pub(crate) const WEAKEN: Rule = "an ordering is weaker";
+pub(crate) const ASM_NOP: Rule = "an instruction is nop";
+pub(crate) const ASM_SWAP: Rule = "instructions change places";
+pub(crate) const ASM_NEGATE: Rule = "a condition is negated";
+pub(crate) const ASM_NUMBER: Rule = "a number is one more";
+pub(crate) const ASM_REGISTER: Rule = "a source is another register";
 
-impl Rule {
-    pub(crate) const ALL: [Self; 8] = [
-        Self::Swap,
-        Self::Drop,
-        Self::Weaken,
-        Self::AsmNop,
-        Self::AsmSwap,
-        Self::AsmNegate,
-        Self::AsmNumber,
-        Self::AsmRegister,
-    ];
-
-    /// Returns what the rule does, in a few words.
-    pub(crate) fn about(self) -> &'static str {
-        match self {
-            Self::Swap => "statements change places",
-            Self::Drop => "a statement is left out",
-            Self::Weaken => "an ordering is weaker",
-            Self::AsmNop => "an instruction is nop",
-            Self::AsmSwap => "instructions change places",
-            Self::AsmNegate => "a condition is negated",
-            Self::AsmNumber => "a number is one more",
-            Self::AsmRegister => "a source is another register",
-        }
-    }
-}
+pub(crate) const RULES: [Rule; 8] =
+    [SWAP, DROP, WEAKEN, ASM_NOP, ASM_SWAP, ASM_NEGATE, ASM_NUMBER, ASM_REGISTER];
 
 /// Text that replaces a part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

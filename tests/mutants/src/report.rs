@@ -1,12 +1,13 @@
 //! What was found, as tables and as JSON.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Write;
 
 use serde::{Serialize, Serializer};
 use vfalls::table::{self, cut};
 
-use crate::mutant::{Mutant, Rule};
+use crate::mutant::{Mutant, RULES, Rule};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -56,38 +57,30 @@ impl Serialize for Tested {
 /// Returns a mutant on one line.
 pub(crate) fn line(mutant: &Mutant) -> String {
     let Mutant { file, line, original, change, edit } = mutant;
-    format!("{file}:{line}: {}: {} -> {}", edit.rule.about(), cut(original, 160), cut(change, 160))
+    format!("{file}:{line}: {}: {} -> {}", edit.rule, cut(original, 160), cut(change, 160))
 }
 
 /// Returns how many mutants there are of each rule and of each crate, and those that were missed.
 pub(crate) fn tables(all: &[Tested]) -> String {
-    let by_rule = Rule::ALL.map(|rule| {
-        let of = all.iter().filter(|tested| tested.mutant.edit.rule == rule);
-        (rule.about().to_owned(), of.collect::<Vec<_>>())
-    });
-    let mut folders: Vec<&str> = all.iter().map(|tested| tested.mutant.folder()).collect();
-    folders.sort_unstable();
-    folders.dedup();
-    let by_crate = folders.into_iter().map(|folder| {
-        let of = all.iter().filter(|tested| tested.mutant.folder() == folder);
-        (folder.to_owned(), of.collect::<Vec<_>>())
-    });
+    let folders = all.iter().map(|tested| tested.mutant.folder());
+    let folders = BTreeSet::from_iter(folders).into_iter().collect();
     let mut text = String::new();
-    for (name, rows) in [("rule", Vec::from(by_rule)), ("crate", by_crate.collect())] {
-        let columns = format!("{name}|>made|>not a program|>same|>caught|>late|>missed");
+    for (kind, names) in [("rule", Vec::from(RULES)), ("crate", folders)] {
+        let columns = format!("{kind}|>made|>not a program|>same|>caught|>late|>missed");
         let mut counts = table::with_header(&columns);
-        for (name, of) in rows.into_iter().chain([("all".to_owned(), all.iter().collect())]) {
-            let count =
-                |is: fn(&Verdict) -> bool| of.iter().filter(|tested| is(&tested.verdict)).count();
-            counts.add_row([
-                name,
-                of.len().to_string(),
-                count(|verdict| *verdict == Verdict::NoProgram).to_string(),
-                count(|verdict| *verdict == Verdict::Same).to_string(),
-                count(|verdict| matches!(verdict, Verdict::Caught(_))).to_string(),
-                count(|verdict| matches!(verdict, Verdict::Late(_))).to_string(),
-                count(|verdict| *verdict == Verdict::Missed).to_string(),
-            ]);
+        for name in names.into_iter().chain(["all"]) {
+            let of = |mutant: &Mutant| [mutant.edit.rule, mutant.folder(), "all"].contains(&name);
+            let of = all.iter().filter(|tested| of(&tested.mutant)).map(|tested| &tested.verdict);
+            let count = |is: fn(&Verdict) -> bool| of.clone().filter(|verdict| is(verdict)).count();
+            let cells = [
+                count(|_| true),
+                count(|verdict| *verdict == Verdict::NoProgram),
+                count(|verdict| *verdict == Verdict::Same),
+                count(|verdict| matches!(verdict, Verdict::Caught(_))),
+                count(|verdict| matches!(verdict, Verdict::Late(_))),
+                count(|verdict| *verdict == Verdict::Missed),
+            ];
+            counts.add_row([name.to_owned()].into_iter().chain(cells.map(|cell| cell.to_string())));
         }
         text += &format!("{}\n", table::text(&counts));
     }

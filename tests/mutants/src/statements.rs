@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Block, Expr, Local, Pat, Stmt};
+use syn::{Block, Expr, Local, Pat, Stmt};
 
-use crate::mutant::{Edit, Rule};
+use crate::mutant::{DROP, Edit, Rule, SWAP, WEAKEN};
 
 /// Returns all edits of a file that the rules make.
 pub(crate) fn edits(text: &str) -> syn::Result<Vec<Edit>> {
@@ -50,6 +50,15 @@ impl Finder<'_> {
         self.found.push(Edit { rule, range, with });
     }
 
+    /// Returns `false` for code of tests, of model checkers and of models.
+    fn ships(&self, node: &impl Spanned) -> bool {
+        let lines = self.text[node.span().byte_range()].lines().map(str::trim_start);
+        let attributes = lines.take_while(|line| line.starts_with(['#', '/']));
+        let mut conditions = attributes.filter_map(|line| line.strip_prefix("#[cfg("));
+        let others = ["test", "loom", "shuttle", "\"steps\"", "\"models\""];
+        conditions.all(|it| it.starts_with("not") || !others.iter().any(|name| it.contains(name)))
+    }
+
     fn swap(&mut self, first: &Stmt, second: &Stmt) {
         if !acts(first) || !acts(second) || names(first).iter().any(|name| uses(second, name)) {
             return;
@@ -58,7 +67,7 @@ impl Finder<'_> {
         let [before, between, behind] =
             [a.clone(), a.end..b.start, b.clone()].map(|at| &self.text[at]);
         if before != behind {
-            self.add(Rule::Swap, a.start..b.end, [behind, between, before].concat());
+            self.add(SWAP, a.start..b.end, [behind, between, before].concat());
         }
     }
 
@@ -72,7 +81,7 @@ impl Finder<'_> {
         if does {
             let range = statement.span().byte_range();
             let lines = self.text[range.clone()].matches('\n').count();
-            self.add(Rule::Drop, range, "\n".repeat(lines));
+            self.add(DROP, range, "\n".repeat(lines));
         }
     }
 
@@ -92,39 +101,27 @@ impl Finder<'_> {
                 1 => (path.span(), format!("core::sync::atomic::Ordering::{name}")),
                 _ => (last.ident.span(), (*name).to_owned()),
             };
-            self.add(Rule::Weaken, range.byte_range(), with);
+            self.add(WEAKEN, range.byte_range(), with);
         }
     }
 }
 
 impl<'a> Visit<'a> for Finder<'_> {
-    fn visit_item_mod(&mut self, item: &'a syn::ItemMod) {
-        if ships(&item.attrs) {
-            visit::visit_item_mod(self, item);
+    fn visit_item(&mut self, item: &'a syn::Item) {
+        if self.ships(item) {
+            visit::visit_item(self, item);
         }
     }
 
-    fn visit_item_fn(&mut self, item: &'a syn::ItemFn) {
-        if ships(&item.attrs) {
-            visit::visit_item_fn(self, item);
+    fn visit_impl_item(&mut self, item: &'a syn::ImplItem) {
+        if self.ships(item) {
+            visit::visit_impl_item(self, item);
         }
     }
 
-    fn visit_item_impl(&mut self, item: &'a syn::ItemImpl) {
-        if ships(&item.attrs) {
-            visit::visit_item_impl(self, item);
-        }
-    }
-
-    fn visit_impl_item_fn(&mut self, item: &'a syn::ImplItemFn) {
-        if ships(&item.attrs) {
-            visit::visit_impl_item_fn(self, item);
-        }
-    }
-
-    fn visit_expr_block(&mut self, block: &'a syn::ExprBlock) {
-        if ships(&block.attrs) {
-            visit::visit_expr_block(self, block);
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        if self.ships(statement) {
+            visit::visit_stmt(self, statement);
         }
     }
 
@@ -151,16 +148,6 @@ impl<'a> Visit<'a> for Finder<'_> {
         call.args.iter().for_each(|argument| self.weaken(name, argument));
         visit::visit_expr_call(self, call);
     }
-}
-
-/// Returns `false` for code of tests, of model checkers and of models.
-fn ships(attributes: &[Attribute]) -> bool {
-    attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).all(|attribute| {
-        let list = attribute.meta.require_list().map(|list| list.tokens.to_string());
-        let list = list.unwrap_or_default();
-        let others = ["test", "loom", "shuttle", "\"steps\"", "\"models\""];
-        list.starts_with("not") || !others.iter().any(|name| list.contains(name))
-    })
 }
 
 /// Returns whether an expression whose value is not used does something.

@@ -1,6 +1,6 @@
 //! The tests of a mutant: which, and in what order. What is quick and near comes first.
 
-use crate::mutant::{Mutant, Rule};
+use crate::mutant::{Mutant, WEAKEN};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
@@ -21,79 +21,44 @@ pub(crate) struct Step {
     files: &'static [&'static str],
 }
 
+const fn step(
+    name: &'static str,
+    what: What,
+    files: &'static [&'static str],
+    arguments: &'static str,
+) -> Step {
+    Step { name, what, arguments, files }
+}
+
 /// Steps leave out what `cargo xtask mutants` leaves out, and tests of production that take minutes.
+#[rustfmt::skip]
 pub(crate) const STEPS: [Step; 11] = [
-    Step {
-        name: "guest-abi",
-        what: What::Host,
-        arguments: "--profile=mutants --package=sun4v-guest-abi --lib --tests -- --skip=a_program_without_libc",
-        files: &["guest-abi/"],
-    },
-    Step {
-        name: "hv-core",
-        what: What::Host,
-        arguments: "--profile=mutants --package=sun4v-hv-core --lib --tests -- --skip=a_version_is_never_a_mixture",
-        files: &["hv-core/"],
-    },
-    Step {
-        name: "platform",
-        what: What::Host,
-        arguments: "--profile=mutants --package=sun4v-platform --lib --tests",
-        files: &["platform/"],
-    },
-    Step {
-        name: "perfctr-service",
-        what: What::Host,
-        arguments: "--profile=mutants --package=sun4v-perfctr-service --lib --tests -- --skip=a_program_in_c",
-        files: &["perfctr-service/"],
-    },
-    Step {
-        name: "hypervisor",
-        what: What::Host,
-        arguments: "--profile=mutants --package=hypervisor --lib --tests",
-        files: &["hypervisor/src/logger/", "hypervisor/src/services/", "hypervisor/src/lib.rs"],
-    },
-    Step {
-        name: "loom of the parts",
-        what: What::Loom,
-        arguments: "--profile=quick --package=sun4v-hv-core --package=sun4v-perfctr-service --lib -- loom_",
-        files: ORDERED,
-    },
-    Step {
-        name: "loom of the whole",
-        what: What::Loom,
-        arguments: "--profile=quick --package=tests --test=loom",
-        files: ORDERED,
-    },
-    Step {
-        name: "whole system",
-        what: What::Host,
-        arguments: "--profile=mutants --package=tests --tests -- --skip=ht_does_not_depend_on_the_version \
-                    --skip=no_call_is_served_beyond_the_version_in_force --skip=two_strands_negotiate --skip=another_unit_is_mended \
-                    --skip=nobody_reads_what_another_guest_has_written --skip=a_change_that_is_pending_all_the_time_is_seen_to_be",
-        files: &["guest-abi/", "hv-core/", "platform/", "perfctr-service/"],
-    },
-    Step {
-        name: BOOT,
-        what: What::Image,
-        arguments: "--include-ignored --exact all_cpus_of_two_guests_run a_guest_takes_its_own_traps a_guest_ends_alone \
-                    the_operator_is_heard services::a_kernel_is_served",
-        files: &[""],
-    },
-    Step {
-        name: "image serves",
-        what: What::Image,
-        arguments: "--include-ignored contract:: faults:: kernel:: barriers::each_ transfers:: log:: lists:: late:: \
-                    two_calls_of_a_hub_in_every_order --skip=defect",
-        files: &[""],
-    },
-    Step {
-        name: "image fails",
-        what: What::Image,
-        arguments: "--include-ignored --skip=attacks:: --skip=defect --skip=contract:: --skip=faults:: --skip=kernel:: --skip=barriers::each_ \
-                    --skip=transfers:: --skip=log:: --skip=lists:: --skip=late:: --skip=two_calls_of_a_hub",
-        files: &[""],
-    },
+    step("guest-abi", What::Host, &["guest-abi/"],
+        "--profile=mutants --package=sun4v-guest-abi --lib --tests -- --skip=a_program_without_libc"),
+    step("hv-core", What::Host, &["hv-core/"],
+        "--profile=mutants --package=sun4v-hv-core --lib --tests -- --skip=a_version_is_never_a_mixture"),
+    step("platform", What::Host, &["platform/"],
+        "--profile=mutants --package=sun4v-platform --lib --tests"),
+    step("perfctr-service", What::Host, &["perfctr-service/"],
+        "--profile=mutants --package=sun4v-perfctr-service --lib --tests -- --skip=a_program_in_c"),
+    step("hypervisor", What::Host, &["hypervisor/src/logger/", "hypervisor/src/services/", "hypervisor/src/lib.rs"],
+        "--profile=mutants --package=hypervisor --lib --tests"),
+    step("loom of the parts", What::Loom, ORDERED,
+        "--profile=quick --package=sun4v-hv-core --package=sun4v-perfctr-service --lib -- loom_"),
+    step("loom of the whole", What::Loom, ORDERED, "--profile=quick --package=tests --test=loom"),
+    step("whole system", What::Host, &["guest-abi/", "hv-core/", "platform/", "perfctr-service/"],
+        "--profile=mutants --package=tests --tests -- --skip=ht_does_not_depend_on_the_version \
+         --skip=no_call_is_served_beyond_the_version_in_force --skip=two_strands_negotiate --skip=another_unit_is_mended \
+         --skip=nobody_reads_what_another_guest_has_written --skip=a_change_that_is_pending_all_the_time_is_seen_to_be"),
+    step(BOOT, What::Image, &[""],
+        "--include-ignored --exact all_cpus_of_two_guests_run a_guest_takes_its_own_traps a_guest_ends_alone \
+         the_operator_is_heard services::a_kernel_is_served"),
+    step("image serves", What::Image, &[""],
+        "--include-ignored contract:: faults:: kernel:: barriers::each_ transfers:: log:: lists:: late:: \
+         two_calls_of_a_hub_in_every_order --skip=defect"),
+    step("image fails", What::Image, &[""],
+        "--include-ignored --skip=attacks:: --skip=defect --skip=contract:: --skip=faults:: --skip=kernel:: \
+         --skip=barriers::each_ --skip=transfers:: --skip=log:: --skip=lists:: --skip=late:: --skip=two_calls_of_a_hub"),
 ];
 
 /// The first step that builds the image.
@@ -128,7 +93,7 @@ impl Step {
         let may = match self.what {
             What::Image => true,
             What::Loom => !is_of_images(&mutant.file),
-            What::Host => !is_of_images(&mutant.file) && mutant.edit.rule != Rule::Weaken,
+            What::Host => !is_of_images(&mutant.file) && mutant.edit.rule != WEAKEN,
         };
         may && self.files.iter().any(|path| mutant.file.starts_with(path))
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::mutant::Rule;
 
 /// Returns what the edits of a rule make of assembly.
 fn all(rule: Rule, code: &str) -> Vec<String> {
@@ -11,7 +12,7 @@ fn all(rule: Rule, code: &str) -> Vec<String> {
 fn instructions_are_left_out() {
     let code = "1:  brz,pn %o0, 1b ! kind\n     clr %o1\n.align 8\n{word} set the clock\ndone";
     assert_eq!(
-        all(Rule::AsmNop, code),
+        all(ASM_NOP, code),
         [
             code.replace("brz,pn %o0, 1b", "nop"),
             code.replace("clr %o1", "nop"),
@@ -29,7 +30,7 @@ fn instructions_change_places_if_their_order_may_matter() {
         ("ba,pt %xcc, 1f", "clr %o0"),
     ] {
         let swapped = format!("{second} ! a\n    {first}");
-        assert_eq!(all(Rule::AsmSwap, &format!("{first} ! a\n    {second}")), [swapped]);
+        assert_eq!(all(ASM_SWAP, &format!("{first} ! a\n    {second}")), [swapped]);
     }
     // Unrelated registers, loads, stores to one structure, a label, a directive.
     for code in [
@@ -39,23 +40,23 @@ fn instructions_change_places_if_their_order_may_matter() {
         "inc %g1\n1: stx %g1, [%g2]",
         "inc %g1\n.align 8\nstx %g1, [%g2]",
     ] {
-        assert_eq!(all(Rule::AsmSwap, code), [""; 0], "{code}");
+        assert_eq!(all(ASM_SWAP, code), [""; 0], "{code}");
     }
 }
 
 #[test]
 fn literals_in_sequence_are_neighbours() {
     let text = r#"asm!("membar 0x40", "stxa %g1, [%g2] 0x58", out = in(reg) a);"#;
-    let swap = edits(text).unwrap().into_iter().find(|edit| edit.rule == Rule::AsmSwap).unwrap();
+    let swap = edits(text).unwrap().into_iter().find(|edit| edit.rule == ASM_SWAP).unwrap();
     let swapped = r#"asm!("stxa %g1, [%g2] 0x58", "membar 0x40", out = in(reg) a);"#;
     assert_eq!(swap.apply(text), swapped);
 }
 
 #[test]
 fn conditions_are_negated() {
-    assert_eq!(all(Rule::AsmNegate, "bgeu,pn %xcc, a"), ["blu,pn %xcc, a"]);
-    assert_eq!(all(Rule::AsmNegate, "movrnz %g2, {A}, %g2"), ["movrz %g2, {A}, %g2"]);
-    assert_eq!(all(Rule::AsmNegate, "ba,pt %xcc, a"), [""; 0]);
+    assert_eq!(all(ASM_NEGATE, "bgeu,pn %xcc, a"), ["blu,pn %xcc, a"]);
+    assert_eq!(all(ASM_NEGATE, "movrnz %g2, {A}, %g2"), ["movrz %g2, {A}, %g2"]);
+    assert_eq!(all(ASM_NEGATE, "ba,pt %xcc, a"), [""; 0]);
 }
 
 #[test]
@@ -66,9 +67,9 @@ fn numbers_are_one_more() {
         ("wrpr %g0, 0, %tpc", "wrpr %g0, 1, %tpc"),
         ("membar 0x40", "membar 65"),
     ] {
-        assert_eq!(all(Rule::AsmNumber, code), [expected]);
+        assert_eq!(all(ASM_NUMBER, code), [expected]);
     }
-    assert_eq!(all(Rule::AsmNumber, "ba,pt %xcc, 1b"), [""; 0]);
+    assert_eq!(all(ASM_NUMBER, "ba,pt %xcc, 1b"), [""; 0]);
 }
 
 #[test]
@@ -79,9 +80,9 @@ fn sources_are_other_registers() {
         ("cmp %o5, %g1", "cmp %o0, %g1"),
         ("wrpr %g0, 0, %tpc", "wrpr %g1, 0, %tpc"),
     ] {
-        assert_eq!(all(Rule::AsmRegister, code), [expected]);
+        assert_eq!(all(ASM_REGISTER, code), [expected]);
     }
-    assert_eq!(all(Rule::AsmRegister, "rdpr %tl, %g1"), [""; 0]);
+    assert_eq!(all(ASM_REGISTER, "rdpr %tl, %g1"), [""; 0]);
 }
 
 #[test]

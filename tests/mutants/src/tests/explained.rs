@@ -1,8 +1,8 @@
 use super::*;
-use crate::mutant::{Edit, Rule};
+use crate::mutant::{DROP, Edit};
 
 fn mutant(text: &str, range: std::ops::Range<usize>, with: &str) -> Mutant {
-    Mutant::new("a/src/b.rs", text, Edit { rule: Rule::Drop, range, with: with.to_owned() })
+    Mutant::new("a/src/b.rs", text, Edit { rule: DROP, range, with: with.to_owned() })
 }
 
 #[test]

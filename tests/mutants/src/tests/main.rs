@@ -1,10 +1,10 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use mutant::Edit;
+use mutant::{DROP, Edit, SWAP};
 
 fn mutants() -> Vec<Mutant> {
-    let rules = [Rule::Swap, Rule::Drop, Rule::Drop, Rule::Drop];
+    let rules = [SWAP, DROP, DROP, DROP];
     let edit = |(at, rule)| Edit { rule, range: at..at + 1, with: String::new() };
     (0..).zip(rules).map(|numbered| Mutant::new("a", "\n\n\n\n", edit(numbered))).collect()
 }
@@ -12,7 +12,7 @@ fn mutants() -> Vec<Mutant> {
 #[test]
 fn a_seed_draws_the_same_from_each_rule() {
     let lines = |seed, number| {
-        let drawn = draw(mutants(), number, &mut Random(seed));
+        let drawn = draw(&mutants(), number, &mut Random(seed));
         drawn.iter().map(|mutant| mutant.line).collect::<Vec<_>>()
     };
     for seed in 0..20 {
@@ -28,7 +28,7 @@ fn a_seed_draws_the_same_from_each_rule() {
 #[test]
 fn all_sources_have_mutants_that_a_step_judges() {
     let all = sources::mutants().unwrap();
-    for rule in Rule::ALL {
+    for rule in RULES {
         assert!(all.iter().filter(|mutant| mutant.edit.rule == rule).count() > 20, "{rule:?}");
     }
     for mutant in &all {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::mutant::Edit;
+use crate::mutant::{DROP, Edit, SWAP};
 
 #[test]
 fn tables_count_each_verdict() {
@@ -8,9 +8,9 @@ fn tables_count_each_verdict() {
         Tested { mutant: Mutant::new(file, "fn\n a();", edit), verdict }
     };
     let all = [
-        tested("hv-core/src/a.rs", Rule::Drop, Verdict::Caught("t".to_owned())),
-        tested("hv-core/src/a.rs", Rule::Drop, Verdict::Missed),
-        tested("platform/src/sparc64/b.rs", Rule::Swap, Verdict::Same),
+        tested("hv-core/src/a.rs", DROP, Verdict::Caught("t".to_owned())),
+        tested("hv-core/src/a.rs", DROP, Verdict::Missed),
+        tested("platform/src/sparc64/b.rs", SWAP, Verdict::Same),
     ];
     let text = tables(&all);
     let row = |name: &str| {

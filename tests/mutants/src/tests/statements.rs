@@ -9,9 +9,9 @@ fn all(text: &str) -> Vec<(Rule, String)> {
 fn statements_change_places_and_are_left_out() {
     let made = all("fn f() { a.store(1, O); b(); Ok(()) }");
     let expected = [
-        (Rule::Swap, "fn f() { b(); a.store(1, O); Ok(()) }"),
-        (Rule::Drop, "fn f() {  b(); Ok(()) }"),
-        (Rule::Drop, "fn f() { a.store(1, O);  Ok(()) }"),
+        (SWAP, "fn f() { b(); a.store(1, O); Ok(()) }"),
+        (DROP, "fn f() {  b(); Ok(()) }"),
+        (DROP, "fn f() { a.store(1, O);  Ok(()) }"),
     ];
     assert_eq!(made, expected.map(|(rule, text)| (rule, text.to_owned())));
 }
@@ -19,7 +19,7 @@ fn statements_change_places_and_are_left_out() {
 #[test]
 fn lines_stay_where_they_are() {
     let made = all("fn f() {\n    a(\n        1,\n    );\n    if b { c }\n}");
-    assert_eq!(made[0], (Rule::Drop, "fn f() {\n    \n\n\n    if b { c }\n}".to_owned()));
+    assert_eq!(made[0], (DROP, "fn f() {\n    \n\n\n    if b { c }\n}".to_owned()));
 }
 
 #[test]
