@@ -146,8 +146,8 @@ impl<'a> Instruction<'a> {
 
     fn edits(&self, edits: &mut Vec<Edit>) {
         let mut add = |rule, at: usize, length, with: &str| {
-            let start = self.start + at;
-            edits.push(Edit { rule, range: start..start + length, with: with.to_owned() });
+            let with = [&self.text[..at], with, &self.text[at + length..]].concat();
+            edits.push(Edit { rule, range: self.place(), with });
         };
         let name = self.name();
         add(ASM_NOP, 0, self.text.len(), "nop");

@@ -85,7 +85,8 @@ impl Finder<'_> {
         }
     }
 
-    fn weaken(&mut self, function: &str, argument: &Expr) {
+    /// Weakens the orderings among the arguments of a call.
+    fn weaken(&mut self, call: Range<usize>, function: &str, argument: &Expr) {
         let Expr::Path(path) = argument else { return };
         let Some(last) = path.path.segments.last() else { return };
         let is_fence = matches!(function, "fence" | "compiler_fence");
@@ -97,11 +98,14 @@ impl Finder<'_> {
         };
         for name in weaker {
             // A bare name may not be imported.
-            let (range, with) = match path.path.segments.len() {
+            let (place, with) = match path.path.segments.len() {
                 1 => (path.span(), format!("core::sync::atomic::Ordering::{name}")),
                 _ => (last.ident.span(), (*name).to_owned()),
             };
-            self.add(WEAKEN, range.byte_range(), with);
+            let (before, behind) =
+                (call.start..place.byte_range().start, place.byte_range().end..call.end);
+            let with = [&self.text[before], &with, &self.text[behind]].concat();
+            self.add(WEAKEN, call.clone(), with);
         }
     }
 }
@@ -138,14 +142,16 @@ impl<'a> Visit<'a> for Finder<'_> {
     }
 
     fn visit_expr_method_call(&mut self, call: &'a syn::ExprMethodCall) {
-        call.args.iter().for_each(|argument| self.weaken(&call.method.to_string(), argument));
+        let (place, name) = (call.span().byte_range(), call.method.to_string());
+        call.args.iter().for_each(|argument| self.weaken(place.clone(), &name, argument));
         visit::visit_expr_method_call(self, call);
     }
 
     fn visit_expr_call(&mut self, call: &'a syn::ExprCall) {
         let text = &self.text[call.func.span().byte_range()];
         let name = text.rsplit("::").next().unwrap_or(text);
-        call.args.iter().for_each(|argument| self.weaken(name, argument));
+        let place = call.span().byte_range();
+        call.args.iter().for_each(|argument| self.weaken(place.clone(), name, argument));
         visit::visit_expr_call(self, call);
     }
 }
