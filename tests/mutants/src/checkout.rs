@@ -35,11 +35,14 @@ pub(crate) enum Ended {
     Late,
 }
 
+#[derive(Default)]
 pub(crate) struct Checkout {
     place: PathBuf,
     log: PathBuf,
     /// The program of the production tests, built without a mutant. It builds the image from the sources in the copy.
     production: PathBuf,
+    /// The program of the proof of the fast path.
+    fast_path: PathBuf,
     /// The image without a mutant.
     image: Vec<u8>,
     limits: BTreeMap<&'static str, Duration>,
@@ -64,15 +67,17 @@ impl Checkout {
                 fs::copy(&from, &to).with_context(|| file.to_owned())?;
             }
         }
-        let (production, image, limits) = (PathBuf::new(), Vec::new(), BTreeMap::new());
-        Ok(Self { place, log: top.join("log"), production, image, limits })
+        Ok(Self { place, log: top.join("log"), ..Self::default() })
     }
 
     /// Runs the steps without a mutant. They must pass, and their time decides how long they may take with one.
     pub(crate) fn prepare(&mut self, steps: &[&'static Step]) -> anyhow::Result<()> {
         self.limits = steps.iter().map(|step| (step.name, Duration::from_secs(3600))).collect();
         if steps.iter().any(|step| step.what == What::Image) {
-            self.production = self.build_production()?;
+            self.production = self.program("vfalls", "production")?;
+        }
+        if steps.iter().any(|step| step.what == What::FastPath) {
+            self.fast_path = self.program("proof", "fast_path")?;
         }
         for step in steps {
             say(format_args!("without a mutant: {}", step.name));
@@ -108,8 +113,14 @@ impl Checkout {
     /// Runs the tests of a step. Returns how long they take, without the time to build them.
     pub(crate) fn run(&self, step: &Step) -> anyhow::Result<(Ended, Duration)> {
         let limit = self.limits.get(step.name).copied().unwrap_or(LEAST);
-        if step.what == What::Image {
-            let mut tests = Command::new(&self.production);
+        let program = match step.what {
+            What::Image => Some(&self.production),
+            What::FastPath => Some(&self.fast_path),
+            What::Host | What::Loom => None,
+        };
+        if let Some(program) = program {
+            let mut tests = Command::new(program);
+            tests.env("FAST_PATH_IMAGE", self.place.join(IMAGE));
             tests.args(step.arguments.split_whitespace());
             return self.judge(&mut tests, limit);
         }
@@ -137,17 +148,19 @@ impl Checkout {
         cargo
     }
 
-    fn build_production(&self) -> anyhow::Result<PathBuf> {
-        let mut cargo = self.cargo("--quiet --profile=quick --package=vfalls --test=production --no-run --message-format=json");
+    /// Builds a program of tests.
+    fn program(&self, package: &str, test: &str) -> anyhow::Result<PathBuf> {
+        let mut cargo = self.cargo("--quiet --profile=quick --no-run --message-format=json");
+        cargo.args(["--package", package, "--test", test]);
         let built = cargo.current_dir(&self.place).stderr(Stdio::inherit()).output()?;
         let messages = String::from_utf8(built.stdout)?;
         let programs = messages
             .lines()
             .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-        let mut programs = programs.filter(|message| message["target"]["name"] == "production");
+        let mut programs = programs.filter(|message| message["target"]["name"] == test);
         let program =
             programs.find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)));
-        program.context("the production tests do not build")
+        program.with_context(|| format!("the tests {test} do not build"))
     }
 
     fn judge(&self, command: &mut Command, limit: Duration) -> anyhow::Result<(Ended, Duration)> {

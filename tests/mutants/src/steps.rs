@@ -10,6 +10,8 @@ pub(crate) enum What {
     Loom,
     /// The production tests, which build the image from the sources. (Tests of the bundled image do not see a mutant.)
     Image,
+    /// The proof of the fast path, of the image that an earlier step has built.
+    FastPath,
 }
 
 pub(crate) struct Step {
@@ -32,7 +34,7 @@ const fn step(
 
 /// Steps leave out what `cargo xtask mutants` leaves out, and tests of production that take minutes.
 #[rustfmt::skip]
-pub(crate) const STEPS: [Step; 12] = [
+pub(crate) const STEPS: [Step; 13] = [
     step("guest-abi", What::Host, &["guest-abi/"],
         "--profile=mutants --package=sun4v-guest-abi --lib --tests -- --skip=a_program_without_libc"),
     step("hv-core", What::Host, &["hv-core/"],
@@ -54,6 +56,8 @@ pub(crate) const STEPS: [Step; 12] = [
         "--include-ignored --exact all_cpus_of_two_guests_run a_guest_takes_its_own_traps a_guest_ends_alone \
          the_operator_is_heard services::a_kernel_is_served"),
     step(BARRIERS, What::Image, &[""], "--include-ignored --exact barriers::each_barrier_has_a_verdict"),
+    step("fast path", What::FastPath, &["perfctr-service/src/sparc64/", "platform/src/sparc64/general.rs", "platform/src/sparc64/table.rs"],
+        "--include-ignored --exact each_path_does_what_the_contract_says the_rows_of_the_image_are_as_assumed"),
     step("image serves", What::Image, &[""],
         "--include-ignored contract:: faults:: kernel:: transfers:: log:: lists:: late:: \
          two_calls_of_a_hub_in_every_order --skip=defect"),
@@ -97,6 +101,7 @@ impl Step {
         let may = match self.what {
             // Statements that change places may change lines, and nothing else.
             What::Image => self.name != BARRIERS || mutant.edit.rule != SWAP,
+            What::FastPath => true,
             What::Loom => !is_of_images(&mutant.file),
             What::Host => !is_of_images(&mutant.file) && mutant.edit.rule != WEAKEN,
         };
