@@ -34,6 +34,7 @@ fn steps_are_listed() {
             "fast-path",
             "growth",
             "miri",
+            "mutants",
             "parallel",
             "slurm"
         ]

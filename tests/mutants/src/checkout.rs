@@ -1,0 +1,217 @@
+//! A copy of the checkout, in which mutants are built and tested.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use vfalls::say::say;
+
+use crate::mutant::Mutant;
+use crate::sources::root;
+use crate::steps::{Step, What};
+
+/// Limits are multiples of the time without a mutant.
+const TIMES: u32 = 3;
+const LEAST: Duration = Duration::from_secs(60);
+
+/// The image that the tests of production build, relative to the copy.
+const IMAGE: &str = "target/images/hypervisor-image-shipped.elf";
+
+/// How the commands of a step ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Passed,
+    NotBuilt,
+    /// A test failed: its name.
+    Failed(String),
+    Late,
+}
+
+#[derive(Default)]
+pub(crate) struct Checkout {
+    place: PathBuf,
+    log: PathBuf,
+    /// The program of the production tests, built without a mutant. It builds the image from the sources in the copy.
+    production: PathBuf,
+    /// The program of the proof of the fast path.
+    fast_path: PathBuf,
+    /// The image without a mutant.
+    image: Vec<u8>,
+    limits: BTreeMap<&'static str, Duration>,
+}
+
+impl Checkout {
+    /// Makes the copy, or brings it up to date.
+    pub(crate) fn new() -> anyhow::Result<Self> {
+        let top = root().join("target/order-mutants");
+        let place = top.join("checkout");
+        fs::create_dir_all(&place)?;
+        let mut git = Command::new("git");
+        git.current_dir(root());
+        git.args("ls-files -z --cached --others --exclude-standard".split(' '));
+        let files = git.stderr(Stdio::inherit()).output().context("git cannot be run")?;
+        ensure!(files.status.success(), "git ls-files ended with {}", files.status);
+        for file in String::from_utf8(files.stdout)?.split_terminator('\0') {
+            let (from, to) = (root().join(file), place.join(file));
+            // A write would make cargo build again.
+            if from.is_file() && fs::read(&from)? != fs::read(&to).unwrap_or_default() {
+                to.parent().map_or(Ok(()), fs::create_dir_all)?;
+                fs::copy(&from, &to).with_context(|| file.to_owned())?;
+            }
+        }
+        Ok(Self { place, log: top.join("log"), ..Self::default() })
+    }
+
+    /// Runs the steps without a mutant. They must pass, and their time decides how long they may take with one.
+    pub(crate) fn prepare(&mut self, steps: &[&'static Step]) -> anyhow::Result<()> {
+        self.limits = steps.iter().map(|step| (step.name, Duration::from_secs(3600))).collect();
+        if steps.iter().any(|step| step.what == What::Image) {
+            self.production = self.program("vfalls", "production")?;
+        }
+        if steps.iter().any(|step| step.what == What::FastPath) {
+            self.fast_path = self.program("proof", "fast_path")?;
+        }
+        for step in steps {
+            say(format_args!("without a mutant: {}", step.name));
+            let (ended, time) = self.run(step)?;
+            let failed =
+                || format!("without a mutant: {}: {ended:?}: {}", step.name, self.log.display());
+            ensure!(ended == Ended::Passed, failed());
+            self.limits.insert(step.name, (time * TIMES).max(LEAST));
+        }
+        self.image = fs::read(self.place.join(IMAGE)).unwrap_or_default();
+        Ok(())
+    }
+
+    /// Calls `test` with a mutant in the copy.
+    pub(crate) fn with<T>(
+        &self,
+        mutant: &Mutant,
+        test: impl FnOnce() -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let file = self.place.join(&mutant.file);
+        let text = fs::read_to_string(&file)?;
+        fs::write(&file, mutant.edit.apply(&text))?;
+        let tested = test();
+        fs::write(&file, text)?;
+        tested
+    }
+
+    /// Returns whether the image is the same as without a mutant.
+    pub(crate) fn is_same_image(&self) -> bool {
+        fs::read(self.place.join(IMAGE)).is_ok_and(|image| image == self.image)
+    }
+
+    /// Runs the tests of a step. Returns how long they take, without the time to build them.
+    pub(crate) fn run(&self, step: &Step) -> anyhow::Result<(Ended, Duration)> {
+        let limit = self.limits.get(step.name).copied().unwrap_or(LEAST);
+        let program = match step.what {
+            What::Image => Some(&self.production),
+            What::FastPath => Some(&self.fast_path),
+            What::Host | What::Loom => None,
+        };
+        if let Some(program) = program {
+            let mut tests = Command::new(program);
+            tests.env("FAST_PATH_IMAGE", self.place.join(IMAGE));
+            tests.args(step.arguments.split_whitespace());
+            return self.judge(&mut tests, limit);
+        }
+        let (arguments, tests) = step.arguments.split_once(" -- ").unwrap_or((step.arguments, ""));
+        let cargo = |more: &str| {
+            let mut cargo = self.cargo(arguments);
+            if step.what == What::Loom {
+                cargo
+                    .env("RUSTFLAGS", "--cfg loom")
+                    .env("CARGO_TARGET_DIR", self.place.join("target/loom"));
+            }
+            cargo.args(more.split_whitespace());
+            cargo
+        };
+        match self.ends(&mut cargo("--no-run"), Duration::from_secs(1800))? {
+            Some(true) => self.judge(cargo("--").args(tests.split_whitespace()), limit),
+            _ => Ok((Ended::NotBuilt, Duration::ZERO)),
+        }
+    }
+
+    fn cargo(&self, arguments: &str) -> Command {
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.args(["test", "--offline"]).args(arguments.split_whitespace());
+        cargo.env("CARGO_TARGET_DIR", self.place.join("target")).env_remove("RUSTFLAGS");
+        cargo
+    }
+
+    /// Builds a program of tests.
+    fn program(&self, package: &str, test: &str) -> anyhow::Result<PathBuf> {
+        let mut cargo = self.cargo("--quiet --profile=quick --no-run --message-format=json");
+        cargo.args(["--package", package, "--test", test]);
+        let built = cargo.current_dir(&self.place).stderr(Stdio::inherit()).output()?;
+        let messages = String::from_utf8(built.stdout)?;
+        let programs = messages
+            .lines()
+            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        let mut programs = programs.filter(|message| message["target"]["name"] == test);
+        let program =
+            programs.find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)));
+        program.with_context(|| format!("the tests {test} do not build"))
+    }
+
+    fn judge(&self, command: &mut Command, limit: Duration) -> anyhow::Result<(Ended, Duration)> {
+        let begin = Instant::now();
+        let ended = match self.ends(command, limit)? {
+            Some(true) => Ended::Passed,
+            None => Ended::Late,
+            Some(false) => failed(&String::from_utf8_lossy(&fs::read(&self.log)?)),
+        };
+        Ok((ended, begin.elapsed()))
+    }
+
+    /// Runs a command in the copy with its output in the log. Returns whether it succeeds; `None` if it takes too long.
+    fn ends(&self, command: &mut Command, limit: Duration) -> anyhow::Result<Option<bool>> {
+        let log = File::create(&self.log)?;
+        command.current_dir(&self.place).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let mut child = command.process_group(0).spawn().context("a test cannot be run")?;
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(Some(status.success()));
+            }
+            if begin.elapsed() > limit {
+                killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL)?;
+                child.wait()?;
+                return Ok(None);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// Returns how tests with this log failed.
+fn failed(log: &str) -> Ended {
+    if log.contains("does not build") {
+        return Ended::NotBuilt;
+    }
+    let mut lines =
+        log.lines().filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
+    Ended::Failed(lines.next().unwrap_or("the tests end").to_owned())
+}
+
+/// Locks the copy: two programs would mix their mutants.
+pub(crate) fn lock(place: &Path) -> anyhow::Result<nix::fcntl::Flock<File>> {
+    let file = File::create(place)?;
+    match nix::fcntl::Flock::lock(file, nix::fcntl::FlockArg::LockExclusiveNonblock) {
+        Ok(lock) => Ok(lock),
+        Err(_) => bail!("{}: another order-mutants is at work there", place.display()),
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/checkout.rs"]
+mod tests;

@@ -1,0 +1,216 @@
+//! The rules for Rust: two statements change places, a statement is left out, an ordering is weaker.
+//!
+//! The bodies of macros are no statements for these rules.
+
+use std::ops::Range;
+
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+use syn::{Block, Expr, Local, Pat, Stmt};
+
+use crate::mutant::{DROP, Edit, Rule, SWAP, WEAKEN};
+
+/// Returns all edits of a file that the rules make.
+pub(crate) fn edits(text: &str) -> syn::Result<Vec<Edit>> {
+    let mut finder = Finder { text, found: Vec::new() };
+    finder.visit_file(&syn::parse_file(text)?);
+    Ok(finder.found)
+}
+
+/// Methods whose place among other statements may matter. All calls whose result is not used matter, too.
+const ACTS: [&str; 19] = [
+    "load",
+    "store",
+    "swap",
+    "take",
+    "replace",
+    "set",
+    "get",
+    "push",
+    "pop",
+    "lock",
+    "try_lock",
+    "read",
+    "write",
+    "fetch_add",
+    "fetch_sub",
+    "fetch_or",
+    "fetch_and",
+    "compare_exchange",
+    "compare_exchange_weak",
+];
+
+struct Finder<'a> {
+    text: &'a str,
+    found: Vec<Edit>,
+}
+
+impl Finder<'_> {
+    fn add(&mut self, rule: Rule, range: Range<usize>, with: String) {
+        self.found.push(Edit { rule, range, with });
+    }
+
+    /// Returns `false` for code of tests, of model checkers and of models.
+    fn ships(&self, node: &impl Spanned) -> bool {
+        let lines = self.text[node.span().byte_range()].lines().map(str::trim_start);
+        let attributes = lines.take_while(|line| line.starts_with(['#', '/']));
+        let mut conditions = attributes.filter_map(|line| line.strip_prefix("#[cfg("));
+        let others = ["test", "loom", "shuttle", "\"steps\"", "\"models\""];
+        conditions.all(|it| it.starts_with("not") || !others.iter().any(|name| it.contains(name)))
+    }
+
+    fn swap(&mut self, first: &Stmt, second: &Stmt) {
+        if !acts(first) || !acts(second) || names(first).iter().any(|name| uses(second, name)) {
+            return;
+        }
+        let (a, b) = (first.span().byte_range(), second.span().byte_range());
+        let [before, between, behind] =
+            [a.clone(), a.end..b.start, b.clone()].map(|at| &self.text[at]);
+        if before != behind {
+            self.add(SWAP, a.start..b.end, [behind, between, before].concat());
+        }
+    }
+
+    /// Leaves a statement out. The following lines keep their numbers, which are in messages of panics.
+    fn leave_out(&mut self, statement: &Stmt) {
+        let does = match statement {
+            Stmt::Expr(expression, Some(_)) => is_effect(expression),
+            Stmt::Local(Local { pat: Pat::Wild(_), init: Some(init), .. }) => is_effect(&init.expr),
+            _ => false,
+        };
+        if does {
+            let range = statement.span().byte_range();
+            let lines = self.text[range.clone()].matches('\n').count();
+            self.add(DROP, range, "\n".repeat(lines));
+        }
+    }
+
+    /// Weakens the orderings among the arguments of a call.
+    fn weaken(&mut self, call: Range<usize>, function: &str, argument: &Expr) {
+        let Expr::Path(path) = argument else { return };
+        let Some(last) = path.path.segments.last() else { return };
+        let is_fence = matches!(function, "fence" | "compiler_fence");
+        let weaker: &[&str] = match (&*last.ident.to_string(), is_fence) {
+            ("AcqRel", _) => &["Acquire", "Release"],
+            ("SeqCst", true) => &["AcqRel"],
+            ("Acquire" | "Release" | "SeqCst", false) => &["Relaxed"],
+            _ => &[],
+        };
+        for name in weaker {
+            // A bare name may not be imported.
+            let (place, with) = match path.path.segments.len() {
+                1 => (path.span(), format!("core::sync::atomic::Ordering::{name}")),
+                _ => (last.ident.span(), (*name).to_owned()),
+            };
+            let (before, behind) =
+                (call.start..place.byte_range().start, place.byte_range().end..call.end);
+            let with = [&self.text[before], &with, &self.text[behind]].concat();
+            self.add(WEAKEN, call.clone(), with);
+        }
+    }
+}
+
+impl<'a> Visit<'a> for Finder<'_> {
+    fn visit_item(&mut self, item: &'a syn::Item) {
+        if self.ships(item) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_impl_item(&mut self, item: &'a syn::ImplItem) {
+        if self.ships(item) {
+            visit::visit_impl_item(self, item);
+        }
+    }
+
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        if self.ships(statement) {
+            visit::visit_stmt(self, statement);
+        }
+    }
+
+    /// Constants are computed by the compiler.
+    fn visit_item_const(&mut self, _: &'a syn::ItemConst) {}
+
+    fn visit_block(&mut self, block: &'a Block) {
+        // The last expression of a block is its value.
+        let is_value = matches!(block.stmts.last(), Some(Stmt::Expr(_, None)));
+        let statements = &block.stmts[..block.stmts.len() - usize::from(is_value)];
+        statements.windows(2).for_each(|pair| self.swap(&pair[0], &pair[1]));
+        statements.iter().for_each(|statement| self.leave_out(statement));
+        visit::visit_block(self, block);
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'a syn::ExprMethodCall) {
+        let (place, name) = (call.span().byte_range(), call.method.to_string());
+        call.args.iter().for_each(|argument| self.weaken(place.clone(), &name, argument));
+        visit::visit_expr_method_call(self, call);
+    }
+
+    fn visit_expr_call(&mut self, call: &'a syn::ExprCall) {
+        let text = &self.text[call.func.span().byte_range()];
+        let name = text.rsplit("::").next().unwrap_or(text);
+        let place = call.span().byte_range();
+        call.args.iter().for_each(|argument| self.weaken(place.clone(), name, argument));
+        visit::visit_expr_call(self, call);
+    }
+}
+
+/// Returns whether an expression whose value is not used does something.
+fn is_effect(expression: &Expr) -> bool {
+    match expression {
+        Expr::Call(_) | Expr::MethodCall(_) | Expr::Assign(_) | Expr::Unsafe(_) => true,
+        Expr::Binary(binary) => !matches!(binary.op, syn::BinOp::Or(_) | syn::BinOp::And(_)),
+        Expr::Try(tried) => is_effect(&tried.expr),
+        _ => false,
+    }
+}
+
+/// Returns whether the place of a statement among others may matter.
+fn acts(statement: &Stmt) -> bool {
+    struct Acts(bool);
+    impl<'a> Visit<'a> for Acts {
+        fn visit_expr_method_call(&mut self, call: &'a syn::ExprMethodCall) {
+            self.0 |= ACTS.iter().any(|name| call.method == name);
+            visit::visit_expr_method_call(self, call);
+        }
+
+        fn visit_expr_try(&mut self, _: &'a syn::ExprTry) {
+            self.0 = true;
+        }
+    }
+    match statement {
+        Stmt::Item(_) | Stmt::Macro(_) | Stmt::Expr(Expr::Macro(_), _) => false,
+        Stmt::Expr(..) => true,
+        Stmt::Local(local) => {
+            let mut acts = Acts(local.init.as_ref().is_some_and(|init| init.diverge.is_some()));
+            acts.visit_local(local);
+            acts.0
+        }
+    }
+}
+
+/// Returns the names that a statement introduces.
+fn names(statement: &Stmt) -> Vec<String> {
+    struct Names(Vec<String>);
+    impl<'a> Visit<'a> for Names {
+        fn visit_pat_ident(&mut self, pattern: &'a syn::PatIdent) {
+            self.0.push(pattern.ident.to_string());
+        }
+    }
+    let mut names = Names(Vec::new());
+    if let Stmt::Local(local) = statement {
+        names.visit_pat(&local.pat);
+    }
+    names.0
+}
+
+/// Returns whether a statement has this name in it, anywhere.
+fn uses(statement: &Stmt, name: &str) -> bool {
+    let text = statement.span().source_text().unwrap_or_default();
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
+}
+
+#[cfg(test)]
+#[path = "tests/statements.rs"]
+mod tests;

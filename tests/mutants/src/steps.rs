@@ -1,0 +1,110 @@
+//! The tests of a mutant: which, and in what order. What is quick and near comes first.
+
+use crate::mutant::{Mutant, SWAP, WEAKEN};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// `cargo test` on this machine.
+    Host,
+    /// `cargo test` with loom's atomics.
+    Loom,
+    /// The production tests, which build the image from the sources. (Tests of the bundled image do not see a mutant.)
+    Image,
+    /// The proof of the fast path, of the image that an earlier step has built.
+    FastPath,
+}
+
+pub(crate) struct Step {
+    pub(crate) name: &'static str,
+    pub(crate) what: What,
+    /// The arguments of `cargo test`, or of the program of the production tests.
+    pub(crate) arguments: &'static str,
+    /// The step is for mutants of files whose paths begin with one of these.
+    files: &'static [&'static str],
+}
+
+const fn step(
+    name: &'static str,
+    what: What,
+    files: &'static [&'static str],
+    arguments: &'static str,
+) -> Step {
+    Step { name, what, arguments, files }
+}
+
+/// Steps leave out what `cargo xtask mutants` leaves out, and tests of production that take minutes.
+#[rustfmt::skip]
+pub(crate) const STEPS: [Step; 13] = [
+    step("guest-abi", What::Host, &["guest-abi/"],
+        "--profile=mutants --package=sun4v-guest-abi --lib --tests -- --skip=a_program_without_libc"),
+    step("hv-core", What::Host, &["hv-core/"],
+        "--profile=mutants --package=sun4v-hv-core --lib --tests -- --skip=a_version_is_never_a_mixture"),
+    step("platform", What::Host, &["platform/"],
+        "--profile=mutants --package=sun4v-platform --lib --tests"),
+    step("perfctr-service", What::Host, &["perfctr-service/"],
+        "--profile=mutants --package=sun4v-perfctr-service --lib --tests -- --skip=a_program_in_c"),
+    step("hypervisor", What::Host, &["hypervisor/src/logger/", "hypervisor/src/services/", "hypervisor/src/lib.rs"],
+        "--profile=mutants --package=hypervisor --lib --tests"),
+    step("loom of the parts", What::Loom, ORDERED,
+        "--profile=quick --package=sun4v-hv-core --package=sun4v-perfctr-service --lib -- loom_"),
+    step("loom of the whole", What::Loom, ORDERED, "--profile=quick --package=tests --test=loom"),
+    step("whole system", What::Host, &["guest-abi/", "hv-core/", "platform/", "perfctr-service/"],
+        "--profile=mutants --package=tests --tests -- --skip=ht_does_not_depend_on_the_version \
+         --skip=no_call_is_served_beyond_the_version_in_force --skip=two_strands_negotiate --skip=another_unit_is_mended \
+         --skip=nobody_reads_what_another_guest_has_written --skip=a_change_that_is_pending_all_the_time_is_seen_to_be"),
+    step(BOOT, What::Image, &[""],
+        "--include-ignored --exact all_cpus_of_two_guests_run a_guest_takes_its_own_traps a_guest_ends_alone \
+         the_operator_is_heard services::a_kernel_is_served"),
+    step(BARRIERS, What::Image, &[""], "--include-ignored --exact barriers::each_barrier_has_a_verdict"),
+    step("fast path", What::FastPath, &["perfctr-service/src/sparc64/", "platform/src/sparc64/general.rs", "platform/src/sparc64/table.rs"],
+        "--include-ignored --exact each_path_does_what_the_contract_says the_rows_of_the_image_are_as_assumed"),
+    step("image serves", What::Image, &[""],
+        "--include-ignored contract:: faults:: kernel:: transfers:: log:: lists:: late:: \
+         two_calls_of_a_hub_in_every_order --skip=defect"),
+    step("image fails", What::Image, &[""],
+        "--include-ignored --skip=attacks:: --skip=defect --skip=contract:: --skip=faults:: --skip=kernel:: \
+         --skip=barriers::each_ --skip=transfers:: --skip=log:: --skip=lists:: --skip=late:: --skip=two_calls_of_a_hub"),
+];
+
+/// The first step that builds the image.
+pub(crate) const BOOT: &str = "image boots";
+
+/// The step that has a verdict on each barrier, by its line.
+const BARRIERS: &str = "barriers";
+
+/// Where loom's atomics are.
+const ORDERED: &[&str] = &[
+    "hv-core/src/negotiation.rs",
+    "hv-core/src/hypervisor.rs",
+    "hv-core/src/service.rs",
+    "hv-core/src/sync/",
+    "perfctr-service/src/hubs/",
+    "perfctr-service/src/l2.rs",
+    "perfctr-service/src/outage.rs",
+    "perfctr-service/src/progress/",
+    "perfctr-service/src/rights/",
+    "perfctr-service/src/service/",
+    "perfctr-service/src/statistics.rs",
+    "perfctr-service/src/units.rs",
+];
+
+/// Returns whether only images have the code of this file.
+pub(crate) fn is_of_images(file: &str) -> bool {
+    ["/sparc64/", "hypervisor/src/image/", "hypervisor/image/", "/service/words.rs"]
+        .iter()
+        .any(|part| file.contains(part))
+}
+
+impl Step {
+    pub(crate) fn judges(&self, mutant: &Mutant) -> bool {
+        // On the processor that runs the tests, all orderings but loom's are strong.
+        let may = match self.what {
+            // Statements that change places may change lines, and nothing else.
+            What::Image => self.name != BARRIERS || mutant.edit.rule != SWAP,
+            What::FastPath => true,
+            What::Loom => !is_of_images(&mutant.file),
+            What::Host => !is_of_images(&mutant.file) && mutant.edit.rule != WEAKEN,
+        };
+        may && self.files.iter().any(|path| mutant.file.starts_with(path))
+    }
+}
