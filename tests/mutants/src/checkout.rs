@@ -1,6 +1,6 @@
 //! A copy of the checkout, in which mutants are built and tested.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,12 @@ use anyhow::{Context, bail, ensure};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use vfalls::interrupt::{self, Interrupted};
 use vfalls::say::say;
+use xtask::cargo::root;
 
 use crate::mutant::Mutant;
-use crate::sources::root;
+use crate::sources::add_files;
 use crate::steps::{Step, What};
 
 /// Limits are multiples of the time without a mutant.
@@ -59,12 +61,23 @@ impl Checkout {
         git.args("ls-files -z --cached --others --exclude-standard".split(' '));
         let files = git.stderr(Stdio::inherit()).output().context("git cannot be run")?;
         ensure!(files.status.success(), "git ls-files ended with {}", files.status);
-        for file in String::from_utf8(files.stdout)?.split_terminator('\0') {
+        let listed = String::from_utf8(files.stdout)?;
+        let mut copied = Vec::new();
+        add_files(&place, &mut copied)?;
+        let files: BTreeSet<_> = listed.split_terminator('\0').collect();
+        let is_listed = |path: &Path| {
+            let file = path.strip_prefix(&place).ok().and_then(Path::to_str);
+            file.is_some_and(|file| files.contains(file))
+        };
+        for gone in copied.iter().filter(|path| !is_listed(path)) {
+            fs::remove_file(gone).with_context(|| gone.display().to_string())?;
+        }
+        for file in &files {
             let (from, to) = (root().join(file), place.join(file));
             // A write would make cargo build again.
             if from.is_file() && fs::read(&from)? != fs::read(&to).unwrap_or_default() {
                 to.parent().map_or(Ok(()), fs::create_dir_all)?;
-                fs::copy(&from, &to).with_context(|| file.to_owned())?;
+                fs::copy(&from, &to).with_context(|| (*file).to_owned())?;
             }
         }
         Ok(Self { place, log: top.join("log"), ..Self::default() })
@@ -183,9 +196,11 @@ impl Checkout {
             if let Some(status) = child.try_wait()? {
                 return Ok(Some(status.success()));
             }
-            if begin.elapsed() > limit {
+            let is_late = begin.elapsed() > limit;
+            if is_late || interrupt::happened() {
                 killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL)?;
                 child.wait()?;
+                ensure!(is_late, Interrupted);
                 return Ok(None);
             }
             thread::sleep(Duration::from_millis(50));

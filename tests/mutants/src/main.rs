@@ -17,10 +17,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use conform::random::Random;
 use vfalls::exit::{self, Mismatch};
+use vfalls::interrupt;
+use vfalls::output::Force;
 use vfalls::say::say;
+use xtask::cargo::root;
 
 use checkout::{Checkout, Ended};
 use mutant::{Mutant, RULES};
@@ -50,6 +53,8 @@ struct Args {
     /// Write the verdicts to this file, too
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
     /// Test only every N-th of the drawn mutants, from number K on
     #[arg(long, value_name = "K/N", default_value = "0/1", value_parser = shard)]
     shard: (usize, usize),
@@ -67,7 +72,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> anyhow::Result<()> {
     let all = sources::mutants()?;
-    let text = fs::read_to_string(sources::root().join("tests/mutants/explained.toml"))?;
+    let text = fs::read_to_string(root().join("tests/mutants/explained.toml"))?;
     let (explained, mut others) = explained::split(&text, all)?;
     let number = others.len();
     let is_wanted = |mutant: &Mutant| {
@@ -88,11 +93,12 @@ fn run(args: Args) -> anyhow::Result<()> {
         drawn.iter().for_each(|mutant| report::print(&report::line(mutant)));
         return Ok(());
     }
+    interrupt::catch()?;
+    let json = args.force.create_if_wanted(args.json.as_ref())?;
     let tested = test(drawn)?;
     report::print(&report::tables(&tested));
-    if let Some(file) = args.json {
-        let json = serde_json::to_string_pretty(&tested)? + "\n";
-        fs::write(&file, json).with_context(|| file.display().to_string())?;
+    if let Some(file) = json {
+        file.complete_json(&tested)?;
     }
     let missed = tested.iter().filter(|tested| tested.verdict == Verdict::Missed).count();
     ensure!(
@@ -117,7 +123,7 @@ fn draw(mutants: &[Mutant], number: usize, random: &mut Random) -> Vec<Mutant> {
 }
 
 fn test(drawn: Vec<Mutant>) -> anyhow::Result<Vec<Tested>> {
-    let top = sources::root().join("target/order-mutants");
+    let top = root().join("target/order-mutants");
     fs::create_dir_all(&top)?;
     let _lock = checkout::lock(&top.join("lock"))?;
     let mut checkout = Checkout::new()?;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use xtask::cargo::root;
 
 use crate::mutant::Mutant;
 use crate::{assembly, statements};
@@ -29,18 +30,13 @@ const OTHERS: [&str; 8] = [
     "/guest/sparc64.rs",
 ];
 
-/// Returns the root directory of the workspace.
-pub(crate) fn root() -> &'static Path {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.ancestors().nth(2).unwrap_or(own)
-}
-
 /// Returns all mutants, file by file.
 pub(crate) fn mutants() -> anyhow::Result<Vec<Mutant>> {
     let mut files = Vec::new();
     for folder in FOLDERS {
         add_files(&root().join(folder), &mut files)?;
     }
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
     files.sort();
     let mut mutants = Vec::new();
     for path in files {
@@ -58,13 +54,14 @@ pub(crate) fn mutants() -> anyhow::Result<Vec<Mutant>> {
     Ok(mutants)
 }
 
-fn add_files(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+/// Adds all files below a folder, but for those in folders `target`.
+pub(crate) fn add_files(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
-        if path.is_dir() {
-            add_files(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        if !path.is_dir() {
             files.push(path);
+        } else if !path.ends_with("target") {
+            add_files(&path, files)?;
         }
     }
     Ok(())

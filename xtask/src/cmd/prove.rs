@@ -12,11 +12,12 @@ use crate::tools;
 /// Check the concurrent code in far more states and orders than test does, and sweeps of many runs
 ///
 /// Runs the larger models in tests/proof, the steps of strands in more orders, two calls of a hub in every order of their stores, loom's
-/// models without a limit on preemptions (where that ends in minutes), a million random schedules and a million PCT schedules of shuttle, stores that fail after each number of cycles, units that fail
-/// in 100,000 random runs, a trap at each instruction of the hypervisor, faults, interrupts and changes of rights there, 100,000 pairs of
-/// executions that differ in what a guest's neighbour does, all changes of an instruction of the fast path, replays of up to 10,000 threads
-/// and 10,000,000,000 references, the tests with threads in Miri, 400 mutants of orders and assembly, and sweeps of 200 runs with GNU parallel and
-/// Slurm, of which a worker is killed. PROOF.md says what the steps show. The first step that fails ends the command, with exit status 1.
+/// models without a limit on preemptions (where that ends in minutes), a million random schedules and a million PCT schedules of shuttle,
+/// stores that fail after each number of cycles, units that fail in 100,000 random runs, a trap at each instruction of the hypervisor,
+/// faults, interrupts and changes of rights there, 100,000 pairs of executions that differ in what a guest's neighbour does, all changes of
+/// an instruction of the fast path, replays of up to 10,000 threads and 10,000,000,000 references, the tests with threads in Miri, sweeps of
+/// 200 runs with GNU parallel and Slurm, of which a worker is killed, and 400 mutants of orders and assembly (which takes hours). PROOF.md
+/// says what the steps show. The first step that fails ends the command, with exit status 1.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask prove\n  cargo xtask prove --only shuttle\n  cargo xtask prove --list"
@@ -94,9 +95,6 @@ impl Steps for Prove {
             |()| cargo_passes("xtask bench --growth target/growth.svg --force"),
         ),
         step("miri", "tests with threads in Miri, with many seeds", |()| miri()),
-        step("mutants", "400 changes of orders and assembly, each of which a test notices", |()| {
-            cargo_passes("run --quiet --profile=quick --package=order-mutants")
-        }),
         step(
             "parallel",
             "the guide's sweep of 200 runs with GNU parallel, one of which is killed",
@@ -107,6 +105,9 @@ impl Steps for Prove {
             "the guide's sweep of 200 runs with Slurm on four nodes, one of which is killed",
             |()| sweep("slurm"),
         ),
+        step("mutants", "400 changes of orders and assembly, each of which a test notices", |()| {
+            cargo_passes("run --quiet --profile=quick --package=order-mutants")
+        }),
     ];
 }
 

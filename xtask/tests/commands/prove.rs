@@ -34,9 +34,9 @@ fn steps_are_listed() {
             "fast-path",
             "growth",
             "miri",
-            "mutants",
             "parallel",
-            "slurm"
+            "slurm",
+            "mutants"
         ]
     );
     assert_eq!(

@@ -33,7 +33,7 @@ fn all_sources_have_mutants_that_a_step_judges() {
     }
     for mutant in &all {
         assert!(STEPS.iter().any(|step| step.judges(mutant)), "{mutant:?}");
-        let text = fs::read_to_string(sources::root().join(&mutant.file)).unwrap();
+        let text = fs::read_to_string(root().join(&mutant.file)).unwrap();
         let lines = mutant.edit.apply(&text).matches('\n').count();
         assert_eq!(lines, text.matches('\n').count(), "{mutant:?}");
     }
