@@ -82,7 +82,7 @@ pub(crate) use in_range;
 macro_rules! named {
     ($type:ty, $what:literal, $name:ident) => {
         impl $type {
-            /// Returns the value with this name, in upper or lower case; `None` if no value has it.
+            /// Returns the value with this name, in upper or lower case; `None` if no value has this name.
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| value.$name().eq_ignore_ascii_case(name))
             }

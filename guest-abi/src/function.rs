@@ -52,7 +52,7 @@ pub struct Served<'a> {
     pub fast: &'a FunctionSet,
     /// The functions of trap 0xff.
     pub core: &'a FunctionSet,
-    /// While `true`, all calls of trap 0x80 reach the hypervisor, so that it can trace calls of functions that it does not serve.
+    /// While `true`, all calls of trap 0x80 reach the hypervisor. It can then also trace calls of functions that it does not serve.
     pub traced: &'a AtomicBool,
 }
 

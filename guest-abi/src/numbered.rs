@@ -17,7 +17,7 @@ macro_rules! numbered {
             /// Every value, in the order of the numbers.
             pub const ALL: &'static [Self] = &[$(Self::$item),*];
 
-            /// Returns the value with this number; `None` if no value has it.
+            /// Returns the value with this number; `None` if no value has this number.
             pub const fn new(number: usize) -> Option<Self> {
                 $(if number == Self::$item as usize {
                     return Some(Self::$item);

@@ -9,8 +9,8 @@ use guest_abi::StrandId;
 pub struct GuestId(u8);
 
 impl GuestId {
-    /// How many guest numbers are possible: 256, from 0 to 255. Only 2 in a build for a model checker, to keep models
-    /// small.
+    /// The number of possible guests: 256, with the numbers 0 to 255. In a build for a model checker there
+    /// are only 2 guests, to keep models small.
     pub const COUNT: usize = if cfg!(any(loom, shuttle)) { 2 } else { StrandId::COUNT };
 
     /// Returns guest number `number`; `None` from [`COUNT`](Self::COUNT) on.

@@ -5,7 +5,7 @@ use guest_abi::{HvError, Registers};
 
 use crate::{CallError, Caller, Reply};
 
-/// What a guest sends to its console (`cons_putchar`).
+/// The output that one call of `cons_putchar` sends to the guest's console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsoleOutput {
     /// A character, 0 to 255.
@@ -27,11 +27,11 @@ impl ConsoleOutput {
 
 /// The hypervisor image around the services: its consoles, and the hypercalls that it serves itself.
 pub trait Embedder {
-    /// Sends a byte or a break to the console of the caller's guest. Fails with EWOULDBLOCK if the console cannot take it now.
+    /// Sends a byte or a break to the console of the caller's guest. Fails with EWOULDBLOCK if the console cannot take output now.
     fn console(&self, caller: Caller, output: ConsoleOutput) -> Result<(), HvError>;
 
-    /// The numbers of the functions that [`fast`](Self::fast) serves. If a service has one of these functions, the service serves
-    /// it instead. A call of a function that neither this list nor a service has returns EBADTRAP. On SPARC V9 the trap entries
+    /// The numbers of the functions that [`fast`](Self::fast) serves. If a service has a function of this list too, the service
+    /// serves the calls. If neither this list nor a service has a function, its calls return EBADTRAP. On SPARC V9 the trap entries
     /// return this status without calling Rust code. With `None`, the default, `fast` gets every call that no service serves.
     const FAST: Option<&'static [u64]> = None;
 

@@ -5,8 +5,8 @@ use core::ops::Deref;
 
 use guest_abi::{HvError, Registers};
 
-/// The values that a successful call returns in %o1 and the registers after it. The guest's other registers do not change, except
-/// %o0, which holds the status.
+/// The values that a successful call returns in the registers from %o1 on. The guest's other registers do not
+/// change, except %o0, which holds the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// EOK, without a value.
@@ -19,7 +19,7 @@ pub enum Reply {
     All([u64; 5]),
 }
 
-/// Why a call is refused. Handlers return an [`HvError`], which converts to this type.
+/// The reason why a call is refused. Handlers return an [`HvError`], which converts to this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallError {
     /// The status that the guest gets in %o0.
@@ -30,8 +30,8 @@ pub struct CallError {
 }
 
 impl CallError {
-    /// Returns the status that the guest gets. It is never `None`: the type is an `Option` only because other error types have errors without
-    /// a status.
+    /// Returns the status that the guest gets. The result is never `None`: the type is an `Option` only because other
+    /// error types have errors without a status.
     pub const fn status(&self) -> Option<HvError> {
         Some(self.status)
     }

@@ -15,7 +15,7 @@ use crate::sync::{array_of, const_unless_loom};
 use crate::trace::{FastCall, GuestReset, Heartbeat, Off, SetVersion, Trace, duration};
 use crate::{CallError, Caller, ForeignStrand, Frame, GuestId, NegotiatedVersion, Reply, Services};
 
-/// What the strand does after a call through trap 0xff.
+/// Whether the strand continues or stops after a call through trap 0xff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum After {
@@ -173,8 +173,8 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         }
     }
 
-    /// Forgets what the guest has negotiated, and calls [`Service::guest_reset`](crate::Service::guest_reset) of every service. `on` is the
-    /// strand that executes this function. The caller ensures that no strand executes code of the guest meanwhile.
+    /// Forgets the versions that the guest has negotiated, and calls [`Service::guest_reset`](crate::Service::guest_reset) of every
+    /// service. `on` is the strand that executes this function. The caller ensures that no strand executes code of the guest meanwhile.
     pub fn reset_guest(&self, guest: GuestId, on: StrandId) {
         let versions = &self.versions[guest.index()];
         versions.sun4v.word().set(0);
@@ -190,7 +190,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
 /// Serves the traps of one strand while it executes one guest. Holds the services' contexts for this strand and guest.
 #[repr(C)]
 pub struct Strand<'a, S: Services + 'a, E, T = Off> {
-    // This field comes first, so that the address of the contexts needs no addition.
+    // This field comes first, so that the address of the strand's handler is also the address of the contexts.
     contexts: S::Contexts<'a>,
     hypervisor: &'a Hypervisor<S, E, T>,
     caller: Caller,

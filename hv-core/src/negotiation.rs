@@ -130,8 +130,8 @@ impl<'a> Asked<'a> {
 /// The version of one group that one guest has negotiated. All strands of the guest share it. If several strands negotiate at the
 /// same time, the version of one of them is the result.
 ///
-/// In memory this is one word of 32 bits, the [number](NegotiatedVersion::number) of the version, so that a fast path can read it
-/// in assembly. (SPARC V9 cannot exchange single bytes.)
+/// In memory, the version is one word of 32 bits, the [number](NegotiatedVersion::number) of the version, so that a fast path can
+/// read it in assembly. (SPARC V9 cannot exchange single bytes.)
 #[repr(transparent)]
 pub struct Negotiated<G> {
     word: Word,

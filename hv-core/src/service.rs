@@ -13,8 +13,8 @@ pub trait Group {
     /// The number by which guests negotiate the group.
     const NUMBER: ApiGroup;
 
-    /// The 1 to 255 versions of the group, lowest first. The minor numbers of a major number count up from 0. A hypervisor with any
-    /// other list does not build.
+    /// The 1 to 255 versions of the group, lowest first. For each major number, the minor numbers count up from 0. A hypervisor
+    /// with any other list does not build.
     const VERSIONS: &'static [Version];
 
     /// The numbers of the group's FAST functions, which guests call through trap 0x80. The service gets only calls of these functions.
@@ -35,8 +35,8 @@ pub trait Service {
     where
         Self: 'a;
 
-    /// Returns `false` if the service knows no guest of this number, or knows that the strand does not execute the guest. The hypervisor
-    /// calls this function before [`context`](Self::context). The default returns `true`.
+    /// Returns `false` if the service knows no guest with this number, or knows that the strand does not execute the guest. The
+    /// hypervisor calls this function before [`context`](Self::context). The default returns `true`.
     fn knows(&self, caller: Caller) -> bool {
         let _ = caller;
         true
@@ -94,8 +94,8 @@ pub trait Context {
     /// `false`: [`call`](Self::call) then serves the call.
     ///
     /// The hypervisor has checked neither the version nor the function. The fast path must not serve a guest that has not negotiated
-    /// the group (see [`Service::version_changed`]); it may refuse the guest's calls with EBADTRAP. It must not serve a function that
-    /// is not in [`Group::FUNCTIONS`]; a debug assertion checks this.
+    /// the group (see [`Service::version_changed`]); it may refuse the guest's calls with EBADTRAP. The fast path must also not serve
+    /// a function that is not in [`Group::FUNCTIONS`]; a debug assertion checks this.
     #[inline(always)]
     #[allow(unused_variables)]
     fn fast_path(&self, function: u64, frame: &mut Frame<'_>) -> bool {
@@ -205,7 +205,7 @@ pub trait Services {
     /// Calls [`Service::version_changed`] of the service that has the group, if there is one.
     fn version_changed(&self, guest: GuestId, group: ApiGroup, negotiated: &Self::Versions);
 
-    /// Forgets what the guest has negotiated, and calls [`Service::guest_reset`] of every service.
+    /// Forgets the versions that the guest has negotiated, and calls [`Service::guest_reset`] of every service.
     fn guest_reset(&self, guest: GuestId, negotiated: &Self::Versions, on: StrandId);
 }
 
@@ -380,7 +380,7 @@ list_of_services!(A 0 B 1 C 2 D 3);
 mod tests {
     use super::*;
 
-    /// The first version of a major number is x.0, and no later minor number is left out.
+    /// For each major number, the versions begin with x.0, and no minor number is missing between two others.
     #[test]
     fn lists_of_versions() {
         let are_in_order = |versions: &[(u64, u64)]| {

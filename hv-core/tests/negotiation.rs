@@ -1,5 +1,5 @@
-//! Compares the negotiation of versions with a model, for all sequences of requests of stated lengths. The model is written from the sun4v
-//! specification, "API versioning".
+//! Compares the negotiation of versions with a model, for all sequences of requests up to a length that each test states. The model is
+//! written from the sun4v specification, "API versioning".
 
 use guest_abi::{ApiGroup, Registers, StrandId, Version};
 use hv_core::{
@@ -61,11 +61,12 @@ const EINVAL: u64 = 6;
 const EBADTRAP: u64 = 7;
 const ENOTSUPPORTED: u64 = 13;
 
-/// The groups that the hypervisor has: SUN4V, CORE and the two services' groups. Each has its major numbers with their highest minor numbers.
+/// The groups that the hypervisor has: SUN4V, CORE and the two services' groups. Each entry lists the group's major numbers, and the highest
+/// minor number of each.
 const GROUPS: [(u64, &[(u64, u64)]); 4] =
     [(0, &[(1, 0)]), (1, &[(1, 0)]), (0x300, &[(1, 1), (2, 2)]), (0x301, &[(1, 0)])];
 
-/// What a guest may do: request a version, or have its state reset.
+/// A step of a guest: the guest requests a version, or its state is reset.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Request(u64, u64, u64),
@@ -80,7 +81,7 @@ fn request(model: &mut Model, group: u64, major: u64, minor: u64) -> (u64, u64) 
     let Some(at) = GROUPS.iter().position(|(number, _)| *number == group) else {
         return (EINVAL, major);
     };
-    // A guest gives up a group with major number 0, but not group SUN4V.
+    // A request with major number 0 releases a group, but group SUN4V cannot be released.
     if major == 0 && group != 0 {
         model[at] = (0, 0);
         return (EOK, 0);
@@ -103,7 +104,8 @@ fn core(strand: &Handler<'_>, function: u64, arguments: [u64; 3]) -> [u64; 3] {
     [o0, o1, o2]
 }
 
-/// Asserts that `api_get_version` and the groups' functions answer as the versions in `model` demand.
+/// Asserts that `api_get_version` returns the versions in `model`, and that each service's function returns its version, or
+/// EBADTRAP if its group is not negotiated.
 fn check(strand: &Handler<'_>, model: &Model, steps: &[Step]) {
     for ((group, _), (major, minor)) in GROUPS.iter().zip(model) {
         let version = core(strand, 3, [*group, 11, 12]);
@@ -128,8 +130,8 @@ const fn caller(guest: usize, strand: usize) -> Caller {
     }
 }
 
-/// Performs all sequences of `length` steps, and compares the answer to the last one (the others are the last ones of shorter sequences),
-/// the versions in force and the calls with the model. The steps come from two strands of a guest in turn. Returns the number of sequences.
+/// Performs all sequences of `length` steps. The steps come from two strands of a guest in turn. Compares the answer to each request with
+/// the model. After the last step, also compares the negotiated versions and the calls with the model. Returns the number of sequences.
 fn all_sequences(choices: &[Step], length: u32) -> usize {
     let services = || (Server::<Two>(Default::default()), Server::<One>(Default::default()));
     let hypervisor = Hypervisor::new(services(), NoConsole);
@@ -175,8 +177,9 @@ fn requests(groups: &[u64], majors: &[u64], minors: &[u64]) -> Vec<Step> {
     steps
 }
 
-/// All 3,465,904 sequences of up to three steps of 150 requests and a reset: of the four groups that exist and of two that do not, five major
-/// numbers (0, 1, 2, 3 and the largest), and five minor numbers (0, 1, 2, 3 and the largest).
+/// Tests all 3,465,904 sequences of up to three steps. A step is a reset or one of 150 requests. The requests are for the four groups that
+/// exist and two groups that do not, with five major numbers (0, 1, 2, 3 and the largest) and five minor numbers (0, 1, 2, 3 and the
+/// largest).
 #[test]
 fn every_three_requests_of_every_group() {
     let groups = [0, 1, 0x300, 0x301, 0x302, 1 << 32 | 0x300];
@@ -186,8 +189,9 @@ fn every_three_requests_of_every_group() {
     assert_eq!(sequences, 3_465_904);
 }
 
-/// All 551,881 sequences of up to four steps of 26 requests and a reset: of a group with versions 1.0, 1.1, 2.0, 2.1 and 2.2, five major
-/// numbers (0, 1, 2, 3 and 2^32 + 1) and five minor numbers (0, 1, 2, 3 and the largest); and one of a group that does not exist.
+/// Tests all 551,881 sequences of up to four steps. A step is a reset or one of 26 requests. 25 requests are for a group with versions
+/// 1.0, 1.1, 2.0, 2.1 and 2.2, with five major numbers (0, 1, 2, 3 and 2^32 + 1) and five minor numbers (0, 1, 2, 3 and the largest).
+/// One request is for a group that does not exist.
 #[test]
 fn every_four_requests_of_a_group() {
     let mut steps = requests(&[0x300], &[0, 1, 2, 3, 1 << 32 | 1], &[0, 1, 2, 3, u64::MAX]);

@@ -18,7 +18,8 @@ impl<const GROUP: u64> Group for OneFunction<GROUP> {
     const FUNCTIONS: &'static [u64] = &[GROUP];
 }
 
-/// A service with one function, which returns `%o0 + ADD` in version 1.0, and 1000 more in 1.1. It records the hypervisor's calls.
+/// A service with one function, which returns `%o0 + ADD` in version 1.0, and 1000 more in version 1.1. The service records how the
+/// hypervisor calls its other methods.
 #[derive(Default)]
 struct Adder<const GROUP: u64, const ADD: u64> {
     /// The version numbers that `version_changed` has received.
@@ -380,7 +381,7 @@ fn a_strand_that_does_not_execute_the_guest() {
     assert!(!refused(()) && !refused((Refusing::<0x301, false>,)));
 }
 
-/// The text of a call's error is the name of the status and, if the call returns a value with it, this value.
+/// The text of a call's error is the name of the status. If the call returns a value with the status, the text also has this value.
 #[test]
 fn a_refused_call_says_why() {
     let error = CallError::from(HvError::Invalid);
@@ -417,7 +418,7 @@ fn an_image_without_services() {
 }
 
 /// A service may provide group CORE. The service then determines the versions of the group. It serves functions of the group to
-/// guests that have negotiated the group. Calls through trap 0xff work as before.
+/// guests that have negotiated the group. The service does not affect calls through trap 0xff.
 #[test]
 fn a_service_that_has_group_core() {
     let services = (Adder::<0x300, 100>::default(), Refusing::<1, false>);

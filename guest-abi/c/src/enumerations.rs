@@ -16,7 +16,7 @@ enumerations! {
 }
 
 impl vfperf_reg {
-    /// A number that no register has: the number of registers.
+    /// The number of registers, which stands for "no register": the registers have lower numbers.
     pub(crate) const NONE: Self = Self(PerfReg::COUNT as u32);
 
     pub(crate) fn of(register: PerfReg) -> Self {

@@ -49,8 +49,8 @@ unsafe fn stored<'a>(profiler: *mut vfperf_profiler) -> Result<&'a mut Stored, H
     if stored.is_null() || !stored.is_aligned() {
         return Err(HvError::Invalid);
     }
-    // SAFETY: the pointer is valid and aligned, and every value is a valid u64. `vfperf_profiler_init` has written the rest before
-    // `ready`.
+    // SAFETY: the pointer is valid and aligned, and every value is a valid u64. `vfperf_profiler_init` has
+    // written all other fields before `ready`.
     unsafe {
         match (&raw const (*stored).ready).read() {
             READY => Ok(&mut *stored),
@@ -59,7 +59,7 @@ unsafe fn stored<'a>(profiler: *mut vfperf_profiler) -> Result<&'a mut Stored, H
     }
 }
 
-/// Returns the bits of the PCR that enable counting in the modes.
+/// Returns the bits of the PCR that enable counting in `modes`.
 fn bits(modes: ModeSet<SparcMode>) -> u32 {
     let counting = Program { events: Assignment::NONE, modes, interrupts: CounterSet::NONE };
     let none = Program { modes: ModeSet::NONE, ..counting };

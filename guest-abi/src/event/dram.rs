@@ -3,7 +3,7 @@
 //! The descriptions come from the UltraSPARC T2, whose register transfer level (RTL) is public. The RTL of the T2 Plus is not.
 
 super::events! {
-    /// What the counters of a DRAM channel can count.
+    /// An event that the counters of a DRAM channel can count.
     DramEvent "event of a DRAM channel": u8 {
         Reads = 0, "mem_reads", "Reads.";
         Writes = 1, "mem_writes", "Writes.";

@@ -1,4 +1,4 @@
-//! Events of the three kinds of PMUs of a Zambezi hub.
+//! Events of a Zambezi hub's three kinds of PMUs.
 
 super::events! {
     /// An event of a link port unit. X, Y and Z are the three other ports of the hub.

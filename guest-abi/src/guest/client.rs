@@ -115,7 +115,7 @@ impl<H: Hypercall> PerfCounters<H> {
     }
 
     /// Selects the event of one counter of a PMU; the other counter keeps its event. The method reads the PCR and then writes it. If two
-    /// callers do so at once, one may undo the other's change. Fails like [`get`](Self::get) and [`set`](Self::set).
+    /// callers use the method at once, one may undo the change of the other. Fails like [`get`](Self::get) and [`set`](Self::set).
     pub fn select<U: PmuKind>(
         &self,
         pmu: U,

@@ -42,7 +42,7 @@ errors! {
     Retry(RetryError),
     /// A PMU could not be read.
     Snapshot(SnapshotError),
-    /// A count was given a snapshot of another PMU.
+    /// A count was updated with a snapshot of another PMU.
     OtherPmu(OtherPmu),
     /// The requested events need more turns than the profiler has.
     NoRoom(NoRoom<SparcSelect>),

@@ -58,7 +58,7 @@ pub struct StrandDriver<S, H = Infallible> {
 }
 
 impl<S: StrandCounters> StrandDriver<S> {
-    /// Returns a driver of `counters` that cannot change HT. Call its methods only on the strand of the counters.
+    /// Returns a driver that cannot change HT. Call the driver's methods only on the strand that has `counters`.
     pub const fn new(counters: S) -> Self {
         Self { counters, service: None }
     }
@@ -80,7 +80,7 @@ impl<S: StrandCounters, H: Hypercall> StrandDriver<S, H> {
         self.counters.pic()
     }
 
-    /// Sets both counters to 0. If they are counting, hardware then still adds up to 7 earlier events to each.
+    /// Sets both counters to 0. If the counters are running, hardware still adds up to 7 earlier events to each of them afterwards.
     pub fn clear(&self) {
         self.counters.set_pic(SparcPic::new());
     }
@@ -101,15 +101,15 @@ impl<S: StrandCounters, H: Hypercall> StrandDriver<S, H> {
     /// hypercall if HT is clear and stays clear. To count only one event, build `pcr` from [`SparcPcr::OFF`].
     ///
     /// # Errors
-    /// The status of the call that changes HT: ENOACCESS if the guest has no right to HT, or without a service. The counters then
-    /// stay stopped.
+    /// The status of the call that changes HT: ENOACCESS if the guest has no right to HT, or if there is no
+    /// service. The counters then stay stopped.
     pub fn start(&self, pcr: SparcPcr, from: SparcPic) -> Result<(), HvError> {
         self.stop()?;
         self.counters.set_pic(from);
         self.change(false, pcr)
     }
 
-    /// Writes the PCR, with a hypercall if this changes HT. `ht` is the current value of HT in the PCR.
+    /// Writes the PCR, with a hypercall if the write changes HT. `ht` is the current value of HT in the PCR.
     pub(crate) fn change(&self, ht: bool, pcr: SparcPcr) -> Result<(), HvError> {
         if pcr.hypervisor() != ht {
             return self.set_by_service(pcr);

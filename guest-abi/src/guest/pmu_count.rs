@@ -66,7 +66,7 @@ impl PmuCount {
         }
     }
 
-    /// Returns the largest number of events between the last two snapshots for which the count is right: see
+    /// Returns a limit: the count is right if at most this number of events happened between the last two snapshots. See
     /// [`Widened::right_up_to`](super::Widened::right_up_to).
     pub const fn right_up_to(&self) -> u64 {
         match &self.count {

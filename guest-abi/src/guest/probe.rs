@@ -5,7 +5,7 @@ use crate::register::{PerfReg, Pmu};
 use crate::status::HvError;
 
 crate::bit_set::bit_set! {
-    /// PMUs, one bit each, in the order of [`Pmu::ALL`].
+    /// A set of PMUs. Each PMU has one bit; the bits are in the order of [`Pmu::ALL`].
     PmuSet(u32) of Pmu
 }
 
@@ -21,7 +21,7 @@ pub enum Presence {
     Refused,
     /// EWOULDBLOCK: the PMU exists, but its hub was in use at that moment.
     Busy,
-    /// Another status, which says nothing about the PMU. illumos treats the PMU as present.
+    /// Any other status: it does not show whether the PMU exists. illumos treats the PMU as present.
     Unclear,
 }
 
@@ -71,10 +71,10 @@ impl Present {
 }
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// Finds out which PMUs are present. Reads the PCR of each PMU once, in the order of [`Pmu::ALL`]. This takes 32 calls.
+    /// Finds out which PMUs are present. Reads the PCR of each PMU once, in the order of [`Pmu::ALL`]. The probe takes 32 calls.
     ///
     /// # Errors
-    /// EBADTRAP if the group is no longer negotiated, because another strand has released it.
+    /// EBADTRAP if another strand of the guest has released the group.
     pub fn probe(&self) -> Result<Present, HvError> {
         let mut present = Present::default();
         for pmu in Pmu::ALL {

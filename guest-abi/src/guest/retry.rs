@@ -79,7 +79,7 @@ pub enum RetryError {
 }
 
 impl RetryError {
-    /// Returns the error status with which the last try ended. The result is never `None`.
+    /// Returns the error status of the last try, never `None`. (The type is an `Option` because other errors may have no status.)
     pub const fn status(&self) -> Option<HvError> {
         match self {
             Self::StillBlocked(_) => Some(HvError::WouldBlock),

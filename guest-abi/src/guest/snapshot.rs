@@ -77,8 +77,8 @@ pub struct Skew {
     pub hypercalls: u32,
     /// Ticks from just before the read of PIC0 to just after the read of PIC1; `None` without a clock.
     pub ticks: Option<u64>,
-    /// PIC0 is read before and after PIC1. This is the number of events that PIC0 counted between its two reads, and so the most by which PIC0
-    /// can have advanced at the read of PIC1. If PIC0 was written between its two reads, the number has no meaning.
+    /// PIC0 is read twice: before and after PIC1. This field is the number of events that PIC0 counted between these two reads. When PIC1 was
+    /// read, PIC0 had advanced by at most this number. If PIC0 was written between its two reads, the number has no meaning.
     pub pic0_events: u64,
 }
 

@@ -12,7 +12,7 @@ pub trait Hypercall {
     /// Traps with `registers` in %o0 to %o5, and stores the values of %o0 to %o5 after the trap in `registers`.
     fn trap(&self, trap: Trap, registers: &mut Registers);
 
-    /// Calls `function` with `arguments` in %o0 to %o4. Returns %o1 to %o5; fails with the status in %o0 if it is not 0.
+    /// Calls `function` with `arguments` in %o0 to %o4. Returns %o1 to %o5; fails with the status in %o0 if this status is not 0.
     #[inline]
     fn call(&self, trap: Trap, function: u64, arguments: [u64; 5]) -> Result<[u64; 5], HvError> {
         let mut registers = Registers::call(function, arguments);

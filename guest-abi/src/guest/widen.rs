@@ -8,9 +8,9 @@
 
 use core::num::NonZeroU32;
 
-/// What a counter of `BITS` bits (1 to 64) shows at one moment. With `FLAG`, the bit above the counter is a flag that a wrap sets.
+/// The value of a counter of `BITS` bits (1 to 64). With `FLAG`, the bit above the counter is a flag that a wrap sets.
 ///
-/// This is a separate type, so that a register with two counters cannot be mistaken for one counter: see
+/// The value has its own type, so that a register with two counters cannot be mistaken for one counter: see
 /// [`DramPic::reading`](crate::layout::DramPic::reading).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use]
@@ -73,11 +73,11 @@ pub type DramCount = Widened<31, true>;
 /// The count of a 32-bit counter of a strand's %pic.
 pub type StrandCount = Widened<32>;
 
-/// The count of a 64-bit counter of a hub. It needs no widening, but has the interface of the other counts.
+/// The count of a 64-bit counter of a hub. Such a counter needs no widening, but this type has the interface of the other counts.
 pub type HubCount = Widened<64>;
 
 impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
-    /// The largest number of events between two reads for which the count of a counter without a flag is right: 2^`BITS` - 1.
+    /// A count without a flag is right for up to this number of events between two reads: 2^`BITS` - 1.
     pub const MOST: u64 = Reading::<BITS, FLAG>::MOST;
 
     /// Returns a count of 0 for a counter that shows `reading`.
@@ -85,7 +85,7 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
         Self { events: 0, last: reading.into(), right_up_to: Self::MOST }
     }
 
-    /// Updates the count from what the counter shows now, and returns it. The count is right if at most
+    /// Updates the count from the current value of the counter, and returns the count. The count is right if at most
     /// [`right_up_to`](Self::right_up_to) events happened since the last call. `right_up_to` is at least [`MOST`](Self::MOST).
     pub fn update(&mut self, reading: impl Into<Reading<BITS, FLAG>>) -> u64 {
         let reading = reading.into();
@@ -110,11 +110,11 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
         self.events
     }
 
-    /// Returns the largest number of events between the last two reads for which the count is right. If more events happened, the
-    /// counter may have wrapped once more than the count says.
+    /// Returns a limit: the count is right if at most this number of events happened between the last two reads. If more events
+    /// happened, the counter may have wrapped once more than the count says.
     ///
     /// - 2^64 - 1 if the flag shows that the counter has not wrapped.
-    /// - The largest number of events with only one wrap, if the flag was clear and is set now.
+    /// - The largest number of events that wrap the counter only once, if the flag was clear and is set now.
     /// - [`MOST`](Self::MOST) if the flag was set before or does not exist.
     pub const fn right_up_to(&self) -> u64 {
         self.right_up_to
@@ -160,9 +160,9 @@ impl Rate {
         Self::new(events, 1)
     }
 
-    /// Returns `true` if at most `events` can happen in `interval` ticks. A count is right if this holds for the count's
-    /// [`right_up_to`](Widened::right_up_to) and the interval between the last two reads. A delay between the reads of clock and
-    /// counter goes unnoticed, so choose a rate with a margin.
+    /// Returns `true` if at most `events` can happen in `interval` ticks. A count is right if this method returns `true` for the
+    /// count's [`right_up_to`](Widened::right_up_to) and the interval between the last two reads. A delay between the reads of
+    /// clock and counter goes unnoticed, so choose a rate with a margin.
     pub const fn is_within(self, events: u64, interval: u64) -> bool {
         events == u64::MAX || interval <= self.longest(events)
     }

@@ -1,8 +1,8 @@
 //! The bit fields of the registers.
 //!
 //! Every control register selects an event for each of two counters: see [`EventSelect`]. Changing one event leaves all other bits
-//! unchanged. If the type of a value can hold more than its field, a value that does not fit is an error.
-// The fields are private, because `bitfield-struct` generates unsuitable setters for each field: one panics, and one fails with `()`.
+//! unchanged. A value that is too large for its field is an error.
+// The fields are private, because `bitfield-struct` generates setters that panic, or fail with `()`, if a value is too large.
 #![allow(dead_code, reason = "bitfield-struct makes all kinds of setters for each field")]
 
 mod dram;

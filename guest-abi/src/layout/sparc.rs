@@ -44,7 +44,7 @@ super::fields! {
         system, with_system: bool = st, with_st;
         /// UT: count in user mode.
         user, with_user: bool = ut, with_ut;
-        /// HT: count in hyperprivileged mode. Only the hypervisor can write it.
+        /// HT: count in hyperprivileged mode. Only the hypervisor can write this bit.
         hypervisor, with_hypervisor: bool = ht, with_ht;
     }
 }
@@ -52,8 +52,8 @@ super::fields! {
 /// The select of a SPARC counter: an event class (SL), and the counted events of the class (MASK). The event tables write both as
 /// one number, with SL in bits 11:8 and MASK in bits 7:0.
 ///
-/// - A counter counts the clocks in which at least one of the selected events happens. A taken branch counts 1 under 0x203,
-///   although both bits of MASK select it.
+/// - A counter counts the clocks in which at least one of the selected events happens. For example, with the select 0x203 a taken
+///   branch counts as 1, although both bits of MASK select taken branches.
 /// - Classes 8 to 15 have the events of classes 0 to 7, and also count instructions that are flushed because they trap.
 /// - Class 0 counts the clocks in which no strand of the core issues an instruction, no matter what MASK is. To stop one counter, select
 ///   [`OFF`](Self::OFF), not 0.
@@ -174,7 +174,7 @@ impl SparcPcr {
         self.with_toe0(counters.contains(Counter::Pic0)).with_toe1(counters.contains(Counter::Pic1))
     }
 
-    /// Returns the register with `counter` off: it neither counts nor traps. All other bits stay, including OV.
+    /// Returns the register with `counter` off: the counter neither counts nor traps. All other bits stay, including OV.
     pub const fn without(self, counter: Counter) -> Self {
         self.with_select(counter, SparcSelect::OFF)
             .with_traps(self.traps().without(CounterSet::only(counter)))

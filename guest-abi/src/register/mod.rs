@@ -39,8 +39,8 @@ impl PerfReg {
     /// Register 1, PERF_CONFIG of the caller's node.
     pub const L2_PERF_CONFIG: Self = Self::from_kind(Kind::L2);
 
-    /// The hub register with the lowest number. It and all later registers belong to hubs,
-    /// [`PER_HUB`](Self::PER_HUB) to each hub.
+    /// The hub register with the lowest number. This register and all later registers belong to hubs. Each hub has
+    /// [`PER_HUB`](Self::PER_HUB) registers.
     pub const FIRST_OF_HUBS: Self = Self::hub(Hub::Zam0, HubUnit::LpuA, HubRole::Pcr);
 
     /// The number of registers of a hub.
@@ -76,7 +76,7 @@ impl PerfReg {
         self.0 as usize
     }
 
-    /// Returns what the specification says about the register.
+    /// Returns the properties that the specification states for the register.
     pub const fn info(self) -> &'static RegisterInfo {
         // `new` accepts only ids below COUNT. The compiler does not know about this limit, and would add a
         // panic.

@@ -34,11 +34,11 @@ pub enum Kind {
     },
 }
 
-/// What the specification says about a register.
+/// The properties that the specification states for a register.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RegisterInfo {
-    /// What the register controls or counts, and where.
+    /// The role and the place of the register.
     pub kind: Kind,
     /// The register's name in the specification, such as `NODE0_MCU0_PCR` or `ZAM2_LPU_C_PIC1`.
     pub name: &'static str,

@@ -1,4 +1,4 @@
-//! A profiler, which finds out what code causes events, and a trait for the counters that the profiler needs.
+//! A profiler, which finds out which code causes events, and a trait for the counters that the profiler needs.
 //!
 //! - [`CounterUnit`] is a pair of 32-bit counters, which count as a [`Program`] says. [`OwnCounters`] implements this trait for the
 //!   strand's own %pcr and %pic (FWARC/2007/529 section 2.1). Types for the counters of other processors can implement it too.

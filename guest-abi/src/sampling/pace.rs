@@ -57,8 +57,8 @@ impl Pace {
     }
 
     /// Makes periods random. Their mean stays the due period. A period differs from the due period by at most 1/2^`shift` of the
-    /// due period, or by at most one event if that is more. In a loop whose length divides the period, this spreads the samples
-    /// over the instructions of the loop. `shift` is 1 to 31; 3 is a good choice.
+    /// due period, or by at most one event if that is more. In a loop whose length divides the period, random periods spread the
+    /// samples over the instructions of the loop. `shift` is 1 to 31; 3 is a good choice.
     pub const fn randomised(mut self, shift: u32, seed: u64) -> Self {
         let shift = match shift {
             0 => 1,
@@ -123,9 +123,9 @@ impl Pacer {
         throttled
     }
 
-    /// Adapts the due period: `events` events took `took` ticks instead of `wanted`. The period moves a quarter of the way to the
-    /// right period, so that one odd interval has little effect. If the right period is at least double or at most half, the period
-    /// doubles or halves at once.
+    /// Adapts the due period: the last `events` events took `took` ticks, but should have taken `wanted` ticks. The period moves a
+    /// quarter of the way to the right period, so that one odd interval has little effect. If the right period is at least double
+    /// or at most half, the period doubles or halves at once.
     fn follow(&mut self, wanted: u64, took: u64, events: u64) {
         let due = u64::from(self.due.events());
         let right = events.saturating_mul(wanted) / took;

@@ -57,7 +57,7 @@ impl<E: UnitEvent> Assignment<E> {
     }
 }
 
-/// The events to count, the modes in which they count, and the counters that interrupt.
+/// The events to count, the modes in which the events are counted, and the counters that interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Program<E, M: UnitMode> {
     /// The event of each counter, if it has one.

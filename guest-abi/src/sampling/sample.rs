@@ -24,12 +24,12 @@ pub struct Sample<E, M> {
     pub at: Interrupted<M>,
     /// The event whose counter overflowed.
     pub event: E,
-    /// The number of events since the previous sample. The periods of an event's samples, lost ones
-    /// included, add up to its count at the last overflow.
+    /// The number of events since the previous sample. The periods of an event's samples, lost ones included, add up to the event's
+    /// count at the last overflow.
     pub period: u64,
 }
 
-/// What requested an interrupt that the profiler has handled.
+/// The sources of an interrupt that the profiler has handled: counters, a timer, both or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cause {
     /// The counters that had overflowed. The profiler has handled them.

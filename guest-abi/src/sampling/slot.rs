@@ -44,7 +44,7 @@ pub(super) struct Slot<E> {
     pacer: Option<Pacer>,
 }
 
-/// What an interrupt found at one counter.
+/// The result of checking one counter for an overflow.
 pub(super) enum Overflow {
     /// The counter has not overflowed yet.
     NotDue,
@@ -126,8 +126,8 @@ impl<E: Copy> Slot<E> {
         Overflow::Sampled(finished + missed * u64::from(next.events()))
     }
 
-    /// Schedules the next overflow. The current overflow was due `past` events ago, and the next one is due one period after
-    /// that. If this is in the past too, skips whole periods. Returns the number of skipped periods.
+    /// Schedules the next overflow. The current overflow was due `past` events ago. The next overflow is due one period later. If
+    /// that moment is in the past too, skips whole periods. Returns the number of skipped periods.
     fn reload(&mut self, period: Period, past: i64) -> u64 {
         let period = i64::from(period.events());
         let missed = past.max(0) / period;

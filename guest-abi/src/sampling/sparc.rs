@@ -32,8 +32,8 @@ impl UnitEvent for SparcSelect {
 }
 
 impl Program<SparcSelect, SparcMode> {
-    /// Returns the value to write to %pcr so that the strand counts what the program selects. `before` is the current value of %pcr.
-    /// A counter without an event is off. The write does not change OV, even if a counter overflows just before the write.
+    /// Returns the value to write to %pcr so that the strand counts the program's events. `before` is the current value of %pcr. A
+    /// counter without an event is off. The write does not change OV, even if a counter overflows just before the write.
     pub fn applied_to(&self, before: SparcPcr) -> SparcPcr {
         let select = |counter| self.events.event(counter).unwrap_or(SparcSelect::OFF);
         before

@@ -17,7 +17,7 @@ use crate::status::HvError;
 pub struct OwnCounters<S, H = Infallible>(StrandDriver<S, H>);
 
 impl<S: StrandCounters> OwnCounters<S> {
-    /// Returns the counters as a unit that counts no hyperprivileged events. Call its methods only on the strand of the counters.
+    /// Returns a unit that counts no hyperprivileged events. Call the unit's methods only on the strand that has `counters`.
     pub const fn new(counters: S) -> Self {
         Self(StrandDriver::new(counters))
     }

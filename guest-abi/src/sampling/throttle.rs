@@ -21,14 +21,14 @@ pub(super) struct Throttled {
 }
 
 impl Throttled {
-    /// The maximum number of doublings. More have no effect: 2^31 times any period is at least the longest period.
+    /// The maximum number of doublings. More doublings have no effect: 2^31 times any period is at least the longest period.
     const MOST: u32 = 31;
 
     pub(super) const fn doublings(&self) -> u32 {
         self.doublings
     }
 
-    /// Counts an interrupt at the time `now`. Returns `true` if it exceeds the limit and doubles the period.
+    /// Counts an interrupt at the time `now`. Returns `true` if the interrupt exceeds the limit and so doubles the period.
     pub(super) fn interrupt(&mut self, bound: &Throttle, now: u64) -> bool {
         if now.saturating_sub(self.window_start) >= bound.ticks.get() {
             if self.in_window <= bound.interrupts.get() / 4 {

@@ -53,8 +53,8 @@ pub trait CounterUnit {
     fn overflowed(&self) -> CounterSet;
 
     /// Acknowledges the overflows of `counters`: each of these counters interrupts again only when it overflows again. Keeps the counters'
-    /// values, with one exception: if overflows set a counter's highest bit, the acknowledgement may change this bit. If a counter that is
-    /// not in `counters` overflows at the same time, its overflow is not lost.
+    /// values, with one exception: in a unit whose counters overflow when their highest bit becomes 1, the acknowledgement may change this
+    /// bit. If a counter that is not in `counters` overflows at the same time, its overflow is not lost.
     fn acknowledge(&mut self, counters: CounterSet);
 
     /// Returns `true` if a timer that shares the interrupt requests it.

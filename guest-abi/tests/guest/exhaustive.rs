@@ -1,8 +1,9 @@
-//! Compares widened counts with a counter that counts one event at a time, for all counts of stated widths.
+//! Compares widened counts with a counter that counts one event at a time. The tests try all counts in a range, for counters of
+//! different widths.
 
 use guest_abi::guest::{Reading, Widened};
 
-/// A counter of `bits` bits that counts each event by itself. A wrap sets its flag.
+/// A counter of `bits` bits that counts one event at a time. A wrap sets its flag.
 #[derive(Clone, Copy)]
 struct Counter {
     bits: u32,
@@ -26,8 +27,9 @@ impl Counter {
     }
 }
 
-/// Lets a counter count from 0 to `most` events and reads it, `steps` times, in all ways; with a flag, also in all ways to clear the flag
-/// after a read or to leave it. Compares each count with the number of events, from every first value. Returns the number of reads.
+/// Tries all sequences of `steps` reads of a counter, with 0 to `most` events before each read, from every first value. With a flag, also
+/// tries all ways in which the guest clears or keeps the flag after a read. Compares each count with the number of events. Returns the
+/// number of reads.
 fn all_counts<const BITS: u32, const FLAG: bool>(most: u64, steps: u32) -> u64 {
     let mut reads = 0;
     for value in 0..1 << BITS {
@@ -55,7 +57,8 @@ fn next_counts<const BITS: u32, const FLAG: bool>(
     for more in 0..=most {
         let (mut counter, mut count) = (before, count);
         counter.count(more);
-        // What the two reads tell: the flag shows that there was no wrap, or one wrap at least, or it shows nothing.
+        // There are three cases: the flag proves that there was no wrap, the flag proves at least one wrap, or the flag proves
+        // nothing.
         let right_up_to = match (FLAG && !before.flag, counter.flag) {
             (true, false) => u64::MAX,
             (true, true) => wrap - before.value + wrap - 1,
@@ -81,8 +84,8 @@ fn next_counts<const BITS: u32, const FLAG: bool>(
     reads
 }
 
-/// Counters of 1 to 4 bits, with and without a flag: all first values, and all sequences of three reads with up to three wraps and one
-/// event between two reads. Counters of 5 bits: all sequences of two such reads.
+/// Tests counters of 1 to 4 bits, with and without a flag: all first values, and all sequences of three reads. Between two reads, the
+/// counter counts at most three times its range, plus one event. Tests counters of 5 bits with all sequences of two such reads.
 #[test]
 fn every_count_of_up_to_five_bits() {
     let reads = [
@@ -95,8 +98,9 @@ fn every_count_of_up_to_five_bits() {
     assert!(reads.iter().all(|reads| *reads > 5000), "{reads:?}");
 }
 
-/// The counters that the machine has, of 31 bits with a flag and of 32 bits: all three values of a counter, one after the other, out of the
-/// 16 around 0 and the 16 around the middle. Between two values there is no wrap or one; if only the flag shows the wrap, both are tried.
+/// Tests the widths of the machine's counters: 31 bits with a flag, and 32 bits without a flag. A counter shows three values, one after the
+/// other. The test tries all combinations of the 16 values around 0 and the 16 values around the middle of the range. Between two values,
+/// the counter wraps at most once. If only the flag can show the wrap, the test tries both: one wrap, and no wrap.
 #[test]
 fn every_three_values_around_the_wraps_of_the_real_counters() {
     three_values::<31, true>();
@@ -107,7 +111,8 @@ fn three_values<const BITS: u32, const FLAG: bool>() {
     let wrap = 1_u64 << BITS;
     let values: Vec<u64> =
         (0..8).flat_map(|at| [at, wrap - 1 - at, wrap / 2 + at, wrap / 2 - 1 - at]).collect();
-    // The number of events from one value to the next, and whether there was a wrap: the least such number, and with a flag, the next.
+    // Returns the possible numbers of events from one value to the next. The first is the least number. The second contains one more
+    // wrap; it exists only if there is a flag and the value does not decrease.
     let steps = |from: u64, to: u64| {
         let least = if to < from { wrap + to - from } else { to - from };
         [Some(least), (FLAG && to >= from).then_some(least + wrap)].into_iter().flatten()

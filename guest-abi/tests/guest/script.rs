@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use guest_abi::{Hypercall, PerfCounters, Registers, Trap, Version};
 
-/// A trap, with %o0 to %o5 before it and after it.
+/// A trap, with the values of %o0 to %o5 before the trap and after the trap.
 pub(crate) type Step = (Trap, [u64; 6], [u64; 6]);
 
 /// The value of registers that the contract leaves undefined after a call.

@@ -56,7 +56,8 @@ fn the_flag_shows_a_wrap_that_the_counter_does_not() {
     assert_eq!(count.update(shows(130u32)), 30);
     // The flag is clear, so the counter has not wrapped. The count is right no matter how much time has passed.
     assert_eq!(count.right_up_to(), u64::MAX);
-    // The counter has counted 2^31 + 20 more events since it read 130. Only after 2^32 - 130 events would it have wrapped twice.
+    // The counter has counted 2^31 + 20 more events since its value was 130. Only after 2^32 - 130 events would it have wrapped
+    // twice.
     assert_eq!(count.update(shows(0x8000_0096u32)), 0x8000_0032);
     assert_eq!(count.right_up_to(), 0xffff_ff7d);
     // The flag was already set, so it shows no new wrap.
@@ -87,7 +88,7 @@ fn longest_intervals() {
     assert_eq!(StrandCount::longest_interval(Rate::ONE_A_TICK), 0xffff_ffff);
     let eight = Rate::per_tick(8).unwrap();
     assert_eq!(DramCount::longest_interval(eight), 0x0fff_ffff);
-    // The longest interval is 715,827,882 times two ticks. Two more ticks add 3 events, which makes 2^31 + 1: too many.
+    // The longest interval is 715,827,882 times two ticks. Two more ticks add 3 events, which makes 2^31 + 1 events: too many.
     assert_eq!(DramCount::longest_interval(rate(3, 2)), 1_431_655_764);
     assert_eq!(DramCount::longest_interval(rate(u32::MAX, 1)), 0);
     assert_eq!(StrandCount::longest_interval(rate(1, u32::MAX)), 0xffff_fffe_0000_0001);

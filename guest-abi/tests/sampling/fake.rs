@@ -7,7 +7,8 @@ use guest_abi::sampling::{
 };
 use guest_abi::{HvError, StrandId};
 
-/// An event code. Both counters can count events 0 to 9; only counter 0 can count 10 to 19, and only counter 1 the others.
+/// An event code. Both counters can count events 0 to 9; only counter 0 can count events 10 to 19, and only counter 1 can count the
+/// others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FakeEvent(pub(crate) u8);
 

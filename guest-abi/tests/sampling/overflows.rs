@@ -194,7 +194,8 @@ fn goes_on_after_a_stop_in_the_middle_of_a_period() {
     assert_eq!(report.estimate.unwrap().counted, 30);
 }
 
-/// A counter has passed its overflow when the profiler stops, but its unit does not ask. After the next start, the first event overflows.
+/// The profiler stops after a counter has passed its overflow, but the unit does not report this overflow. After the next start, the
+/// counter overflows at the first event.
 #[test]
 fn an_overflow_for_which_the_unit_does_not_ask_comes_with_the_next_event() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);

@@ -200,7 +200,8 @@ fn a_throttled_period_recovers() {
     assert_eq!(periods, [10, 20, 40, 80, 160, 80, 40, 20, 10]);
 }
 
-/// The bound is 8 interrupts in a window. With 3 interrupts, more than a quarter of that, the period stays. With 2, it is halved.
+/// The bound is 8 interrupts in a window. With 3 interrupts, more than a quarter of the bound, the period stays. With 2 interrupts,
+/// the period is halved.
 #[test]
 fn a_period_recovers_at_a_quarter_of_the_bound() {
     for (in_window, expected) in [(3, 20), (2, 10)] {

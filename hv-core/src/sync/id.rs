@@ -77,7 +77,7 @@ impl<T: Id> AtomicId<T> {
         self.0.store(number(id), ordering);
     }
 
-    /// Replaces the held identifier with `new` if it is `old`. Returns `true` if it was replaced.
+    /// If the held identifier is `old`, replaces it with `new` and returns `true`. Otherwise returns `false`.
     pub fn replace(&self, old: Option<T>, new: Option<T>) -> bool {
         self.0
             .compare_exchange(

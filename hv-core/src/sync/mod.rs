@@ -40,7 +40,7 @@ pub use steps::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, spin_loop};
 pub const BEFORE_DEVICE: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::Acquire };
 
-/// The ordering of an exchange of one word and of the strand's next load, which reads another word. The exchange and the load together
+/// The ordering of two accesses of a strand: an exchange of one word, and then a load of another word. The two accesses together
 /// decide whether the strand accesses a device. The ordering is [`Ordering::SeqCst`], or `Relaxed` on SPARC V9: see [`BEFORE_DEVICE`].
 /// Call [`exchanged`] between the exchange and the load.
 pub const EXCHANGE_AND_LOOK: Ordering =

@@ -6,9 +6,9 @@
 //! - Loom orders the stores of two strands to a word only if one strand has seen the other's store. So strands use exchanges on
 //!   words that several strands change.
 //!
-//! - The environment variable `PREEMPTIONS` replaces the stated bounds. The value 255 is no limit for a model with fewer steps.
-//!   (Without any bound, loom tries fewer orders than with a large bound, because it then compares only the last accesses to a
-//!   word.)
+//! - The environment variable `PREEMPTIONS` replaces the stated bounds. The value 255 does not limit a model
+//!   with fewer steps. (Without any bound, loom tries fewer orders than with a large bound, because it then
+//!   compares only the last accesses to a word.)
 
 extern crate std;
 

@@ -9,9 +9,9 @@ use super::{AtomicId, Ordering, const_unless_loom, spin_loop};
 
 /// A lock that one strand owns at a time. A strand tries a limited number of times to take it.
 ///
-/// The owner frees the lock when it drops the guard. If the owner has died, another strand frees
-/// the lock with [`abandon`](Self::abandon). Everything that an owner does happens before
-/// everything that the next owner does.
+/// The owner frees the lock when it drops the guard. If the owner has died, another strand frees the lock
+/// with [`abandon`](Self::abandon). All accesses of an owner happen before all accesses of the next
+/// owner.
 #[derive(Debug, Default)]
 pub struct OwnedLock {
     owner: AtomicId<StrandId>,
@@ -62,7 +62,7 @@ impl OwnedLock {
         self.owner.replace(Some(dead), None)
     }
 
-    /// Frees the lock, whoever owns it. Call it only while every strand that may own the lock is dead.
+    /// Frees the lock, no matter which strand owns it. Call this method only while every strand that may own the lock is dead.
     pub fn reset(&self) {
         self.owner.store(None);
     }

@@ -31,7 +31,7 @@ pub mod orders;
 #[cfg_attr(any(loom, shuttle), allow(dead_code))]
 mod word;
 
-/// Model checkers choose the orders themselves.
+/// These functions do nothing, because model checkers choose the orders themselves.
 #[cfg(any(loom, shuttle))]
 mod orders {
     use super::word::{Operation, Place};
@@ -45,7 +45,7 @@ mod orders {
     }
 }
 
-/// core's `spin_loop`. Where [`orders`] takes the steps, the strand waits for a change, or has made all its tries.
+/// Does the same as core's `spin_loop`. In a search of [`orders`], the strand instead waits for a change of its word, or gives up.
 pub fn spin_loop() {
     if !orders::spins() {
         super::hint::spin_loop();
@@ -68,10 +68,10 @@ use std::thread_local;
 use super::{Ordering, atomic};
 use word::{Operation, Place, Value};
 
-/// The number of a step, where 0 is the next step, and what happens before the step.
+/// A planned action: the number of the step before which the action happens (0 is the next step), and the action.
 type Plan = (usize, Box<dyn FnOnce()>);
 
-/// Is told the address of the word of each step, and whether the step may change the word.
+/// A function that gets the address of the word of each step, and `true` if the step may change the word.
 type Observer = Box<dyn FnMut(usize, bool)>;
 
 thread_local! {
@@ -132,8 +132,8 @@ pub fn die_at<R>(step: usize, call: impl FnOnce() -> R) -> Option<R> {
         .ok()
 }
 
-/// Calls `call`, and calls `observer` just before each of its operations on an atomic, with the address of the word and `true` if the
-/// operation may change the word. The steps of `observer` do not count.
+/// Calls `call`, and calls `observer` just before each operation of the call on an atomic, with the address of the word and `true` if
+/// the operation may change the word. The steps of `observer` do not count.
 pub fn observed<R>(observer: impl FnMut(usize, bool) + 'static, call: impl FnOnce() -> R) -> R {
     OBSERVER.with(|cell| cell.set(Some(Box::new(observer))));
     let result = call();

@@ -15,7 +15,7 @@ pub struct DayReading {
     pub late: u64,
 }
 
-/// What a [`TimeOfDay`] does after a reading of its reference. Amounts are in nanoseconds.
+/// The reaction of a [`TimeOfDay`] to a reading of its reference. Amounts are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Followed {
     /// The time of day agrees with the reading. It continues at the rate of the clock.
@@ -34,10 +34,10 @@ pub enum Followed {
 
 /// A time of day that follows a reference, and never goes back.
 ///
-/// The time of day is the time of a clock, such as a [`StrandClock`](super::StrandClock), plus a correction. The clock itself
-/// does not change. The reference may be coarse and late, so a reading gives only bounds of the true time of day. A time of day
-/// within these bounds is not corrected. A time of day outside is corrected to the nearer bound. So noise of the reference that
-/// stays within the bounds has no effect.
+/// The time of day is the time of a clock, such as a [`StrandClock`](super::StrandClock), plus a correction. The clock itself does
+/// not change. The reference may be coarse and late, so a reading gives only bounds of the true time of day. A time of day within
+/// these bounds is not corrected. A time of day outside these bounds is corrected to the nearer bound. So noise of the reference
+/// that stays within the bounds has no effect.
 ///
 /// One value serves all strands. Protect it with a lock.
 ///

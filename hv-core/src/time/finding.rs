@@ -14,7 +14,7 @@ pub struct Limits {
     pub bracket: u64,
     /// The maximum number of attempts of a check. If the reads take longer than `bracket`, the check repeats them. 0 means 1.
     pub tries: u32,
-    /// How long a retired source must be right before it is trusted again, in nanoseconds.
+    /// The duration, in nanoseconds, for which a retired source must be right before it is trusted again.
     pub probation: u64,
 }
 
@@ -58,10 +58,10 @@ impl fmt::Display for Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Skipped {
-    /// The reads took longer than [`Limits::bracket`], because a source is slow to read or because the strand was interrupted.
-    /// The sources agree, but only within the larger error that this causes.
+    /// The reads took longer than [`Limits::bracket`], because a source is slow to read or because the strand was interrupted. The
+    /// sources agree, but only within the larger error that slow reads cause.
     Slow,
-    /// The bad source cannot be retired now, because it is the last one or because another strand is changing the chosen source.
+    /// The bad source cannot be retired now, because it is the last source or because another strand is changing the chosen source.
     CannotDemote,
 }
 
@@ -69,7 +69,7 @@ pub enum Skipped {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Finding {
-    /// This was the first check. The next check compares with it.
+    /// This was the first check. The next check compares its counts with the counts of this check.
     Begun,
     /// The trusted sources agree, within the limits.
     Agrees,

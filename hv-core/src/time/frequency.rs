@@ -50,7 +50,7 @@ impl fmt::Display for Frequency {
 /// frequency.
 #[derive(Clone, Copy, Debug)]
 pub struct FrequencyMeter {
-    /// The steps of the clock and of the reference: by how many ticks each advances at once.
+    /// The step of the clock and the step of the reference: the number of ticks by which each of them advances at once.
     steps: [u64; 2],
     reference_hz: u64,
     readings: Option<Readings>,
@@ -59,7 +59,7 @@ pub struct FrequencyMeter {
 #[derive(Clone, Copy, Debug)]
 struct Readings {
     from: Reading,
-    /// The value that follows `from`: the first reading that is at least a window after `from`.
+    /// The next value of `from`: the first reading that is at least a window after `from`.
     next: Option<Reading>,
     last: Reading,
 }

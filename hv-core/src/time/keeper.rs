@@ -116,13 +116,13 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         self.slot(self.epoch.load(Ordering::Acquire)).source()
     }
 
-    /// Returns the verdict on a source, and how much the timekeeper trusts it; `None` if the source was never usable.
+    /// Returns the verdict on a source, and the timekeeper's trust in the source; `None` if the source was never usable.
     pub fn verdict(&self, source: usize) -> Option<(Verdict, Trust)> {
         let source = self.tracked(source)?;
         Some((source.verdict, source.trust()))
     }
 
-    /// Reads all sources, so that no wrap goes unnoticed. Call it at least once in every [`longest_poll`](Self::longest_poll).
+    /// Reads all sources, so that no wrap goes unnoticed. Poll at least once in every [`longest_poll`](Self::longest_poll).
     pub fn poll(&self, strand: StrandId) {
         for source in self.sources.iter().flatten() {
             source.ticks(strand);
@@ -144,8 +144,8 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         self.demote_to(source, strand, |_, _| None)
     }
 
-    /// Retires a source as [`demote`](Self::demote) does. If another source replaces it, calls `time` with the new source and its count.
-    /// The time continues from the result of the call, or from its current value if the result is `None`.
+    /// Retires a source as [`demote`](Self::demote) does. If another source replaces the retired source, calls `time` with the new
+    /// source and its count. The time continues from the result of the call, or from the current time if this result is `None`.
     pub(super) fn demote_to(
         &self,
         source: usize,
@@ -184,8 +184,8 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         is_retired
     }
 
-    /// Call this method when the strand `dead` has died. If it was changing the source, the change is dropped, and other strands can change
-    /// the source.
+    /// Call this method when the strand `dead` has died. If this strand was changing the source, the change is dropped,
+    /// and other strands can change the source.
     pub fn abandon(&self, dead: StrandId) {
         if self.changing.abandon(dead)
             && let Some(chosen) = self.tracked(self.chosen())
@@ -195,7 +195,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         }
     }
 
-    /// Begins an epoch with the best source. Returns `false` if no source is left. Only the strand that owns `changing` may call it.
+    /// Begins an epoch with the best source. Returns `false` if no source is left. Only the owner of `changing` may begin an epoch.
     fn begin_epoch(&self, strand: StrandId, time: impl FnOnce(usize, u64) -> Option<u64>) -> bool {
         // Reads the new source before the old one. So the time may step forward by the duration between the two reads, but not
         // back.
@@ -304,7 +304,7 @@ pub struct StrandClock<'a, S, const N: usize> {
 }
 
 impl<S: ClockSource, const N: usize> Clock for StrandClock<'_, S, N> {
-    /// Returns the time in nanoseconds. Only the clock's own strand may call it.
+    /// Returns the time in nanoseconds. Only the clock's own strand may call this method.
     #[inline]
     fn ticks(&self) -> u64 {
         let shown = &self.keeper.shown;

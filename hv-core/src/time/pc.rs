@@ -39,7 +39,7 @@ const SOUND: Description = Description {
     },
 };
 
-/// The hazards of a variable that an interrupt increments. A lost interrupt loses time. Nothing gains time.
+/// The hazards of a variable that an interrupt increments. A lost interrupt loses time. Such a variable never gains time.
 const LOSES: Hazards = Hazards { may_lose: true, ..SOUND.hazards };
 
 /// Returns the description of the cycle counter of the CPU (TSC), which counts the CPU's clock.

@@ -122,7 +122,7 @@ impl Verdict {
     }
 }
 
-/// Returns why the source is not safe on the machine: the first reason that applies.
+/// Returns the first reason why the source is not safe on the machine.
 fn check_hazards(source: &Description, environment: &Environment) -> Result<(), Reason> {
     let hazards = source.hazards;
     if hazards.tears {
@@ -169,8 +169,8 @@ pub fn longest_poll(source: &Description) -> u64 {
     }
 }
 
-/// Returns the index of the usable source with the highest rating; `None` if no source is usable. If several have this rating,
-/// returns the first of them.
+/// Returns the index of the usable source with the highest rating; `None` if no source is usable. If several usable sources have
+/// this rating, returns the first of them.
 pub fn choose(sources: impl IntoIterator<Item = (Verdict, u16)>) -> Option<usize> {
     let usable = sources.into_iter().enumerate().filter(|(_, (verdict, _))| verdict.is_usable());
     usable.min_by_key(|(_, (_, rating))| Reverse(*rating)).map(|(index, _)| index)

@@ -34,7 +34,7 @@ impl Span {
         Self { least: self.least.saturating_sub(by), most: self.most.saturating_add(by) }
     }
 
-    /// Returns how a source that measured `measured` relates to the source that measured these bounds.
+    /// Returns the relation of a source that measured the duration `measured` to the source that measured these bounds.
     fn relation(self, measured: u64) -> Relation {
         if measured > self.most {
             Relation::Ahead
@@ -184,8 +184,8 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         }
     }
 
-    /// Returns how the second of two sources compares with the first over the time between two samples. The second source must
-    /// come later in the list than the first. A source that cannot be read agrees with every other source.
+    /// Returns the relation of the second source to the first source in the time between two samples. The second source must come
+    /// later in the list than the first. A source that cannot be read agrees with every other source.
     fn relation(&self, old: &Sample<N>, new: &Sample<N>, sources: [usize; 2]) -> Relation {
         let [outer, inner] = sources;
         let counts = [old.counts[outer], new.counts[outer], old.counts[inner], new.counts[inner]];
@@ -220,8 +220,8 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         (0..PROBES).any(|_| have_passed()) && begun == keeper.ticks(source, strand)
     }
 
-    /// Returns the time at which a source has the count `ticks`. This is the time of a sample, plus the duration since then as
-    /// the source measures it.
+    /// Returns the time at which a source has the count `ticks`. The result is the time of a sample, plus the duration since the
+    /// sample as this source measures it.
     pub(super) fn time_since(&self, sample: &Sample<N>, source: usize, ticks: u64) -> Option<u64> {
         let [first, ..] = sample.counts.get(source).copied().flatten()?;
         Some(sample.time.saturating_add(self.keeper.between(source, first, ticks)))

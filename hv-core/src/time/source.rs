@@ -32,7 +32,7 @@ pub enum Trust {
     /// strands.
     Full,
     /// The source was wrong and has been right again for a while. But it has a counter for each strand, and these counters may differ by now.
-    /// The watchdog compares the source with other sources. It is chosen only if no source has full trust.
+    /// The watchdog compares the source with other sources. The source is chosen only if no source has full trust.
     Witness,
     /// The source was wrong or could not be read, and is retired.
     None,
@@ -94,8 +94,8 @@ impl<S: ClockSource> Tracked<S> {
         step.saturating_add(1)
     }
 
-    /// Returns `true` if the source may show less time than has passed. Some hazards depend on the machine. They cannot harm a
-    /// source that is safe on this machine, so they count only if the source is forced.
+    /// Returns `true` if the source may show less time than has passed. Some hazards depend on the machine. A source that is safe
+    /// on this machine is free of them, so these hazards count only if the source is forced.
     pub(super) const fn can_lose(&self) -> bool {
         let hazards = self.description.hazards;
         let varies = hazards.stops_when_idle || hazards.rate_varies || hazards.may_be_cpu_clock;
@@ -130,7 +130,7 @@ impl<S: ClockSource> Tracked<S> {
         self.wrong_at.fetch_max(time, Ordering::Relaxed);
     }
 
-    /// Returns for how long the source has been right at time `time`, in nanoseconds.
+    /// Returns the duration, in nanoseconds, for which the source has been right at the time `time`.
     pub(super) fn right_for(&self, time: u64) -> u64 {
         // `wrong_at` may be later than `time`: the timekeeper's time may have been ahead when the source was found wrong.
         time - self.wrong_at.fetch_min(time, Ordering::Relaxed).min(time)

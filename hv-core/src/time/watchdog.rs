@@ -20,20 +20,20 @@ use super::sample::{Observer, Sample};
 ///
 /// 1. A source that goes back, stands still or cannot be read is wrong.
 /// 2. The largest group of sources that agree is right.
-/// 3. If several groups are equally large, each of them implies that the sources outside the group have made errors. Such a group is
-///    wrong under two conditions. First, the group implies an error that the source in question is not known to make. Second, another of
-///    these groups implies fewer errors, and the wrong group implies all of these errors, too. The hazards
-///    [`may_lose`](guest_abi::clock::Hazards::may_lose) and [`may_gain`](guest_abi::clock::Hazards::may_gain) say which errors a source
-///    can make. A forced source may also stop or change its rate.
+/// 3. If several groups are equally large, each of them implies that the sources outside the group have made errors. An error
+///    is a surprise if the source is not known to make such errors. Group A is wrong if another of these groups, B, implies
+///    fewer surprises, and every surprise of B is also a surprise of A. The hazards
+///    [`may_lose`](guest_abi::clock::Hazards::may_lose) and [`may_gain`](guest_abi::clock::Hazards::may_gain) say which errors
+///    a source can make. A forced source may also stop or change its rate.
 ///
 /// Otherwise the check is [`Undecided`](Finding::Undecided): nothing is retired, and the time is in doubt. The watchdog assumes
 /// that the sources are independent. If some sources depend on each other, give the timekeeper only one of them.
 ///
 /// The watchdog retires a bad source, and corrects nothing else. If the bad source was the chosen one, the next best source
-/// replaces it. The watchdog then computes the time again from the compared check on, by the new source. So the error that the bad
-/// source made since that check disappears. A retired source that has been right for a while is
-/// [trusted](super::Trust) again. Each check also measures the frequency of the chosen source. This is for display only: the
-/// timekeeper uses the nominal frequency.
+/// replaces it. The watchdog then computes again, from the new source, the time that has passed since the compared check. So the
+/// error that the bad source made since that check disappears. A retired source that has been right for a while is
+/// [trusted](super::Trust) again. Each check also measures the frequency of the chosen source. This frequency is for display only:
+/// the timekeeper uses the nominal frequency.
 ///
 /// If each strand has its own counters, give each strand a watchdog, which compares the counters of that strand. The watchdogs do
 /// not depend on each other.
@@ -41,8 +41,8 @@ use super::sample::{Observer, Sample};
 pub struct Watchdog<const N: usize> {
     limits: Limits,
     last: Option<Sample<N>>,
-    /// An earlier sample, and the number of checks since then. It reveals a slow drift, which is smaller over one period than the
-    /// uncertainty of the reads.
+    /// An earlier sample, and the number of checks since then. The sample reveals a slow drift, which in one period is smaller than
+    /// the uncertainty of the reads.
     earlier: Option<(Sample<N>, u32)>,
     /// The sources that did not advance between the last two checks.
     still: [bool; N],
@@ -113,8 +113,8 @@ impl<const N: usize> Watchdog<N> {
             (0..N).find(|source| self.is_right_again(&observer, [&short, &long], &sample, *source))
         });
         if let (Some(source), Finding::Undecided { .. }) = (restored, finding) {
-            // The last sample stays, so the next check compares with it again. By then the restored source is trusted, and its
-            // readings can decide.
+            // The last sample stays, so the next check compares with this sample again. By then the restored source
+            // is trusted, and its readings can decide.
             self.earlier = None;
             return Finding::Restored { source };
         }

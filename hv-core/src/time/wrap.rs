@@ -14,8 +14,8 @@ use crate::sync::plain::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct Wrap {
     width: Width,
-    /// The stored count. After each call it is at most a quarter of the range old. It is written so rarely that all caches can
-    /// hold it.
+    /// The stored count. After each call, the counter is at most a quarter of its range ahead of this count. Writes are so rare
+    /// that all caches can hold the word.
     last: AtomicU64,
 }
 

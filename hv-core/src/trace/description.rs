@@ -1,4 +1,4 @@
-//! Descriptions of the kinds of events, in the section [`SECTION`] of an image. Tools read there how a kind and its fields are called.
+//! Descriptions of the kinds of events, in the section [`SECTION`] of an image. Tools read the names of a kind and its fields there.
 //!
 //! In builds for targets without an operating system, [`events!`](crate::events) adds a description of each kind that it declares. The
 //! image itself never reads the section; its linker script keeps the section in the file.
@@ -21,7 +21,7 @@ use super::event::{Class, Field, Shown};
 /// The name of the ELF section that holds the description.
 pub const SECTION: &str = ".vfalls_events";
 
-/// Returns how many bytes the description of `classes` has.
+/// Returns the length in bytes of the description of `classes`.
 #[must_use]
 pub const fn length(classes: &[Class]) -> usize {
     let mut nothing = Writer { bytes: [], at: 0 };

@@ -107,7 +107,7 @@ pub const fn fits(fields: &[Field]) -> bool {
     bit % 32 == 0
 }
 
-/// Stores a field of `bits` bits after the first `at` bits of the words. The words must be 0 there.
+/// Stores a field of `bits` bits after the first `at` bits of the words. These bits of the words must be 0.
 #[doc(hidden)]
 #[inline(always)]
 pub fn put(words: &mut [u32], at: u32, bits: u32, value: u64) {

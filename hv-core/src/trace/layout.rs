@@ -256,7 +256,7 @@ impl<const ID_BITS: u32, const DROPPED: u32> Layout for Compact<ID_BITS, DROPPED
 }
 
 /// The short header has one word: 5 bits of the kind's number, and 27 bits of the clock. The full header has four words. The first
-/// word has 31 in the 5 bits, the second holds the kind's number, and the last two hold the clock.
+/// word has 31 in place of the kind's number, the second word holds the kind's number, and the last two words hold the clock.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock27 {}
 

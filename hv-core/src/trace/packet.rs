@@ -6,7 +6,7 @@ use crate::sync::plain::{AtomicU32, AtomicU64, Ordering, fence};
 /// number of the first packet is 1.
 const NONE: u64 = 0;
 
-/// What the writer stores at the beginning of a packet.
+/// The data that the writer stores at the beginning of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Start {
     /// The time from which the times in the packet are counted, in units of `1 << DROPPED` ticks.
@@ -35,7 +35,7 @@ impl Fill {
         (self.0 >> 16) as u64
     }
 
-    /// Returns the fill after one more event, which has `words` words.
+    /// Returns the fill that results from one more event, which has `words` words.
     #[inline(always)]
     const fn with_event(self, words: usize) -> Self {
         Self(self.0.wrapping_add(1 << 16).wrapping_add(words as u32))

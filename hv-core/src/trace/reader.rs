@@ -46,8 +46,8 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
     /// Returns the next event, or the number of lost events before it; `None` if there is nothing to read now. Each event that the
     /// writer offers to the ring is either returned once or counted once as [lost](Next::Lost).
     ///
-    /// `words` returns the number of words of the payload of a kind of event, or `None` if the kind is unknown. An event of
-    /// an unknown kind, and the rest of its packet, count as lost.
+    /// `words` returns the payload size of a kind of event, in words, or `None` if the kind is unknown. An event of an unknown
+    /// kind, and the rest of its packet, count as lost.
     pub fn next(&mut self, words: impl Fn(u16) -> Option<usize>) -> Option<Next<'_>> {
         self.cursor.next(self.ring, words)
     }
@@ -178,7 +178,7 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
         Some((time, header.id, from..from + payload))
     }
 
-    /// Returns an event's time in units of `1 << DROPPED` ticks: the first time from the base on that has the header's lower bits.
+    /// Returns an event's time in units of `1 << DROPPED` ticks: the earliest time from the base on with the header's lower bits.
     fn units(&mut self, header: Header) -> u64 {
         match header.stamp {
             Stamp::Full(units) => {
@@ -194,7 +194,7 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
 
     /// Copies the words that are new in the packet, or moves to another packet.
     fn look(&mut self, ring: &impl Source) -> Look {
-        // Load this before the packet. If it names a newer packet, the copy of this packet is complete.
+        // Load this number before the packet. If it is the number of a newer packet, the copy of this packet is complete.
         let newest = ring.newest();
         match ring.read(self.number, self.copied, self.copy.as_mut()) {
             Some((start, fill)) if fill.words() > self.copied => {
@@ -227,12 +227,12 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
         ring.finish(number - 1);
     }
 
-    /// Returns the number of events offered to the ring, including events discarded after the last packet. Call it when there is
-    /// nothing more to read.
+    /// Returns the number of events offered to the ring, including events discarded after the last packet. Call this method when
+    /// there is nothing more to read.
     fn offered_at_last(&mut self, ring: &impl Source) -> u64 {
         let discarded = ring.discarded();
         let newest = ring.newest();
-        // If this packet is no longer the last one, the reader must return the events of the newer packet first.
+        // If there is a newer packet than this one, the reader must return the events of the newer packet first.
         if newest == self.number && self.copied > 0 || newest == 0 {
             let more = discarded.saturating_sub(self.discarded);
             self.offered = self.offered.saturating_add(more);

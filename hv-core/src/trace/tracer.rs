@@ -135,7 +135,7 @@ impl Trace for Off {
     fn record<E: TraceEvent>(&self, _: StrandId, _: u64, _: E) {}
 }
 
-/// The clocks of all strands: one [`Clock`] that all strands share, or one clock [`PerStrand`].
+/// The clocks of all strands: one [`Clock`] that all strands share, or one clock for each strand ([`PerStrand`]).
 pub trait Clocks {
     /// Returns the time in ticks on `strand`, which is the strand that executes this function. The time never goes back.
     fn ticks(&self, strand: StrandId) -> u64;

@@ -93,7 +93,7 @@ fn sources_change_any_number_of_times() {
     }
 }
 
-/// What another strand does during the next read of a counter.
+/// The action of another strand during the next read of a counter, if there is one.
 type Other = Rc<Cell<Option<Box<dyn FnOnce()>>>>;
 
 /// A counter. If the cell holds an action, another strand performs it during the next read.
@@ -150,7 +150,8 @@ fn a_reader_whose_epoch_is_overwritten_reads_again() {
         // The timekeeper keeps eight epochs. The reader's epoch had source 0.
         for chosen in [1, 2, 0, 1, 2, 0, 1, 2] {
             assert_eq!(keeper.demote(keeper.chosen(), strand(1)), Ok(chosen));
-            // The retired sources are trusted again, except after a change to source 1. So the change after that is to source 2.
+            // After each change, the watchdog trusts the retired sources again, except after a change to source 1. The next change
+            // is then to source 2.
             let is_restored = |found| matches!(found, Finding::Restored { .. });
             while chosen != 1 && is_restored(watchdog.check(keeper, strand(1))) {}
         }

@@ -1,7 +1,7 @@
 //! A judge of clocks, for a watchdog that compares two to four independent clocks once per period.
 //!
-//! A *world* is a set of clocks that agree with each other, and that the judge assumes to be right. If they are right, each other
-//! clock has lost or gained time. The judge keeps the likeliest worlds. These are its rules:
+//! A *world* is a set of clocks that agree with each other, and that the judge assumes to be right. If these clocks are right,
+//! every other clock has lost or gained time. The judge keeps the likeliest worlds. These are its rules:
 //!
 //! 1. **Proof.** A clock is wrong if it is unreadable or steps back. A clock that stands still is wrong if it differs from all
 //!    clocks that move. No error of another clock explains these faults. This rule comes before the count, because otherwise two
@@ -9,21 +9,21 @@
 //! 2. **Count.** The judge keeps the worlds with the fewest wrong clocks: one fault is likelier than two, and independent clocks
 //!    do not make the same error. This rule comes before the abilities, because any clock can break. An ability says which clock
 //!    to suspect first, not which clock is right.
-//! 3. **Abilities.** An ability is an error that a clock is known to make. Any other error of a clock is a *surprise*. A world is
-//!    dropped if another world has fewer surprises, and each of them is a surprise of the first world too. Thus, if two clocks
-//!    differ and only one of them has the ability that explains the difference, that clock is wrong. The rule never compares the
-//!    surprise of one clock with the surprise of another.
+//! 3. **Abilities.** An ability is an error that a clock is known to make. Any other error of a clock is a *surprise*. World A is
+//!    dropped if another world, B, has fewer surprises, and every surprise of B is also a surprise of A. Thus, if two clocks differ
+//!    and only one of them has the ability that explains the difference, that clock is wrong. The rule never compares the surprise
+//!    of one clock with the surprise of another.
 //! 4. **Verdict.** A clock is right if it agrees with every world that is left, and wrong if it agrees with none. Otherwise the
 //!    clock is undecidable.
 //!
-//! A clock that is wrong is demoted at once, and a clock that is right for some periods in a row is restored. An undecidable clock stays as
-//! trusted or demoted as it was, but its probation restarts.
+//! A clock that is wrong is demoted at once, and a clock that is right for some periods in a row is restored. An undecidable clock stays
+//! trusted or stays demoted, but its probation restarts.
 //!
 //! Demoted clocks do not vote. The judge compares them with the worlds of the trusted clocks. If only one clock is trusted, demoted clocks
 //! can confirm this clock, or cast doubt on it. If they cast doubt on the clock, it is undecidable. Demoted clocks cannot make the trusted
-//! clock wrong. If no clock can be compared with the single trusted clock, the trusted clock is undecidable. This does not apply in the
-//! period in which another trusted clock is proved wrong. If no clock is trusted, all clocks vote. Otherwise no clock could ever be trusted
-//! again.
+//! clock wrong. If no clock can be compared with the single trusted clock, the trusted clock is undecidable. The last rule does not apply
+//! in the period in which another trusted clock is proved wrong. If no clock is trusted, all clocks vote. Otherwise no clock could ever be
+//! trusted again.
 //!
 //! The judge does not notice an error within the bounds, even if the errors of many periods add up to a large error.
 
@@ -36,13 +36,13 @@ pub(crate) struct Ability {
     pub(crate) may_lose: bool,
 }
 
-/// What a clock shows for a period.
+/// The duration of a period according to one clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     /// The time since the previous check, in ns; `None` if the clock could not be read.
     pub(crate) passed: Option<i64>,
-    /// The largest error of `passed`, in ns, if the clock is right. It is caused by the clock's step and by the duration of the
-    /// read.
+    /// The largest error of `passed`, in ns, if the clock is right. The error is caused by the clock's step and by the duration of
+    /// the read.
     pub(crate) uncertainty: u64,
 }
 
@@ -181,9 +181,9 @@ impl Judge {
 mod tests {
     use super::*;
 
-    /// Each case has one letter per clock for its abilities (I: none, L: may lose, G: may gain, B: both), and then periods of
-    /// 0.5 ms. Each period lists what each clock shows in ns (`x`: unreadable; after `~`: the uncertainty, otherwise 1), the
-    /// judgement on each clock, and whether each clock is trusted afterwards.
+    /// Each case has one letter per clock for its abilities (I: none, L: may lose, G: may gain, B: both), and then periods of 0.5
+    /// ms. Each period lists the time in ns that each clock shows (`x` if the clock is unreadable; `~` precedes the uncertainty,
+    /// which is 1 if it is not stated), the judgement on each clock, and whether each clock is trusted afterwards.
     const CASES: &str = "\
 II: 500000 500000 RR TT, 500000 499748 RR TT, 500000 499747 ?? TT, 500000 499000~1000 RR TT
 IL: 500000 495000 RW T-, 500000 500000 RR T-, 500000 495000 RW T-, 500000 500000 RR T-, 500000 500000 RR TT; IL: 495000 500000 ?? TT; LL: 500000 495000 RW T-; GI: 500000 495000 WR -T; GL: 500000 495000 ?? TT; BB: 500000 495000 ?? TT; BI: 500000 495000 WR -T

@@ -72,9 +72,9 @@ fn settled<const N: usize>(
     panic!("it does not settle");
 }
 
-/// Three clocks go wrong, one after the other. After a fault, the timekeeper may be wrong for a period plus 10 ms. After that, its time must
-/// be within 1 ms of the true time, or in doubt. From the first finding that two sources differ undecidably, or that only one source is left,
-/// the time stays in doubt.
+/// Three clocks go wrong, one after the other. For a period plus 10 ms after each fault, the timekeeper may be wrong. After that, its time
+/// must be within 1 ms of the true time, or in doubt. When a finding says that two sources differ undecidably, or that only one source is
+/// left, the time stays in doubt from then on.
 fn three_faults(faults: &[(usize, Wrong, u64)]) {
     let world = World::default();
     let counters: [Counter<'_>; 3] = std::array::from_fn(|number| {
@@ -184,8 +184,8 @@ fn beside_the_second_model<const N: usize>(
                 }
             })
             .collect();
-        // The two models apply the tolerance to slightly different durations. And the watchdog also puts two sources that differ
-        // into one group if a third source agrees with both. So both results are acceptable if a difference is near the
+        // The two models apply the tolerance to slightly different durations. In addition, the watchdog puts two sources that
+        // differ into one group if a third source agrees with both. So both results are acceptable if a difference is near the
         // tolerance.
         let apart = |a: &Reading, b: &Reading| Some(a.passed?.abs_diff(b.passed?));
         let is_near = readings.iter().any(|a| {

@@ -319,8 +319,8 @@ fn a_reference_between_two_steps_is_not_a_stopped_one() {
     for _ in 0..50 {
         assert_eq!(watched.check_after(100 * MILLISECOND), Finding::Agrees);
     }
-    // Source 1 stops. By the first check after 1.5 s it has missed a step, but it may have been slow. It still stands still at
-    // the second check, which proves that it has stopped.
+    // Source 1 stops. At the first check, 1.5 s later, the source has missed a step, but it may only be slow. At the second check,
+    // the source still stands still, which proves that it has stopped.
     watched.counters[1].set_stopped(true);
     let found: Vec<Finding> = (0..40).map(|_| watched.check_after(SECOND + HALF)).take(2).collect();
     assert_eq!(found, [Finding::Undecided { ahead: 0, behind: 1 }, bad_reference(Fault::Stopped)]);

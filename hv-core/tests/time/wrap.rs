@@ -11,7 +11,7 @@ fn width(bits: u8) -> Width {
     Width::new(bits).unwrap()
 }
 
-/// Returns what a counter of this width shows at `count`. Also sets some bits above the width.
+/// Returns the value that a counter of this width shows at `count`. Also sets some bits above the width.
 fn shown(bits: u8, count: u64) -> u64 {
     match bits {
         64 => count,

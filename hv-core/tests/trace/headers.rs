@@ -25,7 +25,7 @@ fn full<L: Layout>(id: u16, payload: usize) -> Vec<u32> {
     written(L::FULL_WORDS, |into| L::full(into, id, payload, TIME))
 }
 
-/// Asserts what a layout writes and reads.
+/// Asserts the headers that a layout writes and reads.
 ///
 /// `bits` are the widths in a short header: type, number, size, clock. `limits` are the number of omitted low bits, the longest time that a
 /// short header can express, and the lowest number of a kind that has no short header. `shorts` are the numbers and times of events with 4
@@ -55,9 +55,10 @@ fn check<L: Layout>(
     }
 }
 
-/// Each layout has "1 bit to select event type" and "payload size known by facility". Lines 12 to 21: 4 bits of number, 27 bits of
-/// clock without the upper bits, "granularity : 2^0 = 1 cycle". Lines 25 to 32: the same widths, but "granularity : 2^5 = 32 cycles".
-/// Lines 36 to 43: 5 and 26 bits, "granularity : 2^6 = 64 cycles". Lines 47 to 54: 6 and 25 bits, "granularity : 2^7 = 128 cycles".
+/// Each layout has "1 bit to select event type" and "payload size known by facility". Lines 12 to 21: 4 bits for the number, 27 bits
+/// for the clock without its upper bits, "granularity : 2^0 = 1 cycle". Lines 25 to 32: the same widths, but "granularity : 2^5 = 32
+/// cycles". Lines 36 to 43: 5 bits and 26 bits, "granularity : 2^6 = 64 cycles". Lines 47 to 54: 6 bits and 25 bits, "granularity :
+/// 2^7 = 128 cycles".
 #[test]
 fn one_word_with_a_type_bit() {
     let short = |id, word: &'static [u32], low| [(id, TIME, word, Low(low))];

@@ -37,7 +37,7 @@ fn read_while_writing<L: Layout>(mode: Mode, resolution: u64) {
             for number in 0..EVENTS {
                 let value = value(number);
                 ring.record(time(number), Large { number, value });
-                // This lets the reader run on a machine with one processor.
+                // The pause lets the reader run on a machine with one processor.
                 if number % 5000 == 0 {
                     thread::yield_now();
                 }

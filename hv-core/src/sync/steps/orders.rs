@@ -1,13 +1,13 @@
 //! Takes the steps of a few strands in every order. Exists under the feature `steps` only.
 //!
-//! The strands execute the code that ships. Each of its operations on an atomic is a step, and memory is sequentially consistent. (For weak
-//! memory there is loom, which tries fewer orders.) The search visits each state once. A state is the contents of all words, and how far
-//! each strand is: the values that it has found in its words say what it does next. So the search executes a strand's code only once for
-//! each sequence of such values, until the first step that the sequence does not answer. Then the strand stops, by unwinding.
+//! The strands execute the code that ships. Each operation of the code on an atomic is a step, and memory is sequentially consistent. (For
+//! weak memory there is loom, which tries fewer orders.) The search visits each state once. A state consists of the contents of all words
+//! and the position of each strand. The values that a strand has found determine its next step. So the search executes a strand's code only
+//! once for each sequence of found values, up to the first step without a value. Then the strand stops, by unwinding.
 //!
-//! Of words that only one strand uses, and of words that never change, the order of accesses makes no difference. Operations on them are no
-//! steps of the search. The search finds out which words these are: when it meets an operation that contradicts what it knows, it begins
-//! again.
+//! The order of accesses makes no difference for words that only one strand uses, and for words that never change. Operations on
+//! such words are not steps of the search. The search learns which words these are. If an operation contradicts the words
+//! learned so far, the search begins again.
 //!
 //! ```
 //! use hv_core::sync::steps::orders::{Strand, explore};
@@ -43,8 +43,8 @@ use run::{Answers, Memory, Next, Run, Spins, Words, death, execute};
 pub use run::{choice, is_dead, until, until_dead};
 pub(super) use run::{spins, taken};
 
-/// The code of a strand: one round of it. It gets the shared data, and what it has returned from the round before (0 at first). The strand
-/// ends when it returns `None`. What a round returns is all that the strand knows in the next round.
+/// The code of a strand, which is called once per round. Its arguments are the shared data, and the value that the previous round returned
+/// (0 at first). If the code returns `None`, the strand ends. The returned value is all that the strand knows in the next round.
 pub type Part<'a, T> = &'a dyn Fn(&T, u64) -> Option<u64>;
 
 /// A strand of a model.
@@ -60,29 +60,29 @@ impl<'a, T> Strand<'a, T> {
         Self { part, mortal: false }
     }
 
-    /// Lets the strand die before any of its steps, unless another strand has died.
+    /// Makes the strand mortal: the search also lets the strand die before each of its steps, if no other strand has died.
     #[must_use]
     pub fn mortal(self) -> Self {
         Self { mortal: true, ..self }
     }
 }
 
-/// What a search has visited.
+/// The result of a search: the numbers of visited states, orders and ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Explored {
     /// The number of states.
     pub states: usize,
-    /// The number of orders, each until its end. If strands can go on for ever, each until its first known state.
+    /// The number of orders of steps. An order ends when no strand can continue, or when it returns to one of its earlier states.
     pub orders: f64,
-    /// The number of states in which no strand goes on.
+    /// The number of states in which no strand can continue.
     pub ends: usize,
 }
 
-/// Where a strand is: it began a round, and has found these values since.
+/// The position of a strand in its code: the round that the strand has begun, and the values that it has found since then.
 struct Node {
     strand: usize,
     round: u64,
-    /// The node before, and the answer that led from there to here; `None` where a round begins.
+    /// The previous node, and the answer that led from that node to this one; `None` at the beginning of a round.
     from: Option<(usize, u64)>,
     next: Next,
 }
@@ -93,7 +93,7 @@ const NOWHERE: usize = usize::MAX;
 struct Search<'a, T> {
     shared: &'a T,
     strands: &'a [Strand<'a, T>],
-    /// The largest number of preemptions.
+    /// The maximum number of preemptions.
     preemptions: usize,
     words: Words,
     nodes: Vec<Node>,
@@ -106,18 +106,18 @@ struct State {
     memory: Memory,
     /// The node of each strand.
     at: Vec<usize>,
-    /// The strand that took the last step, and how many preemptions are left.
+    /// `last` is the strand that took the last step, and `left` is the number of preemptions that are left.
     last: usize,
     left: usize,
 }
 
-/// A step of a strand: its number, the node at which it took the step, and the answer. No answer stands for a death.
+/// A step: the strand's number, the node at which the strand took the step, and the answer. `None` stands for the strand's death.
 type Step = (usize, usize, Option<u64>);
 
 impl<T> Search<'_, T> {
     fn node(&mut self, strand: usize, round: u64, from: Option<(usize, u64)>) -> usize {
         if self.words.outdated {
-            // What the strands have found so far leaves out a word.
+            // A placeholder, because the search is about to begin again.
             self.nodes.push(Node { strand, round, from, next: Next::Ends });
             return self.nodes.len() - 1;
         }
@@ -167,7 +167,7 @@ impl<T> Search<'_, T> {
         next
     }
 
-    /// Moves a strand on until its next step can meet those of another strand.
+    /// Lets a strand continue up to its next step for which the order of the strands makes a difference.
     fn settle(&mut self, state: &mut State, strand: usize) {
         loop {
             let node = state.at[strand];
@@ -182,8 +182,8 @@ impl<T> Search<'_, T> {
         }
     }
 
-    /// Returns `true` if the strand that took the last step is in the middle of a round and can take another step, so that a step of another
-    /// strand preempts it.
+    /// Returns `true` if the strand that took the last step is in the middle of a round and can take another step. In this case, a step of
+    /// another strand is a preemption.
     fn goes_on(&self, state: &State) -> bool {
         let node = state.at.get(state.last).and_then(|node| self.nodes.get(*node));
         node.is_some_and(|node| match node.next {
@@ -244,7 +244,7 @@ impl<T> Search<'_, T> {
         steps
     }
 
-    /// Returns a number for a state. Two states have the same number with a probability of 2^-128.
+    /// Returns a number for a state. Two different states have the same number with a probability of 2^-128.
     fn fingerprint(&self, state: &State) -> u128 {
         let mix = |hash: u64, value: u64, by: u64| {
             let mixed = u128::from(hash ^ value).wrapping_mul(u128::from(by));
@@ -261,7 +261,7 @@ impl<T> Search<'_, T> {
         u128::from(one) << 64 | u128::from(two)
     }
 
-    /// Panics with the steps that led to a panic.
+    /// Reports a panic of the tested code: panics with the message `said` of that panic, and with the steps that led to it.
     fn failed(&self, path: &[Step], said: &str) -> ! {
         let mut text = String::new();
         for (strand, node, answer) in path {
@@ -277,7 +277,7 @@ impl<T> Search<'_, T> {
         panic!("{said}\nafter these steps:\n{text}");
     }
 
-    /// Visits every state. Returns `None` if a word is used in a way that the search did not expect.
+    /// Visits every state. Returns `None` if an operation contradicts the words learned so far.
     fn visit(&mut self, after: &mut impl FnMut(&T)) -> Option<Explored> {
         struct Frame {
             fingerprint: u128,
@@ -359,17 +359,17 @@ impl<T> Search<'_, T> {
     }
 }
 
-/// Takes the steps of the strands in every order, and calls `after` whenever no strand goes on. `after` sees the words as they are then.
-/// Panics if a strand or `after` panics, with the steps that lead there.
+/// Takes the steps of the strands in every order. Calls `after` in each state in which no strand can continue; `after` sees the words of
+/// this state. If a strand or `after` panics, this function panics with the steps that lead to the panic.
 pub fn explore<T>(shared: &T, strands: &[Strand<'_, T>], after: impl FnMut(&T)) -> Explored {
     explore_within(UNLIMITED, shared, strands, after)
 }
 
-/// The number of preemptions that is no limit.
+/// The number of preemptions that stands for "no limit".
 const UNLIMITED: usize = usize::MAX;
 
-/// Does the same as [`explore`] in every order with at most this number of preemptions. A preemption interrupts a strand in the middle of a
-/// round. The environment variable `PREEMPTIONS` replaces the number; 255 is no limit.
+/// Like [`explore`], but takes only the orders with at most this number of preemptions. A preemption interrupts a strand in the middle of a
+/// round. The environment variable `PREEMPTIONS` replaces the number; 255 means no limit.
 pub fn explore_within<T>(
     preemptions: usize,
     shared: &T,

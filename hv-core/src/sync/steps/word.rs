@@ -6,7 +6,7 @@ pub(super) struct Place {
     pub(super) address: usize,
     /// The value that the word has before any strand begins.
     pub(super) initial: u64,
-    /// The bits that the word has.
+    /// A mask with a 1 for each bit of the word.
     pub(super) mask: u64,
 }
 
@@ -22,7 +22,7 @@ pub(super) enum Operation {
     Xor(u64),
     Max(u64),
     Min(u64),
-    /// Replaces the first value with the second.
+    /// If the word holds the first value, replaces this value with the second.
     Exchange(u64, u64),
 }
 
@@ -63,7 +63,7 @@ impl Operation {
     }
 }
 
-/// A value of a word.
+/// A type of values that a word can hold.
 pub(super) trait Value: Copy {
     const MASK: u64;
     fn into_word(self) -> u64;

@@ -45,8 +45,8 @@ fn three_owners() {
     });
 }
 
-/// Strand 0 has died as the owner. Two other strands report the death, which frees the lock, and then try to take it. All that the
-/// dead strand did happens before their changes. At most 4 preemptions.
+/// Strand 0 has died as the owner. Two other strands report the death, which frees the lock. Then they try to take the lock. All
+/// accesses of the dead strand happen before the changes of the other two strands. At most 4 preemptions.
 #[test]
 fn two_strands_report_a_death() {
     fn reports_and_takes<const STRAND: usize>(guarded: &Guarded) {

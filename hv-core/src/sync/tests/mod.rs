@@ -65,8 +65,8 @@ fn the_lock_of_a_dead_strand_is_freed() {
     assert_eq!(lock.owner(), None);
 }
 
-/// A strand takes a free lock in one step, and frees it in another. If the strand dies before the
-/// first step, it does not own the lock; before the second, it does.
+/// A strand takes a free lock in one step, and frees it in another. If the strand dies before the first step, it does not own the
+/// lock. If the strand dies before the second step, it owns the lock.
 #[test]
 fn at_each_step_of_a_lock() {
     let mut owners = Vec::new();
@@ -82,7 +82,8 @@ fn at_each_step_of_a_lock() {
     assert_eq!(owners, [None, Some(FIRST), None]);
 }
 
-/// The owner dies before a step of another strand's `lock`. After the report of the death, the next try succeeds.
+/// While another strand calls `lock`, the owner dies before one of the steps of this call. After the report of the death, the next
+/// try succeeds.
 #[test]
 fn a_death_between_two_tries() {
     for (step, taken) in [(0, true), (1, true), (2, true), (3, false)] {

@@ -1,4 +1,4 @@
-//! Executes the code of one strand up to a step, and answers the steps before it.
+//! Executes the code of one strand up to a step. Gives each earlier step an answer: the value that the step finds in its word.
 
 extern crate std;
 
@@ -19,11 +19,11 @@ std::thread_local! {
     static ACTIVE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// How strands use a word.
+/// A word, and how strands use the word.
 pub(super) struct Word {
     pub(super) initial: u64,
     pub(super) mask: u64,
-    /// The strands that use the word, a bit for each.
+    /// The strands that use the word: one bit for each strand.
     pub(super) users: u64,
     /// `true` if a strand changes the word.
     pub(super) changes: bool,
@@ -68,50 +68,50 @@ impl Words {
     }
 }
 
-/// What a strand does next.
+/// The next action of a strand.
 #[derive(Clone, Debug)]
 pub(super) enum Next {
-    /// An operation on the word with this number, once the word no longer holds the given value.
+    /// Performs the operation on the word with this number. With `Some(value)`, first waits until the word holds another value.
     Takes(usize, Operation, Option<u64>),
-    /// It goes on in each of this number of ways.
+    /// The strand makes a choice. The search tries every answer below this number.
     Chooses(u64),
-    /// It begins a round with this value.
+    /// The strand begins a round with this value.
     Begins(u64),
     Ends,
     Panics(String),
 }
 
-/// The code that executes now, for the search.
+/// The execution of a strand's code that is in progress.
 pub(super) struct Run {
     pub(super) words: Words,
-    /// The bit of the strand.
+    /// The strand that executes, as one bit.
     pub(super) strand: u64,
     pub(super) answers: Answers,
-    /// The last word that the code has used, and its value then.
+    /// The last word that the code has used, and the value that this word held.
     pub(super) last: Option<(usize, u64)>,
-    /// The same for the last try that failed. A strand that fails twice in the same way is in a loop.
+    /// The word and the value of the last failed try. If the next try fails with the same word and value, the strand is in a loop.
     pub(super) spun: Option<(usize, u64)>,
     pub(super) spins: Spins,
 }
 
-/// What a strand does that tries again and again.
+/// How a strand continues after tries that failed.
 #[derive(Clone, Copy)]
 pub(super) enum Spins {
     Not,
-    /// It tries again when the word no longer holds the value.
+    /// The strand tries again when the word with this number no longer holds this value.
     Waits(usize, u64),
-    /// It has made all its tries while the word held the value.
+    /// The strand gives up: each further try finds this value in the word with this number, until the code ends its loop.
     GivesUp(usize, u64),
 }
 
 pub(super) enum Answers {
-    /// The strand gets these answers, and then stops. `usize` is the number of answers that it has had.
+    /// The strand gets these answers, and then stops. `usize` is the number of answers given. `Next` is the step without an answer.
     Known(Vec<u64>, usize, Option<Next>),
     /// The code executes to its end, on this memory.
     Memory(Memory),
 }
 
-/// The contents of all words, each as the bits that differ from its first value.
+/// The contents of all words. For each word, holds the bits that differ from the word's first value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory(pub(super) Vec<u64>);
 
@@ -139,7 +139,7 @@ pub(super) fn death(strand: usize) -> Place {
     Place { address: strand + 1, initial: 0, mask: 1 }
 }
 
-/// Answers a step of the strand that executes. Returns `None` if no search is active.
+/// Returns the value that a step of the executing strand finds. Returns `None` without a search, or if the strand has stopped.
 pub(in crate::sync::steps) fn taken(
     place: impl FnOnce() -> Place,
     operation: Operation,
@@ -148,7 +148,7 @@ pub(in crate::sync::steps) fn taken(
         return None;
     }
     if panicking() {
-        // The guards of a strand that has stopped change nothing.
+        // The strand unwinds. Its guards, which are dropped now, must change nothing.
         DEAD.with(|dead| dead.set(true));
     }
     if DEAD.with(Cell::get) {
@@ -209,8 +209,8 @@ pub fn choice(number: u64) -> u64 {
     answered(|run| run.known(Next::Chooses(number))).unwrap_or(0)
 }
 
-/// Takes part in a loop of tries, of which the last operation is one that failed. Either the strand waits until the word changes, or it has
-/// made all its tries before. Returns `false` if no search is active.
+/// Takes part in a loop of tries, after a try that failed. If the same try has failed twice, the search continues in two ways: the strand
+/// waits until the word changes, or the strand fails in all further tries. Returns `false` if no search is active.
 pub(in crate::sync::steps) fn spins() -> bool {
     if !ACTIVE.get() || DEAD.with(Cell::get) {
         return ACTIVE.get();
@@ -259,7 +259,7 @@ pub fn is_dead(strand: usize) -> bool {
     taken(|| death(strand), Operation::Load) == Some(1)
 }
 
-/// Executes code of a strand. Returns the words, the answers that are left, and how the code ended.
+/// Executes the code of a strand. Returns the run after the execution, and the result of the code, or the message of its panic.
 pub(super) fn execute<R>(run: Run, code: impl FnOnce() -> R) -> (Run, Result<R, String>) {
     RUN.set(Some(run));
     ACTIVE.set(true);
