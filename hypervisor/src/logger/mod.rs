@@ -40,7 +40,7 @@ pub trait Output {
     fn put(&mut self, byte: u8) -> bool;
 }
 
-/// A message for the log: who causes it, its level, and its time.
+/// A message for the log: its source, its level, and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     /// The guest that causes the message; `None` for the hypervisor and the operator.
@@ -120,7 +120,7 @@ impl<C: Output> Logger<C> {
     pub fn write(&self, on: StrandId, message: Message<'_>) -> u64 {
         let Message { source, level, text, time } = message;
         let mut line = Line::default();
-        // This fails only if the line is full.
+        // The write fails only if the line is full.
         let _ = write!(line, "[{time}] {}: {text}", word(level));
         self.put(on, &Waiting { line, source })
     }

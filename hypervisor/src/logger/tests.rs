@@ -119,7 +119,7 @@ fn a_dead_strand_does_not_keep_the_console() {
     for has_console in [false, true] {
         logger.console.die_with(strand(7), has_console);
         send(&logger, 6, None, 0, "waits");
-        // Strand 6 is not in the middle of a write, so this changes nothing.
+        // Strand 6 is not in the middle of a write, so this call changes nothing.
         logger.abandon(strand(6), &ByForce);
         assert_eq!(send(&logger, 6, None, 0, "waits"), 0);
         logger.abandon(strand(7), &ByForce);
