@@ -135,7 +135,7 @@ impl HubArbiter {
         self.gate.abandon(dead);
     }
 
-    /// Forgets every strand, as in a new hub. Call it only while no strand can ask.
+    /// Forgets every strand, as in a new hub. Call this function only while no strand can ask.
     pub(crate) fn renew(&self) {
         self.gate.renew();
     }

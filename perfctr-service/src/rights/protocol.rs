@@ -26,7 +26,7 @@ pub enum Scrub {
     Pcr,
 }
 
-/// The request that a cross-call brings to a strand. It lasts until the strand acknowledges it. At first there is no request.
+/// The request that a cross-call brings to a strand. The request lasts until the strand acknowledges it. At first there is no request.
 #[bitfield(u32)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct Asked {
@@ -109,7 +109,7 @@ pub fn is_settled(
         && guests.all(|guest| guest.held == guest.granted)
 }
 
-/// The guest that has `global`. Only the owner of the lock changes it.
+/// The state of the right `global`: which guest has it. Only the owner of the lock changes this state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Global {
     /// No guest has `global`, and no unit waits to be scrubbed.
