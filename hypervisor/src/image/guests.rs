@@ -86,8 +86,8 @@ impl<B> Guests<B> {
         runs.load(SeqCst) && then.load(SeqCst) == 0
     }
 
-    /// Makes the guest restart once all its strands have left it, even if it is ending or has ended. Returns `false` if the strands are
-    /// already leaving.
+    /// Makes the guest restart once all its strands have left it, even if the guest is ending or has ended. Returns `false` if the strands
+    /// are already leaving.
     pub(super) fn restart(&self, guest: GuestId) -> bool {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }

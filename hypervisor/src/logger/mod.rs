@@ -7,7 +7,7 @@
 //! that are left out are counted, and the next line about the same source ends with the count.
 //!
 //! Any strand may write, even while it handles a trap, and no strand waits for another. If another strand is using the console, the line is
-//! kept, and that strand writes it. At most [`KEPT`] lines are kept. Further lines are left out and counted.
+//! kept, and the other strand writes it. At most [`KEPT`] lines are kept. Further lines are left out and counted.
 
 pub mod limit;
 mod line;

@@ -74,7 +74,8 @@ fn a_guest_that_floods_silences_no_other() {
     for source in [guest(2), None] {
         assert_eq!(send(&logger, 0, source, 0, "heard"), 0);
     }
-    // A second later, the guest may send one more message. Its line ends with the number of messages that were left out before.
+    // A second later, the guest may send one more message. The line of this message ends with the number of messages that were left out
+    // before.
     assert_eq!(send(&logger, 0, guest(1), 1000, "later"), 0);
     let end: Vec<_> = text(&sent).lines().skip(16).map(String::from).collect();
     let expected = [

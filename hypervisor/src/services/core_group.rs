@@ -240,7 +240,7 @@ impl<I: Image> CoreGroup<I> {
         Ok(Reply::Value(size))
     }
 
-    /// Sends bytes of the guest's memory to its console, until the console accepts no more. Sends at most `MOST_WRITTEN` bytes.
+    /// Sends bytes of the guest's memory to the guest's console, until the console accepts no more. Sends at most `MOST_WRITTEN` bytes.
     fn write(&self, caller: Caller, real: u64, size: u64) -> Result<Reply, CallError> {
         let image = &self.image;
         if size != 0 {

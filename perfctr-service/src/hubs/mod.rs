@@ -128,7 +128,7 @@ impl HubArbiter {
     }
 
     pub(crate) fn abandon(&self, dead: StrandId) {
-        // Count before the release: a strand that asks after the release must not count the time until then as busy.
+        // Count before the release: a strand that asks after the release must not count the time before the release as busy.
         if self.gate.is_blocked_by(dead) {
             self.progress.ended();
         }

@@ -67,7 +67,7 @@ impl AccessWord {
     pub(crate) const HELD: Self = Self::VERSION;
     /// The value to add to a word to count one change. The count can overflow into [`CARRY`](Self::CARRY), but into no other bit.
     pub(crate) const CHANGE: Self = Self(1 << CHANGE_SHIFT);
-    /// The bit that catches an overflow of the count. Each strand that counts a change clears it.
+    /// The bit that catches an overflow of the count. Each strand that counts a change clears this bit.
     pub(crate) const CARRY: Self = Self(if BY_SIGN { 1 << 32 } else { 0 });
 
     pub(crate) const fn from_bits(bits: u64) -> Self {

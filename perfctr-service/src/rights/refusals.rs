@@ -99,7 +99,7 @@ impl RefusalWord {
         self.has(Self::HELD)
     }
 
-    /// Returns the refusals of `new` with the changes that this word has counted.
+    /// Returns the refusals of `new` with this word's count of changes.
     #[inline(always)]
     #[must_use]
     pub(crate) const fn renewed(self, new: Self) -> Self {

@@ -132,7 +132,7 @@ impl Rights {
     pub(crate) fn grants(&self) -> Grants {
         let mut grants = Grants::none_of_first(self.guest_count());
         for guest in self.guests() {
-            // The configuration has this guest, so this cannot fail.
+            // The configuration has this guest, so `set` cannot fail.
             let _ = grants.set(guest, self.guest(guest).granted());
         }
         grants

@@ -16,7 +16,7 @@ use crate::trace::{
 use crate::{Environment, Grant, PerfCounterService, Unit};
 
 impl<E: Environment> StrandContext<'_, E> {
-    /// Records a served call; unless `ALWAYS` is set, only if this takes few instructions. Returns `true` if the call is recorded.
+    /// Records a served call. Without `ALWAYS`, records it only if this takes few instructions. Returns `true` if the call is recorded.
     #[inline(always)]
     pub(super) fn record_served<const ALWAYS: bool>(
         &self,

@@ -118,7 +118,7 @@ pub const BANK: u64 = match [l2_control(0), l2_control(1)] {
 const _: () = assert!(L2_BANKS == 8);
 /// The offset of register 1 in the table.
 pub const L2_ROW: usize = PerfReg::L2_PERF_CONFIG.index() << ROW_SHIFT;
-/// The left shift that moves the right to gets of register 1 to the sign bit of the guest's word.
+/// The left shift that moves a bit of the guest's word to the sign bit: the bit that allows gets of register 1.
 pub const L2_PLACE: u64 = access::L2;
 /// The bits of PERF_CONFIG in an L2 control register.
 const CONFIG: u64 = L2Control::new().with_perf_config(PerfConfig::from_value(u64::MAX)).into_bits();

@@ -276,7 +276,7 @@ fn the_count_of_changes_wraps() {
     }
 }
 
-/// A strand negotiates while a unit goes out of service and returns. The guest gets no right to the unit while it is out of service.
+/// A strand negotiates while a unit goes out of service and returns. The guest gets no right to the unit while the unit is out of service.
 #[test]
 fn negotiation_crosses_faults() {
     let guest = guest(Grant::ALL, false, Machine::new(Model::Maramba, 1).unwrap());
