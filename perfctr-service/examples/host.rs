@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     service.configure(machine, &[on(0..64, Grant::ALL), on(64..128, Grant::STRAND)])?;
 
-    // A guest calls the handler of its strand as it calls a real hypervisor.
+    // To make a hypercall, a guest of this example calls the handler of its strand.
     let callers = [(0, 3), (1, 70)].map(|(guest, strand)| {
         let (guest, strand) = (GuestId::new(guest).unwrap(), StrandId::new(strand).unwrap());
         Caller { guest, strand }

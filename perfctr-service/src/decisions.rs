@@ -1,11 +1,11 @@
-//! What decides in the service, public only so that proofs can call it. Any release may change it. These are functions without atomics and
-//! devices:
+//! The decisions of the service. They are public only so that proofs can call them, and any release may change them. Three modules have
+//! functions without atomics and devices:
 //!
 //! - [`turns`]: which strand gets a hub next.
 //! - [`judgement`]: whether a unit that stays busy is broken.
 //! - [`protocol`]: how rights pass from guest to guest.
 //!
-//! [`machine`] has the atomics: the rights of a machine, without devices.
+//! The module [`machine`] keeps the rights of a machine in atomics, and also has no devices.
 
 pub use crate::hubs::turns;
 pub use crate::progress::judgement;

@@ -233,7 +233,7 @@ fn look<E: Environment>(words: &mut [u64; WORDS], service: &PerfCounterService<E
     }
     let mut held = Grants::none_of_first(guests);
     for guest in (0..guests).filter_map(GuestId::new) {
-        // The guest exists, so this cannot fail.
+        // The guest exists, so `set` cannot fail.
         let _ = held.set(guest, service.held(guest));
     }
     put_grants(words, HELD, &held);
@@ -278,7 +278,7 @@ fn grants(words: &[u64; WORDS], first: usize, guests: usize) -> Grants {
     for guest in (0..guests).filter_map(GuestId::new) {
         let word = words.get(first + guest.index() / 8).copied().unwrap_or(0);
         let bits = word.to_be_bytes()[guest.index() % 8];
-        // The guest exists, so this cannot fail.
+        // The guest exists, so `set` cannot fail.
         let _ = grants.set(guest, Grant::from_bits(bits));
     }
     grants

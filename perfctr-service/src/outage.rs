@@ -38,7 +38,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Returns the reason that the recorded event of the outage states.
+    /// Returns the reason that the event of this outage records.
     pub const fn why(self) -> Why {
         match self {
             Self::Read(_) | Self::Write(_) | Self::Scrub => Why::Fault,

@@ -125,7 +125,7 @@ impl log::Log for Logger {
     fn flush(&self) {}
 }
 
-/// The service logs once that a unit goes out of service, with its crate as the target.
+/// The service logs once that a unit goes out of service. The target of the message is the crate of the service.
 #[test]
 fn what_is_logged() {
     static LOGGER: Logger = Logger(Mutex::new(Vec::new()));

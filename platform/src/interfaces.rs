@@ -1,8 +1,8 @@
 //! The optional interfaces of a hypervisor's image, and the notes in which an image lists the interfaces that it has.
 //!
-//! Every image serves the hypercalls of its guests. It may also have the interfaces of this table. Each has a version. A program that
-//! starts an image, such as `vfalls boot`, uses an interface only if the image has it in the [version](Interface::version) that the
-//! program knows. If the image lacks an interface, the rest works.
+//! Every image serves the hypercalls of its guests. An image may also have the interfaces of this table. Each interface has a version. A
+//! program that starts an image, such as `vfalls boot`, uses an interface only if the image has it in the [version](Interface::version)
+//! that the program knows. If the image lacks an interface, the rest works.
 //!
 //! | type | interface | version | at the address | without it |
 //! |---|---|---|---|---|

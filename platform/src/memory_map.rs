@@ -25,7 +25,7 @@ pub const REAL: u64 = 0x8000_0000;
 pub const ONLY_GUEST: u64 = 128 << 20;
 /// The size of a page in bytes. The addresses and sizes of guests' memory are multiples of this number.
 pub const PAGE: u64 = 8 << 10;
-/// The address of the first console. (It is *assumed* that there are several.)
+/// The address of the first console. (It is *assumed* that a machine has several consoles.)
 pub const CONSOLES: u64 = 0x1f_1000_0000;
 /// The distance in bytes from one console to the next.
 pub const CONSOLE_STRIDE: u64 = 0x1000;
@@ -140,7 +140,7 @@ pub mod mailbox {
         pub const RUNS: u64 = 1;
         /// The guest has ended itself. The exit code of guest n is in word [`CODES`](super::CODES) + n.
         pub const EXITED: u64 = 2;
-        /// A trap that the guest cannot take has ended it.
+        /// A trap that the guest cannot take has ended the guest.
         pub const TRAPPED: u64 = 3;
         /// The last strand of the guest has died, or the hypervisor has failed on one of its strands.
         pub const FAILED: u64 = 4;
@@ -195,7 +195,7 @@ pub mod mailbox {
             Trap = 7,
             /// The hypervisor panicked. Word [`ADDRESS`] holds the line.
             Panic = 8,
-            /// A trap that the guest cannot take has ended it.
+            /// A trap that the guest cannot take has ended the guest.
             GuestTrap = 9,
         }
 

@@ -44,14 +44,14 @@ pub struct TickSource<T> {
 }
 
 impl<T> TickSource<T> {
-    /// Returns %tick, which counts the cycles of the processor. Its rate falls when power management slows the processor. `hz` is
-    /// the rate in Hz, or 0 if unknown: the property `clock-frequency` of a strand in the machine description.
+    /// Returns %tick, which counts the cycles of the processor. Its rate falls when power management slows the processor. `hz` is the rate
+    /// in Hz, from the property `clock-frequency` of a strand in the machine description; 0 if it is unknown.
     pub const fn tick(registers: T, hz: u64, alignment: Alignment) -> Self {
         Self { registers, is_stick: false, hz, alignment }
     }
 
-    /// Returns %stick, which counts the ticks of the system's clock at a constant rate. `hz` is the rate in Hz, or 0 if unknown:
-    /// the property `stick-frequency` of the platform in the machine description.
+    /// Returns %stick, which counts the ticks of the system's clock at a constant rate. `hz` is the rate in Hz, from the property
+    /// `stick-frequency` of the platform in the machine description; 0 if it is unknown.
     pub const fn stick(registers: T, hz: u64, alignment: Alignment) -> Self {
         Self { registers, is_stick: true, hz, alignment }
     }

@@ -57,7 +57,7 @@ struct Handler(Strand<'static, Services, Image>);
 
 perfctr_service::sun4v_image!(Handler, strands: 2);
 
-/// Tells the counter service the machine and the guests, and starts strand 1. Strand 0 calls this function.
+/// Configures the counter service for the machine and the guests, and starts strand 1. Strand 0 calls this function.
 fn prepare() {
     let guests =
         GUESTS.map(|(strand, grant)| GuestConfig::new([strand].into_iter().collect(), grant));
@@ -79,7 +79,7 @@ impl TrapHandler for Handler {
         }
         let strand = HYPERVISOR.strand(Caller { guest, strand });
         let strand = strand.unwrap_or_else(|why| cannot_start(&why));
-        // The lock is never released, so the handler stays forever. A `spin::Once` would do the same, but its code contains a panic.
+        // The lock is never released, so the handler is never dropped. A `spin::Once` would do the same, but its code contains a panic.
         MutexGuard::leak(place.lock()).insert(Handler(strand))
     }
 

@@ -10,7 +10,7 @@ use super::guests::Guests;
 use super::layout::Layout;
 use super::record::Reporting;
 
-/// The services of the hypervisor. If two of them had the same function, the first one would serve it.
+/// The services of the hypervisor. If two services had the same function, the first of them would serve the function.
 pub type Services<B> = (
     PerfCounterService<Reporting<<B as Board>::Environment>>,
     CoreGroup<Guests<B>>,
@@ -45,7 +45,7 @@ pub fn configure<B: Board>(
 ) -> Result<(), ConfigError> {
     let mut configs = Vec::<GuestConfig, { GuestId::COUNT }>::new();
     for guest in &layout.guests {
-        // This cannot fail: there is room for all guests of a layout. (`collect` would add a panic to the image.)
+        // `push` cannot fail: there is room for all guests of a layout. (`collect` would add a panic to the image.)
         let _ = configs.push(guest.config);
     }
     hypervisor.services().0.configure(layout.machine, &configs)

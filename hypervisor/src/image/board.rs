@@ -37,13 +37,13 @@ pub trait Board: Sized + 'static {
         CONSOLES + guest.index() as u64 * CONSOLE_STRIDE
     }
 
-    /// Serves a FAST call that no service serves. The error is the status of the call. The default is EBADTRAP.
+    /// Serves a FAST call that no service serves. The error is the status of the call. The default implementation fails with EBADTRAP.
     fn fast(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, CallError> {
         let _ = (caller, function, registers);
         Err(HvError::BadTrap.into())
     }
 
-    /// Serves a CORE call that is not in the specification. As in [`fast`](Self::fast), the error is the status, and the default is EBADTRAP.
+    /// Serves a CORE call that is not in the specification. The error and the default are as for [`fast`](Self::fast).
     fn core(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, CallError> {
         Self::fast(caller, function, registers)
     }
@@ -65,7 +65,7 @@ pub(super) fn uart<B: Board>(guest: GuestId) -> Uart {
     unsafe { Uart::new(B::console(guest)) }
 }
 
-/// Returns the console of the hypervisor; `None` if the image has no console for it, or the machine has no description.
+/// Returns the console of the hypervisor; `None` if the image writes no log, or the machine has no description.
 pub(super) fn log_uart<B: Board>() -> Option<Uart> {
     // SAFETY: `LOG` is the address of a 16550.
     B::LOG.filter(|_| layout::is_described()).map(|address| unsafe { Uart::new(address) })

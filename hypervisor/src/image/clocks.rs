@@ -59,11 +59,11 @@ const LIMITS: Limits =
 /// A strand has missed a check if its latest check is more than this number of periods ago.
 const MISSED: u64 = 2;
 
-/// The maximum number of consecutive inconclusive checks on a strand. After more, the operator is told that the time is in doubt.
+/// The maximum number of consecutive inconclusive checks on a strand. After one more, the operator is told that the time is in doubt.
 const SKIPPED: u32 = 10;
 
-/// What the operator was told last: the values of `Clocks::told`. In this order: no doubt, which is also the initial value; nothing checks
-/// the only trusted clock; the time is in doubt.
+/// The values of `Clocks::told`. Each value stands for the last message to the operator: there is no doubt (also the initial value);
+/// nothing checks the only trusted clock; the time is in doubt.
 const CHECKED: u8 = 0;
 const ALONE: u8 = 1;
 const IN_DOUBT: u8 = 2;
@@ -74,7 +74,7 @@ struct Clocks {
     /// The time from the machine's power-on to the creation of the timekeeper, in nanoseconds.
     begun: u64,
     watchdogs: [Mutex<Watchdog<SOURCES>>; StrandId::COUNT],
-    /// For each strand: the time of its latest check in nanoseconds; the value of %stick at which its next check is due.
+    /// For each strand: the time of its latest check, in nanoseconds, and the value of %stick at which its next check is due.
     checks: [(AtomicU64, AtomicU64); StrandId::COUNT],
     /// For each strand: the number of inconclusive checks since its latest conclusive check.
     skipped: [AtomicU32; StrandId::COUNT],
@@ -163,7 +163,7 @@ fn by_stick(layout: &Layout) -> Result<u64, HvError> {
     Ok(scale.nanoseconds(clock::ticks()))
 }
 
-/// Makes the strand check its clocks after the current trap, which is possibly from the timer that [`check`] sets.
+/// Makes the strand check its clocks after the current trap. This trap may come from the timer that [`check`] sets.
 pub(super) fn timer(strand: StrandId) {
     if ready().is_some() {
         interrupt::send(strand, VECTOR);
@@ -221,8 +221,8 @@ impl Clocks {
     /// Sets the PTIMER's alarm, which interrupts `strand` if no strand checks its clocks in time. Does nothing if there is no PTIMER.
     fn set_alarm(&self, strand: StrandId) {
         let set = || {
-            // The alarm is compared with the low half of the time, which wraps after 4.3 s. So the alarm comes after at most half of that.
-            // An alarm that comes too early only causes one more check.
+            // The alarm is compared with the low half of the time, which wraps after 4.3 s. So the alarm comes after at most 2.15 s. An
+            // alarm that comes too early only causes one more check.
             let late = self.layout.clocks.saturating_mul(MISSED).min(1 << 31) as u32;
             let at = self.alarm.read(Register::Time0)?.wrapping_add(late);
             self.bus.write(strand, PhysicalAddress(TARGET), strand.index() as u64)?;
@@ -233,8 +233,8 @@ impl Clocks {
         let _ = set();
     }
 
-    /// Interrupts all other strands of guests that have missed a check. Every strand does this after its own check, because any strand may
-    /// have died.
+    /// Interrupts every other strand that belongs to a guest and has missed a check. Every strand calls this function after its own check,
+    /// because any other strand may have died.
     fn wake_late(&self, strand: StrandId, now: u64) {
         for other in self.layout.guests.iter().flat_map(|guest| guest.config.strands.iter()) {
             let (checked, _) = &self.checks[other.index()];

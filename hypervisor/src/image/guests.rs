@@ -86,18 +86,18 @@ impl<B> Guests<B> {
         runs.load(SeqCst) && then.load(SeqCst) == 0
     }
 
-    /// Makes the guest restart once all its strands have left it, even if it is ending or has ended. Returns `false` if the strands are
-    /// already leaving.
+    /// Makes the guest restart once all its strands have left it, even if the guest is ending or has ended. Returns `false` if the strands
+    /// are already leaving.
     pub(super) fn restart(&self, guest: GuestId) -> bool {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }
 
     /// Completes a guest's end or restart after all its strands have left it. Calls `then` with what the guest does now. Returns `false` if
-    /// neither is requested, or if another strand holds the lock and completes it instead.
+    /// neither an end nor a restart is requested, or if another strand holds the lock and completes the request.
     pub(super) fn left(&self, guest: GuestId, on: StrandId, then: impl FnOnce(Then)) -> bool {
         let life = &LIVES[guest.index()];
-        // Another strand may request an end or a restart after the exchange, and then find the lock taken. So the owner of the lock looks
-        // for a request once more after it has released the lock. Each further round handles a request that another strand has just made.
+        // Another strand may set `then` after the swap below, while the lock is still taken. So the owner of the lock looks for a request
+        // once more after it has released the lock. Each further round handles a request that another strand has just made.
         for _ in 0..StrandId::COUNT {
             fence(SeqCst);
             let Some(settling) = life.settling.lock(on, 1) else {
@@ -132,7 +132,7 @@ impl<B> Guests<B> {
         }
     }
 
-    /// Removes and returns the code that the guest passed to mach_exit on a strand; `None` if the guest has not called mach_exit there.
+    /// Removes and returns the code that the guest passed to mach_exit on a strand; `None` if this strand has not called mach_exit.
     pub(super) fn exit(&self, strand: StrandId) -> Option<u64> {
         let (exited, code) = &EXITS[strand.index()];
         exited.swap(false, SeqCst).then(|| code.load(SeqCst))

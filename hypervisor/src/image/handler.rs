@@ -165,7 +165,7 @@ impl<B: Placed> TrapHandler for Handler<B> {
         let record = Record { address, ..Record::new(reason, Some(strand)) };
         let layout = self.hypervisor.embedder().layout;
         let name = self.named();
-        // The guest can cause such failures again and again, so the log limits the rate of their messages and records.
+        // The guest can cause failures of stores again and again, so the log limits the rate of their messages and records.
         let report =
             |text| log::report(Some(guest), Level::Warn, text, || record.tell(Some(layout)));
         match address {
@@ -310,7 +310,7 @@ fn begin<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId) -> Option<Stran
     guests.begin(guest);
     mailbox::tell(guest, state::RUNS, 0);
     let start = Start { pc: described.entry, rtba: 0, argument: described.entry };
-    // The strand is stopped, so this cannot fail.
+    // The strand is stopped, so the start cannot fail.
     let _ = core.cpus().start(first, start);
     Some(first)
 }
@@ -371,8 +371,8 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     }
 }
 
-/// Completes the end of a guest once all its strands have left it: resets its services. Then starts the guest again if a restart is
-/// requested and one of its strands is alive. The guest's memory stays unchanged, because the image has no copy of the guest's program.
+/// Completes the end of a guest after all its strands have left it: resets its services. Then starts the guest again if a restart is
+/// requested and a strand of the guest is alive. The guest's memory stays unchanged, because the image has no copy of the guest's program.
 fn settle<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId, on: StrandId) {
     let guests = hypervisor.embedder();
     let (_, core, ..) = hypervisor.services();

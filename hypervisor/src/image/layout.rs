@@ -23,7 +23,7 @@ use super::day::Days;
 pub struct GuestLayout {
     /// The strands and rights of the guest.
     pub config: GuestConfig,
-    /// The memory of the guest. Its `id` is not set here: see [`Layout::partition`].
+    /// The memory of the guest. The `id` in this value is not set: see [`Layout::partition`].
     pub memory: Partition,
     /// The real address at which the first strand starts.
     pub entry: u64,

@@ -57,7 +57,7 @@ pub(super) fn begin<B: Board>() {
     if let Some(on) = interrupt::own_strand() {
         OPERATOR_LOG.open(on, log_uart::<B>());
     }
-    // This fails if the image has already set another logger. That logger stays.
+    // `set_logger` fails if the image has already set another logger. The other logger then stays.
     let _ = log::set_logger(&Facade);
     log::set_max_level(LevelFilter::Info);
 }
@@ -77,7 +77,7 @@ pub(super) fn say(level: Level, text: fmt::Arguments<'_>) {
     report(None, level, text, || {});
 }
 
-/// Calls `record`, and writes the message. Does neither if `source` has caused too many messages.
+/// Calls the function `record`, and writes the message `text`. Does neither if `source` has caused too many messages.
 #[cold]
 #[inline(never)]
 pub(super) fn report(

@@ -55,8 +55,8 @@ impl Record<'_> {
     }
 }
 
-/// The environment of the counter service. Besides giving the service its hardware, it records each unit that goes out of service, and
-/// knows the names of the guests.
+/// The environment of the counter service. It gives the service its hardware, records each unit that goes out of service, and knows the
+/// names of the guests.
 pub struct Reporting<E> {
     environment: E,
     layout: &'static Layout,

@@ -11,7 +11,7 @@ pub const BURST: u64 = 16;
 /// The number of attempts to count a message while other strands count messages. After these attempts, the message is left out.
 const TRIES: usize = 8;
 
-/// A limit for one source of messages: [`BURST`] at once, and afterwards one in each interval.
+/// A limit for one source of messages: [`BURST`] messages at once, and afterwards one message in each interval.
 #[derive(Debug)]
 pub struct Limit {
     /// The time at which the source may send [`BURST`] messages at once again.

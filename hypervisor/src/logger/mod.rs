@@ -7,7 +7,7 @@
 //! that are left out are counted, and the next line about the same source ends with the count.
 //!
 //! Any strand may write, even while it handles a trap, and no strand waits for another. If another strand is using the console, the line is
-//! kept, and that strand writes it. At most [`KEPT`] lines are kept. Further lines are left out and counted.
+//! kept, and the other strand writes it. At most [`KEPT`] lines are kept. Further lines are left out and counted.
 
 pub mod limit;
 mod line;
@@ -40,7 +40,7 @@ pub trait Output {
     fn put(&mut self, byte: u8) -> bool;
 }
 
-/// A message for the log: who causes it, its level, and its time.
+/// A message for the log: its source, its level, and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     /// The guest that causes the message; `None` for the hypervisor and the operator.
@@ -120,7 +120,7 @@ impl<C: Output> Logger<C> {
     pub fn write(&self, on: StrandId, message: Message<'_>) -> u64 {
         let Message { source, level, text, time } = message;
         let mut line = Line::default();
-        // This fails only if the line is full.
+        // The write fails only if the line is full.
         let _ = write!(line, "[{time}] {}: {text}", word(level));
         self.put(on, &Waiting { line, source })
     }

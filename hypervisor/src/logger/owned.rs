@@ -4,7 +4,7 @@ use guest_abi::StrandId;
 use hv_core::sync::OwnedLock;
 use spin::Mutex;
 
-/// Unlocks what a dead strand has locked.
+/// Unlocks the mutexes that a dead strand has locked.
 pub trait Unlock {
     /// Unlocks a mutex if it is locked. Called only if no living strand can have locked the mutex.
     fn unlock<T>(&self, mutex: &Mutex<T>);

@@ -74,7 +74,8 @@ fn a_guest_that_floods_silences_no_other() {
     for source in [guest(2), None] {
         assert_eq!(send(&logger, 0, source, 0, "heard"), 0);
     }
-    // A second later, the guest may send one more message. Its line ends with the number of messages that were left out before.
+    // A second later, the guest may send one more message. The line of this message ends with the number of messages that were left out
+    // before.
     assert_eq!(send(&logger, 0, guest(1), 1000, "later"), 0);
     let end: Vec<_> = text(&sent).lines().skip(16).map(String::from).collect();
     let expected = [
@@ -119,7 +120,7 @@ fn a_dead_strand_does_not_keep_the_console() {
     for has_console in [false, true] {
         logger.console.die_with(strand(7), has_console);
         send(&logger, 6, None, 0, "waits");
-        // Strand 6 is not in the middle of a write, so this changes nothing.
+        // Strand 6 is not in the middle of a write, so this call changes nothing.
         logger.abandon(strand(6), &ByForce);
         assert_eq!(send(&logger, 6, None, 0, "waits"), 0);
         logger.abandon(strand(7), &ByForce);

@@ -24,7 +24,7 @@ const MOST_WRITTEN: u64 = 256;
 const QUEUES: RangeInclusive<u64> = 0x3c..=0x3f;
 /// The size of an instruction in bytes, which is also its alignment.
 const INSTRUCTION: u64 = 4;
-/// The alignment of a trap table in bytes. At least this number of its bytes must be in the guest's memory.
+/// The alignment of a trap table in bytes. At least this number of bytes of the table must be in the guest's memory.
 const TRAP_TABLE: u64 = 256;
 
 /// Group CORE, version 1.0.
@@ -110,7 +110,7 @@ impl<I: Image> Service for CoreGroup<I> {
         GroupContext { group: self, caller }
     }
 
-    /// Call it only after the guest has ended and all its strands have stopped.
+    /// Call this function only after the guest has ended and all its strands have stopped.
     fn guest_reset(&self, guest: GuestId, _: StrandId) {
         self.ended_word(guest).store(0, Ordering::SeqCst);
     }
@@ -240,7 +240,7 @@ impl<I: Image> CoreGroup<I> {
         Ok(Reply::Value(size))
     }
 
-    /// Sends bytes of the guest's memory to its console, until the console accepts no more. Sends at most `MOST_WRITTEN` bytes.
+    /// Sends bytes of the guest's memory to the guest's console, until the console accepts no more. Sends at most `MOST_WRITTEN` bytes.
     fn write(&self, caller: Caller, real: u64, size: u64) -> Result<Reply, CallError> {
         let image = &self.image;
         if size != 0 {

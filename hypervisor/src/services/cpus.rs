@@ -45,8 +45,8 @@ const RUNNING: u32 = 3;
 const STOPPING: u32 = 4;
 const ERROR: u32 = 5;
 
-/// When a guest ends, calls of its strands may be in progress. This is the maximum number of times that those calls can still change the
-/// state of one strand.
+/// The maximum number of times that calls can still change the state of one strand after the strand's guest has ended. Other strands of the
+/// guest may be in the middle of such calls.
 const CHANGES: usize = 2 * StrandId::COUNT;
 
 #[derive(Debug)]
@@ -92,8 +92,8 @@ impl Cpus {
         self.start_unless(strand, start, || false)
     }
 
-    /// Like [`start`](Self::start), but calls `ended` once the strand is reserved. If `ended` returns `true`, the strand stays stopped, and
-    /// the call fails with EWOULDBLOCK.
+    /// Like [`start`](Self::start), but calls `ended` after it has reserved the strand. If `ended` returns `true`, the strand stays
+    /// stopped, and the call fails with EWOULDBLOCK.
     #[inline(always)]
     pub(crate) fn start_unless(
         &self,

@@ -149,7 +149,7 @@ const COMPATIBLE: &str = "SUNW,UltraSPARC-T2+\0SUNW,sun4v";
 const LATENCIES: [u64; 2] = [184_000, 251_000];
 
 // These constants are the indices of the first elements of the nodes before the CPUs; `ROOT_END` is the index of the last element of
-// `root`. They apply if `root` has no arc to `latency-groups`. With this arc, all indices except `ROOT` are one higher.
+// `root`. The constants apply if `root` has no arc to `latency-groups`. With this arc, add 1 to each constant except `ROOT`.
 const ROOT: u64 = 0;
 const ROOT_END: u64 = ROOT + 4;
 const PLATFORM: u64 = ROOT_END + 1;
@@ -160,8 +160,8 @@ const CPUS: u64 = MBLOCK + 6;
 const LIST: u64 = 3;
 /// The number of elements of a CPU's node, without the arcs to latency groups.
 const CPU: u64 = 10;
-/// The number of elements of the node `latency-groups`, and of each `group`, without the `fwd` arcs and the arcs to CPUs. They are the start
-/// of the node, the arc to its parent, and its end.
+/// The number of elements of the node `latency-groups`, and of each `group`, without the `fwd` arcs and the arcs to CPUs: the start of the
+/// node, the arc to its parent, and its end.
 const GROUP: u64 = 3;
 /// The number of elements of a `memory-latency-group`.
 const MEMORY_LATENCY: u64 = 6;
@@ -227,7 +227,7 @@ impl Description {
         8 * HEADER + 16 * self.elements() + 8 * NAME_WORDS.len() as u64 + data
     }
 
-    /// Returns the 64-bit word at this index of the description. `pid` returns the number of a CPU's strand.
+    /// Returns the 64-bit word at `index` of the description. `pid` returns the number of a CPU's strand.
     pub(crate) fn word(&self, index: u64, pid: impl Fn(u64) -> u8) -> u64 {
         let elements = HEADER + 2 * self.elements();
         if index < elements {
@@ -391,7 +391,7 @@ impl Description {
         })
     }
 
-    /// Returns the number of elements of all groups before this one.
+    /// Returns the number of elements of all groups before the group with the number `group`.
     fn before(&self, group: u64, pid: impl Fn(u64) -> u8) -> u64 {
         let cpus = (0..self.cpus).filter(|cpu| self.group_of(node_of(pid(*cpu))) < group);
         group * (GROUP + self.stripes()) + cpus.count() as u64
@@ -402,7 +402,7 @@ impl Description {
         (1 + self.stripes()) * (GROUP + self.stripes()) + self.cpus
     }
 
-    /// Returns the number of the group with the CPUs of a node. It is the number of the node's first stripe, or 0 if the node has no memory.
+    /// Returns the number of the group with the CPUs of a node: the number of the node's first stripe, or 0 if the node has no memory.
     fn group_of(&self, node: Option<Node>) -> u64 {
         let mut stripes = self.platform.homes.into_iter().flat_map(Homes::of_pages);
         stripes.position(|stripe| Some(stripe.home) == node).unwrap_or(0) as u64

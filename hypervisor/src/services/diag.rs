@@ -7,8 +7,8 @@ use hv_core::{CallError, Caller, Group, GuestId, Negotiated, Reply, Service};
 use super::group::{Calls, GroupContext};
 use guest_abi::kernel::{DIAG_GROUP, DIAG_HEXEC, DIAG_RA2PA};
 
-/// Group 0x300, version 1.0. Without the group, Solaris panics. Every call returns ENOACCESS, as Sun's hypervisor answers a guest without
-/// the right.
+/// Group 0x300, version 1.0. Without the group, Solaris panics. Every call returns ENOACCESS, which a guest without the right gets from
+/// Sun's hypervisor too.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiagGroup;
 

@@ -14,7 +14,7 @@ pub trait Calls: Group {
     ) -> Result<Reply, CallError>;
 }
 
-/// The context of a group for one strand: the group, and the caller that stands for the strand and its guest.
+/// The context of a group for one strand: the group, and the strand with its guest.
 #[derive(Debug)]
 pub struct GroupContext<'a, G> {
     pub(crate) group: &'a G,

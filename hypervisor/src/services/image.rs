@@ -48,11 +48,11 @@ pub trait Image: Embedder {
     fn console_input(&self, caller: Caller) -> Option<ConsoleInput>;
 
     /// Returns the guest's time of day, in seconds since 1970-01-01 00:00:00 UTC. Fails with ENOTSUPPORTED if the machine has no clock for
-    /// this, and with EWOULDBLOCK if the clock cannot be read now.
+    /// the time of day, and with EWOULDBLOCK if the clock cannot be read now.
     fn time_of_day(&self, caller: Caller) -> Result<u64, HvError>;
 
-    /// Sets the guest's time of day. Other guests keep theirs. Fails as [`time_of_day`](Self::time_of_day) does, and with EINVAL if the
-    /// image cannot keep this time.
+    /// Sets the guest's time of day. The times of day of other guests stay as they are. Fails as [`time_of_day`](Self::time_of_day) does,
+    /// and with EINVAL if the image cannot keep this time.
     fn set_time_of_day(&self, caller: Caller, seconds: u64) -> Result<(), HvError>;
 
     /// Returns the platform, for machine descriptions.

@@ -6,7 +6,7 @@ use hypervisor::services::{CpuState, Start, StrandCommand};
 
 use crate::fake::{BASE, Fake, SIZE, machine};
 
-/// Starts CPU 1 of guest 0, which is strand 5.
+/// Starts CPU 1 of guest 0. This CPU is strand 5.
 fn start_second(fake: Fake) {
     assert_eq!(fake.ask(0x10, [1, BASE + 0x100, BASE]), (0, None));
     fake.take(5);

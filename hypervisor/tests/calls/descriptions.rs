@@ -80,7 +80,7 @@ fn described(homes: Option<Homes>) -> Vec<u8> {
     memory[..size as usize / 8].iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// Follows the arcs that are named `kind` from a node, and returns the nodes at their ends that are named `name`.
+/// Returns the nodes named `name` to which the arcs named `kind` of the node `from` lead.
 fn arcs<'a>(from: Node<'a>, kind: &str, name: &str) -> Vec<Node<'a>> {
     let arcs = from.properties().filter(|property| property.name() == kind);
     let targets = arcs.filter_map(|property| match property.value() {

@@ -1,4 +1,4 @@
-//! A hypervisor with three groups, on a fake image, which keeps data instead of using a machine.
+//! A hypervisor with three groups, on a fake image. The image keeps its data in [`State`] and uses no machine.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -115,7 +115,7 @@ impl Image for Fake {
     }
 }
 
-/// Returns the index of the word at a real address in the guest's memory.
+/// Returns the index, in the guest's memory, of the word at a real address.
 fn word(real: u64) -> usize {
     assert!(real.is_multiple_of(8) && (BASE..BASE + SIZE).contains(&real), "{real:#x}");
     ((real - BASE) / 8) as usize

@@ -1,5 +1,5 @@
-//! Makes every call so that it returns each of its statuses, in a hypervisor with the three groups. The numbers are from the sun4v
-//! specification.
+//! Makes each call in such ways that it returns every one of its statuses, in a hypervisor with the three groups. The numbers of the calls
+//! and statuses are from the sun4v specification.
 
 mod cpus;
 mod descriptions;

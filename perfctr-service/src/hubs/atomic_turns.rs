@@ -5,7 +5,7 @@
 //! [`AtomicTurns::turn`] until it ends.
 //!
 //! **A refusal** ([`refuse`](AtomicTurns::refuse)) is a step that any strand can take without the lock, when it asks for a free hub in
-//! another strand's turn. It sets the strand's bit. If no decision has begun, it also adds 1 to the count of refusals in
+//! another strand's turn. A refusal sets the strand's bit. If no decision has begun, it also adds 1 to the count of refusals in
 //! [`AtomicTurns::turn`].
 //!
 //! A death, at any time, clears the bit of the dead strand and ends its turn.
@@ -33,7 +33,7 @@ pub(super) struct AtomicTurns {
 struct Turn(u64);
 
 impl Turn {
-    /// Set while a decision is in progress, and after one in which the deciding strand died.
+    /// Set while a decision is in progress, and after a decision in which the deciding strand died.
     const DECIDING: u64 = 1 << 31;
 
     fn strand(self) -> Option<StrandId> {
@@ -44,13 +44,13 @@ impl Turn {
         (self.0 as u32 & !(Self::DECIDING as u32)) >> 16
     }
 
-    /// Returns a word with this turn. The number of decisions stays the same.
+    /// Returns a word for the turn of `strand` with this number of refusals. The number of decisions stays the same.
     fn with(self, strand: Option<StrandId>, refusals: u32) -> Self {
         let strand = strand.map_or(0, |strand| strand.index() as u64 + 1);
         Self(self.0 >> 32 << 32 | u64::from(refusals) << 16 | strand)
     }
 
-    /// Returns a word with this turn. The number of decisions grows by one.
+    /// Returns a word for the turn of `strand` with this number of refusals. The number of decisions grows by one.
     fn next(self, strand: Option<StrandId>, refusals: u32) -> Self {
         Self(self.0.wrapping_add(1 << 32)).with(strand, refusals)
     }
@@ -71,7 +71,7 @@ impl AtomicTurns {
         self.remembered().is_empty()
     }
 
-    /// Returns [`Turns::turn`], even if that strand died while it got the turn.
+    /// Returns [`Turns::turn`], even if the strand in this value died while it got the turn.
     pub(super) fn turn(&self) -> Option<StrandId> {
         Turn(self.turn.load(Ordering::SeqCst)).strand()
     }
@@ -83,9 +83,9 @@ impl AtomicTurns {
         self.change(StrandSet::EMPTY, added.remembered);
     }
 
-    /// Tries to take the step [`HubEvent::AsksFree`] without the lock. If it is another strand's turn and no decision begins, refuses
-    /// the strand and returns `true`. Otherwise sets at most the strand's bit and returns `false`. A decision that ends the turn
-    /// later finds the bit.
+    /// Tries to take the step [`HubEvent::AsksFree`] without the lock. If another strand has the turn and no decision begins, refuses the
+    /// strand and returns `true`. Otherwise sets at most the strand's bit and returns `false`. A decision that ends the turn later finds
+    /// the bit.
     #[inline(always)]
     pub(super) fn refuse(&self, strand: StrandId) -> bool {
         let mut found = Turn(self.turn.load(Ordering::SeqCst));

@@ -23,7 +23,7 @@
 //! **The slow path** refuses a strand without the lock if the hub is taken, or if the hub is free in another strand's turn
 //! ([`AtomicTurns::refuse`]). Otherwise the strand enters the gate with a lock that is never held during a device access.
 //!
-//! The slow path sets `closed`, and then a bit in `state`: [`CLOSED`] if the hub is taken, [`RESERVED`] if it is free. This disables the
+//! The slow path sets `closed`, and then a bit in `state`: [`CLOSED`] if the hub is taken, [`RESERVED`] if it is free. The bit disables the
 //! fast path of a free hub until a strand is served in turn and no strand is remembered. If `state` has neither bit, the last access may
 //! have been on a fast path, which does not count the end of its access. The strand that sets the bit therefore counts an end first. So if
 //! a strand finds the hub taken twice, the count shows whether an access has ended in between. This holds even if a strand took the hub,
@@ -150,8 +150,8 @@ impl Gate {
         let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
             self.state.compare_exchange(0, taken, EXCHANGE_AND_LOOK, Ordering::Relaxed);
-        // Relaxed on failure: the device is not accessed then. Compares the state, because LLVM
-        // makes a success flag costly on SPARC.
+        // Relaxed on failure: the device is not accessed then. The test compares the state, because LLVM makes a success flag costly on
+        // SPARC.
         if state != 0 {
             return false;
         }
@@ -191,7 +191,7 @@ impl Gate {
             self.shut(ended);
             return Err(why);
         };
-        // Relaxed: the lock orders the writes. A strand that misses the latest entry finds it when it asks again.
+        // Relaxed: the lock orders the writes. A strand that misses the latest entry finds this entry at its next ask.
         let entered = self.entered.load(Ordering::Relaxed);
         (self.entered).store(entered.wrapping_add(1), Ordering::Relaxed);
         self.close();
@@ -216,8 +216,8 @@ impl Gate {
         self.give_up(0);
     }
 
-    /// Releases the hub after [`ask`](Self::ask), and gives the turn to the next remembered strand. The fast path
-    /// stays closed if it is closed, or if another strand closes it at this moment.
+    /// Releases the hub after [`ask`](Self::ask), and gives the turn to the next remembered strand. If the fast path is closed, or if
+    /// another strand closes it at this moment, it stays closed.
     pub(super) fn release(&self) {
         if self.closed.load(Ordering::Relaxed) == 0 {
             self.give_up(0);
@@ -268,9 +268,9 @@ impl Gate {
     /// The fast path may stay closed although no strand is remembered. The next strand that asks opens it.
     pub(super) fn abandon(&self, strand: StrandId) {
         let Token(dead) = strand.into();
-        // These are exchanges, because another strand may report the same death at the same time. The first exchange expects the bit
-        // `CLOSED` to be clear. If another strand sets the bit before that exchange, the second exchange expects it. No strand clears the
-        // bit. Relaxed on failure: the dead strand held nothing, or another strand has released it.
+        // The loop exchanges the state, because another strand may report the same death at the same time. The first exchange expects the
+        // bit `CLOSED` to be clear. If another strand sets the bit before that exchange, the second exchange expects the bit. No strand
+        // clears the bit. Relaxed on failure: the dead strand held nothing, or another strand has released the hub.
         for (held, left) in [(dead, 0), (dead | CLOSED, 0), (reserved(strand), RESERVED)] {
             let _ = (self.state).compare_exchange(held, left, Ordering::SeqCst, Ordering::Relaxed);
         }
@@ -313,7 +313,7 @@ impl Gate {
         if state & (CLOSED | RESERVED) != 0 {
             return is_free(state);
         }
-        // Count before the exchange, in case the strand dies between the two.
+        // Count before the exchange, in case the strand dies between the count and the exchange.
         ended();
         let shut = if state == 0 { RESERVED } else { state | CLOSED };
         match (self.state).compare_exchange(state, shut, Ordering::SeqCst, Ordering::SeqCst) {

@@ -128,14 +128,14 @@ impl HubArbiter {
     }
 
     pub(crate) fn abandon(&self, dead: StrandId) {
-        // Count before the release: a strand that asks after the release must not count the time until then as busy.
+        // Count before the release: a strand that asks after the release must not count the time before the release as busy.
         if self.gate.is_blocked_by(dead) {
             self.progress.ended();
         }
         self.gate.abandon(dead);
     }
 
-    /// Forgets every strand, as in a new hub. Call it only while no strand can ask.
+    /// Forgets every strand, as in a new hub. Call this function only while no strand can ask.
     pub(crate) fn renew(&self) {
         self.gate.renew();
     }

@@ -7,14 +7,14 @@
 //! [`BUSY_PAUSE_TICKS`]. No access has ended in that time.
 //!
 //! - A clock that goes back restarts the watch, because the difference wraps to a large number. A jump forward by more than a pause
-//!   restarts it too. Equal readings add nothing. (A smaller jump adds at most one pause. So smaller jumps can make a unit seem stuck only
-//!   if there are 32 or more looks in a row during one access.)
+//!   restarts the watch too. Equal readings add nothing. (A smaller jump adds at most one pause. So smaller jumps can make a unit seem
+//!   stuck only if there are 32 or more looks in a row during one access.)
 //! - A strand that is refused in another strand's turn does not learn whether the chip is busy. Its look finds the unit busy if the chip
 //!   was busy for some strand since the previous look. Otherwise the look adds no time, and the pause since the last look that found the
 //!   unit busy continues.
 //! - Similarly, a strand that cannot enter the gate has found the unit busy if no strand has entered since its last look.
 
-/// A unit that stays busy for this time is stuck. In ticks of %stick: about one second.
+/// A unit that stays busy for this time is stuck. The time is in ticks of %stick: about one second.
 pub const BUSY_LIMIT_TICKS: u64 = 1 << 30;
 /// The longest time between two looks that counts as waiting, in ticks of %stick: about 30 ms, three ticks of a kernel's clock.
 pub const BUSY_PAUSE_TICKS: u64 = BUSY_LIMIT_TICKS / 32;

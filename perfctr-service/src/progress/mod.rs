@@ -26,10 +26,10 @@ use judgement::{Counts, Watch};
 
 /// The base 2 logarithm of [`REPEAT_TICKS`].
 pub(crate) const REPEAT_SHIFT: u32 = 19;
-/// For this time after a refusal that counts, further refusals of the same strand do not count. In ticks of %stick: 0.37 ms at 1.414 GHz.
+/// For this time after a refusal that counts, further refusals of the same strand do not count: 0.37 ms at 1.414 GHz, in ticks of %stick.
 pub(crate) const REPEAT_TICKS: u64 = 1 << REPEAT_SHIFT;
 /// If a refused strand asks for the hub at least once in every period of this length, no other strand gets more than one access before the
-/// refused strand is served. This holds no matter how often the other strands ask. In ticks of %stick: 0.74 ms at 1.414 GHz.
+/// refused strand is served. This holds no matter how often the other strands ask. The period is 0.74 ms at 1.414 GHz, in ticks of %stick.
 ///
 /// In this time, no other strand has more than two refusals that count in the strand's turn. Together, these refusals are fewer than
 /// [r](crate::hubs::turns).

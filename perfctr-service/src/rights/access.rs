@@ -63,11 +63,11 @@ impl AccessWord {
     pub(crate) const FAST: Self = Self(bits(0, L2));
     pub(crate) const HUBS: Self = Self(bits(SINGLE_REGISTERS, HT - 1));
     pub(crate) const VERSION: Self = Self(VERSION);
-    /// In the word for recorded calls, which has no version: the word stays closed until the recording is switched off.
+    /// Set in the word for recorded calls (which has no version) while the recording is switched off, so that the word stays closed.
     pub(crate) const HELD: Self = Self::VERSION;
     /// The value to add to a word to count one change. The count can overflow into [`CARRY`](Self::CARRY), but into no other bit.
     pub(crate) const CHANGE: Self = Self(1 << CHANGE_SHIFT);
-    /// The bit that catches an overflow of the count. Each strand that counts a change clears it.
+    /// The bit that catches an overflow of the count. Each strand that counts a change clears this bit.
     pub(crate) const CARRY: Self = Self(if BY_SIGN { 1 << 32 } else { 0 });
 
     pub(crate) const fn from_bits(bits: u64) -> Self {

@@ -14,8 +14,8 @@ pub enum RightError {
     NoSuchGuest(GuestId),
     /// The guest does not have the right that should be revoked or transferred.
     NotHeld(GuestId, Right),
-    /// The guest has this right, which excludes the requested right. It is the requested right itself, or the other of `strand` and
-    /// `htstrand`.
+    /// The guest has this right, which excludes the requested right. The right in the error is the requested right itself, or the other of
+    /// `strand` and `htstrand`.
     Excluded(GuestId, Right),
 }
 
@@ -48,7 +48,7 @@ impl Grants {
         Ok(Self::none_of_first(guests))
     }
 
-    /// Returns a configuration that grants nothing, for `guests` guests, but not for more than [`GuestId::COUNT`].
+    /// Returns a configuration that grants nothing to its guests. It has `guests` guests, but at most [`GuestId::COUNT`].
     pub(crate) const fn none_of_first(guests: usize) -> Self {
         let guests = if guests < GuestId::COUNT { guests } else { GuestId::COUNT };
         Self { grants: [Grant::NONE; GuestId::COUNT], guests }

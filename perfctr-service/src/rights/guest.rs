@@ -27,7 +27,7 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 
 /// The rights that one guest is granted and holds.
 ///
-/// # Why no strand restores what another revokes
+/// # Why no strand restores a right that another strand revokes
 /// A call reads its rights from one word. The word is derived from other state: which units are out of service, and whether calls are
 /// traced. To revoke, a strand changes this state, then [counts the change](AccessWord::CHANGE) in the word, and then clears the bits. To
 /// add bits, a strand loads the word, and then this state. The exchange of the word succeeds only if no revocation has
@@ -35,9 +35,9 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 ///
 /// # Why no call is refused a right that another strand adds
 /// The [refusals](RefusalWord) are derived in the same way, from the word of rights and from the units that are out of service. Before a
-/// strand adds a right or returns a unit to service, the strand [holds](Self::hold) the refusals. This closes the refusals, and no strand
-/// opens them until the change is complete. A refusal is for the version that is stored beside it, and only valid while the guest has
-/// negotiated this version.
+/// strand adds a right or returns a unit to service, the strand [holds](Self::hold) the refusals. The hold closes the refusals, and no
+/// strand opens them until the change is complete. A refusal is for the version that is stored beside it, and only valid while the guest
+/// has negotiated this version.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct GuestRights {
@@ -218,7 +218,7 @@ impl GuestRights {
     pub(crate) fn change_version(&self, version: &Negotiated<Vfalls>, out: &UnitSet) {
         let order = EXCHANGE_AND_LOOK;
         exchanged();
-        // The refusals come from the word that is exchanged here, so they are loaded before it.
+        // The new refusals are derived from the word of rights. So load the old refusals first, and then that word.
         let refusals = RefusalWord::from_bits(self.words.refusals.load(order));
         exchanged();
         let old = AccessWord::from_bits(self.words.access.load(order));
@@ -274,8 +274,8 @@ impl GuestRights {
                 }))
     }
 
-    /// Derives the refusals, unless they are held. If other strands disturb all tries, changes nothing. Then the word that the other
-    /// strands have derived or closed is right.
+    /// Derives the refusals, unless they are held. If other strands disturb all tries, changes nothing. In that case, the last other strand
+    /// has already stored or closed the correct word.
     pub(super) fn renew_refusals(&self, tries: usize, out: &UnitSet) {
         let refusals = &self.words.refusals;
         let _ = (0..tries).any(|_| {
@@ -366,7 +366,7 @@ impl GuestRights {
         self.recorded.fetch_and(!AccessWord::HELD.bits(), Ordering::SeqCst);
     }
 
-    /// Clears `bits`. Before this, the caller has changed the state from which they are derived.
+    /// Clears `bits`. The caller must first change the state from which the bits are derived.
     pub(super) fn withdraw(&self, bits: AccessWord) {
         clear(&self.words.access, bits);
         // Clear this word even if calls are not traced. The strand that turns the tracer off stores the setting before it clears this word,

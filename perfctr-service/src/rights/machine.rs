@@ -1,4 +1,4 @@
-//! The rights of a machine as the service has them, in the atomics that ship. A proof brings them into a state, takes steps, and reads the
+//! The rights of a machine, in the same atomics as in the service. A proof brings the rights into a state, takes steps, and reads the
 //! state.
 
 use guest_abi::{Node, StrandId};
@@ -11,7 +11,7 @@ use crate::rights::policy::{ConfigError, GuestConfig, StrandSet};
 use crate::rights::protocol::{Asked, Global, Holding, Ledger, Scrub, StrandEvent};
 use crate::units::{Unit, Units};
 
-/// The unit that stands for all units that `global` covers: the last one that is marked for scrubbing.
+/// The unit that stands for all units that `global` covers: the last unit that is marked for scrubbing.
 const UNIT: Unit = Unit::L2(Node::Node0);
 
 /// The rights of all guests, and the units.
@@ -29,17 +29,17 @@ impl Machine {
         Ok(Self { rights, units: Units::new() })
     }
 
-    /// Returns the steps of the owner of the lock. Adds each strand that it asks to `asked`.
+    /// Returns the ledger of the owner of the lock. The ledger adds to `asked` each strand that the owner asks to scrub or to acknowledge.
     pub fn ledger<'a>(&'a self, asked: &'a mut StrandSet) -> impl Ledger + use<'a> {
         self.rights.locked(&self.units, asked)
     }
 
-    /// Returns what a guest is granted and holds.
+    /// Returns the rights that a guest is granted and holds.
     pub fn holding(&self, guest: GuestId) -> Holding {
         self.rights.guest(guest).holding()
     }
 
-    /// Brings about what a guest is granted and holds.
+    /// Sets the rights that a guest is granted and holds.
     pub fn set_holding(&self, guest: GuestId, holding: Holding) {
         if self.holding(guest) != holding {
             let rights = self.rights.guest(guest);
@@ -67,7 +67,7 @@ impl Machine {
         self.rights.next_reset()
     }
 
-    /// Brings about these resets.
+    /// Sets which guests were reset, and whose rights a strand has begun to revoke.
     pub fn set_resets(&self, reset: impl Iterator<Item = GuestId>, resetting: Option<GuestId>) {
         self.rights.resets.iter().for_each(|word| word.store(0, Ordering::SeqCst));
         reset.for_each(|guest| self.rights.set_reset(guest));
@@ -79,7 +79,7 @@ impl Machine {
         self.rights.global()
     }
 
-    /// Brings about the state of `global`.
+    /// Sets the state of `global`.
     pub fn set_global(&self, global: Global) {
         self.rights.set_global(global);
     }
@@ -89,7 +89,7 @@ impl Machine {
         self.rights.request(strand).read()
     }
 
-    /// Brings about what a strand is asked to do.
+    /// Sets what a strand is asked to do.
     pub fn set_asked(&self, strand: StrandId, asked: Asked) {
         let request = self.rights.request(strand);
         if request.read() == asked {
@@ -97,7 +97,7 @@ impl Machine {
         }
         request.acknowledge(request.read());
         for scrub in [Scrub::Nothing, Scrub::Ht, Scrub::Pcr] {
-            // What the strand is asked already changes nothing.
+            // Ask only for a scrub that `asked` already contains: adding the scrub to `asked` then changes nothing.
             if asked.step(StrandEvent::Asks(scrub)) == asked {
                 request.ask(scrub);
             }

@@ -1,4 +1,4 @@
-//! The rights that guests are granted and hold, and the progress of changes. The service accesses the devices.
+//! The rights that guests are granted and hold, and the progress of changes. This module leaves the devices to the service.
 
 pub(crate) mod access;
 pub(crate) mod grants;
@@ -41,7 +41,7 @@ pub(crate) const STRANDS: usize = if cfg!(loom) {
 /// owner.
 #[derive(Debug)]
 pub(crate) struct Rights {
-    /// `true` once a configuration is accepted. The other words of the configuration are written once, after that.
+    /// `true` after a configuration has been accepted. The other words of the configuration are written once, after this word.
     configured: plain::AtomicBool,
     /// The [`Unit`]s of the machine, as one bit for each.
     units: plain::AtomicU32,

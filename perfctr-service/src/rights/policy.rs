@@ -9,15 +9,15 @@
 //! - a memory channel counts the reads and writes of all strands, of devices and of the hypervisor in the channel's memory;
 //! - a hub counts the coherence traffic between all nodes, packet by packet.
 //!
-//! So the holder sees how much memory and how many remote lines the other guests use, and when. It sees no address and no content. It can
-//! tell which guest used them only if no third guest executes. A guest that must hide its use cannot share a machine with a holder of
-//! `global`.
+//! So the holder sees how much memory and how many remote lines the other guests use, and when. The holder sees no address and no content.
+//! The holder can tell which guest used the memory and the lines only if no third guest executes. A guest that must hide its use cannot
+//! share a machine with a holder of `global`.
 //!
 //! Conversely, a guest that counts its own L2 misses sees when the holder of `global` on its node sets PERF_CONFIG.
 //!
-//! The holder of `htstrand` counts what the hypervisor executes on its strand. These are mostly the guest's own calls, but also interrupts
-//! for other guests. The counts of a holder of `strand` depend on how other strands share caches and cores with its strand. The time that
-//! the holder can measure depends on this, too.
+//! The holder of `htstrand` counts the events of the hypervisor on its strand. Most of these events belong to the guest's own calls, others
+//! to interrupts for other guests. The counts of a holder of `strand` depend on how other strands share caches and cores with its strand.
+//! The time that the holder can measure also depends on this sharing.
 
 use core::fmt;
 use core::str::FromStr;
@@ -86,7 +86,7 @@ impl fmt::Display for Right {
 pub struct Grant {
     /// The right to register 0.
     pub strand: StrandRight,
-    /// Register 1, the DRAM registers of the nodes on which the guest has strands, and the hubs. At most one guest of a machine has it.
+    /// The right to register 1, the DRAM registers of the nodes on which the guest has strands, and the hubs. Only one guest can have it.
     pub global: bool,
 }
 
@@ -263,7 +263,7 @@ impl StrandSet {
     pub(crate) fn next_after(self, number: u32) -> Option<StrandId> {
         const WORDS: u32 = Node::ALL.len() as u32;
         let first = number + 1;
-        // The search returns to the first word at its end, to test the word's lower bits.
+        // At its end, the search returns to the first word, to test the lower bits of that word.
         (0..=WORDS).find_map(|step| {
             let index = (first / 64 + step) % WORDS;
             let window = match step {
@@ -328,7 +328,7 @@ pub struct GuestConfig {
     pub strands: StrandSet,
     /// The rights that the operator grants the guest.
     pub grant: Grant,
-    /// If `true`, version 1.0 also gives the guest the registers of version 1.1. Solaris and illumos negotiate 1.0 and expect this.
+    /// If `true`, version 1.0 also gives the guest the registers of version 1.1. Solaris and illumos negotiate 1.0 and expect them all.
     pub compatible: bool,
 }
 

@@ -26,7 +26,7 @@ pub enum Scrub {
     Pcr,
 }
 
-/// The request that a cross-call brings to a strand. It lasts until the strand acknowledges it. At first there is no request.
+/// The request that a cross-call brings to a strand. The request lasts until the strand acknowledges it. At first there is no request.
 #[bitfield(u32)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct Asked {
@@ -56,7 +56,7 @@ pub enum StrandEvent {
 }
 
 impl Asked {
-    /// Returns the next state. An acknowledgement counts only if nothing was added after the strand took the cross-call.
+    /// Returns the next state. An acknowledgement counts only if no request was added after the strand took the cross-call.
     ///
     /// The request to a dead strand remains. If the strand comes back, it takes its cross-call first, and changes wait for the
     /// strand again.
@@ -109,7 +109,7 @@ pub fn is_settled(
         && guests.all(|guest| guest.held == guest.granted)
 }
 
-/// The guest that has `global`. Only the owner of the lock changes it.
+/// The state of the right `global`: which guest has it. Only the owner of the lock changes this state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Global {
     /// No guest has `global`, and no unit waits to be scrubbed.

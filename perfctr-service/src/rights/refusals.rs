@@ -99,7 +99,7 @@ impl RefusalWord {
         self.has(Self::HELD)
     }
 
-    /// Returns the refusals of `new` with the changes that this word has counted.
+    /// Returns the refusals of `new` with this word's count of changes.
     #[inline(always)]
     #[must_use]
     pub(crate) const fn renewed(self, new: Self) -> Self {
@@ -142,7 +142,7 @@ impl RefusalWord {
     }
 
     /// Returns why a call for a register of this class is refused in `version`; `None` if the slow path must decide. `index` is the number
-    /// of the hub, or else of the register. `sets_ht` is `true` if the call sets HT.
+    /// of the hub; for a register of no hub, the number of the register. `sets_ht` is `true` if the call sets HT.
     #[inline(always)]
     pub(crate) const fn refusal(
         self,
@@ -208,7 +208,7 @@ mod tests {
             (RefusalWord::HUBS, 0x3c00_0000_0000),
             (RefusalWord::PCR, 1 << 41),
             (RefusalWord::HT, 1 << 40),
-            // Of a strand's counts, number 51 is for writes of hubs that ended with ENOTSUPPORTED, and number 52 for ENOACCESS.
+            // Count 51 of a strand counts the calls for writes to hubs that ended with ENOTSUPPORTED. Count 52 is for ENOACCESS.
             (closed.with_hubs(closed, Refusal::NotSupported), 13 << 36 | 51 << 3),
             (closed.with_hubs(closed, Refusal::NoAccess), 10 << 36 | 52 << 3),
             (RefusalWord::CARRY, 1 << 32),

@@ -11,7 +11,7 @@ use crate::rights::{Rights, STRANDS};
 use crate::units::{Unit, UnitSet, Units};
 use crate::{Grant, Grants, StrandSet};
 
-/// How often a step is tried that other strands disturb, such as an acknowledgement.
+/// The number of tries of a step, such as an acknowledgement, that other strands can disturb.
 pub(crate) const TRIES: usize = 4;
 
 /// The [`Ledger`] of the strand that owns the lock.
@@ -132,7 +132,7 @@ impl Rights {
     pub(crate) fn grants(&self) -> Grants {
         let mut grants = Grants::none_of_first(self.guest_count());
         for guest in self.guests() {
-            // The configuration has this guest, so this cannot fail.
+            // The configuration has this guest, so `set` cannot fail.
             let _ = grants.set(guest, self.guest(guest).granted());
         }
         grants

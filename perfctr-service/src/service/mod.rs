@@ -53,7 +53,7 @@ impl StrandState {
 /// and `Hypervisor::new` are `const`, so that a static can hold both, and [`configure`](Self::configure) fills in the service in place. An
 /// image that moves both to a heap needs a stack with room for several copies.
 ///
-/// Every image has the same offsets, whatever its environment, because the environment is last.
+/// The offsets of the other fields do not depend on the type of the environment, because the environment is the last field.
 #[derive(Debug)]
 #[repr(C)]
 pub struct PerfCounterService<E> {

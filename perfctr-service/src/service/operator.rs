@@ -99,12 +99,12 @@ impl<E: Environment> PerfCounterService<E> {
         self.rights.grants()
     }
 
-    /// Returns the rights that a guest holds now. While a change is pending, these may be fewer than its grant.
+    /// Returns the rights that a guest holds now. While a change is pending, the guest may hold fewer rights than its grant.
     pub fn held(&self, guest: GuestId) -> Grant {
         self.rights.held(guest)
     }
 
-    /// Grants each guest what the configuration says, and no more. First checks the whole configuration. A rejected configuration changes
+    /// Grants each guest exactly the rights in the configuration. First checks the whole configuration. A rejected configuration changes
     /// nothing.
     ///
     /// The change may be [pending](Self::pending) when this function returns.
@@ -142,7 +142,7 @@ impl<E: Environment> PerfCounterService<E> {
         self.rights.pending()
     }
 
-    /// Serves a cross-call of this service. Call it on the interrupted strand, between two hypercalls, before it executes guest code.
+    /// Serves a cross-call of this service. The interrupted strand calls this function between two hypercalls, before guest code.
     #[inline(always)]
     pub fn cross_called(&self, strand: StrandId) {
         self.rights.acknowledge(strand, |asked| {

@@ -16,7 +16,7 @@ use crate::trace::{
 use crate::{Environment, Grant, PerfCounterService, Unit};
 
 impl<E: Environment> StrandContext<'_, E> {
-    /// Records a served call. Unless `ALWAYS` is set, records the call only if this takes few instructions. Returns `true` if it did.
+    /// Records a served call. Without `ALWAYS`, records it only if this takes few instructions. Returns `true` if the call is recorded.
     #[inline(always)]
     pub(super) fn record_served<const ALWAYS: bool>(
         &self,
@@ -144,7 +144,7 @@ impl<E: Environment> PerfCounterService<E> {
                 strand: on.number().into(),
             });
         }
-        // Set after the event, so that no strand records the end first.
+        // The flag is set after the event, so that no strand records the end first.
         self.rights.set_begin_recorded(true);
         self.note_progress(on);
     }

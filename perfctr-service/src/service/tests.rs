@@ -73,8 +73,8 @@ impl<E: Environment> Context for OwnContext<'_, E> {
     }
 }
 
-/// Gives `run` the calls of a guest on strand 70 (of node 1), and the service. The guest has negotiated nothing. Both API groups use the
-/// service's state.
+/// Calls `run` with the hypercalls of a guest on strand 70 (of node 1), and with the service. The guest has negotiated nothing. Both API
+/// groups use the service's state.
 fn with_both(
     grant: Grant,
     run: impl FnOnce(&dyn Hypercall, &PerfCounterService<(&Devices, &Devices)>),

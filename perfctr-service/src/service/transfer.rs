@@ -13,9 +13,9 @@
 //! change is complete. Both guests keep all rights that the change does not concern. No strand waits. A newer change replaces a pending
 //! change: a right on its way to one guest may go to another guest instead, or back to the loser, but never without a scrub.
 //!
-//! A right that no guest held is granted without a scrub, because its units were scrubbed when it was last revoked. It is granted at once,
-//! unless a strand of the guest has not acknowledged a cross-call. The service assumes that all registers are 0 when it starts, as after
-//! power-on. An image that starts the service at another time must scrub the registers first.
+//! A right that no guest held is granted without a scrub, because its units were scrubbed when the right was last revoked. Such a right is
+//! granted at once, unless a strand of the guest has not acknowledged a cross-call. The service assumes that all registers are 0 when it
+//! starts, as after power-on. An image that starts the service at another time must scrub the registers first.
 //!
 //! # How it works
 //! Pure functions in `rights/protocol.rs` decide what each event causes, and `rights/protocol/ledger.rs` decides the order of the steps.

@@ -51,7 +51,7 @@ pub mod word {
     pub const L2: usize = 9;
     /// The number that replaces 0 in a lock when the strand takes it.
     pub const OWNER: usize = 10;
-    /// The first of seven words for the assembly: what it has read from banks 1 to 7 of L2 control.
+    /// The first of seven words in which the assembly keeps the values that it has read from banks 1 to 7 of L2 control.
     pub const L2_READ: usize = 11;
     /// The addresses of the hubs' gates: each word's number is the [place](crate::rights::access::AccessWord::place) of its hub.
     pub const GATES: usize = crate::rights::access::SINGLE_REGISTERS as usize;
@@ -118,7 +118,7 @@ pub const BANK: u64 = match [l2_control(0), l2_control(1)] {
 const _: () = assert!(L2_BANKS == 8);
 /// The offset of register 1 in the table.
 pub const L2_ROW: usize = PerfReg::L2_PERF_CONFIG.index() << ROW_SHIFT;
-/// The left shift that moves the right to gets of register 1 to the sign bit of the guest's word.
+/// The left shift that moves a bit of the guest's word to the sign bit: the bit that allows gets of register 1.
 pub const L2_PLACE: u64 = access::L2;
 /// The bits of PERF_CONFIG in an L2 control register.
 const CONFIG: u64 = L2Control::new().with_perf_config(PerfConfig::from_value(u64::MAX)).into_bits();
@@ -172,7 +172,7 @@ const fn refused(refusal: Refusal) -> usize {
     Counts::offset(Get, Class::Strand, Outcome::Refused(refusal))
 }
 
-// The numbers fit in their fields: 13 bits with a sign for offsets; 32 for the version.
+// The numbers fit in their fields: 13 bits with a sign for offsets, and 32 bits for the version.
 const _: () = {
     assert!(word(FAST_WORDS) < 1 << 12 && PCR < 1 << 12 && SET_INVALID + NO_ACCESS < 1 << 12);
     assert!(size_of::<Negotiated<Vfalls>>() == 4);

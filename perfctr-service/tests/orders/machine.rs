@@ -1,4 +1,4 @@
-//! Hypervisor and service as in an image, on a machine with few devices. An access to a device is a step.
+//! The hypervisor and the service as in an image, on a machine with few devices. Each access to a device is a step of a strand.
 
 use std::rc::Rc;
 
@@ -39,7 +39,7 @@ pub(crate) fn write(word: &AtomicU64, value: u64) {
     word.store(value, Ordering::SeqCst);
 }
 
-/// Devices, of which a model has only these registers. All others read as 0.
+/// Devices that have only these registers. All other registers read as 0.
 pub(crate) struct Devices {
     dram: AtomicU64,
     hub: AtomicU64,
@@ -47,18 +47,20 @@ pub(crate) struct Devices {
     l2: AtomicU64,
     pcr: [AtomicU64; 10],
     cross_calls: [AtomicU64; 10],
-    /// The number of the strand that is writing the banks of L2 control, plus 1. Meanwhile they differ.
+    /// The number of the strand that is writing the banks of L2 control, plus 1. The banks differ while the strand writes.
     pub(crate) differ: AtomicU64,
-    /// The next access to the hub fails if it is 1; it is 2 afterwards. The same for the last bank of L2 control.
+    /// If this word is 1, the next access to the hub, or the next write of the last bank of L2 control, fails and sets the word to 2.
     pub(crate) fails: AtomicU64,
     /// How often a strand has begun to write the banks of L2 control.
     pub(crate) begun: AtomicU64,
     /// The time, and the value of `begun` when a strand last read its clock.
     pub(crate) time: AtomicU64,
     pub(crate) begun_then: AtomicU64,
-    /// If it is not 0, the chip of hub 0 answers "busy" to every access but each third one. The number of accesses, plus 1.
+    /// If this word is not 0, the chip of hub 0 accepts only each third write, and answers "busy" to the other writes. The word is the
+    /// number of writes to the chip, plus 1.
     pub(crate) busy: AtomicU64,
-    /// A strand that writes banks of L2 control sets the first word if it is 1, and waits for the second.
+    /// If the first word is 1, a strand that begins to write the banks of L2 control sets this word to 2, and waits until the second word
+    /// is set.
     pub(crate) halts: [AtomicU64; 2],
 }
 
@@ -75,7 +77,8 @@ impl Board {
         }
     }
 
-    /// A unit that has failed is out of service before another strand can access it.
+    /// Fails an access if `fails` is 1. Panics at any later access, because a unit that has failed must go out of service before another
+    /// strand accesses it.
     fn fails(&self, at: PhysicalAddress) -> Result<(), AccessError> {
         if read(&self.0.fails) == 0 {
             return Ok(());
@@ -154,7 +157,7 @@ pub(crate) type Service = PerfCounterService<(Board, Board)>;
 pub(crate) struct Modelled {
     hypervisor: Hypervisor<(Service,), NoConsole>,
     pub(crate) devices: Rc<Devices>,
-    /// What a model notes.
+    /// Words for the notes of a test, such as a note that an access has ended.
     pub(crate) noted: [AtomicU64; 4],
 }
 
@@ -229,7 +232,7 @@ impl Modelled {
         (status == EOK).then_some(value)
     }
 
-    /// Gives up the group, or negotiates its minor version again.
+    /// Negotiates this version of the group. If `major` is 0, the guest gives up the group.
     pub(crate) fn negotiate(&self, number: usize, major: u64, minor: u64) {
         assert_eq!(self.trap(number, true, 0, [0x205, major, minor, 0, 0])[0], EOK);
     }
@@ -253,7 +256,7 @@ impl Modelled {
         }
     }
 
-    /// Takes a cross-call that no strand has sent.
+    /// Serves a cross-call on the strand, although no strand has sent a cross-call.
     pub(crate) fn cross_called(&self, number: usize) {
         self.service().cross_called(strand(number));
     }
@@ -262,7 +265,7 @@ impl Modelled {
         self.service().strand_died(strand(on), strand(dead));
     }
 
-    /// The strands take their cross-calls until no change is pending.
+    /// Makes the strands take their cross-calls until no change is pending.
     pub(crate) fn all_acknowledge(&self, strands: &[usize]) {
         for _ in 0..4 {
             strands.iter().for_each(|number| self.acknowledge(*number));

@@ -3,7 +3,7 @@
 //!
 //! `cargo xtask prove` also runs the tests that are ignored here.
 //!
-//! The orders are the same on every processor. An emulated processor takes minutes for them.
+//! The tests give the same result on every processor. An emulated SPARC processor would take minutes for them.
 #![cfg(not(any(loom, shuttle, target_arch = "sparc64")))]
 
 mod machine;

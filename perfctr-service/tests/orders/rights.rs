@@ -14,9 +14,9 @@ use crate::machine::{
 const NONE: Grant = Grant::NONE;
 const STRAND: Grant = Grant::STRAND;
 
-/// Guest 0, which has no right, was reset, but the strand that resets it has died before the work on the reset. Guest 1 gets a right when its
-/// strand has taken its cross-call: this strand then works on both. At every moment a change is pending: first the reset and the right, and
-/// then the strand of guest 0 has not acknowledged. So `pending` says so, whenever it looks.
+/// The strand that resets guest 0, which has no right, dies before the reset is complete. Guest 1 gets a right when its strand takes its
+/// cross-call. The strand of guest 1 then works on the reset and on this grant. A change is pending all the time: first the reset and the
+/// grant, and then the acknowledgement of guest 0's strand. So `pending` returns a change whenever a strand calls it.
 #[test]
 fn a_change_that_is_pending_is_seen_to_be() {
     let mut tried = 0;
@@ -47,7 +47,7 @@ fn a_change_that_is_pending_is_seen_to_be() {
     assert!(tried > 0);
 }
 
-/// After guest 0 has written to this register, it is reset, and finds 0 when it has its rights again.
+/// Checks that guest 0, which wrote to this register before its reset, reads 0 from the register when it has its rights again.
 fn is_reset(machine: &Modelled, id: u64) {
     machine.all_acknowledge(&[LOSER, NEXT, OPERATOR, REPORTER, SECOND]);
     machine.negotiate(LOSER, 1, 1);
@@ -83,8 +83,9 @@ fn a_reset_is_not_lost_when_another_strand_dies() {
     explore_within(2, &*machine, &strands, |machine| is_reset(machine, PCR));
 }
 
-/// While one strand resets the guest, another strand works on the reset, the guest's strand takes its cross-call and has its rights again, and
-/// writes. If it is refused then, it has been reset, and finds 0 at its next access.
+/// While one strand resets the guest, another strand works on the reset, and the guest's strand takes its cross-call, has its rights again,
+/// and writes to a register. If a later read of the register is refused, the guest was reset after the write, so it finds 0 at its next
+/// access.
 #[test]
 fn what_a_guest_writes_during_its_reset_is_gone() {
     for (grant, id) in [(STRAND, PCR), (Grant::GLOBAL, DRAM)] {

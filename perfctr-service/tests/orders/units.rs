@@ -1,4 +1,4 @@
-//! Units that fail, that a dead strand leaves, and that are busy for long.
+//! Units that fail, units that a strand held when it died, and units that stay busy for a long time.
 
 use guest_abi::{Hub, Node};
 use hv_core::sync::steps;
@@ -25,7 +25,8 @@ fn sets(number: usize, id: u64) -> impl Fn(&Modelled, u64) -> Option<u64> {
     }
 }
 
-/// Two strands set a register of a unit that fails at its first access. The other strand accesses the unit no more, and is refused.
+/// Two strands set a register of a unit. The first access to the unit fails. After that, no strand accesses the unit, and calls for it are
+/// refused.
 fn fails(machine: &Modelled, id: u64) {
     write(&machine.devices.fails, 1);
     let (first, second) = (sets(LOSER, id), sets(SECOND, id));
@@ -42,8 +43,8 @@ fn unit(id: u64) -> Unit {
     if id == HUB { Unit::Hub(Hub::Zam0) } else { Unit::L2(Node::Node0) }
 }
 
-/// Both strands were refused at the hub, because a third strand died there: they enter its gate. (A strand that the fast path has let in
-/// looks no more. Its call began before the unit was out of service.)
+/// Both strands were refused at the hub, because a third strand died in its access. So both strands enter the gate. (A strand that the fast
+/// path has given the hub does not check again whether the hub is in service. Its call began before the hub went out of service.)
 #[test]
 fn a_hub_that_fails_is_out_for_the_next_strand() {
     let machine = machine(Model::Batoka);
@@ -75,9 +76,9 @@ fn nobody_writes_the_l2_control_of_a_strand_that_died() {
     explore(&*machine, &strands, |_| ());
 }
 
-/// A strand holds L2 control for nearly the whole limit, while another strand looks. When the other strand looks last, the first strand ends
-/// its access, and a third strand sets PERF_CONFIG. L2 control may be taken for broken only if no access was over before the last call, and
-/// none had begun after another when its strand read the clock.
+/// A strand holds L2 control for nearly the whole limit, while another strand asks for L2 control again and again. At the last ask, the
+/// first strand ends its access, and a third strand sets PERF_CONFIG. The asking strand may take L2 control for broken only if no access
+/// had ended before its last call, and if no second access had begun when the strand read its clock.
 #[test]
 fn l2_control_that_is_released_is_not_broken() {
     let machine = machine(Model::Maramba);
@@ -117,8 +118,8 @@ fn l2_control_that_is_released_is_not_broken() {
     assert!(broken > 0, "nobody finds it broken");
 }
 
-/// The chip of a hub is busy again and again while the hub is scrubbed for its next user, for longer than the limit in all. But it takes
-/// each access in the end, so it is not broken.
+/// While a hub is scrubbed for its next user, its chip is busy again and again, in all for longer than the limit. But the chip accepts each
+/// access in the end, so the hub is not broken.
 #[test]
 fn a_hub_that_is_scrubbed_slowly_is_not_broken() {
     let machine = machine(Model::Batoka);

@@ -89,7 +89,7 @@ impl HubChip {
 
     /// Counts `cycles` cycles in all units.
     pub fn pass(&mut self, cycles: u64) {
-        // Simulations call this often, and units rarely select an event.
+        // Simulations call this function often, and units rarely select an event.
         if self.units.iter().all(|[pcr, ..]| *pcr == 0) {
             return;
         }

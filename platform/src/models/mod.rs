@@ -5,8 +5,8 @@
 //! - [`PtimerEngine`] and [`TickCounters`] model sources of time.
 //! - [`SparcUnit`] and [`R10000`] (another processor) implement [`CounterUnit`](guest_abi::sampling::CounterUnit) for sampling.
 //!
-//! The models count only events that the caller reports, such as a simulated memory system. A reserved event counts nothing, and
-//! its select reads as written. A counter keeps its value when its event changes, and wraps at its width.
+//! The models count only events that the caller reports, such as a simulated memory system. A reserved event counts nothing, and its select
+//! reads back as it was written. A counter keeps its value when its event changes, and wraps at its width.
 
 mod decode;
 mod devices;

@@ -21,8 +21,8 @@ impl core::fmt::Display for NoHtRight {
 
 impl core::error::Error for NoHtRight {}
 
-/// %pcr and %pic as a guest uses them. The guest writes them directly, except HT: the hypervisor sets HT only for a guest with the
-/// right to it. `S` is a reference to the [`StrandUnit`], or the guard of a lock that holds it.
+/// %pcr and %pic as a guest uses them. The guest writes them directly, except HT: the hypervisor sets HT only for a guest that has the
+/// right to set HT. `S` is a reference to the [`StrandUnit`], or the guard of a lock that holds it.
 #[derive(Clone, Debug)]
 pub struct SparcUnit<S> {
     strand: S,

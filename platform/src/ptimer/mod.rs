@@ -1,7 +1,7 @@
 //! A driver for PTIMER, the time source of NVIDIA graphics processors: a comparator and a 56-bit counter. A ratio sets the counter's rate.
 //!
 //! Software sees the counter in two registers of 32 bits. Bits 26:0 of the counter are bits 31:5 of TIME_0; bits 55:27 are bits 28:0 of
-//! TIME_1. A *time* is the 64 bits of both registers. Each count advances it by [`STEP`]. At rate [`NANOSECONDS`], it is in ns.
+//! TIME_1. A *time* is the 64 bits of both registers. Each count advances the time by [`STEP`]. At rate [`NANOSECONDS`], the time is in ns.
 //!
 //! - [`Setting`]: the ratio for a wanted rate.
 //! - [`Ptimer`]: reads and sets the time.

@@ -89,7 +89,7 @@ pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entr
 /// Called by the trap handlers of an image, with the block of the strand that trapped, which holds the trap.
 #[doc(hidden)]
 pub unsafe extern "C" fn fatal_entry<H: TrapHandler>(block: &'static StrandBlock<H>) -> Entry {
-    // SAFETY: the trap handler has written the trap. It writes another only if this function traps, and then this function
+    // SAFETY: the trap handler has written the trap. The handler writes another trap only if this function traps, and then this function
     // never continues.
     ended::<H>(End::Trap(unsafe { &*block.trapped.fatal.get() }))
 }

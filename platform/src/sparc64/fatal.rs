@@ -30,9 +30,9 @@ pub struct FatalTrap {
 }
 
 impl FatalTrap {
-    /// Returns `true` if the hypervisor trapped, and not its guest. HTSTATE shows which of them trapped. The address of the instruction
-    /// does not, because a guest may jump anywhere. The level of globals does not, because a handler of the hypervisor sets it only in its
-    /// second instruction. QEMU has no HTSTATE, so there the level of globals decides.
+    /// Returns `true` if the hypervisor trapped; `false` if its guest trapped. Only HTSTATE shows this safely: a guest may jump to any
+    /// address, and a handler of the hypervisor sets the level of globals only in its second instruction. QEMU has no HTSTATE, so on QEMU
+    /// the level of globals decides.
     #[must_use]
     pub const fn is_in_hypervisor(&self) -> bool {
         self.htstate & HPRIV != 0 || self.tstate >> GL_SHIFT & 7 == MAXGL as u64

@@ -48,7 +48,7 @@ pub unsafe extern "C" fn recover_entry<'b, H: TrapHandler>(
 }
 
 fn recover<H: TrapHandler>(block: &StrandBlock<H>, handler: Option<&H>, goes_on: u64) -> bool {
-    // SAFETY: the trap handler has written the trap. It writes another only if the strand traps below, and then this function
+    // SAFETY: the trap handler has written the trap. The handler writes another trap only if the strand traps below, and then this function
     // never continues.
     let trap = unsafe { &mut *block.trapped.fatal.get() };
     if trap.is_in_hypervisor() {

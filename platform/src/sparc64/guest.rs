@@ -41,7 +41,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// No memory. Every access that needs a translation ends the strand. So does every trap that a guest with memory takes itself.
+    /// No memory. Every access that needs a translation ends the strand. So does each trap that a guest with memory takes itself.
     pub const NONE: Self = Self { real: 0, physical: 0, bytes: 0, id: 0 };
 
     /// Returns the physical address of `bytes` bytes at a real address; `None` outside the memory.

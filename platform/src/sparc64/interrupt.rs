@@ -87,8 +87,8 @@ pub fn set_timer(stick: u64) {
     }
 }
 
-/// Halts this strand until an interrupt is pending for it: from another strand, from the guest's %softint, or from a timer.
-/// Returns at once on a processor without the instruction.
+/// Halts this strand until an interrupt is pending for it: from another strand, from the guest's %softint, or from a timer. Returns at once
+/// on a processor that cannot halt.
 ///
 /// A 0 in the strand status register halts the strand, as on the UltraSPARC T1; *assumed* for the UltraSPARC T2 Plus.
 pub fn halt() {

@@ -28,7 +28,7 @@ pub const ACCESS_FAULTED: u64 = 1;
 /// The status of a software trap that the image does not claim.
 pub const EBADTRAP: u64 = HvError::BadTrap.number();
 
-/// Defines the offsets of fields of a type that is itself at an offset.
+/// Defines offsets in a strand's block: `$base` is the offset of a value, and each constant is the offset of a field of this value.
 macro_rules! offsets {
     ($base:expr, $type:ty: $($name:ident = $field:ident),*) => {
         $(pub const $name: usize = $base + offset_of!($type, $field);)*

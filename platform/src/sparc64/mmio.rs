@@ -52,13 +52,13 @@ impl Mmio {
 
 impl Bus for Mmio {
     fn read(&self, _: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
-        // SAFETY: the caller of `new` promises that a device register is there; `sun4v_load` returns after a trap.
+        // SAFETY: the caller of `new` promises a device register at the address; `sun4v_load` returns after a trap.
         let Answer { fault, value } = unsafe { sun4v_load(address.0) };
         answered(fault, value)
     }
 
     fn write(&self, _: StrandId, address: PhysicalAddress, value: u64) -> Result<(), AccessError> {
-        // SAFETY: the caller of `new` promises that a device register is there; `sun4v_store` returns after a trap.
+        // SAFETY: the caller of `new` promises a device register at the address; `sun4v_store` returns after a trap.
         answered(unsafe { sun4v_store(address.0, value) }, ())
     }
 
@@ -68,7 +68,7 @@ impl Bus for Mmio {
 
     #[inline(always)]
     fn complete_writes(&self, _: StrandId) {
-        // SAFETY: a barrier changes no register and no memory. It is the compiler's barrier too.
+        // SAFETY: a barrier changes no register and no memory. It is also a barrier for the compiler.
         unsafe { asm!("membar #Sync", options(nostack, preserves_flags)) };
     }
 }
@@ -95,13 +95,13 @@ impl PtimerMmio {
 
 impl PtimerRegisters for PtimerMmio {
     fn read(&self, register: Register) -> Result<u32, AccessError> {
-        // SAFETY: the caller of `new` promises that nothing else is there; `sun4v_load_word` returns after a trap.
+        // SAFETY: the caller of `new` promises that no other device is at the address; `sun4v_load_word` returns after a trap.
         let Answer { fault, value } = unsafe { sun4v_load_word(self.address(register)) };
         answered(fault, value as u32)
     }
 
     fn write(&self, register: Register, value: u32) -> Result<(), AccessError> {
-        // SAFETY: the caller of `new` promises that nothing else is there; `sun4v_store_word` returns after a trap.
+        // SAFETY: the caller of `new` promises that no other device is at the address; `sun4v_store_word` returns after a trap.
         answered(unsafe { sun4v_store_word(self.address(register), value.into()) }, ())
     }
 }

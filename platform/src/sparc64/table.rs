@@ -130,7 +130,7 @@ macro_rules! sun4v_pcr {
     };
 }
 
-/// The instruction that reads the word that replaces %pcr into %o1, or writes %g3 to this word.
+/// The instruction that reads into %o1 the word that replaces %pcr, or writes %g3 to this word.
 #[cfg(feature = "pcr-in-memory")]
 #[doc(hidden)]
 #[macro_export]

@@ -148,7 +148,7 @@ impl Hub {
         assert_eq!(self.waiting(), []);
     }
 
-    /// Lets only this strand ask, after all others have gone. Returns the number of refusals before it is always served.
+    /// Lets only this strand ask, after all others have gone. Returns the number of refusals before this strand is always served.
     fn alone(&self, number: usize) -> usize {
         let refusals = (0..40).filter(|_| !self.call(number)).count();
         assert!(self.gate.take_free(strand(number)), "not all are forgotten");
@@ -189,8 +189,8 @@ fn three_asks() {
     });
 }
 
-/// After a refusal of strand 1, other strands are served at most 2 times (the bound b) in their next 4 asks (r). At most 3 preemptions (4 with
-/// `cargo xtask prove`).
+/// After a refusal of strand 1, other strands are served at most 2 times (the bound b) in their next 4 asks (r). There are at most 3
+/// preemptions (4 with `cargo xtask prove`).
 #[test]
 fn a_refused_strand_is_served_after_b_accesses() {
     explore(3, 1_000, || {
@@ -200,12 +200,12 @@ fn a_refused_strand_is_served_after_b_accesses() {
         };
         let hub = meet(Hub::taken(0, 1), [ends, twice::<2>]);
         assert!(hub.accesses_before(1) <= B);
-        // At most 4 refusals protected the turn of strand 1, so strand 1 still has the turn or gets it.
+        // The other strands asked 4 times (r), so strand 1 has not lost its turn: it has the turn or still gets the turn.
         hub.settle();
     });
 }
 
-/// Strand 1 also asks, once, while others ask; at most 2 preemptions.
+/// Strand 1 also asks, once, while the other strands ask. There are at most 2 preemptions.
 #[test]
 fn a_refused_strand_that_asks_among_others() {
     explore(2, 1_000, || {
@@ -217,7 +217,7 @@ fn a_refused_strand_that_asks_among_others() {
     });
 }
 
-/// Strand 0 goes away after a refusal, and strand 1 is refused at most 6 times in all (the bound r). At most 6 preemptions.
+/// Strand 0 goes away after a refusal, and strand 1 is refused at most 6 times in all (the bound r). There are at most 6 preemptions.
 #[test]
 fn a_strand_that_has_gone_costs_r_refusals() {
     const BEFORE: usize = 3;
@@ -234,7 +234,7 @@ fn a_strand_that_has_gone_costs_r_refusals() {
 }
 
 /// The gate forgets the strands that have gone, one by one. The strand that stays is refused at most 6 times while three strands are
-/// remembered, and 4 times while two are. At most 2 preemptions.
+/// remembered, and 4 times while two are. There are at most 2 preemptions.
 #[test]
 fn the_strand_that_stays_is_always_served_in_the_end() {
     explore(2, 1_000, || {
@@ -247,7 +247,7 @@ fn the_strand_that_stays_is_always_served_in_the_end() {
     });
 }
 
-/// Strand 1 finds the chip busy while others ask, and has the next turn. At most 2 preemptions (3 with `cargo xtask prove`).
+/// Strand 1 finds the chip busy while others ask, and has the next turn. There are at most 2 preemptions (3 with `cargo xtask prove`).
 #[test]
 fn a_busy_chip_keeps_the_turn() {
     explore(2, 1_000, || {
@@ -268,8 +268,8 @@ fn a_busy_chip_keeps_the_turn() {
     });
 }
 
-/// Strand 0 dies at some step of a call while strand 1 calls twice. After the report of the death, strand 1 is served.
-/// At most 3 preemptions.
+/// Strand 0 dies at some step of a call while strand 1 calls twice. After the report of the death, strand 1 is served. There are at most 3
+/// preemptions.
 #[test]
 fn a_strand_dies_at_each_step_beside_another() {
     let first = (0..12).map(|step| (step, false));
@@ -295,8 +295,8 @@ fn a_strand_dies_at_each_step_beside_another() {
 }
 
 /// A fast-path access of strand 0 ends, and strand 2 asks, while strand 1 asks twice. Strand 1 may first be refused because of strand 0's
-/// access, and then be served, or be refused because of strand 2. In between, the end of strand 0's access must have been counted. At most
-/// 5 preemptions.
+/// access, and then be served, or be refused because of strand 2. In between, the end of strand 0's access must have been counted. There
+/// are at most 5 preemptions.
 #[test]
 fn an_end_is_counted_before_the_next_strand_is_served() {
     /// The gate; the count of ends; whether the first access has ended; whether strand 2 has been served.
@@ -335,7 +335,7 @@ fn an_end_is_counted_before_the_next_strand_is_served() {
 }
 
 /// A fast-path access of strand 0 ends, and strand 1 learns of the end. Strand 0 asks again on the fast path, and strand 2 asks. No matter
-/// what strand 1 finds when it asks again, the end of the first access has been counted. At most 4 preemptions.
+/// what strand 1 finds when it asks again, the end of the first access has been counted. There are at most 4 preemptions.
 #[test]
 fn an_end_is_counted_before_a_strand_that_knows_of_it_is_refused() {
     explore(4, 1_000, || {

@@ -1,7 +1,7 @@
 //! Tests of the gate and of the arbiter.
 //!
-//! - The gate must keep its promises in handwritten and random schedules of one ask at a time. It must also keep them when strands die at
-//!   any step, and when strands meet in any order.
+//! - The gate must keep its promises in handwritten and random schedules, in which one strand asks at a time. The gate must also keep
+//!   these promises when strands die at any step, and when strands meet in any order.
 //! - The arbiter must take a hub out of service only if the hub never works again.
 
 #[cfg(not(loom))]
@@ -13,7 +13,7 @@ mod judged;
 #[cfg(loom)]
 mod loom_gate;
 #[cfg(not(any(loom, shuttle)))]
-// The orders of steps are the same on every processor. An emulated processor takes minutes for them.
+// The tests in `orders` give the same result on every processor. An emulated SPARC processor would take minutes for them.
 #[cfg(not(target_arch = "sparc64"))]
 mod orders;
 #[cfg(not(loom))]
@@ -40,7 +40,7 @@ pub(crate) fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }
 
-/// Which path granted an access. The same path must end it.
+/// The path that granted an access. The same path must end the access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Release {
     Fast,

@@ -1,5 +1,5 @@
-//! Strands ask for a hub, access it, find its chip busy, die and are reported dead, with their steps in every order. The arbiter, with its
-//! gate and its counts, and the stopwatches are those that ship.
+//! Strands ask for a hub, access it, find its chip busy, die and are reported dead, with their steps in every order. The tests use the
+//! arbiter, the gate, the counts and the stopwatches of the real service.
 //!
 //! `cargo xtask prove` also runs the tests that are ignored here.
 
@@ -17,12 +17,14 @@ use crate::progress::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE, Stop
 
 const STRANDS: usize = 3;
 
-/// Returns a strand of the model; strand 9 only prepares it. Strand 0 is the last in the order of turns, so that others are served before it.
+/// Returns the strand for a number of the model. Only the preparation of a hub uses strand 9. Strand 0 is the last in the order of turns,
+/// so the other strands are served before strand 0.
 fn strand(number: usize) -> StrandId {
     super::strand(if number == 0 { 200 } else { number })
 }
 
-/// What strands that have gone cost a strand that is alone: the bound r = 2w while w = 3 strands are remembered, and then while 2 are.
+/// The number of times that a strand can be refused if it asks alone after two strands have gone: r = 2w times while w = 3 strands are
+/// remembered, and then while w = 2 are.
 const ALONE: usize = 6 + 4;
 
 #[derive(Clone, Copy)]
@@ -31,13 +33,13 @@ enum Path {
     Slow,
 }
 
-/// A hub, and what the model notes of it. A note is a step of its own, behind what it notes.
+/// A hub, and counts of its accesses. The model changes a count in a step of its own, after the step of the hub that it counts.
 struct Hub {
     arbiter: HubArbiter,
     watches: [Stopwatch; STRANDS],
     /// The number of accesses in flight.
     in_flight: AtomicU32,
-    /// The number of accesses that a strand was granted.
+    /// The number of accesses that the hub has granted to strands.
     granted: AtomicU32,
     /// The number of accesses that are over.
     ended: AtomicU32,
@@ -78,13 +80,13 @@ impl Hub {
         }
     }
 
-    /// Makes a call. Returns `true` if it was served.
+    /// Makes a call. Returns `true` if the call was served.
     fn call(&self, number: usize) -> bool {
         let path = self.asks(number, || 0);
         path.map(|path| self.ends(number, path)).is_ok()
     }
 
-    /// The strand finds the chip busy.
+    /// Makes the strand, which has the turn, take the hub and find the chip busy.
     fn finds_busy(&self, number: usize, now: u64) {
         let path = self.asks(number, || now);
         assert!(path.is_ok(), "strand {number} has the turn");
@@ -92,7 +94,7 @@ impl Hub {
         let _ = guard.device_busy(&self.watches[number], || now);
     }
 
-    /// Nobody is lost: each strand that is alone is served in the end, and then no strand is remembered.
+    /// Checks that no strand is lost: each strand that asks alone is served in the end, and then no strand is remembered.
     fn settles(&self, strands: &[usize]) {
         for number in strands {
             let refused = (0..=ALONE).take_while(|_| !self.call(*number)).count();
@@ -106,7 +108,7 @@ impl Hub {
 
 type Code = Box<dyn Fn(&Hub, u64) -> Option<u64>>;
 
-/// Returns the code of a strand that makes this number of calls. A round is an ask or an access.
+/// Returns the code of a strand that makes this number of calls. Each round of the code is an ask or an access.
 fn calls(number: usize, times: u64) -> Code {
     Box::new(move |hub, round| {
         let (call, step) = (round / 3, round % 3);
@@ -159,8 +161,8 @@ fn three_strands_call() {
     meet(&Hub::new(), &[1, 1, 1]);
 }
 
-/// One of two strands dies before any step of its call, and a third strand reports the death. Nobody is lost, and no access begins while
-/// another is in flight, unless that is the access in which the strand died.
+/// One of two strands dies before any step of its call, and a third strand reports the death. No strand is lost, and no access begins while
+/// another is in flight. After the report, the access in which the strand died does not count as in flight.
 fn a_death(hub: &Hub) {
     let (dies, lives) = (calls(0, 1), calls(1, 1));
     let reports: Code = Box::new(|hub, _| {
@@ -185,9 +187,9 @@ fn a_strand_dies_that_was_refused_or_has_refused() {
     a_death(&refused(&[1]));
 }
 
-/// Strand 0 has found the hub busy for nearly the whole limit, and asks at its end. Meanwhile the others act. Strand 0 may take the hub for
-/// broken only if no access was over before it asked, and none was granted after another before it read its clock. Returns `true` if it
-/// takes the hub for broken in some order.
+/// Strand 0 has found the hub busy for nearly the whole limit. When the limit has passed, strand 0 asks once more, while the other strands
+/// act. The hub works if an access ended before this ask, or if the hub granted a further access before strand 0 read its clock. Checks
+/// that strand 0 takes no working hub for broken. Returns `true` if strand 0 takes the hub for broken in some order.
 fn taken_for_broken(hub: &Hub, others: &[Code]) -> bool {
     let broken = Cell::new(false);
     let asks: Part = &|hub: &Hub, _| {
@@ -200,7 +202,8 @@ fn taken_for_broken(hub: &Hub, others: &[Code]) -> bool {
         let clock = clock.into_inner();
         if let Err(Blocked::Stuck) = asked {
             broken.set(true);
-            // The arbiter also reads the clock before it looks and, unless the gate was locked, once more afterwards.
+            // The arbiter reads the clock up to three times. Of three reads, the second belongs to the look. Of two reads, the first may
+            // belong to the look.
             let granted = clock[usize::from(clock.len() == 3)];
             let works = ended != 0 || granted.cast_signed() > 0;
             assert!(!works, "a hub that works is taken for broken");
@@ -215,7 +218,8 @@ fn taken_for_broken(hub: &Hub, others: &[Code]) -> bool {
 
 type Part<'a> = orders::Part<'a, Hub>;
 
-/// Returns a hub that strand 0 has found busy for nearly the whole limit: after `begin`, and with `look` before each of its looks.
+/// Returns a hub that strand 0 has found busy for nearly the whole limit. Calls `begin` with the new hub, and `look` each time before
+/// strand 0 asks.
 fn busy(begin: impl FnOnce(&Hub), look: impl Fn(&Hub, u64)) -> Hub {
     let hub = Hub::new();
     begin(&hub);
@@ -227,7 +231,7 @@ fn busy(begin: impl FnOnce(&Hub), look: impl Fn(&Hub, u64)) -> Hub {
     hub
 }
 
-/// The code of a strand that ends its access, and then calls `then` times.
+/// Returns the code of a strand that ends its access, and then calls `then` times.
 fn ends(number: usize, path: Path, then: u64) -> Code {
     Box::new(move |hub, round| {
         if round == 0 {
@@ -244,7 +248,7 @@ fn ends(number: usize, path: Path, then: u64) -> Code {
     })
 }
 
-/// The code of a strand that calls once.
+/// Returns the code of a strand that calls once.
 fn call(number: usize) -> Code {
     Box::new(move |hub, _| {
         if let Ok(path) = hub.asks(number, || 0) {
@@ -256,7 +260,7 @@ fn call(number: usize) -> Code {
     })
 }
 
-/// An access on either path lasts for nearly the whole limit, and ends while strand 0 looks. Then others call.
+/// An access on either path lasts for nearly the whole limit, and ends while strand 0 looks. Then another strand or the same strand calls.
 #[test]
 fn a_hub_whose_access_ends_is_not_broken() {
     for path in [Path::Fast, Path::Slow] {
@@ -267,7 +271,7 @@ fn a_hub_whose_access_ends_is_not_broken() {
                 assert!(!hub.call(1));
                 hub.arbiter.give_back_free();
                 assert!(hub.asks(1, || 0).is_ok());
-                // It has the next turn.
+                // Strand 2 waits, and has the turn after strand 1.
                 assert!(!hub.call(2));
             }
         };
@@ -277,7 +281,7 @@ fn a_hub_whose_access_ends_is_not_broken() {
     }
 }
 
-/// A hub that strand 1 has, and in whose access or decision it has died.
+/// Returns a hub that strand 0 finds busy because strand 1 has died: in the lock of the gate if `in_the_lock`, otherwise in its access.
 fn died(in_the_lock: bool) -> Hub {
     let begin = |hub: &Hub| {
         assert!(hub.arbiter.take_free(strand(if in_the_lock { 9 } else { 1 })));
@@ -298,7 +302,7 @@ fn reports() -> Code {
     })
 }
 
-/// The death is reported while strand 0 looks, and strand 2 calls.
+/// The death of strand 1 is reported while strand 0 looks and strand 2 calls.
 #[test]
 fn a_hub_of_a_strand_that_died_in_the_gate_is_not_broken() {
     assert!(taken_for_broken(&died(true), &[reports(), call(2)]));
@@ -310,10 +314,10 @@ fn a_hub_of_a_strand_that_died_in_its_access_is_not_broken() {
     assert!(taken_for_broken(&died(false), &[reports(), call(2)]));
 }
 
-/// Strand 1 has found the chip busy each time. Then `others` call.
+/// Strand 1 has found the chip busy before each look of strand 0. Then `others` call.
 fn the_chip_answers(others: &[Code]) {
     let hub = busy(|_| (), |hub, now| hub.finds_busy(1, now));
-    // The first access that is granted ends no other.
+    // The first granted access does not count, because it does not show that an earlier access has ended.
     hub.granted.store(u32::MAX, Ordering::SeqCst);
     assert!(taken_for_broken(&hub, others));
 }

@@ -40,9 +40,9 @@ impl Hub<'_> {
     }
 }
 
-/// Plays the rivals' steps. The victim asks after every `pace` of them, until it is served `waits` times. Counts the accesses of the others
-/// between each refusal of the victim and the victim's next access. Returns the largest count; `None` if the victim is not served in 100
-/// asks.
+/// Plays the rivals' steps. The victim asks after every `pace` of these steps, until it is served `waits` times. Counts the accesses of the
+/// others between each refusal of the victim and the victim's next access. Returns the largest count; `None` if the victim is not served in
+/// 100 asks.
 fn most_accesses(rivals: impl Iterator<Item = usize>, pace: usize, waits: usize) -> Option<usize> {
     let (arbiter, watches) = (HubArbiter::new(), core::array::from_fn(|_| Stopwatch::new()));
     let mut hub = Hub { arbiter: &arbiter, watches: &watches, held: None, now: 0 };

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::super::gate::Gate;
 use super::{Release, ask, call, strand};
 
-/// A model of the gate as its documentation describes it, for one ask at a time. It checks the bounds b and r.
+/// A model of the gate as its documentation describes it, for one ask at a time. The model checks the bounds b and r.
 #[derive(Default)]
 struct Model {
     holder: Option<usize>,

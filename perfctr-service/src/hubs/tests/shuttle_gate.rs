@@ -134,7 +134,7 @@ fn sixty_four_strands_of_which_a_third_has_gone() {
 /// One strand always asks again before the others have asked 4 times (r). Checks that no other strand gets more than one access before this
 /// strand is served, which is the bound b = N - 1.
 ///
-/// Two threads play all other strands, never the same one at once.
+/// Two threads play all other strands. The threads never play the same strand at the same time.
 fn one_keeps_asking(schedules: usize, strands: usize) {
     /// What the other strands have done since the strand was refused.
     struct Others {

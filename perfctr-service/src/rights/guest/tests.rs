@@ -139,8 +139,8 @@ fn refuses(guest: &GuestRights) -> bool {
     calls.into_iter().any(|call| refusal(call).is_some())
 }
 
-/// One strand adds rights, while another derives the refusals at any step of the first; then they
-/// exchange roles. Afterwards no right that the guest has is refused.
+/// One strand adds rights, and another strand derives the refusals at any step of the first strand. Then the strands exchange roles.
+/// Afterwards no right that the guest has is refused.
 #[test]
 fn no_refusal_outlives_the_lack_of_a_right() {
     let machine = Machine::new(Model::Batoka, 1).unwrap();
@@ -276,7 +276,7 @@ fn the_count_of_changes_wraps() {
     }
 }
 
-/// A strand negotiates while a unit goes out of service and returns. The guest gets no right to the unit while it is out of service.
+/// A strand negotiates while a unit goes out of service and returns. The guest gets no right to the unit while the unit is out of service.
 #[test]
 fn negotiation_crosses_faults() {
     let guest = guest(Grant::ALL, false, Machine::new(Model::Maramba, 1).unwrap());
@@ -315,9 +315,9 @@ fn negotiation_crosses_faults() {
     assert!(guest.access().register(2) && guest.access().ht());
 }
 
-/// While calls stop or begin to be recorded, a strand negotiates, and then gives up the version. From then on, neither the word for recorded
-/// calls nor the word for others lets a call through. The word that is not used any more lets none through as soon as the setting has
-/// changed. In every order of the steps of both strands.
+/// The recording of calls is switched on or off while a strand negotiates and then gives up the version. Afterwards, neither the word for
+/// recorded calls nor the word for unrecorded calls lets a call through. As soon as the setting has changed, the word that the setting puts
+/// out of use lets no call through either. The test covers every order of the steps of both strands.
 #[cfg(not(any(loom, shuttle)))]
 #[test]
 fn a_version_that_is_given_up_opens_nothing_while_recording_changes() {

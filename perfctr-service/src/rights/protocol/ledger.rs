@@ -86,7 +86,7 @@ pub trait Ledger {
         self.keep(guest, left.granted);
         revoked(left.granted);
         self.lose(guest, consequence);
-        // This comes last: if this strand dies earlier, the old grant is still stored, and another strand repeats the whole revocation.
+        // The store is last: if this strand dies earlier, the old grant is still stored, and another strand repeats the whole revocation.
         self.set_granted(guest, left.granted);
         self.refresh(guest);
     }

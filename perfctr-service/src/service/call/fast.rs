@@ -3,8 +3,8 @@
 //! word of the guest says why.
 //!
 //! The code is written so that it has few instructions. [`serve`](PerfCounterContext::serve) takes the test as a closure, because it
-//! applies the test to two words: first to the word for untraced calls, then to the word for traced calls. It takes the work in two forms:
-//! a closure, which is inlined where its operands are in registers, and a function, for the outlined code that traces calls.
+//! applies the test to two words: first to the word for untraced calls, then to the word for traced calls. It also takes the work, in two
+//! forms: a closure, which is inlined where its operands are in registers, and a function, for the outlined code that traces calls.
 
 use guest_abi::{Kind, PerfReg};
 use hv_core::sync::{Ordering, fence};
@@ -87,8 +87,8 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         allowed
     }
 
-    /// Refuses and answers a call for a register of this class that the guest cannot have. `index` is the number of the hub, or else of the
-    /// register. Otherwise changes nothing and returns `false`.
+    /// Refuses and answers a call for a register of this class that the guest cannot have. `index` is the number of the hub; for a register
+    /// of no hub, the number of the register. Otherwise changes nothing and returns `false`.
     #[inline(always)]
     fn refused<const SET: bool>(&self, frame: &mut Frame<'_>, class: Class, index: u64) -> bool {
         let access = Access::new::<SET>(frame.o1);
@@ -194,7 +194,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Ends a fast-path call whose device access failed. Do not call it if the fast path only declined the call.
+    /// Ends a fast-path call whose device access failed. Do not call this function if the fast path only declined the call.
     #[cold]
     #[inline(never)]
     fn failed_fast(&self, operation: Operation, id: u64, error: AccessError) -> Refusal {

@@ -140,8 +140,8 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 
     #[inline(always)]
     fn is_current(&self, version: VfallsVersion) -> bool {
-        // If the word has no version, the result is `false`. A call may then be opening the fast path for a version that another strand is
-        // releasing.
+        // If the word has no version, the result is `false`, because a call may be opening the fast path for a version that another strand
+        // is releasing.
         !version.is_none() && self.strand.guest.access().version() == version
     }
 

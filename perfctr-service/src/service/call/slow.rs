@@ -17,8 +17,8 @@ use crate::{Cause, Environment, Grant, Outage, PerfCounterContext, StrandRight, 
 impl<E: Environment> PerfCounterContext<'_, E> {
     /// Cleans up after an access of a fast path in assembly has faulted. Releases the hub of register `id` or the L2 control, if the strand
     /// holds it. The fault may have come before the strand took the unit, or after it released the unit. Afterwards the slow path must
-    /// serve the call as if it had just trapped. So this function gives the strand the next turn at the hub. If the strand were refused
-    /// there, nobody would learn of the fault.
+    /// serve the call as if it had just trapped. So this function gives the strand the next turn at the hub. If the strand were refused at
+    /// the hub, no strand would learn of the fault.
     ///
     /// If the L2 control cannot be restored, takes it out of service, because its banks may differ.
     pub fn undo_fast_path(&self, id: u64) {

@@ -1,4 +1,4 @@
-//! Compares the reader with a second reader, on all descriptions of stated shapes. The second reader is written from the format
+//! Compares the reader with a second reader, on all descriptions of certain shapes. The second reader is written from the format
 //! (FWARC/2005/115): it splits the bytes, and then reads node by node.
 
 use std::string::String;
@@ -23,7 +23,7 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Returns the text of `length` bytes at `offset`. It must be followed by its only NUL.
+/// Returns the text of `length` bytes at `offset`. A NUL must follow the text, and the text itself must have no NUL.
 fn text(block: &[u8], offset: u64, length: u64) -> Option<String> {
     let rest = block.get(usize::try_from(offset).ok()?..)?;
     let nul = rest.iter().position(|byte| *byte == 0)?;
@@ -85,7 +85,7 @@ fn second(bytes: &[u8]) -> Option<Vec<ReadNode>> {
             }
             properties.push((index, name(property)?, value(property)?));
         };
-        // The index of the next node may also be that of a no-op before it.
+        // The stated index of the next node may also be the index of a no-op before that node.
         let next = used.peek().map_or(elements.len(), |(index, _)| *index);
         if !(end as u64 + 1..=next as u64).contains(&number(&element[8..])) {
             return None;
@@ -127,7 +127,8 @@ fn compare(bytes: &[u8]) -> bool {
     true
 }
 
-/// Compares the readers on `EVERYTHING` with each of `changes`, which is a list of offsets and bytes. Returns how many are accepted.
+/// Compares the readers on `EVERYTHING` with each of `changes`, which is a list of offsets and bytes. Returns the number of changes after
+/// which the readers accept the bytes.
 fn accepted<const N: usize>(changes: impl Iterator<Item = [(usize, u8); N]>) -> usize {
     let changed = |change: &[(usize, u8); N]| {
         let mut bytes = EVERYTHING;
@@ -137,7 +138,8 @@ fn accepted<const N: usize>(changes: impl Iterator<Item = [(usize, u8); N]>) -> 
     changes.filter(changed).count()
 }
 
-/// All 57,344 changes of one byte of a description of 224 bytes that has every kind of element, and its 224 truncations.
+/// Compares the readers on all 57,344 changes of one byte of a description of 224 bytes, which has every kind of element. Also compares the
+/// readers on the 224 truncations of this description.
 #[test]
 fn every_byte_takes_every_value() {
     let all = (0..EVERYTHING.len()).flat_map(|at| (0..=u8::MAX).map(move |byte| [(at, byte)]));
@@ -145,8 +147,9 @@ fn every_byte_takes_every_value() {
     assert!((0..EVERYTHING.len()).all(|length| !compare(&EVERYTHING[..length])));
 }
 
-/// All 65,536 values of two bytes, for each of the ten elements: the tag and the length of the name; the length of the name and the low
-/// byte of its offset; the low bytes of the two halves of the value, which are the length and the offset of strings and data.
+/// Compares the readers on all 65,536 values of two bytes, for each of the ten elements. There are three choices of the two bytes: the tag
+/// and the length of the name; the length of the name and the low byte of its offset; the low bytes of the two halves of the value, which
+/// are the length and the offset of strings and data.
 #[test]
 fn two_bytes_of_an_element_take_all_values() {
     for (one, other) in [(0, 1), (1, 7), (11, 15)] {
@@ -165,9 +168,9 @@ fn put(bytes: &mut [u8], (at, size): Field, value: u64) {
     bytes[at..at + size].copy_from_slice(&value.to_be_bytes()[8 - size..]);
 }
 
-/// All pairs of the 64 fields of a description of 224 bytes (four of the header; of each element the tag, the length of the name, the
-/// reserved bytes, the offset of the name and the halves of the value), with 11 to 19 values of each field: around 0, around the right
-/// value, around the sizes of the blocks, and the largest.
+/// Compares the readers on all changes of two fields of a description of 224 bytes. The 64 fields are four fields of the header, and of
+/// each element the tag, the length of the name, the reserved bytes, the offset of the name and the halves of the value. Each field gets 11
+/// to 19 values: around 0, around the right value, around the sizes of the blocks, and the largest.
 #[test]
 fn every_pair_of_fields_takes_the_values_around_each_bound() {
     let header = [(0, 4), (4, 4), (8, 4), (12, 4)];
@@ -213,8 +216,8 @@ fn element(tag: u8, length: u8, name: u32, value: u64) -> [u8; 16] {
     element
 }
 
-/// Compares the readers on all lists of up to `most` of these elements, with `NAMES` and `DATA`. Returns the number of lists, and how many
-/// are accepted.
+/// Compares the readers on all lists of up to `most` of these elements, with `NAMES` and `DATA`. Returns the number of lists, and the
+/// number of accepted lists.
 fn lists(elements: &[[u8; 16]], most: usize) -> (usize, usize) {
     let (mut all, mut accepted) = (0, 0);
     for count in 0..=most {
@@ -237,9 +240,9 @@ fn lists(elements: &[[u8; 16]], most: usize) -> (usize, usize) {
     (all, accepted)
 }
 
-/// All 837,931 lists of up to four elements, and the end of the list. The 30 elements are: nodes that name each index up to 4 as the next
-/// node or have a wrong name; the end of a node; arcs to each index up to 4; numbers, strings and data that are right, or wrong in one
-/// field; a no-op; the end of the list; and an unknown tag.
+/// Compares the readers on all 837,931 lists of up to four elements, each followed by the end of the list. The 30 elements are: nodes that
+/// name each index up to 4 as the next node or have a wrong name; the end of a node; arcs to each index up to 4; numbers, strings and data
+/// that are right, or wrong in one field; a no-op; the end of the list; and an unknown tag.
 #[test]
 fn every_list_of_up_to_four_elements() {
     let part = |length: u64, offset: u64| length << 32 | offset;
@@ -280,8 +283,8 @@ fn every_list_of_up_to_four_elements() {
     assert!(accepted > 1000, "{accepted}");
 }
 
-/// All 1,111,111 lists of up to six elements, and the end of the list. The 10 elements are: nodes that name the index 2, 3, 4 or 6 as the
-/// next node, the end of a node, arcs to the indexes 0, 2 and 3, a number, and a no-op.
+/// Compares the readers on all 1,111,111 lists of up to six elements, each followed by the end of the list. The 10 elements are: nodes that
+/// name the index 2, 3, 4 or 6 as the next node, the end of a node, arcs to the indexes 0, 2 and 3, a number, and a no-op.
 #[test]
 fn every_list_of_up_to_six_elements_that_are_right() {
     let nodes = [2, 3, 4, 6].map(|next| element(b'N', 1, 0, next));

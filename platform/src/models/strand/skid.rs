@@ -1,7 +1,7 @@
 //! The skid of overflow traps.
 
-/// How many events before the wrap an overflow trap can happen. With TOE, an event sets OV, which requests the trap, if the counter is then
-/// within this many events of its wrap. On the UltraSPARC T2 the number is 15: an event sets OV if the counter was at -16 to -1 before it.
+/// The maximum number of events by which an overflow trap comes before the wrap. With TOE, an event sets OV, which requests the trap, if
+/// the counter is then within this number of events of its wrap. On the T2 the number is 15: the counter was at -16 to -1 before the event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Early(u8);
 
