@@ -1,5 +1,5 @@
-//! Maps from one number to another. Tests break a map, to check that the [truth](super::Truth) notices the wrong number. Outside tests,
-//! `mapped` returns each number unchanged.
+//! The maps from one number to another. Tests break a map, to check that the [truth](super::Truth) notices the wrong number.
+//! Outside tests, `mapped` returns each number unchanged.
 
 /// A map, named after the number that it computes in the memory system or in the replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

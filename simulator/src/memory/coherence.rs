@@ -77,7 +77,7 @@ impl<V: Variant> Access<'_, V> {
         snoop
     }
 
-    /// Asks every other node for a line, and changes the answers of those that have the line.
+    /// Asks every other node for a line, and changes the answers of the nodes that have the line.
     #[inline(never)]
     fn ask(&mut self, line: L2Line, to_own: bool, snoop: &mut Snoop) {
         for node in &Node::ALL[..self.plan.machine.nodes()] {
@@ -129,7 +129,7 @@ impl<V: Variant> Access<'_, V> {
 
     #[inline(always)]
     fn read_memory(&mut self, line: L2Line, owners: Owners) -> (Supplier, ServedBy) {
-        // The first reference to a page misses all caches, so this sees the first touch of each page.
+        // The first reference to a page misses all caches, so `touch` is called for the first touch of each page.
         self.dram.interleave.touch(line, self.node);
         let (home, mcu) = self.dram.interleave.home(line);
         let channel = &mut self.dram.channels[home.index()][mcu.index()];

@@ -216,7 +216,7 @@ impl Config {
     /// Checks that the memory system can be built.
     ///
     /// # Errors
-    /// A number is out of its range, or some numbers do not fit together.
+    /// Returns an error if a number is out of its range, or if some numbers do not fit together.
     pub fn check(&self) -> Result<(), Impossible> {
         for setting in &Self::SETTINGS {
             let (table, key) = (setting.table, setting.key);

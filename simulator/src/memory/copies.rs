@@ -82,10 +82,10 @@ impl Figures {
     }
 }
 
-/// Copies of one L2 line.
+/// Iterates over copies of one L2 line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Copies {
-    /// The copies that are still to come.
+    /// The bits of the copies that the iterator has not returned yet.
     bits: u64,
     first_data: u64,
     first_instructions: u64,

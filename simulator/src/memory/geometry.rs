@@ -48,14 +48,16 @@ pub(super) const MOST_PARTS: u64 = 4;
 #[error("no memory channel of the machine is enabled")]
 pub struct NoMemory;
 
-/// A multiple of each number of nodes. A remainder by a constant takes fewer steps.
+/// The length of [`Interleave::in_turn`]: a multiple of every possible number of nodes. It is a constant, because a remainder by
+/// a constant takes fewer steps.
 const IN_TURN: usize = 12;
 
 /// The assignment of lines to memory channels and hubs.
 #[derive(Clone, Debug)]
 pub(super) struct Interleave {
     homes: Homes,
-    /// The nodes of successive stripes or pages, so often that each machine's nodes repeat after this list.
+    /// The nodes of successive stripes or pages. The number of entries is a multiple of the number of nodes, so the nodes repeat
+    /// after the last entry.
     in_turn: [Node; IN_TURN],
     pages: Pages,
     /// The node of each page that has been touched. Used only if pages are placed by the first touch.

@@ -14,7 +14,7 @@ const _: () = assert!(AsuEvent::ALL[ASU_EVENTS - 1] as usize == ASU_EVENTS - 1);
 
 const NODES: usize = Node::ALL.len();
 
-/// Requests that have passed through a hub, and whose events its counters do not contain yet.
+/// Requests that have passed through a hub. The hub's counters do not contain the events of these requests yet.
 #[derive(Clone, Debug)]
 pub(super) struct HubEvents {
     requests: u64,
@@ -172,7 +172,7 @@ impl Counts {
         self.lpu(port, LpuEvent::RepliesSent, times);
     }
 
-    /// Counts requests that other nodes passed on to a node, and its answers.
+    /// Counts requests of other nodes that the hub passed on to a node, and the node's answers.
     fn answered(&mut self, node: Node, asks: Asks, answer: SnoopAnswer, times: u64) {
         let egress = match asks {
             Asks::Share => LpuEvent::ReadToShareEgress,

@@ -71,7 +71,7 @@ pub(super) struct Victim {
 /// The tag that marks a free way. The tags of lines have at most 31 bits.
 const FREE: u32 = u32::MAX;
 
-/// A set of a node's cache. It takes 256 bytes of the host.
+/// A set of a node's cache. It takes 256 bytes of the host's memory.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Set {
@@ -95,8 +95,8 @@ impl Set {
     }
 }
 
-/// The L2 caches of all nodes. The cache of a node holds every line that an L1 cache of the node holds. It replaces the least recently used
-/// line of a set.
+/// The L2 caches of all nodes. The cache of a node holds every line that an L1 cache of the node holds, and replaces the least
+/// recently used line of a set.
 #[derive(Clone, Debug)]
 pub(super) struct L2Caches<V> {
     variant: V,
@@ -132,7 +132,7 @@ impl<V: Variant> L2Caches<V> {
         node.index() * self.shape().sets() + set
     }
 
-    /// Returns `false` if no node has a line. Mostly, if it returns `true`, a node has the line.
+    /// Returns `false` if no node has a line. If the result is `true`, a node usually has the line, but not always.
     #[inline(always)]
     pub(super) fn may_have(&self, line: L2Line) -> bool {
         let (set, tag) = self.shape().place(line.0);
@@ -149,7 +149,8 @@ impl<V: Variant> L2Caches<V> {
         Some(L2Slot::new(index, way))
     }
 
-    /// Uses a line if the cache of a node has it: makes it the most recently used line of its set, and adds an L1 copy, or 0 for none.
+    /// Uses a line if the cache of a node has it: makes it the most recently used line of its set, and adds the L1 copy `copy`,
+    /// which can be 0 for none.
     #[inline(always)]
     pub(super) fn hit(&mut self, node: Node, line: L2Line, copy: u64) -> Option<Hit> {
         let (set, tag) = self.shape().place(line.0);
@@ -170,8 +171,8 @@ impl<V: Variant> L2Caches<V> {
         })
     }
 
-    /// Returns when a line arrives, like [`hit`](Self::hit), but only for a line that is modified, is the most recently used of its set, and
-    /// has none of the `copies`; otherwise `None`.
+    /// Returns the time at which a line arrives, but only if the line is modified, is the most recently used line of its set, and
+    /// has none of the `copies`. Returns `None` for any other line. Unlike [`hit`](Self::hit), changes nothing.
     #[inline(always)]
     pub(super) fn own(&self, node: Node, line: L2Line, copies: u64) -> Option<u64> {
         let (set, tag) = self.shape().place(line.0);
@@ -226,7 +227,8 @@ impl<V: Variant> L2Caches<V> {
         (old != FREE).then_some(victim)
     }
 
-    /// Removes a line from the cache of a node. Its way will be the next of its set to be filled. Returns the L1 copies of the line.
+    /// Removes a line from the cache of a node. The line's way will be the next way of its set to be filled. Returns the L1
+    /// copies of the line.
     pub(super) fn remove(&mut self, node: Node, slot: L2Slot) -> u64 {
         let CacheShape { ways, .. } = *self.shape();
         let sets = self.shape().sets();
@@ -258,7 +260,7 @@ mod tests {
 
     const NODE: Node = Node::Node1;
 
-    /// Returns the line of set 5 that is number `n` in this set.
+    /// Returns line number `n` of set 5.
     fn line(n: u64) -> L2Line {
         L2Line(5 + 4096 * n)
     }

@@ -4,8 +4,9 @@ use guest_abi::Node;
 
 use super::order::MOST_WAYS;
 
-/// A byte for each way of a set in the L2 caches of all nodes. It is made of the low bits of the tag that the way has, so it shows most ways
-/// that do not have a line without a look at their tags. The bytes of a set are in one line of the host's cache.
+/// One byte, the *mark*, for each way of a set in the L2 caches of all nodes. A mark consists of the low bits of the tag in its
+/// way. A search for a line looks only at the tags whose marks match, so it skips most other ways. The marks of a set are in one
+/// line of the host's cache.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(super) struct Marks([[u8; MOST_WAYS]; Node::ALL.len()]);
@@ -33,11 +34,12 @@ impl Marks {
     /// Returns `true` if a way of any node has this mark.
     #[inline(always)]
     pub(super) fn any(&self, mark: u8) -> bool {
-        // Without an early exit, the compiler compares 16 ways at once.
+        // There is no early exit, so that the compiler compares 16 ways at once.
         self.0.as_flattened().iter().fold(false, |any, other| any | (*other == mark))
     }
 
-    /// Returns the way of the node for which `is_it` returns `true`. This way must have this mark. Calls `is_it` for few other ways.
+    /// Returns the way of the node for which `is_it` returns `true`. The mark of this way must be `mark`. Calls `is_it` for ways
+    /// that have this mark, and for few others.
     #[inline(always)]
     pub(super) fn find(
         &self,

@@ -16,12 +16,12 @@
 //! every hub. On a machine without hubs, the nodes are linked directly. A machine with one node has no such traffic.
 //!
 //! # Time
-//! Every strand has its own time, and [`crate::replay::scheduler`] decides which strand executes next. A strand waits for its instructions
-//! and for the values that it loads. It continues while up to [eight](timing::Timing::stores) of its stores are under way. It also waits
-//! for busy units: the shared pipeline, an L2 bank, a hub, a link, a DRAM channel. An access to a line on its way to the L2 cache waits for
-//! the line. A request to other nodes waits while another request for the same line is under way. An atomic instruction waits for its
-//! store, and nothing comes between its load and its store. Another instruction that loads and stores does not wait for its store, and
-//! other strands can use the line between the load and the store.
+//! Every strand has its own time, and [`crate::replay::scheduler`] decides which strand executes next. A strand waits for its
+//! instructions and for the values that it loads. It continues while up to [eight](timing::Timing::stores) of its stores are
+//! under way. It also waits for busy units: the shared pipeline, an L2 bank, a hub, a link, a DRAM channel. An access to a line
+//! on its way to the L2 cache waits for the line. A request to other nodes waits while another request for the same line is under
+//! way. An atomic instruction waits for its store, and nothing comes between its load and its store. An instruction that is not
+//! atomic but loads and stores does not wait for its store, and other strands can use the line between its load and its store.
 //!
 //! # How instructions are counted
 //! Each instruction is in one class, and `Instr_cnt` is the sum of the classes. Loads are in `Instr_ld`, and stores in `Instr_st`. Branches

@@ -4,7 +4,7 @@ use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 
 /// The events of a class of counters.
 pub trait Modelled: Copy {
-    /// Returns why the memory system does not model this event; `None` if it does.
+    /// Returns why the memory system does not model this event; `None` if the memory system models it.
     fn absence(self) -> Option<&'static str> {
         None
     }

@@ -29,7 +29,8 @@ impl Moves {
 pub(crate) struct MovedLines {
     lines: Lookup<u64, Moves>,
     others: OtherMoves,
-    /// A bit for each line, by the low bits of its number. The bits of all lines that moved are set.
+    /// One bit for each line. The low bits of a line's number select its bit, so several lines share a bit. The bits of all lines
+    /// that moved are set.
     bits: Box<[u64; WORDS]>,
 }
 
@@ -41,10 +42,11 @@ pub(crate) struct OtherMoves {
     pub(crate) moves: Moves,
 }
 
-/// The maximum number of lines whose moves are kept one by one. When there are more, the half that moved least is only summed up.
+/// The maximum number of lines whose moves are kept one by one. If more lines move, the moves of the half that moved least are
+/// added up.
 const MOST: usize = 1 << 19;
 
-/// The number of words in [`MovedLines::bits`]: one bit for each line of 64 MB.
+/// The number of words in [`MovedLines::bits`]. Together they have one bit for each of the 2^20 lines in 64 MB of memory.
 const WORDS: usize = 1 << 14;
 
 impl Default for MovedLines {
@@ -55,7 +57,8 @@ impl Default for MovedLines {
 }
 
 impl MovedLines {
-    /// Returns the moves of line number `line`; `None` if the line has not moved.
+    /// Returns the moves of line number `line`; `None` if the line has not moved, or if its moves are only in the sum of the
+    /// others.
     pub(crate) fn get(&self, line: u64) -> Option<Moves> {
         self.lines.get(&line).copied()
     }
@@ -70,7 +73,7 @@ impl MovedLines {
         self.others
     }
 
-    /// Returns the number of lines that moved.
+    /// Returns the number of lines whose moves are kept one by one.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.lines.len()
@@ -95,7 +98,7 @@ impl MovedLines {
         self.bits[word] >> (line % u64::from(u64::BITS)) & 1 != 0
     }
 
-    /// Returns whether the line at a physical address has moved.
+    /// Returns `true` if the line at a physical address has moved, and its moves are kept one by one.
     #[inline(always)]
     pub(super) fn has(&self, address: u64) -> bool {
         self.may_have(address)
@@ -131,7 +134,7 @@ impl MovedLines {
         is_first
     }
 
-    /// Sums up the half of the lines that moved least.
+    /// Moves the half of the lines that moved least to the sum `others`.
     #[cold]
     fn forget(&mut self) {
         let mut lines = self.lines.take();

@@ -16,8 +16,8 @@ const LARGEST: u64 = 256 << 20;
 
 /// The rule that places the pages of programs on nodes. Programs do not share pages.
 ///
-/// Only the home node of a line depends on this. The physical address alone decides on the cache sets, the L2 bank, the channel within the
-/// node and the hub. This is as if the operating system gave each page a frame of the page's color.
+/// Only the home node of a line depends on this rule. The physical address alone decides on the cache sets, the L2 bank, the
+/// channel within the node and the hub. This is as if the operating system gave each page a frame of the page's color.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pages {
     /// The machine's [interleave](platform::homes) maps each address to a node, so parts of one page can be on different nodes.
@@ -100,8 +100,9 @@ impl Pages {
     }
 }
 
-/// The node of each page that has been touched: a byte for a page, in blocks of pages. So even if a program touches all memory that a physical
-/// address reaches, this takes 64 MB of the host.
+/// The node of each page that has been touched. Each page takes one byte, and the bytes are in blocks that are allocated when
+/// needed. So even if a program touches all memory that a physical address reaches, the blocks take only 64 MB of the host's
+/// memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Touched {
     /// The blocks of pages, up to the last block with a page that has been touched.
@@ -120,7 +121,7 @@ impl Touched {
         block[page as usize % PAGES_OF_BLOCK]
     }
 
-    /// Puts a page on a node, unless it has been touched before.
+    /// Puts a page on a node, unless the page has been touched before.
     #[inline]
     pub(super) fn touch(&mut self, page: u64, node: Node) {
         let number = page as usize / PAGES_OF_BLOCK;

@@ -21,7 +21,7 @@ struct Flight {
 struct Link {
     out: Queue,
     into: Queue,
-    /// The number of lines that entered the node, and that left it.
+    /// The number of lines that entered the node, and the number of lines that left the node.
     passed: [u64; 2],
 }
 
@@ -53,7 +53,8 @@ impl Plane {
         (begins, self.serializer.enter(begins, timing.serialize))
     }
 
-    /// Sends a line from one node to another at the time `now`. Returns when it has passed the links of both nodes.
+    /// Sends a line from one node to another at the time `now`. Returns the time at which the line has passed the links of both
+    /// nodes.
     #[inline(always)]
     pub(super) fn send(&mut self, from: Node, to: Node, now: u64, timing: &Timing) -> u64 {
         let from = &mut self.links[mapped(Map::Link, from.index())];
@@ -64,7 +65,7 @@ impl Plane {
         to.into.enter(sent, timing.link)
     }
 
-    /// Returns how many lines have entered a node by its link, and how many have left it.
+    /// Returns the number of lines that have entered a node by its link, and the number of lines that have left the node.
     pub(super) fn passed(&self, node: usize) -> [u64; 2] {
         self.links[node].passed
     }
@@ -75,7 +76,7 @@ impl Plane {
         let flights = &mut self.flights[list(line)];
         let mut new = Flight { line, begins, ends };
         let mut next = 0;
-        // A flight that the new one continues, or that is over, makes room.
+        // Remove a flight (a request under way) that has ended, or that the new flight continues.
         while let Some(flight) = flights.get(next) {
             if flight.line == line && flight.ends == begins {
                 new.begins = new.begins.min(flight.begins);

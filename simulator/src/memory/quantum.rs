@@ -52,7 +52,7 @@ pub struct Executed {
     pub instructions: u64,
 }
 
-/// What a strand executed of a quantum without anything outside its core.
+/// The part of a quantum that a strand has executed without anything outside its core.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExecutedAhead {
     pub(crate) executed: Executed,

@@ -15,19 +15,22 @@ struct Span {
     ends: u64,
 }
 
-/// The times at which a bank, a link or a channel is busy. Each request is served in the first gap that is long enough. So requests that
-/// arrive in chronological order are served in this order, and a request does not wait for those that come later in time.
+/// The times at which a bank, a link or a channel is busy. Each request is served in the first gap that is long enough. So
+/// requests that arrive in chronological order are served in this order, and a request does not wait for requests that come later
+/// in time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    /// Busy spans in chronological order, with gaps between them, in a ring. [`SPANS`] spans up to the latest one are remembered. If
-    /// there are not so many, the earliest are empty. The span before them is the latest forgotten one: no request is served before its end.
+    /// A ring with the busy spans in chronological order, with gaps between them. The queue remembers the latest [`SPANS`] spans.
+    /// If there have been fewer spans, the earliest ones are empty. The span before them is the latest forgotten span: no request
+    /// is served before its end.
     spans: [Span; SLOTS],
     /// The index of the latest span in the ring, plus a multiple of the ring's size.
     latest: usize,
 }
 
 impl Queue {
-    /// Serves a request that arrives at the time `now` and takes `cycles`, at least 1. Returns when it is done.
+    /// Serves a request that arrives at the time `now` and takes `cycles`, at least 1. Returns the time at which the request is
+    /// done.
     #[inline(always)]
     pub(super) fn enter(&mut self, now: u64, cycles: u64) -> u64 {
         let latest = &mut self.spans[self.latest % SLOTS];
@@ -48,7 +51,7 @@ impl Queue {
     #[inline(never)]
     fn enter_before(&mut self, now: u64, cycles: u64) -> u64 {
         let mut begins = now.max(self.at(SPANS).ends);
-        // How many spans are after the request. If there is no room before a span, the request moves behind it.
+        // The number of spans after the request. If there is no room before a span, the request moves behind this span.
         let mut later = 1;
         while later < SPANS && self.at(later).ends > begins {
             later += 1;
@@ -77,7 +80,8 @@ impl Queue {
         ends
     }
 
-    /// Returns the span that is followed by `later` spans. With 0, returns the latest span. With [`SPANS`], returns the latest forgotten span.
+    /// Returns the span that is followed by `later` spans. If `later` is 0, returns the latest span. If `later` is [`SPANS`],
+    /// returns the latest forgotten span.
     #[inline(always)]
     fn at(&mut self, later: usize) -> &mut Span {
         &mut self.spans[self.latest.wrapping_sub(later) % SLOTS]
@@ -92,7 +96,7 @@ impl Queue {
         *self.at(later) = span;
     }
 
-    /// Removes the span that `later` spans follow. An empty span becomes the earliest span.
+    /// Removes the span that is followed by `later` spans. An empty span becomes the earliest span.
     fn remove(&mut self, later: usize) {
         let forgotten = self.at(SPANS).ends;
         for others in (0..later).rev() {

@@ -13,13 +13,14 @@ pub(super) struct Stores {
 }
 
 impl Stores {
-    /// Returns from when on the strand has room for one more store.
+    /// Returns the time from which the strand has room for one more store.
     pub(super) fn room(&self) -> u64 {
         self.done[self.oldest % MOST_STORES]
     }
 
-    /// Returns from when on the strand has room for one more store behind `others` stores that are not added yet. At most `most` stores may
-    /// be under way. If the others are as many, this is not known yet, and the result is the latest time.
+    /// Returns the time from which the strand has room for one more store, after `others` further stores that are not added yet.
+    /// At most `most` stores may be under way. If `others` is not less than `most`, this time is not known yet, and the result is
+    /// [`u64::MAX`].
     #[inline]
     pub(super) fn room_behind(&self, others: usize, most: u64) -> u64 {
         match others < most as usize {

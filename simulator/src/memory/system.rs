@@ -44,12 +44,12 @@ pub(super) struct Dram {
     pub(super) channels: [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
 }
 
-/// The part of a memory system that its references do not change.
+/// The part of a memory system that references do not change.
 #[derive(Clone, Debug)]
 pub(super) struct Plan<V> {
     pub(super) machine: Machine,
     pub(super) variant: V,
-    /// Whether each hub counts events. On a machine without hubs, none does.
+    /// Whether each hub counts events. On a machine without hubs, all values are `false`.
     pub(super) counting_hubs: [bool; Hub::ALL.len()],
     /// For each requesting node, the answers if no other node has the line.
     pub(super) misses: [Answers; Node::ALL.len()],
@@ -66,7 +66,7 @@ pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) l2: Box<L2Caches<V>>,
     /// The queue in front of each L2 bank, by node.
     pub(super) banks: [[Queue; L2_BANKS]; Node::ALL.len()],
-    /// For each hub, the connections between nodes for the hub's lines. Machines without hubs have them, too.
+    /// For each hub, the connections between nodes for the hub's lines. Machines without hubs have these connections, too.
     pub(super) planes: [Plane; Hub::ALL.len()],
     pub(super) dram: Dram,
     pub(super) hub_events: [HubEvents; Hub::ALL.len()],
@@ -80,7 +80,7 @@ impl MemorySystem {
     /// Returns the memory system of a machine with T2 Plus processors.
     ///
     /// # Errors
-    /// None of the machine's memory channels is enabled.
+    /// Returns an error if the machine has no enabled memory channel.
     pub fn new(machine: &Machine) -> Result<Self, NoMemory> {
         Self::with_variant(machine, T2Plus, Pages::Hardware)
     }
@@ -230,7 +230,7 @@ impl AnyMemory {
     /// Returns the memory system of a machine with this configuration.
     ///
     /// # Errors
-    /// None of the machine's memory channels is enabled, or the configuration is impossible.
+    /// Returns an error if the machine has no enabled memory channel, or if the configuration is impossible.
     pub fn new(machine: &Machine, config: &Config) -> Result<Self, MemoryError> {
         let pages = config.pages;
         config.check()?;

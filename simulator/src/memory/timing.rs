@@ -4,7 +4,7 @@
 //! unit delays other requests. No public document of the T2 Plus states all times: times marked *assumed* are chosen so that the sums
 //! are plausible. Another machine may have another [`Timing`].
 //!
-//! | on a T2 Plus, from issue until the strand goes on | cycles |
+//! | on a T2 Plus, from issue until the strand continues | cycles |
 //! |---|---|
 //! | an instruction without data, except a taken branch | 1 |
 //! | a load from the L1 cache | 3 |
@@ -45,7 +45,7 @@ pub struct Timing {
     /// another request for the same line is under way: D. Sheahan, "Zambezi Architecture", blogs.sun.com, October 2008.) Directly linked
     /// nodes are assumed to do the same.
     pub serialize: u64,
-    /// The time that a request to the other nodes and their answers take: 60. Assumed.
+    /// The time for a request to the other nodes and for their answers: 60. Assumed.
     pub snoop: u64,
     /// The extra time of a line from another node's cache, besides snoop and links: 80. Assumed.
     pub cache_to_cache: u64,
@@ -82,7 +82,7 @@ impl Timing {
         channel_write: 14,
     };
 
-    /// Returns how many cycles `done` takes if nothing misses.
+    /// Returns the number of cycles that the work in `done` takes if nothing misses.
     #[inline(always)]
     pub(super) fn elapsed(&self, done: &Done) -> u64 {
         u64::from(done.begun) * ISSUE
@@ -90,7 +90,8 @@ impl Timing {
             + u64::from(done.loads) * self.load
     }
 
-    /// Returns how many cycles after the start of a shape the latest instruction in `done` issues, if nothing misses.
+    /// Returns the number of cycles from the start of a shape to the issue of the latest instruction in `done`, if nothing
+    /// misses.
     #[inline(always)]
     pub(super) fn issued(&self, done: &Done) -> u64 {
         self.elapsed(&done.before_latest())

@@ -1,28 +1,30 @@
-//! What a strand tells of the references that it executes.
+//! A watch, which observes the references that a strand executes.
 
 use super::moves::MovedLines;
 use super::truth::{ServedBy, Wait, Waited};
 use crate::recording::Reference;
 
-/// Is told what the references of a quantum do. What is told without an instruction is of the instruction that began last, if there is any.
+/// Observes what the references of a quantum do. If a method has no argument `instruction`, it is about the instruction of the
+/// latest call of [`begins`](Self::begins), if there is any.
 pub(crate) trait Watch {
-    /// Whether anything is told at all. If not, execution costs no more than without a watch.
+    /// Whether the watch observes anything. If it does not, execution costs no more than without a watch.
     const WATCHES: bool = true;
 
-    /// An instruction begins, or some of its references are told of next.
+    /// Tells the watch that an instruction begins, or that the next calls are about references of an earlier instruction.
     fn begins(&mut self, instruction: u64);
 
-    /// This instruction stored to a line that the L2 cache of its node had, and nothing waited for this.
+    /// Tells the watch that an instruction stored to a line that the L2 cache of its node had, without any wait.
     fn stored(&mut self, instruction: u64);
 
-    /// A reference requested lines of an L2 cache. It may have waited. The strand continues at the time `now`.
+    /// Tells the watch that a reference requested lines of an L2 cache and may have waited. The strand continues at the time
+    /// `now`.
     fn waited(&mut self, reference: &Reference, now: u64, waited: &Waited);
 
-    /// A reference may have used one of the moved lines.
+    /// Tells the watch that a reference may have used a line that has moved.
     fn used(&mut self, reference: &Reference, moved: &MovedLines);
 }
 
-/// Nothing is told.
+/// A watch that observes nothing.
 impl Watch for () {
     const WATCHES: bool = false;
 
@@ -35,7 +37,7 @@ impl Watch for () {
     fn used(&mut self, _: &Reference, _: &MovedLines) {}
 }
 
-/// The requests and waits of a strand that its [`Watch`] has not been told of.
+/// The requests and waits of a strand that the strand's [`Watch`] does not know yet.
 #[derive(Debug, Default)]
 pub(super) struct Untold {
     /// Whether there is any request.

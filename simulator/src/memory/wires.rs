@@ -61,7 +61,7 @@ impl StrandEvents {
         self.instructions[data as usize][group as usize] += 1;
     }
 
-    /// Forgets an instruction that is undone.
+    /// Subtracts an undone instruction from the counts.
     pub(super) fn forget_instruction(&mut self, data: DataAccess, group: Group) {
         self.instructions[data as usize][group as usize] -= 1;
     }
@@ -120,8 +120,8 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. No later call for the core
-    /// may begin before `first`.
+    /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. Later calls for the core
+    /// must not have an earlier `first`.
     #[inline(always)]
     pub(super) fn issue(&mut self, first: u64, last: u64, count: u64) {
         self.clocks += first.saturating_sub(self.next) + (last + 1 - first - count);

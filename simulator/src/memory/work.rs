@@ -40,7 +40,7 @@ impl<V: Variant> MemorySystem<V> {
     /// Starts to execute references. Their events are added to the counters of `devices` when the work ends.
     ///
     /// # Panics
-    /// The devices belong to another machine.
+    /// Panics if the devices belong to another machine.
     pub fn work<'a>(&'a mut self, devices: &'a Devices) -> Work<'a, V> {
         assert_eq!(devices.machine(), self.plan.machine, "devices of another machine");
         Work { perf_config: perf_config(devices), system: self, devices, latest: 0 }
@@ -54,9 +54,10 @@ impl<V: Variant> Work<'_, V> {
         Access::new(self.system, perf_config, strand, offset, begins)
     }
 
-    /// Executes a quantum, which begins with an instruction or the rest of an instruction. Further instructions begin before the quantum's
-    /// end. An instruction can also load and then store, but not in one step. If the quantum ends between this load and store, execution
-    /// stops there, as it does between two instructions. Other strands can then use the line while this strand waits for the load.
+    /// Executes a quantum, which begins with an instruction or the rest of an instruction. Further instructions begin before the
+    /// quantum's end. If an instruction loads and then stores, but not in one step, the quantum can end between the load and the
+    /// store. Execution then stops there, as it does between two instructions. Other strands can then use the line while this
+    /// strand waits for the load.
     ///
     /// Quanta must be passed in chronological order: a quantum must not begin before the last instruction of the previous quantum.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
@@ -66,8 +67,9 @@ impl<V: Variant> Work<'_, V> {
         executed
     }
 
-    /// Returns the turn of what was executed last, if the latest quantum ended within an instruction. This is the time at which the
-    /// instruction was issued or, if it loads and then stores, but not in one step, the time of its latest store.
+    /// Returns the time of the latest reference's turn, if the latest quantum ended within an instruction. This is the time at
+    /// which the instruction was issued. If the instruction loads and then stores, but not in one step, it is the time of the
+    /// instruction's latest store.
     pub(crate) fn latest(&self) -> u64 {
         self.latest
     }
@@ -157,7 +159,7 @@ impl<V: Variant> Work<'_, V> {
     /// Ends the work at the time `now`, after every issued instruction. Updates all counters and the clocks of the devices.
     ///
     /// # Errors
-    /// An event happened at the wrong unit or strand. All counts are then unreliable.
+    /// Returns an error if an event happened at the wrong unit or strand. All counts are then unreliable.
     pub fn finish(mut self, now: u64) -> Result<(), Stray> {
         self.pass(now);
         for strand in (0..self.system.plan.machine.strands()).filter_map(StrandId::new) {

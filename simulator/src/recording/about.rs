@@ -1,7 +1,7 @@
 use guest_abi::StrandId;
 use refs::{Mapping, Process};
 
-/// What is known before the threads are read.
+/// The facts about a recording that are known before its threads are read.
 #[derive(Default)]
 pub(super) struct About {
     pub(super) name: String,
@@ -15,7 +15,7 @@ pub(super) struct About {
     pub(super) command: Option<String>,
     pub(super) mappings: Vec<Mapping>,
     pub(super) notes: Vec<String>,
-    /// The notes about what the program did that is not in the recording. `notes` has them, too.
+    /// Notes about actions of the program that the recording lacks. `notes` contains these notes, too.
     pub(super) missing: Vec<String>,
     pub(super) process: Process,
     /// A number that only the recordings of one file have in common; 0 if the recording is the only one of its file.

@@ -16,13 +16,13 @@ const USUAL_SIZE: u16 = 4;
 /// The maximum number of bytes of an x86 instruction. A larger distance to the next instruction is not a size.
 const LONGEST: u64 = 15;
 
-/// The numbers of registers that say what kind of branch an instruction is.
+/// The numbers of the registers whose use shows what kind of branch an instruction is.
 const STACK_POINTER: u8 = 6;
 const FLAGS: u8 = 25;
 const INSTRUCTION_POINTER: u8 = 26;
 
-/// Returns `true` if a file can begin with these bytes. The format has no magic number. In any text, the bytes 8 and 9 are neither 0
-/// nor 1, which they are here.
+/// Returns `true` if a file can begin with these bytes. The format has no magic number. But here, bytes 8 and 9 are 0 or 1, which
+/// they never are in a text.
 pub(super) fn is_plausible(head: &[u8]) -> bool {
     let mut instructions = head.chunks_exact(SIZE).filter_map(|record| record.first_chunk());
     head.len() >= SIZE
@@ -42,7 +42,7 @@ pub(super) fn note(name: &str) -> String {
     )
 }
 
-/// Returns `true` if an address fits into 48 bits, as x86 extends them to 64.
+/// Returns `true` if an address has 48 bits that are sign-extended to 64 bits, as on x86.
 fn is_address(address: u64) -> bool {
     matches!(address >> 47, 0 | 0x1_ffff)
 }
@@ -60,7 +60,8 @@ struct Instruction {
 }
 
 impl Instruction {
-    /// Returns the instruction of a record; `None` if the record says neither yes nor no to whether it is a branch, and is taken.
+    /// Returns the instruction of a record; `None` if one of the record's two flags ("is a branch", "is taken") has a value other
+    /// than 0 and 1.
     fn new(record: &[u8; SIZE]) -> Option<Self> {
         let word = |at: usize| record[at..].first_chunk().copied().map_or(0, u64::from_le_bytes);
         let flag = |at: usize| [false, true].get(usize::from(record[at])).copied();
@@ -94,7 +95,8 @@ impl Instruction {
         }
     }
 
-    /// Returns the size of the instruction before `next`. The recording has no sizes.
+    /// Returns the size of this instruction, which comes just before `next`. The recording has no sizes. If the distance to
+    /// `next` is a possible size, this distance is the result.
     fn size(&self, flow: Flow, next: Option<&Self>) -> u16 {
         let distance = next.map_or(0, |next| next.address.wrapping_sub(self.address));
         match (1..=LONGEST).contains(&distance) && !flow.is_elsewhere() {
@@ -114,7 +116,7 @@ impl Instruction {
         let stores = self.stores.iter().map(|address| (Kind::Store, *address));
         for (kind, address) in loads.chain(stores).filter(|(_, address)| *address != 0) {
             block[at].accesses(kind);
-            // No access crosses the end of its word, because the recording does not say that one does.
+            // The recording has no sizes of accesses. So an access is assumed to end at the end of its word.
             block.push(Reference::new(address, 8 - (address % 8) as u16, kind));
         }
     }

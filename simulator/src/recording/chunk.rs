@@ -21,16 +21,16 @@ pub struct Chunk {
     executions: Executions,
 }
 
-/// Says which shapes of a recording have a wanted fetch. See [`Chunk::find_fetches`].
+/// Remembers which shapes of a recording have a fetch from a wanted address. See [`Chunk::find_fetches`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ShapeMemo {
     code: Option<Arc<Code>>,
-    /// An answer for each shape of the code; `None` if it is not known yet.
+    /// For each shape of the code, whether the shape has such a fetch; `None` if this is not known yet.
     has: Vec<Option<bool>>,
 }
 
 impl ShapeMemo {
-    /// Returns the answers for this code; `None` if the code can change, because it belongs to a single chunk.
+    /// Returns what is known about the shapes of this code; `None` if the code can change, because it belongs to a single chunk.
     fn of(&mut self, code: &Arc<Code>) -> Option<&mut Vec<Option<bool>>> {
         if !self.code.as_ref().is_some_and(|known| Arc::ptr_eq(known, code)) {
             if Arc::strong_count(code) == 1 {
@@ -204,8 +204,8 @@ impl Chunk {
             .map(|fetch| fetch.address)
     }
 
-    /// Passes the index and the address of each fetch whose address is wanted to `each`, in the order of the program. `memo` says which
-    /// shapes have such a fetch; the same addresses must be wanted in all calls with it.
+    /// Calls `each` with the index and the address of each fetch whose address is wanted, in the order of the program. `memo`
+    /// remembers which shapes have such a fetch. All calls with the same `memo` must want the same addresses.
     pub(crate) fn find_fetches(
         &self,
         memo: &mut ShapeMemo,

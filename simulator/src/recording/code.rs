@@ -2,7 +2,8 @@
 
 use super::reference::{DataAccess, Group, Kind, Reference};
 
-/// Instructions in the same aligned `1 << FETCH_SHIFT` bytes are fetched together. Only the first needs a [step](ShapeStep).
+/// Instructions in the same aligned `1 << FETCH_SHIFT` bytes are fetched together. Only the first of them needs a
+/// [step](ShapeStep).
 pub(crate) const FETCH_SHIFT: u32 = 5;
 
 /// The shapes of a program. A *shape* is one way in which a block executes. It consists of all references of the execution, without the
@@ -104,7 +105,7 @@ pub(crate) struct ShapeStep {
     pub(crate) action: StepAction,
     /// Whether the next step fetches more of the same instruction.
     pub(crate) is_within: bool,
-    /// The number of loads that the shape has done when the current instruction began its latest store that follows a load;
+    /// The number of loads that the shape had done when the current instruction began its latest store that follows a load;
     /// [`UNDIVIDED`](Self::UNDIVIDED) if there is no such store.
     pub(crate) divided: u16,
 }

@@ -1,4 +1,4 @@
-//! How many references a recording has, before all of it has been read.
+//! Finds out how many references a recording has, before all of it has been read.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -55,7 +55,7 @@ impl Expected {
         let found = Arc::new(OnceLock::new());
         let of_thread = Arc::downgrade(&found);
         let count = move || {
-            // The recording has been dropped once there is no other reference.
+            // When the last strong reference to `found` is gone, the recording has been dropped.
             let count = count(&|| of_thread.strong_count() > 0);
             if let Some((found, count)) = of_thread.upgrade().zip(count) {
                 let _ = found.set(count);
@@ -93,7 +93,7 @@ fn estimate(mut file: impl Read + Seek, length: u64) -> io::Result<u64> {
     Ok((references / SAMPLES as f64 * length as f64) as u64)
 }
 
-/// Returns the text without the parts of lines at its beginning and end.
+/// Returns the text without the incomplete lines at its beginning and end.
 fn whole_lines(text: &[u8]) -> &[u8] {
     let newline = |byte: &u8| *byte == b'\n';
     match (text.iter().position(newline), text.iter().rposition(newline)) {

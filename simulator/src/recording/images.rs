@@ -4,15 +4,15 @@ use refs::Mapping;
 
 use super::recording::Recording;
 
-/// The position of an image's number in the addresses of its instructions. Bits 62:48 of the addresses that programs use are equal to bit
-/// 63.
+/// The number of the lowest bit of an address that holds the image's number. In the addresses that programs use, bits 62:48 are
+/// equal to bit 63, so these bits are free for the number.
 const SHIFT: u32 = 48;
 
 /// The maximum number of images.
 const MOST: usize = 1 << (63 - SHIFT);
 
-/// The code of a program: files at certain addresses. Processes that a program forks have the same image, and so has the program when it is
-/// started again.
+/// The code of a program: files at certain addresses. The processes that a program forks have the same image as the program. A
+/// program that is started again also has the same image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CodeImage(u16);
 
@@ -55,7 +55,8 @@ impl CodeImage {
     }
 }
 
-/// Returns the address in its program of an instruction of any [image](CodeImage::address).
+/// Returns the address that an instruction has in its program. `address` is the instruction's [address](CodeImage::address) in
+/// any image.
 #[must_use]
 pub const fn without_image(address: u64) -> u64 {
     let high = u64::MAX >> 1 >> SHIFT << SHIFT;

@@ -97,7 +97,7 @@ struct Beginning {
 }
 
 impl Beginning {
-    /// The number of digits in a beginning.
+    /// The number of digits in the beginning of a line.
     const DIGITS: usize = 5;
 
     fn parse(text: u64) -> Option<Self> {
@@ -114,7 +114,7 @@ impl Beginning {
         (text.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Fast::BITS)) as usize
     }
 
-    /// Parses the rest of a line. Its address has `N` digits after the beginning.
+    /// Parses the rest of a line. The line's address has `N` digits after the beginning.
     #[inline(always)]
     fn complete<const N: usize>(&self, text: &[u8; WINDOW]) -> Option<(Reference, usize)> {
         const FROM: usize = 3 + Beginning::DIGITS;

@@ -1,8 +1,8 @@
 //! Recordings of a program's references to memory, thread by thread.
 //!
-//! A [`Recording`] has one of five formats. Its content, not its name, decides which. The content may be plain, compressed with gzip or
-//! zstd, in one or more members or frames, or the members of a zip archive, one after the other. An archive that is a stream is first
-//! copied to a temporary file.
+//! A [`Recording`] has one of five formats. Its content, not its name, decides which. The content may be plain. It may be
+//! compressed with gzip or zstd, in one or more members or frames. Or it consists of the members of a zip archive, one after the
+//! other. An archive that is a stream is first copied to a temporary file.
 //!
 //! `vfalls record` writes [all processes and threads](refs) and their order. Each process is a recording of its own. A plain file is read in place. A compressed file or a stream is first
 //! decompressed to a temporary file without a name. Memory holds the program's code, one frame for each thread, and the chunks that
@@ -31,15 +31,16 @@
 //! A file consists of records of 12 bytes, little endian: 2 bytes of type, 2 bytes of size, 8 bytes of address. Types, markers and
 //! versions are those of `clients/drcachesim/common/trace_entry.h` of DynamoRIO; versions 2 to 6 are known.
 //!
-//! - Reads, writes and fetches become references. A record of more than 4096 bytes becomes several, a record of 0 bytes of data none.
+//! - Reads, writes and fetches become references. A record of more than 4096 bytes becomes several references. A record of 0
+//!   bytes of data becomes none.
 //! - The types of instructions say how they pass control on. In versions before 5, a conditional branch is taken if the next instruction
 //!   does not follow it in memory. An instruction before a marker of a system call is a trap.
-//! - Prefetches, flushes, encodings, other markers, and repetitions of an instruction that are not fetched are skipped. The data of a
-//!   repetition belong to the latest fetch.
-//! - Time stamps order the threads. A *part* of a thread is what follows a time stamp, up to the next later one. A part begins after the
-//!   part of another thread with the preceding time stamp has begun. Otherwise threads execute at the same time. To know the order, all
-//!   files of a directory are read once before the replay. There may be at most 33,554,432 parts, which take 8 bytes of memory each at
-//!   first, and then 12 bytes for each time that the next part belongs to another thread.
+//! - These records are skipped: prefetches, flushes, encodings, other markers, and repetitions of an instruction without a fetch.
+//!   The data of a repetition belong to the latest fetch.
+//! - Time stamps order the threads. A *part* of a thread consists of the records between a time stamp and the next later one.
+//!   Parts begin in the order of their time stamps. Apart from this order, threads execute at the same time. To know the order,
+//!   all files of a directory are read once before the replay. There may be at most 33,554,432 parts. While the order is found,
+//!   each part takes 8 bytes of memory. After that, each change of threads between successive parts takes 12 bytes.
 //!
 //! # ChampSim
 //! A recording for ChampSim has 64 bytes for each instruction, and one thread, which is read in constant memory. The layout is that of
@@ -47,9 +48,10 @@
 //! file has it if up to four instructions at its beginning have flags of 0 or 1, and addresses of 48 bits. Most such files are
 //! compressed with xz, which `xz -dc FILE` decompresses into a pipe.
 //!
-//! - An instruction loads, and then stores. Addresses of 0 are none.
-//! - Instructions and data have no sizes. An instruction extends up to the next one if that is at most 15 bytes further; otherwise, and
-//!   if it passes control elsewhere, it has 4 bytes. Data extend to the end of their aligned 8 bytes.
+//! - An instruction loads, and then stores. An address of 0 stands for no access.
+//! - Instructions and data have no sizes. An instruction extends up to the next instruction if the distance is at most 15 bytes.
+//!   If the distance is larger, or if the instruction passes control elsewhere, it has 4 bytes. Data extend to the end of their
+//!   aligned 8 bytes.
 //! - Registers say which branches are conditional, calls and returns, as in ChampSim.
 //!
 //! # By hand

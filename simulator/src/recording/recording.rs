@@ -57,8 +57,9 @@ impl From<Recording> for Vec<Recording> {
 }
 
 impl Recording {
-    /// Opens the recordings of all processes in a file of any [format](super), plain or compressed; `-` is standard input. The first is of
-    /// the process that the user started. A directory has the threads of a program that drmemtrace has recorded.
+    /// Opens the recordings of all processes in a file of any [format](super), plain or compressed; `-` is standard input. The
+    /// first recording is that of the process that the user started. A directory has the threads of a program that drmemtrace has
+    /// recorded.
     ///
     /// # Errors
     /// The file cannot be opened or read, or is compressed in an unknown way; there is no room to decompress it; or a recording that is
@@ -209,9 +210,9 @@ impl Recording {
         Self { chunks, ..self }
     }
 
-    /// Finds out how many references a file has if the file does not say so, so that a replay can report its
-    /// [progress](crate::replay::Progress) in references. For an uncompressed lackey file, the number is estimated from a few samples. Any other file is read to its end,
-    /// in a separate thread. This does not change any result.
+    /// Finds out how many references a file has, if the file does not state this number. With the number, a replay can report its
+    /// [progress](crate::replay::Progress) in references. For an uncompressed lackey file, the number is estimated from a few
+    /// samples. Any other file is read to its end, in a separate thread. This function does not change any result.
     #[must_use]
     pub fn count_ahead(mut self) -> Self {
         self.expected = match &self.uncounted {
@@ -255,7 +256,8 @@ impl Recording {
         self.about.strands.get(thread).copied()
     }
 
-    /// Returns sentences about what the program did that is not in the recording. [`notes`](Self::notes) has them, too.
+    /// Returns sentences about actions of the program that the recording lacks. [`notes`](Self::notes) contains these sentences,
+    /// too.
     pub fn missing(&self) -> &[String] {
         &self.about.missing
     }

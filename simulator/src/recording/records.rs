@@ -9,7 +9,7 @@ use super::source::{BytesRead, Source};
 pub(super) struct Records<const SIZE: usize> {
     source: Source,
     buffer: Box<[u8]>,
-    /// `buffer[start..end]` is what has been read but not returned.
+    /// `buffer[start..end]` contains the bytes that have been read but not returned.
     start: usize,
     end: usize,
     /// The number of the latest record, from 1.
@@ -74,7 +74,7 @@ impl<const SIZE: usize> Records<SIZE> {
         self.source.progress()
     }
 
-    /// Returns the error that the latest record is `found`, where something else is expected.
+    /// Returns an error about the latest record, with the content `found` and the content `expected`.
     pub(super) fn wrong(&self, found: &str, expected: &'static str) -> RecordingError {
         self.error(format!("{found} in record {}", self.number), expected)
     }

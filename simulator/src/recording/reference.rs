@@ -9,7 +9,7 @@ pub struct Reference {
     pub address: u64,
     /// The number of bytes, 1 to 4096.
     pub size: u16,
-    /// Whether the reference is a fetch, a load or a store. For a fetch, also what the instruction does.
+    /// Whether the reference is a fetch, a load or a store. For a fetch, the kind also says how the instruction accesses data.
     pub kind: Kind,
     /// How a fetched instruction passes control on; [`Flow::Next`] for data.
     pub flow: Flow,
@@ -23,7 +23,7 @@ impl Reference {
         Self { address, size, kind, flow: Flow::Next, class: Class::Other }
     }
 
-    /// Returns this reference if it is data. Returns a fetch with its [address in an image](super::CodeImage::address).
+    /// Returns this reference. If it is a fetch, its address becomes the [address in an image](super::CodeImage::address).
     #[inline(always)]
     #[must_use]
     pub(crate) const fn in_image(self, image: CodeImage) -> Self {
@@ -141,7 +141,8 @@ pub enum Kind {
     FetchLoad = 1,
     /// The fetch of an instruction that stores data, and does not load.
     FetchStore = 2,
-    /// The fetch of an instruction that loads and stores, in one step or not. It can access one memory location or two.
+    /// The fetch of an instruction that loads and stores, in one step or not. The instruction can access one memory location or
+    /// two.
     FetchModify = 3,
     /// A load of data. It follows the fetch of its instruction, if the recording has instructions.
     Load = 4,

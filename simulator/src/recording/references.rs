@@ -109,7 +109,7 @@ impl<'a> References<'a> {
         self.skip((shape.count as usize - self.first).min(self.length));
     }
 
-    /// Returns the first executions with all their references, at most [`MOST_WHOLE`] references.
+    /// Returns the first executions, each with all its references. Together they have at most [`MOST_WHOLE`] references.
     #[inline(always)]
     pub(crate) fn whole(&self) -> Whole<'a> {
         let most = if self.first == 0 { self.length } else { 0 };
@@ -177,8 +177,8 @@ impl<'a> Part<'a> {
         before.iter().rfind(|one| one.kind.is_fetch()).map(|fetch| fetch.address)
     }
 
-    /// Returns the steps of the references, and the work that the shape has done before them. `None` if the shape is executed reference by
-    /// reference, if the references do not begin with an instruction, or if they end before the shape does.
+    /// Returns the steps of the references, and the work that the shape has done before them. Returns `None` if the shape is
+    /// executed reference by reference, if the references do not begin with an instruction, or if they end before the shape does.
     #[inline]
     pub(crate) fn steps(&self) -> Option<(&'a [ShapeStep], Done)> {
         let is_whole = self.first + self.references.len() == self.shape.count as usize;
@@ -209,8 +209,8 @@ impl<'a> Whole<'a> {
         (shape.count as usize <= self.left).then(|| (shape, self.code.steps(shape)))
     }
 
-    /// Returns the address of the latest instruction that begins before the reference with this index of a shape. The shape must begin with
-    /// an instruction.
+    /// Returns the address of a shape's latest instruction that begins before the reference with the index `before`. The shape
+    /// must begin with an instruction.
     #[inline]
     pub(crate) fn instruction(&self, shape: &Shape, before: usize) -> u64 {
         let references = &self.code.references(shape)[..before];
@@ -218,7 +218,7 @@ impl<'a> Whole<'a> {
         fetch.map_or(shape.address, |fetch| fetch.address)
     }
 
-    /// Returns the reference that ends with a step of a shape. `address` is the address of its data.
+    /// Returns the reference that ends with a step of a shape. `address` is the address of the reference's data.
     #[inline]
     pub(crate) fn reference(&self, shape: &Shape, step: &ShapeStep, address: u64) -> Reference {
         let reference = self.code.references(shape)[usize::from(step.next) - 1];

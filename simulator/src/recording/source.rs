@@ -196,7 +196,7 @@ impl Source {
         BytesRead { read: self.read.load(Ordering::Relaxed), total: self.total }
     }
 
-    /// Describes `error` as error messages do after the word "found".
+    /// Returns a description of `error`, which follows the word "found" in error messages.
     pub(super) fn failure(&self, error: &io::Error) -> String {
         match (&self.format, error.raw_os_error()) {
             (Format::Gzip, None) => "gzip data that is damaged or cut off".into(),

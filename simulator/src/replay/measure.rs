@@ -11,7 +11,8 @@ use super::error::RunError;
 use super::selection::{Choice, Selection};
 use crate::machine::board::{Board, SimulatedStrand};
 
-/// The maximum number of times that the guest repeats a call while a hub is busy. These calls take longer than the slowest access.
+/// The maximum number of times that the guest repeats a call while a hub is busy. So many calls take longer than the slowest
+/// access.
 pub(super) const TRIES: Tries = match Tries::new(10_000) {
     Some(tries) => tries,
     None => Tries::ONCE,
@@ -64,7 +65,7 @@ impl Pair {
         self.totals[counter.index()] - self.shown[counter.index()]
     }
 
-    /// Ends a sample. From now on, [`latest`](Self::latest) counts the events of the next sample.
+    /// Ends a sample. After this call, [`latest`](Self::latest) counts the events of the next sample.
     pub(super) fn shown(&mut self) {
         self.shown = self.totals;
     }
@@ -139,7 +140,7 @@ impl<'a> Measurement<'a> {
     ) -> Result<(), RunError> {
         let Some(choice) = choice else { return Ok(()) };
         let pmu: Pmu = kind.into();
-        // Like busstat, this reads the register, replaces the event, and writes the register.
+        // Like busstat, this function reads the register, replaces the event, and writes the register.
         let mut pcr = U::Pcr::from(self.read(pmu.pcr())?);
         for counter in Counter::ALL {
             pcr = pcr.with_event(*counter, choice.event(*counter));

@@ -7,22 +7,24 @@ use super::threads::Threads;
 use crate::analysis::details::{Noting, Watcher};
 use crate::memory::{Executed, ExecutedAhead, MOST_MORE, Quantum, Variant, Work};
 
-/// The maximum number of references that the strands of a core execute ahead of other cores before the core waits for its turn. More would
-/// have to be executed again if another core takes a line from the core's caches.
+/// The maximum number of references that the strands of a core execute ahead of other cores before the core waits for its turn.
+/// If this number is larger, more references have to be executed again when another core takes a line from the core's caches.
 const MOST_AHEAD: u64 = 512;
 
 /// A core may exceed [`MOST_AHEAD`] by this number of references, because it stops only between instructions.
 const ROOM: u64 = MOST_MORE as u64;
 
-/// The minimum number of references that a core may execute ahead at once; fewer are not worth it.
+/// The minimum number of references that a core may execute ahead at once. For fewer references, running ahead costs more than it
+/// saves.
 const LEAST_AHEAD: u64 = 16;
 
 /// The order in which strands execute.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Way {
-    /// The order of turns.
+    /// Strands execute in the order of their turns.
     OneByOne,
-    /// Cores run ahead of others, with the same outcome. The part pauses after at least this number of references.
+    /// Cores run ahead of others, with the same outcome. The part pauses when the number of all references is at least this
+    /// number.
     Ahead(u64),
 }
 
@@ -72,8 +74,8 @@ impl<'a, V: Variant> Part<'a, V> {
         Ok((self.references, true))
     }
 
-    /// Executes references until at least `pause` have been executed. Cores may run ahead of others, unless the part is about to end. The
-    /// number of references includes those that cores have executed ahead.
+    /// Executes references until the number of all references is at least `pause`. Cores may run ahead of others, unless the part
+    /// is about to end. The number of references includes those that cores have executed ahead.
     fn run_ahead(mut self, pause: u64) -> Result<(u64, bool), RunError> {
         loop {
             let mut left = self.left();
@@ -106,11 +108,12 @@ impl<'a, V: Variant> Part<'a, V> {
             let turn = self.scheduler.executing();
             let core = turn.core();
             self.work.end_ahead(core);
-            // Long quanta pause as well.
+            // A pause can also be in the middle of a long quantum.
             self.execute((pause - self.references).min(left));
             self.affect(turn);
             if self.scheduler.is_within() {
-                // The rest of the instruction comes before what cores have executed ahead.
+                // The rest of the instruction is executed next. So undo everything that cores have executed ahead after the place
+                // of this rest.
                 let rest = turn.at_time(self.work.latest()).after();
                 self.settle_all(rest.max(self.scheduler.place()));
                 continue;
@@ -123,7 +126,7 @@ impl<'a, V: Variant> Part<'a, V> {
         }
     }
 
-    /// Returns how many references can be executed before the part ends or the scheduler stops, at least.
+    /// Returns a number of references that can certainly be executed before the part ends or the scheduler stops.
     fn left(&self) -> u64 {
         (self.until - self.references).min(self.scheduler.instructions_left())
     }
@@ -135,7 +138,7 @@ impl<'a, V: Variant> Part<'a, V> {
         (room / (2 * (1 + self.scheduler.number_ahead()))).min(MOST_AHEAD)
     }
 
-    /// Executes a store that a strand has passed.
+    /// Executes a deferred store, whose turn has come.
     fn store(&mut self, turn: Due) {
         let core = turn.core();
         let Some((strand, _)) = self.work.next_store(core) else { return };
@@ -155,12 +158,13 @@ impl<'a, V: Variant> Part<'a, V> {
         self.scheduler.set_store(core, self.next_store(core));
     }
 
-    /// Returns the turn of the first store that a core has passed and not executed yet; [`Due::NEVER`] if there is none.
+    /// Returns the turn of a core's first deferred store; [`Due::NEVER`] if the core has no deferred store.
     fn next_store(&self, core: usize) -> Due {
         self.work.next_store(core).map_or(Due::NEVER, |(strand, at)| Due::of(at, strand))
     }
 
-    /// Undoes what cores that a turn affects have executed ahead of it. Drops the lines that these cores lose.
+    /// For each core that a turn affects, undoes what the core has executed after the turn, and drops the line that the core
+    /// loses.
     #[inline]
     fn affect(&mut self, turn: Due) {
         while let Some(affected) = self.work.next_affected() {
@@ -175,7 +179,7 @@ impl<'a, V: Variant> Part<'a, V> {
         }
     }
 
-    /// Undoes what cores have executed after a place in the order of all turns.
+    /// Undoes everything that cores have executed ahead after the place `before` in the order of all turns.
     fn settle_all(&mut self, before: Due) {
         while let Some(core) = self.scheduler.ahead() {
             self.settle(core, before);
@@ -183,7 +187,7 @@ impl<'a, V: Variant> Part<'a, V> {
         self.work.end_all_ahead();
     }
 
-    /// Executes the quantum of the thread that is next, at most `most` references.
+    /// Executes the quantum of the thread that is next, but at most `most` references.
     fn execute(&mut self, most: u64) {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         // The quantum can begin with data of an earlier instruction.
@@ -203,27 +207,30 @@ impl<'a, V: Variant> Part<'a, V> {
         self.threads.executed(thread, &executed, begins, cycles);
     }
 
-    /// Makes a core that runs ahead stop before a place in the order of all turns. Undoes what the core has executed after it.
+    /// Makes a core that runs ahead stop before a place in the order of all turns. Undoes what the core has executed after this
+    /// place.
     fn settle(&mut self, core: usize, before: Due) {
         // Two strands can have a store in the same turn, and only the first of these stores may have been executed.
         while self.next_store(core) < before {
             self.store(self.next_store(core));
         }
         if self.scheduler.next_of(core) < before {
-            // All that the core did ahead comes before its next turn, and so before the place.
+            // Everything that the core has executed ahead comes before its next turn, and so before the place. So nothing has to
+            // be undone.
             self.scheduler.catch_up(core);
         }
         self.execute_again(core, before, usize::MAX);
     }
 
-    /// Makes a core that runs ahead stop after the latest of its stores that was executed. Undoes what the core has executed after it.
+    /// Makes a core that runs ahead stop after the latest of its stores that was executed. Undoes what the core has executed
+    /// after this store.
     fn settle_after_store(&mut self, core: usize) {
         let stored = self.work.stored(core);
         self.execute_again(core, Due::NEVER, stored);
     }
 
-    /// Undoes what a core has executed ahead. Then executes again what comes before a place in the order of all turns, but nothing after its
-    /// first `stored` stores.
+    /// Undoes everything that a core has executed ahead. Then executes the part before the place `before` again, but nothing
+    /// after the core's first `stored` stores. `before` is a place in the order of all turns.
     #[cold]
     #[inline(never)]
     fn execute_again(&mut self, core: usize, before: Due, stored: usize) {
@@ -240,8 +247,9 @@ impl<'a, V: Variant> Part<'a, V> {
         self.work.end_ahead(core);
     }
 
-    /// Lets the strands of a core run ahead, up to a place in the order of all turns, by about `most` references. If some of
-    /// their stores were `stored` already, these are the first, and the strands stop after the last of them.
+    /// Lets the strands of a core run ahead by about `most` references, up to the place `before` in the order of all turns. If
+    /// `stored` is a number, this number of their stores has been executed already. They are the first stores, and the strands
+    /// stop after the last of them.
     #[inline]
     fn ahead(&mut self, core: usize, before: Due, most: usize, mut stored: Option<usize>) {
         let Self { scheduler, threads, work, details, .. } = self;

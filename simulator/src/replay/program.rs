@@ -56,7 +56,7 @@ pub(super) struct Replay {
     /// The state when the counters were last read: the number of replayed references, and the number of cycles that lines had spent in a
     /// queue.
     read: (u64, u64),
-    /// What the replay has passed before its region.
+    /// The references that the replay has passed before its region.
     entered: Entered,
     /// Whether strands execute in the order of their turns, and no core runs ahead.
     is_one_by_one: bool,
@@ -184,8 +184,8 @@ impl Replay {
     }
 
     /// Replays at most `most` references. Replays fewer if the caller should report its progress or [read the
-    /// counters](Self::is_long_unread). Returns `false` if all threads have ended. Unless `most` are replayed, the state is not that of one
-    /// moment before [`settle`](Self::settle) is called.
+    /// counters](Self::is_long_unread). Returns `false` if all threads have ended. If fewer than `most` references are replayed,
+    /// some cores may be ahead of others until [`settle`](Self::settle) is called.
     pub(super) fn next(&mut self, most: u64, board: &Board<'_>) -> Result<bool, RunError> {
         let unread = LONGEST_UNREAD - (self.references - self.read.0);
         let pause = self.pause - (self.references - self.read.0) % self.pause;
@@ -202,7 +202,7 @@ impl Replay {
         self.replay(way, most, board)
     }
 
-    /// Undoes what cores have executed ahead of others. Then the state is that of one moment.
+    /// Undoes what cores have executed ahead of others. After this call, the state is that of one moment.
     fn settle(&mut self, board: &Board<'_>) -> Result<(), RunError> {
         self.replay(Way::OneByOne, 0, board).map(drop)
     }
@@ -307,7 +307,7 @@ impl Replay {
         self.processes.iter().map(of).collect()
     }
 
-    /// Returns sentences about what the programs did that their recordings do not have.
+    /// Returns sentences about actions of the programs that their recordings lack.
     pub(super) fn missing(&self) -> Vec<String> {
         self.scheduler.missing()
     }

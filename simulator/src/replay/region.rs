@@ -44,7 +44,7 @@ pub struct Point {
 pub enum Moment {
     /// All threads together have executed this number of instructions.
     Instructions(u64),
-    /// A thread is about to execute one of some instructions.
+    /// A thread is about to execute one of several instructions.
     Reached {
         /// The addresses of the instructions, each after the number of its program.
         addresses: Vec<(usize, u64)>,
@@ -156,7 +156,8 @@ impl Region {
         self.begin(scheduler, entered)
     }
 
-    /// Brings a replay that has not begun to the start of the warm-up or, without a warm-up, of the region.
+    /// Brings a replay that has not begun to the start of the warm-up. If there is no warm-up, brings the replay to the start of
+    /// the region.
     pub(crate) fn skip(
         &self,
         scheduler: &mut Scheduler,
@@ -186,7 +187,7 @@ impl Region {
         }
     }
 
-    /// Begins the region: from now on, the scheduler counts.
+    /// Begins the region. From this time on, the scheduler counts states and waits.
     fn begin(
         &self,
         scheduler: &mut Scheduler,
@@ -254,7 +255,7 @@ impl Region {
 }
 
 impl Entered {
-    /// Returns what a replay without a region has entered.
+    /// Returns the value for a replay without a region, which counts the whole programs.
     pub(crate) fn whole() -> Self {
         Self {
             region: Region::default(),

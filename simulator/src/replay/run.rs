@@ -62,7 +62,7 @@ impl<'a> Now<'a> {
 
 opaque!(Now<'_>, "Now");
 
-/// Returns the note of a replay that its observer stopped.
+/// Returns the note about a replay that its observer stopped.
 pub(crate) fn stopped_after(references: u64) -> String {
     format!("the replay was stopped after {references} references, before the end of its programs")
 }

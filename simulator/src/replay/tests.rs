@@ -1,5 +1,6 @@
-//! Puts wrong entries into the maps of addresses, nodes and threads that the memory system and the replay use. The truth does not use these
-//! maps, so the replay notices each wrong entry. It ends with an error, or reports that a counter differs from the truth.
+//! Puts wrong entries into the maps of addresses, nodes and threads that the memory system and the replay use. The truth does not
+//! use these maps, so the replay notices each wrong entry. The replay then ends with an error, or reports that a counter differs
+//! from the truth.
 
 use std::ops::ControlFlow;
 
@@ -73,7 +74,8 @@ fn a_broken_map_is_noticed() {
         (Map::CountingHubs, |_| 1, linked, "", lacked),
         (Map::CountingHubs, |_| 0, four, "", differs),
         (Map::HubRegisters, |hub| hub ^ 1, four, "", differs),
-        // These maps return a wrong home: different bits choose the node, or it is the next node, the wrong channel or a disabled channel.
+        // These maps return a wrong home: different bits choose the node, the next node is chosen, or the wrong or a disabled
+        // channel is chosen.
         (Map::Home, |stripe| stripe >> 1, four, "", astray),
         (Map::Home, |stripe| stripe + 1, linked, "", astray),
         (Map::Channel, |bits| bits >> 1, four, "", astray),

@@ -61,7 +61,7 @@ impl Threads {
         results.stack.pipeline += cycles - (executed.ends - begins);
     }
 
-    /// Forgets what a strand has executed ahead.
+    /// Subtracts the undone instructions and cycles of a strand from the results of the strand's thread.
     pub(super) fn undo(&mut self, undone: &Undone<'_>) {
         let results = &mut self.results[undone.thread];
         results.instructions -= undone.references.fetches();

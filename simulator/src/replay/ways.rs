@@ -1,4 +1,4 @@
-//! Replays whose cores run ahead have the same outcome as replays that execute one turn after the other.
+//! Tests that a replay has the same outcome whether its cores run ahead or its strands execute one turn after the other.
 
 use std::ops::ControlFlow;
 
@@ -15,7 +15,7 @@ use crate::run::Replayed;
 /// Something that a thread does.
 #[derive(Clone, Copy, Debug)]
 enum Item {
-    /// Some rounds of a loop over the instructions of a block. Its data begin at `line`.
+    /// Some rounds of a loop over the instructions of a block. The loop's data begin at `line`.
     Loop {
         block: u64,
         rounds: u64,
@@ -39,7 +39,7 @@ enum Item {
 
 const LINE: u64 = 64;
 
-/// Appends the instructions of a block. It has a load, a store, and an instruction that does both.
+/// Appends the instructions of a block. The block has a load, a store, and an instruction that does both.
 fn block(references: &mut Vec<Reference>, block: u64, round: u64, data: impl Fn(u64) -> u64) {
     let code = 0x1_0000 + block * 0x150;
     let fetch = |at: u64, kind| Reference::new(code + at, 4, kind);
@@ -63,7 +63,8 @@ fn block(references: &mut Vec<Reference>, block: u64, round: u64, data: impl Fn(
     references.push(last);
 }
 
-/// Returns the thread that does this, in chunks of about `chunk` references. Its number decides where its own lines are.
+/// Returns a thread that executes these items, in chunks of about `chunk` references. The number of the thread decides where the
+/// thread's own lines are.
 fn thread(number: u64, items: &[Item], chunk: usize) -> Vec<Chunk> {
     let mut chunks = Vec::new();
     let (mut references, mut order) = (Vec::new(), Vec::new());

@@ -16,7 +16,8 @@ use crate::events::{DecodedEvent, Stream, Trace, TracedEvent};
 use crate::json;
 use crate::nearest::status_name;
 
-/// The maximum number of events in the details. They are chosen from at most [`STRETCHES`] stretches of time.
+/// The maximum number of events in the details. [`STRETCHES`] is the maximum number of stretches of time from which the events
+/// are chosen.
 const MOST: usize = 1000;
 const STRETCHES: usize = 100;
 
@@ -28,7 +29,7 @@ const PARTS: u32 = 32;
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Calls {
     pub guest: String,
-    /// `get`, `set`, `set_version` or `fast`.
+    /// The hypercall: `get`, `set`, `set_version` or `fast`.
     pub call: Cow<'static, str>,
     /// The class of the registers that a `get` or `set` names: `strand`, `l2`, `dram` or `hub`.
     pub registers: Cow<'static, str>,
@@ -39,7 +40,7 @@ pub struct Calls {
 
 /// A distribution of durations, in ticks of the machine's clock.
 ///
-/// If n durations are sorted and numbered from 1, the p-th percentile is duration number p * n / 100, rounded up.
+/// If n durations are sorted and numbered from 1, the p-th percentile is the duration with the number p * n / 100, rounded up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Durations {
@@ -49,8 +50,8 @@ pub struct Durations {
     pub longest: u32,
     /// The length of each part of the histogram, in ticks.
     pub part: u32,
-    /// The parts of the histogram: where the part starts, in ticks, and its number of calls. There
-    /// are at most 32 parts, without the empty ones.
+    /// The start of each part of the histogram, in ticks, and the number of calls in the part. There are at most 32 parts. Empty
+    /// parts are left out.
     pub histogram: Vec<(u32, u64)>,
 }
 
@@ -58,7 +59,7 @@ impl Durations {
     fn new(mut durations: Vec<u32>) -> Self {
         let [p50, p90, p99, longest] = percentiles(&mut durations);
         let part = (longest / PARTS).saturating_add(1);
-        // The durations are sorted now.
+        // The call of `percentiles` has sorted the durations.
         let parts = durations.chunk_by(|one, next| one / part == next / part);
         let histogram = parts.map(|all| (all[0] / part * part, all.len() as u64)).collect();
         Self { p50, p90, p99, longest, part, histogram }
@@ -158,12 +159,12 @@ pub struct ShownEvent {
     pub fields: Map<String, Value>,
 }
 
-/// Returns the indices of at most `most` events, in order. Each event has its time, its kind, and whether it is a call that succeeded.
+/// Returns the indices of at most `most` events, in order. For each event, `events` has its time and its kind, and `true` if the
+/// event is a call that succeeded.
 ///
-/// If there are more than `most` events, the time from the first to the last event is divided into
-/// stretches of equal length. In each stretch, the same limit applies to each kind of event.
-/// Successful calls are kept only if the other events of the stretch and kind leave room for them.
-/// If only some events of a group are kept, they are evenly spaced.
+/// If there are more than `most` events, the time from the first to the last event is divided into stretches of equal length. The
+/// events of one kind in one stretch are a group. The same limit applies to the number of events in each group. Successful calls
+/// are kept only if the other events of their group leave room. If only some events of a group are kept, they are evenly spaced.
 fn spread(most: usize, events: &[(u64, u16, bool)]) -> Vec<usize> {
     let times = || events.iter().map(|(time, ..)| *time);
     let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
@@ -238,8 +239,8 @@ mod tests {
         events.extend((1..10).map(|n| (10 * n + 5, 1, true)));
         let all_later: Vec<usize> = (900..909).collect();
         assert_eq!(kept(10, &events), [&[899], &all_later[..]].concat());
-        // The other stretches do not need all their room, so the first stretch gets more. It keeps
-        // every 90th call.
+        // The other stretches do not need all their room, so the first stretch gets more room. The first stretch keeps every 90th
+        // call.
         let shown = kept(19, &events);
         assert_eq!(shown[..3], [89, 179, 269]);
         assert_eq!(shown[9..], [&[899], &all_later[..]].concat());

@@ -14,7 +14,8 @@ const MOST: usize = 1 << 16;
 /// The maximum number of instructions in [`Details`](super::Details).
 pub(crate) const MOST_CODE: usize = 1024;
 
-/// An instruction of a replayed program, with its misses and the cycles for which it waited.
+/// An instruction of a replayed program, with the misses of the instruction and the cycles for which strands waited at the
+/// instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct InstructionMisses {
@@ -59,7 +60,8 @@ const LATEST: usize = 1 << 10;
 pub(super) struct Misses {
     instructions: Lookup<Address, Missed>,
     others: Missed,
-    /// The numbers of the entries of instructions that stored, by the low bits of their addresses.
+    /// The numbers of entries in `instructions`, for the instructions that stored last. The low bits of an instruction's address
+    /// select its place here.
     latest: Box<[u32; LATEST]>,
 }
 
@@ -81,7 +83,7 @@ impl Misses {
     #[inline(always)]
     pub(super) fn note_stored(&mut self, program: usize, instruction: u64) {
         let address = (program, Some(instruction));
-        // Many instructions of a T2 have addresses that are multiples of 4.
+        // The instructions of a T2 are at multiples of 4. So the bits above the two lowest bits also select the place.
         let place = (instruction ^ instruction >> 2) as usize % LATEST;
         match self.instructions.at(self.latest[place], &address) {
             Some(known) => known.misses.l2 += 1,
@@ -98,7 +100,7 @@ impl Misses {
         self.latest[place] = self.instructions.number(&(program, instruction));
     }
 
-    /// Sums up the instructions with the fewest waiting cycles, until half of all places are free.
+    /// Moves the instructions with the fewest waiting cycles to the sum `others`, so that half of the entries become free.
     #[cold]
     fn forget(&mut self) {
         let mut kept = self.sorted();

@@ -145,8 +145,8 @@ impl Map {
     }
 }
 
-/// A row that is being built. `blocks` holds the number of its first block, and the number of the
-/// block after its last one.
+/// A row that is being built. `blocks` holds the number of the row's first block, and the number of the block after the row's
+/// last block.
 struct HeatRow {
     program: usize,
     blocks: [u64; 2],

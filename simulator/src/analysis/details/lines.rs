@@ -11,7 +11,8 @@ use crate::memory::geometry::{ADDRESS_MASK, LINE_SHIFT};
 use crate::memory::{MovedLines, Moves, OtherMoves};
 use crate::recording::Reference;
 
-/// The maximum number of lines whose users are recorded, and the maximum number of their users.
+/// The maximum number of lines whose users are recorded. [`MOST_USERS`] is the maximum number of users of all these lines
+/// together.
 const MOST: usize = 1 << 14;
 const MOST_USERS: usize = 1 << 17;
 const SHOWN: usize = 20;
@@ -19,14 +20,15 @@ const SHOWN: usize = 20;
 /// Lines that moved between the L2 caches of nodes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Lines {
-    /// The number of different lines that moved. If it is greater than 524,288, lines that moved rarely may be counted several times.
+    /// The number of different lines that moved. If this number is greater than 524,288, lines that moved rarely may be counted
+    /// several times.
     pub moved: usize,
     /// The number of misses served by the cache of another node.
     pub transfers: u64,
     /// How many copies of lines a node lost because another node wrote to the line.
     pub invalidations: u64,
-    /// The 20 lines that moved most often, in descending order. Each has the instructions that have
-    /// used it since its first move.
+    /// The 20 lines that moved most often, in descending order. Each line has the instructions that have used the line since its
+    /// first move.
     pub hottest: Vec<SharedLine>,
 }
 
@@ -74,8 +76,8 @@ impl Moved {
         self.users.retain(|line| kept.contains(&line));
     }
 
-    /// Returns the moved lines. `all` contains the lines that moved, in any order, and `others` the sum of further lines. `home` returns
-    /// the home node of a line.
+    /// Returns the lines that moved. `all` has the moves of single lines, in any order. `others` has the sum of the moves of all
+    /// other lines. `home` returns the home node of a line.
     pub(super) fn lines(
         &self,
         all: Vec<(u64, Moves)>,

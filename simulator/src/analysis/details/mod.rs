@@ -7,9 +7,9 @@
 //! each part says what the part merges or adds up in a long replay. During a replay, an observer
 //! can read the details at each sample, in [`Now`](crate::replay::Now).
 //!
-//! | at most | of | bytes each |
+//! | maximum number | of | bytes each |
 //! |---|---|---|
-//! | 2^19 calls | hypercalls of guests, with their events | 120 to 210 |
+//! | 2^19 | hypercalls of guests, with their events | 120 to 210 |
 //! | 2^19 | lines that moved between nodes | 32 to 64 |
 //! | 2^17 | users of such lines: thread, instruction, kind of use | 140 to 280 |
 //! | 2^16 | instructions that missed, stored or waited | 72 to 144 |
@@ -89,8 +89,8 @@ pub struct ProgramDetails {
     /// The command line; `None` if the recording does not contain it.
     pub command: Option<String>,
     pub threads: usize,
-    /// The files that the program had mapped, which contain the symbols of its instructions. Empty
-    /// if the recording does not name them.
+    /// The files that the program had mapped. They contain the symbols of the program's instructions. Empty if the recording does
+    /// not name the files.
     pub mappings: Vec<Mapping>,
 }
 
@@ -164,8 +164,8 @@ impl Watcher {
         }
     }
 
-    /// Returns what notes the references of a thread on a strand. `offset` is the offset of its addresses, and `instruction` the address of
-    /// its latest instruction.
+    /// Returns a [`Noting`] for the references of a thread on a strand. `offset` is the offset of the thread's addresses, and
+    /// `instruction` is the address of the thread's latest instruction.
     #[inline]
     pub(crate) fn noting(
         &mut self,
@@ -178,8 +178,8 @@ impl Watcher {
         Noting { watcher: self, thread, strand, offset, program, instruction }
     }
 
-    /// Returns the details up to the time `now`. `moves` contains the lines that moved, in any
-    /// order, and the sum of further lines. `home` returns the home node of a line.
+    /// Returns the details up to the time `now`. `moves` has the moves of single lines, in any order. `others` has the sum of the
+    /// moves of all other lines. `home` returns the home node of a line.
     pub(crate) fn details(
         &self,
         now: u64,
@@ -200,7 +200,7 @@ impl Watcher {
     }
 }
 
-/// Notes what references of a thread do.
+/// Notes what the references of a thread do.
 pub(crate) struct Noting<'a> {
     watcher: &'a mut Watcher,
     thread: usize,

@@ -25,10 +25,9 @@ const LONG: u64 = 1 << 15;
 
 /// Counts in successive intervals of time.
 ///
-/// All intervals except the last have the same number of references, which is 512 at first. When
-/// there are 32 intervals, each pair of neighbours is merged into one. Intervals of at least 32,768
-/// references are merged only when there are 256 intervals. This limit is lower if there are more
-/// than 64 counters, but at least 32.
+/// All intervals except the last have the same number of references, which is 512 at first. When there are 32 intervals, each
+/// pair of neighbours is merged into one. Intervals of at least 32,768 references are merged only when there are 256 intervals.
+/// The limit of 256 intervals is lower if there are more than 64 counters, but never lower than 32.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Series {
@@ -83,13 +82,13 @@ pub struct CounterName {
     #[serde(with = "json")]
     pub counter: Counter,
     pub event: Cow<'static, str>,
-    /// The node of a counter of a DRAM channel or a strand; otherwise `None`.
+    /// The node, if the counter belongs to a DRAM channel or a strand; otherwise `None`.
     #[serde(default, with = "json")]
     pub node: Option<Node>,
-    /// The hub of a counter of a hub; otherwise `None`.
+    /// The hub, if the counter belongs to a hub; otherwise `None`.
     #[serde(default, with = "json")]
     pub hub: Option<Hub>,
-    /// The strand of a strand's counter; otherwise `None`.
+    /// The strand, if the counter belongs to a strand; otherwise `None`.
     #[serde(default, with = "json")]
     pub strand: Option<StrandId>,
 }
@@ -139,7 +138,8 @@ pub struct LinkSeries {
 }
 
 impl Series {
-    /// Adds the counters of another series of the same replay. Each interval of this series must consist of whole intervals of the other.
+    /// Adds the counters of another series of the same replay. Each interval of this series must consist of whole intervals of
+    /// the other series.
     pub(crate) fn add_counters(&mut self, other: &Self) {
         let sums = |counts: &[u64]| {
             let mut counts = other.references.iter().zip(counts).peekable();
@@ -185,8 +185,8 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// Returns no points. If the number of all references is known, the intervals have their final length from the start, so fewer points
-    /// are taken.
+    /// Returns an empty list of points. If the number of all references is known, the intervals have their final length from the
+    /// start, so fewer points are taken.
     pub(super) fn new(
         guests: Vec<String>,
         counters: Vec<CounterName>,
@@ -287,7 +287,8 @@ impl Points {
 mod tests {
     use super::*;
 
-    /// Returns the points of a replay that knows how many `references` it has if they are `known`.
+    /// Returns the points of a replay of `references` references. `known` is `true` if the replay knows this number from the
+    /// start.
     fn points_of(counters: usize, references: u64, known: bool) -> Points {
         let name = |number| CounterName {
             class: "pic".into(),

@@ -16,18 +16,18 @@ use crate::run::{State, States};
 /// A random period differs from the usual period by at most an eighth of the usual period.
 const SPREAD: u64 = 8;
 
-/// After this number of samples of one wait, the periods no longer vary.
+/// If one wait has more samples than this number, the periods of the further samples do not vary.
 const MOST_VARIED: u64 = 1 << 16;
 
 /// The clocks of all threads, and the samples that they have taken.
 pub(crate) struct ThreadClocks {
-    /// The number of the event in the list of all sampled events.
+    /// The index of the event `cycles` in the list of all sampled events.
     event: usize,
     period: u64,
     /// Whether the clocks also count the cycles in which threads wait.
     waits: bool,
     threads: Vec<ThreadClock>,
-    /// The call stacks of waits. Empty if there is an unwinder.
+    /// The call stacks of waits. Empty if there is an unwinder, because the unwinder then has these stacks.
     stacks: Stacks,
     taken: Taken,
     cycles: u64,

@@ -48,8 +48,8 @@ pub struct Selected<E> {
 /// An event for which a strand takes samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandEvent {
-    /// The cycles in which the strand executes a thread or the thread waits for memory. The simulator's clock counts them, because a strand's
-    /// counter cannot.
+    /// The cycles in which a thread executes on the strand or waits for memory. The simulator's clock counts these cycles,
+    /// because a strand's counter cannot.
     Cycles,
     /// An event that the counters of the strand count.
     Counted(SparcSelect),
@@ -105,8 +105,8 @@ pub struct Listed {
     pub name: String,
     /// Whether a recording can cause the event.
     pub occurs: bool,
-    /// Why the event cannot occur. If it can, what the event counts, or what limits its use. May be
-    /// empty.
+    /// The reason why the event cannot occur. If the event can occur, a description of the event or of the limits of its use;
+    /// this description may be empty.
     pub about: &'static str,
 }
 
@@ -209,12 +209,12 @@ pub(super) fn counted(selected: &[Selected<StrandEvent>]) -> Vec<Selected<SparcS
     counted.collect()
 }
 
-/// Parses a list of events for the counters of an R10000. Events have the names or numbers of `perfex`. If either counter can count an
-/// event, the counter with fewer of the listed events gets it. `flow` says whether the recording [has control
+/// Parses a list of events for the counters of an R10000. Events have the names or numbers of `perfex`. If either counter can
+/// count an event, the counter with fewer of the listed events gets this event. `flow` says whether the recording [has control
 /// flow](crate::recording::Recording::has_flow). `processors` is the number of processors that execute the recording.
 ///
 /// # Errors
-/// A name or number is unknown, or an event is named twice.
+/// Returns an error if a name or number is unknown, or if an event is named twice.
 pub fn r10000(
     list: &str,
     flow: bool,

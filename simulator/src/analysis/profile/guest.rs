@@ -46,8 +46,8 @@ pub(crate) struct SamplingGuest<U: CounterUnit> {
     profiler: Box<Profiler<U, TURNS, RING>>,
     mode: U::Mode,
     takes_turns: bool,
-    /// The time and the next instruction of each interrupt since the guest last read the samples. By these times, the stacks of the samples
-    /// are found.
+    /// The time and the next instruction of each interrupt since the guest last read the samples. With these times, the guest
+    /// finds the call stacks of the samples.
     interrupted: VecDeque<(u64, Point)>,
     taken: Vec<(U::Event, Taken)>,
 }
@@ -143,7 +143,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.interrupted.clear();
     }
 
-    /// Returns the stack of a sample. Call it for the samples in the order of their interrupts.
+    /// Returns the stack of a sample. Must be called for the samples in the order of their interrupts.
     fn stack(&mut self, address: u64, time: u64) -> StackId {
         while let Some((then, at)) = self.interrupted.front() {
             if (*then, at.address) == (time, address) {

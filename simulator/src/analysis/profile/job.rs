@@ -262,8 +262,8 @@ struct Started<'a> {
 }
 
 impl<'a> Started<'a> {
-    /// Brings a program to its region with `enter`. `placed` contains the strand of each thread. If `is_dealt` is `true`, `placed` contains
-    /// the strands to which the references of the only thread are [dealt](Placement::Deal).
+    /// Calls `enter` to bring a program to its region. `placed` contains the strand of each thread. If `is_dealt` is `true`,
+    /// `placed` contains the strands to which the references of the only thread are [dealt](Placement::Deal).
     fn new(
         programs: Vec<Recording>,
         symbols: Option<&'a dyn Functions>,
@@ -325,7 +325,7 @@ struct Execution {
 }
 
 impl Execution {
-    /// Returns a report of the sampled events. The caller must add the configuration and the number of interrupts to it.
+    /// Returns a report of the sampled events. The caller must add the configuration and the number of interrupts to the report.
     fn report(
         self,
         unit: SampledUnit,

@@ -101,8 +101,7 @@ pub struct EventProfile {
     /// The mean total variation distance between the truth and the same number of samples drawn at
     /// random from the true events.
     pub total_variation_by_chance: f64,
-    /// Like `rows`, but each row also counts for the function's callees. `None` if there are no
-    /// call stacks.
+    /// Like `rows`, but the numbers of each row include the function's callees. `None` if there are no call stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inclusive: Option<Vec<CodeRow>>,
     #[serde(skip)]
@@ -195,7 +194,7 @@ pub struct ProfileReport {
     pub waits: bool,
     /// Notes for the reader. Each is a whole sentence without a full stop.
     pub notes: Vec<String>,
-    /// Sentences about what the program did that its recording does not have. The notes have them, too.
+    /// Sentences about actions of the program that its recording lacks. `notes` contains these sentences, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// Whether the observer stopped the job. If so, all numbers are for the part of the job before

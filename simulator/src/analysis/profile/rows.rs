@@ -79,8 +79,8 @@ pub fn inclusive(
     symbols: Option<&dyn Functions>,
     stacks: &Stacks,
 ) -> Vec<CodeRow> {
-    // The callers depend not only on the stack but also on the function of the point. If that
-    // function was reached by a tail call, the function that made the tail call is also a caller.
+    // The stack alone does not determine the callers. If the function of the point was reached by a tail call, the function that
+    // made the tail call is also a caller.
     let mut callers: BTreeMap<(StackId, CodePlace<'_>), BTreeSet<CodePlace<'_>>> = BTreeMap::new();
     rows(taken, exact, symbols, |point| {
         let own = CodePlace::at(point.address, symbols);
@@ -237,7 +237,8 @@ mod tests {
         near(mean_deviation(1_000_000, 0.5), 398.942);
         near(mean_deviation(190_000, 0.5), 173.895);
         near(mean_deviation(1_000_000_000_000, 0.9), 239_365.0);
-        // Rare failures: one in a million, a million times. The deviation of the Poisson distribution is 2 / e.
+        // One of a million trials fails, and there are a million trials. The deviation is that of a Poisson distribution with the
+        // mean 1: 2 / e.
         near(mean_deviation(1_000_000, 0.999_999), 0.735_759);
 
         let exact = Exact::from([(at(0x1000), 50), (at(0x2000), 50)]);

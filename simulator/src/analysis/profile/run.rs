@@ -12,9 +12,9 @@ use crate::replay::scheduler::Scheduler;
 
 /// Processors that execute recorded instructions and have counters.
 pub(crate) trait Processor {
-    /// Executes an instruction: its fetch, its loads and its stores. If a recording starts with
-    /// data, its first instruction has no fetch. `stack` is the call stack of the instruction. Lets
-    /// guests handle pending interrupts. Adds the events to `truth` without using the counters.
+    /// Executes an instruction: its fetch, its loads and its stores. If a recording starts with an access to data, its first
+    /// instruction has no fetch. `stack` is the call stack of the instruction. Lets guests handle pending interrupts. Adds the
+    /// events to `truth` without using the counters.
     fn execute(
         &mut self,
         instruction: &Quantum<'_>,

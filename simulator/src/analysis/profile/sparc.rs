@@ -30,8 +30,7 @@ pub(crate) fn guest(machine: Machine) -> GuestConfig {
 /// The sampling driver, which uses the counters of its own simulated strand.
 pub(crate) type Counters<'a> = OwnCounters<SimulatedStrand<'a>, SimulatedStrand<'a>>;
 
-/// A strand, and the guest that samples on it. The strand's time advances only while it executes
-/// instructions.
+/// A strand, and the guest that samples on it. The strand's time advances only while the strand executes instructions.
 struct SampledStrand<'a> {
     id: StrandId,
     unit: Counters<'a>,

@@ -17,13 +17,14 @@ const NODES: usize = Node::ALL.len();
 /// has the same home. Otherwise the new page determines the home, as with real padding. A reference to several bytes moves to the new
 /// address of its first byte.
 pub(super) struct Apart {
-    /// For each line, by its number: the start of the new line of each of its bytes; `None` for an unused byte.
+    /// For each byte of a line, the start of the byte's new line; `None` if the byte is unused. The key is the number of the
+    /// line.
     lines: HashMap<u64, [Option<u64>; LINE as usize]>,
 }
 
 impl Apart {
-    /// Moves the bytes of the falsely shared lines to the region at `free`, until the region is full. Each line comes with its number in
-    /// memory. `homes` nodes have memory.
+    /// Moves the bytes of the falsely shared lines to the region at `free`, until the region is full. `lines` has each line with
+    /// its number in memory. `homes` is the number of nodes that have memory.
     pub(super) fn new<'a>(
         lines: impl Iterator<Item = (u64, &'a SharedLine)>,
         homes: u64,

@@ -90,7 +90,8 @@ struct Examined {
     stopped: bool,
     /// The number of lines that moved.
     lines_moved: usize,
-    /// The lines that moved most, or all if there are not too many, unsorted: the number of the line, and its moves.
+    /// The moves of lines, by the numbers of the lines, in any order. If too many lines moved, only those that moved most are
+    /// listed.
     lines: Vec<(u64, Moves)>,
     /// Maps each line to its home node.
     homes: LineHomes,
@@ -115,14 +116,13 @@ impl Job {
         region: Region,
     }
 
-    /// Replays the program up to three times, and reports the lines that move between nodes. Each replay calls `open` once to open the
-    /// recordings of the program's processes. From time to time, `observe` receives the number of the replay, from 0, and its progress. If `observe` returns
-    /// [`ControlFlow::Break`], the job ends: the report has the results so far, and says that the job was
-    /// [stopped](SharingReport::stopped).
+    /// Replays the program up to three times, and reports the lines that move between nodes. Each replay calls `open` once to
+    /// open the recordings of the program's processes. From time to time, `observe` receives the number of the replay, from 0,
+    /// and the replay's progress. If `observe` returns [`ControlFlow::Break`], the job ends: the report has the results so far,
+    /// and says that the job was [stopped](SharingReport::stopped).
     ///
     /// # Errors
-    /// Returns an error if the recording cannot be read, if the threads cannot be placed, or if the
-    /// machine has no memory.
+    /// Returns an error if the recording cannot be read, if the threads cannot be placed, or if the machine has no memory.
     pub fn run<R: Into<Vec<Recording>>>(
         &self,
         mut open: impl FnMut() -> Result<R, RecordingError>,

@@ -38,7 +38,7 @@ pub struct SharingReport {
     pub apart: Option<Separated>,
     /// Notes for the reader. Each is a whole sentence without a full stop.
     pub notes: Vec<String>,
-    /// Sentences about what the program did that its recording does not have. The notes have them, too.
+    /// Sentences about actions of the program that its recording lacks. `notes` contains these sentences, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// Whether the observer stopped the job. If so, the costs or the users of the lines are

@@ -98,13 +98,13 @@ fn counters_that_are_read_at_the_end_are_falsely_shared() {
     // The first increment takes the line from node 0. Each later increment takes the line from the node of the previous increment. Node 0's
     // read takes the line back.
     assert_eq!(line.moves, moves(201, 200));
-    // Each counter now has its own line. Node 0 clears and reads both lines. Each counter is
-    // incremented by its own node.
+    // With separate lines, each counter has its own line. Node 0 clears and reads both lines. Each counter is incremented by its
+    // own node.
     let apart = report.apart.unwrap().cost;
     assert_eq!((apart.transfers, apart.invalidations), (3, 1));
 }
 
-/// When a node reads the line, it moves away from the node that writes to it.
+/// When one node reads the line, the line leaves the node that writes to it.
 #[test]
 fn a_line_that_moves_when_it_is_read_is_truly_shared() {
     let text = "0 w 1000\n0 w 1000\n0 w 1000\n0 w 1000\n64 r 1000\n".repeat(10);

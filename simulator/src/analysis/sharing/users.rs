@@ -117,14 +117,14 @@ const LINE: u64 = 1 << LINE_SHIFT;
 const REGION_SHIFT: u32 = 24;
 pub(super) const REGION: u64 = 1 << REGION_SHIFT;
 
-/// What a [`User`] is known by: its line, thread and instruction, and how it uses the line.
+/// The key of a [`User`]: the line, the thread, the instruction, and the use of the line.
 type UserKey = (u64, usize, Option<u64>, Use);
 
 impl Key for UserKey {
     #[inline(always)]
     fn mixed(&self) -> u64 {
         let (line, thread, instruction, what) = *self;
-        // No instruction is in the last byte of the address space.
+        // No instruction is in the last byte of the address space, so the address of this byte stands for `None`.
         let instruction = instruction.unwrap_or(u64::MAX);
         mix(line ^ (thread as u64) << 40, instruction ^ (what as u64) << 56)
     }
@@ -154,7 +154,7 @@ impl Users {
         users
     }
 
-    /// Adds a line, whose users are recorded from now on.
+    /// Adds a line. The users of the line are recorded after this call.
     pub(crate) fn add(&mut self, line: u64) {
         self.lines.or_insert_with(line, || (line << LINE_SHIFT, u64::MAX));
     }
@@ -232,7 +232,8 @@ impl Users {
             let count = left.min(LINE - first);
             let number = (at.wrapping_add(offset) & ADDRESS_MASK) >> LINE_SHIFT;
             if let Some((address, of)) = self.lines.get_mut(&number) {
-                // A process that first mapped shared memory has a lower number than the others.
+                // If processes share memory, the process that mapped the memory first has the lowest number, and so the lowest
+                // offset. The address in this process counts.
                 if offset <= *of {
                     (*address, *of) = (at - first, offset);
                 }

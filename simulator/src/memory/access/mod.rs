@@ -44,24 +44,26 @@ pub(super) struct Access<'w, V: Variant> {
     pub(super) hub_events: &'w mut [HubEvents; Hub::ALL.len()],
     pub(super) moves: &'w mut Option<MovedLines>,
     ahead: &'w mut CoresAhead,
-    /// What the strand's watch has not been told of; `None` if there is no watch.
+    /// The strand's requests and waits that the strand's watch does not know yet; `None` if there is no watch.
     pub(super) untold: Option<&'w mut Untold>,
     /// The strand's time, in cycles.
     pub(super) now: u64,
     /// The time at which the latest instruction was issued; 0 before the first instruction.
     pub(super) issued: u64,
-    /// The time from which other strands see what is executed now: when the latest instruction was issued or, if it loads and then stores
-    /// in two steps, when it began to store.
+    /// The time from which other strands see the effects of the reference that is executed. This is the time at which the latest
+    /// instruction was issued. If this instruction loads and then stores in two steps, it is the time at which the instruction
+    /// began to store.
     pub(super) turn: u64,
     /// The time at which the first instruction was issued.
     first_issued: u64,
     issues: u64,
     instructions: u64,
-    /// The number of instructions by kind, in executions of [whole shapes](Self::shapes).
+    /// The number of executed instructions by kind. Only instructions of [whole shapes](Self::shapes) are counted.
     by_kind: ByKind,
     /// The end of the quantum: only the first instruction may begin at this time or later.
     pub(super) ends: u64,
-    /// The end of the current quantum. While [whole shapes](Self::shapes) execute, no instruction begins at this time or later.
+    /// While [whole shapes](Self::shapes) execute, no instruction begins at this time or later. This is the end of the quantum,
+    /// or 0 if the execution of shapes has to stop earlier.
     until: u64,
     /// The number of the line from which the latest instruction was fetched; [`NO_LINE`] if the instruction cache has dropped this line.
     fetched: u64,
@@ -106,7 +108,8 @@ impl<'w, V: Variant> Access<'w, V> {
             planes,
             dram,
             strand_record: &mut truth.strands[strand.index()],
-            // Each core has eight strands. This does not use the memory system's own map of strands, because the truth checks that map.
+            // Each core has eight strands. The index does not come from the memory system's own map of strands, because the truth
+            // checks that map.
             core_record: &mut truth.cores[strand.index() / 8],
             unit_records: &mut truth.units,
             hub_events,
@@ -265,7 +268,7 @@ impl<'w, V: Variant> Access<'w, V> {
         self.cores.own.data.fill(part);
     }
 
-    /// Reads a line through the L2 cache, for an L1 cache that will have a `copy` of it.
+    /// Reads a line through the L2 cache, for an L1 cache that will have a `copy` of the line.
     #[inline(always)]
     fn read(&mut self, request: CoreRequest, line: L2Line, copy: u64) {
         let (data_shift, instruction_shift) = self.line_shifts();
@@ -311,7 +314,7 @@ impl<'w, V: Variant> Access<'w, V> {
     fn store_line(&mut self, part: u64) -> u64 {
         self.event(StrandEvent::CrossbarStore);
         self.wait(Wait::Stores, self.strand.stores.room());
-        // The strand continues now, without waiting for the rest of the store.
+        // The strand continues at this time, without waiting for the rest of the store.
         let goes_on = self.now;
         let line = self.figures().line_of_data(part);
         self.ask_bank(line, 1);
@@ -347,7 +350,7 @@ impl<'w, V: Variant> Access<'w, V> {
             if self.ahead.has(core) {
                 if state.has(copy) {
                     self.ahead.drop(core, copy, self.turn);
-                    // The core may now have a turn before the next instruction.
+                    // The affected core may have a turn before this strand's next instruction, so this quantum ends here.
                     (self.ends, self.until) = (0, 0);
                 }
                 continue;
@@ -359,7 +362,8 @@ impl<'w, V: Variant> Access<'w, V> {
         }
     }
 
-    /// Makes cores that run ahead tell of what they do with a line from now on.
+    /// Marks the cores that run ahead and have a copy of a line which has just moved for the first time. A watch has to be told
+    /// how these cores use the line after the current turn.
     #[cold]
     #[inline(never)]
     pub(super) fn watch_line(&mut self, line: L2Line) {
@@ -371,7 +375,7 @@ impl<'w, V: Variant> Access<'w, V> {
                 let core = node.index() * CORES_PER_NODE + core;
                 if self.ahead.has(core) && self.cores.get(core).has(copy) {
                     self.ahead.watch(core, self.turn);
-                    // The core may now have a turn before the next instruction.
+                    // The affected core may have a turn before this strand's next instruction, so this quantum ends here.
                     (self.ends, self.until) = (0, 0);
                 }
             }

@@ -7,10 +7,10 @@ use crate::memory::watch::Watch;
 use crate::recording::{ByKind, Done, Kind, References, ShapeStep, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
-    /// Executes shapes step by step. Begins a shape only if the shape ends before the time `until` when nothing misses. If misses then
-    /// delay the shape beyond this time, stops in the middle of the shape. Removes the executed references from `rest`, and tells `watch`
-    /// what they do. If some of a shape's instructions are in lines that have moved between nodes, a watch has to be told of each of
-    /// these instructions, so execution stops before them.
+    /// Executes shapes step by step. Begins a shape only if the shape ends before the time `until` when nothing misses. If misses
+    /// then delay the shape beyond this time, stops in the middle of the shape. Removes the executed references from `rest`, and
+    /// tells `watch` what these references do. The watch must be told of each instruction in a line that has moved between nodes.
+    /// So, if there is a watch, execution stops before shapes with such instructions.
     pub(in crate::memory) fn shapes<W: Watch>(
         &mut self,
         rest: &mut References<'_>,
@@ -20,11 +20,11 @@ impl<V: Variant> Access<'_, V> {
         let began = self.now;
         (self.until, self.fetched) = (until, NO_LINE);
         self.by_kind = ByKind::default();
-        // When the current shape began, plus its stalls so far.
+        // The time at which the current shape began, plus the shape's stalls so far.
         let mut begins = self.now;
         // How many of the shape's instructions had begun when `self.issued` was last written.
         let mut begun = 0;
-        // The value of `divided` of the step at which `self.turn` was last written.
+        // The field `divided` of the step at which `self.turn` was last written.
         let mut divided = ShapeStep::UNDIVIDED;
         let mut latest = None;
         let mut left = None;
@@ -112,7 +112,7 @@ impl<V: Variant> Access<'_, V> {
                     begins = self.now - timing.elapsed(&step.done) - loaded;
                     let is_in_time = begins + longest < self.until;
                     if W::WATCHES {
-                        // The watch is told of a whole fetch, after its last step.
+                        // The watch is told of a fetch as a whole, after the last step of the fetch.
                         if !step.is_within {
                             self.tell_step((&whole, shape, step), address, watch);
                             let before = std::mem::replace(&mut moved, self.moved());
@@ -183,8 +183,8 @@ impl<V: Variant> Access<'_, V> {
         rest.skip(references);
     }
 
-    /// Executes a store to a line of data at the time `now`, but only if it changes no cache and
-    /// causes no wait. Returns whether it did; if not, nothing has changed.
+    /// Executes a store to a line of data at the time `now`, but only if the store changes no cache and causes no wait. Returns
+    /// `true` if the store was executed. Otherwise nothing has changed.
     #[inline(always)]
     fn store_at_once(&mut self, part: u64, now: u64) -> bool {
         let figures = self.figures();
@@ -201,7 +201,7 @@ impl<V: Variant> Access<'_, V> {
         let done = self.banks[line.bank()].enter(now, bank) - bank + l2;
         stores.enter(done.max(arrives), most);
         self.event(StrandEvent::CrossbarStore);
-        // A watch is told by the caller.
+        // The caller tells the watch of this request.
         self.strand_record.served(CoreRequest::Store, ServedBy::Hit);
         true
     }

@@ -7,7 +7,8 @@ use crate::memory::watch::Watch;
 use crate::recording::{FETCH_SHIFT, Reference, Shape, ShapeStep, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
-    /// Tells of a reference that has been executed, if there is anything to tell.
+    /// Tells `watch` what an executed reference did, if the reference requested lines from the L2 cache or may have used a line
+    /// that has moved.
     #[inline(always)]
     pub(in crate::memory) fn tell<W: Watch>(&mut self, reference: &Reference, watch: &mut W) {
         if self.has_untold() || self.may_have_moved(reference.address, reference.size) {
@@ -40,7 +41,7 @@ impl<V: Variant> Access<'_, V> {
         moved.may_have_any(address.wrapping_add(self.offset), size)
     }
 
-    /// Tells of a step of a shape that did not change any cache and did not wait.
+    /// Tells `watch` of a step of a shape. The step must not have changed any cache, and must not have waited.
     #[inline(always)]
     pub(super) fn tell_at_once<W: Watch>(
         &self,
@@ -67,7 +68,8 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Tells of the reference of a step that is not [told at once](Self::tell_at_once). `address` is the address of its data.
+    /// Tells `watch` of the reference of a step, if [`tell_at_once`](Self::tell_at_once) has not been called for the step.
+    /// `address` is the address of the reference's data.
     #[inline(always)]
     pub(super) fn tell_step<W: Watch>(
         &mut self,
@@ -84,7 +86,7 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Returns the number of lines that have moved between nodes.
+    /// Returns the number of lines that are known to have moved between nodes.
     #[inline(always)]
     pub(super) fn moved(&self) -> usize {
         self.moves.as_ref().map_or(0, |moved| moved.len())

@@ -1,4 +1,4 @@
-//! A strand that executes what needs nothing outside its core.
+//! Executes instructions of a strand that need nothing outside the strand's core.
 
 use guest_abi::StrandId;
 
@@ -13,15 +13,18 @@ use crate::memory::truth::StrandRecord;
 use crate::memory::work::Work;
 use crate::recording::{ByKind, Done, Kind, MOST_WHOLE, Part, Reference, ShapeStep, StepAction};
 
-/// The maximum number of references that a strand executes ahead after the number of references at which it should stop.
+/// The maximum number of references by which a strand that executes ahead can exceed the number at which it should stop.
 pub(crate) const MOST_MORE: usize = 128;
 
 impl<V: Variant> Work<'_, V> {
-    /// Executes the first instructions of a quantum, up to the first instruction that needs something outside the core. An instruction that
-    /// loads and then stores, but not in one step, can be divided. The last instruction begins before `most` references were executed.
-    /// An instruction that does anything after a store is not executed. Stores are to be executed later. If some were `stored` already, these
-    /// are the first, and the quantum ends after the instruction of the last of them. If the uses of moved lines are `WATCHED`, what uses
-    /// such a line is not executed, unless it is a store.
+    /// Executes the first instructions of a quantum, up to the first instruction that needs something outside the core. The last
+    /// instruction begins before `most` references have been executed. An instruction that loads and then stores, but not in one
+    /// step, can be divided. An instruction that does anything after a store is not executed. If the uses of moved lines are
+    /// `WATCHED`, an instruction that fetches or loads from such a line is not executed.
+    ///
+    /// Stores are deferred: they are executed later. But if `stored` is a number, the core executes these instructions again, and
+    /// this number of its stores has been executed already. They are the first stores, and the quantum ends after the instruction
+    /// of the last of them.
     pub(crate) fn replay_ahead<const WATCHED: bool>(
         &mut self,
         quantum: &Quantum<'_>,
@@ -75,17 +78,18 @@ impl<V: Variant> Work<'_, V> {
     }
 }
 
-/// Whether a strand stops.
+/// Whether a strand stops, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stops {
     No,
-    /// The time or the number of references has been reached.
+    /// The quantum has ended, or the number of references has been reached.
     Ended,
     /// The next reference needs something outside the core.
     Blocked,
 }
 
-/// The times of a store: its turn, when its instruction was issued, and when the strand sends it.
+/// The times of a store: the time of its turn, the time at which its instruction was issued, and the time at which the strand
+/// sends the store.
 #[derive(Clone, Copy, Debug)]
 struct StoreTimes {
     turn: u64,
@@ -93,7 +97,7 @@ struct StoreTimes {
     now: u64,
 }
 
-/// A strand that executes what needs nothing outside its core.
+/// A strand while it executes instructions that need nothing outside its core.
 struct Local<'w, V: Variant, const WATCHED: bool> {
     core: &'w mut CoreState<V>,
     figures: &'w Figures,
@@ -102,20 +106,21 @@ struct Local<'w, V: Variant, const WATCHED: bool> {
     strand: StrandId,
     offset: u64,
     until: u64,
-    /// How many of the next stores were executed already; `None` if stores are to be executed later.
+    /// The number of the next stores that have been executed already; `None` if stores are deferred.
     stored: &'w mut Option<usize>,
-    /// The lines that have moved between nodes; `None` unless these are noted.
+    /// The lines that have moved between nodes; `None` if moves are not noted.
     moved: Option<&'w MovedLines>,
     now: u64,
     first_issued: u64,
     /// The line from which the latest instruction was fetched.
     fetched: u64,
     executed: Executed,
-    /// The number of instructions by kind, in executions of whole shapes.
+    /// The number of executed instructions by kind. Only instructions of whole shapes are counted.
     whole: ByKind,
 }
 
-/// What is undone if an instruction cannot be executed ahead: the lengths of the logs before it.
+/// The lengths of the logs before an instruction. If the instruction cannot be executed ahead, the later entries of the logs are
+/// undone.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     /// The index of the instruction's fetch.
@@ -125,8 +130,8 @@ struct Mark {
 }
 
 impl<V: Variant, const WATCHED: bool> Local<'_, V, WATCHED> {
-    /// Returns `true` if a watch has to be told of what uses these bytes. While a core executes again, it is not: the core did so before
-    /// their line moved.
+    /// Returns `true` if a watch has to be told of references to these bytes. Returns `false` while a core executes instructions
+    /// again, because the core first executed them before the line of these bytes moved.
     #[inline(always)]
     fn is_watched(&self, address: u64, size: u16) -> bool {
         WATCHED
@@ -152,9 +157,9 @@ impl<V: Variant, const WATCHED: bool> Local<'_, V, WATCHED> {
     #[inline(always)]
     fn steps(&mut self, part: &Part<'_>, steps: &[ShapeStep], done: Done) -> Stops {
         let (timing, shape) = (&self.figures.timing, part.shape);
-        // When the shape would have begun if it had been executed from its start without a stall.
+        // The time at which the shape would have begun if it had been executed from its start without a stall.
         let begins = self.now.wrapping_sub(timing.elapsed(&done));
-        // The latest instruction that changed a log.
+        // The mark of the latest instruction that changed a log.
         let mut marked = self.mark(part.first);
         if part.first > 0 && !self.fetch_lines(&part.references[0]) {
             self.undo(marked);
@@ -211,7 +216,8 @@ impl<V: Variant, const WATCHED: bool> Local<'_, V, WATCHED> {
                 }
                 continue;
             }
-            // A store that follows a load can begin later than its instruction.
+            // A store that follows a load can be executed later than its instruction begins. So the strand stops between the load
+            // and the store.
             let stops = if step.action == StepAction::Store && step.divided == step.done.loads {
                 self.now = begins.wrapping_add(timing.elapsed(&step.done));
                 usize::from(step.next) - 1
@@ -238,7 +244,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, V, WATCHED> {
         Stops::No
     }
 
-    /// Counts these references, which end at the current time. They begin with an instruction.
+    /// Counts these references. The first of them begins an instruction, and the last of them ends at the current time.
     #[inline]
     fn count(&mut self, references: &[Reference]) {
         let timing = &self.figures.timing;
@@ -302,8 +308,9 @@ impl<V: Variant, const WATCHED: bool> Local<'_, V, WATCHED> {
         Stops::No
     }
 
-    /// Executes an instruction, or the rest of a divided instruction. A store that follows a load is not executed if the time of the
-    /// quantum is over. Returns the number of executed references. Returns `None` if the instruction needs something outside the core.
+    /// Executes an instruction, or the rest of a divided instruction. If the quantum ends between a load and a store, stops
+    /// before the store. Returns the number of executed references. Returns `None` if the instruction needs something outside the
+    /// core.
     #[inline(always)]
     fn instruction(&mut self, references: &[Reference], part: &Part<'_>) -> Option<usize> {
         let data = part.data;
@@ -356,7 +363,8 @@ impl<V: Variant, const WATCHED: bool> Local<'_, V, WATCHED> {
         (executed < MOST_MORE).then_some(executed)
     }
 
-    /// Passes a store, so that it is executed later. Returns `false` if the strand might have to wait until there is room for the store.
+    /// Defers a store: the store is executed later. Returns `false` if the store does not fit into one line, or if the strand
+    /// might have to wait until there is room for the store.
     #[inline(always)]
     fn store(&mut self, instruction: u64, address: u64, size: u16, times: StoreTimes) -> bool {
         if let Some(stored) = self.stored {
@@ -366,7 +374,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, V, WATCHED> {
         let (log, figures) = (&mut self.core.ahead, self.figures);
         let under_way = &mut log.under_way[self.strand.index() % StrandId::PER_CORE];
         let line = 1 << figures.l1d.line_shift;
-        // The program's offset is a multiple of the line.
+        // The program's offset is a multiple of the line's length, so it does not matter here.
         if address % line + u64::from(size) > line
             || self.own.stores.room_behind(*under_way, figures.timing.stores) > times.now
         {
@@ -380,7 +388,8 @@ impl<V: Variant, const WATCHED: bool> Local<'_, V, WATCHED> {
         true
     }
 
-    /// Fetches the lines of an instruction. Returns `false` if the cache lacks one of them.
+    /// Fetches the lines of an instruction. Returns `false` if the cache lacks one of the lines, or if a watch has to be told of
+    /// the fetch.
     #[inline(always)]
     fn fetch_lines(&mut self, fetch: &Reference) -> bool {
         let address = fetch.address.wrapping_add(self.offset);
@@ -400,7 +409,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, V, WATCHED> {
         instructions.renew(line, note)
     }
 
-    /// Loads data. Returns `false` if the cache lacks one of their lines.
+    /// Loads data. Returns `false` if the cache lacks one of the data's lines, or if a watch has to be told of the load.
     #[inline(always)]
     fn load(&mut self, address: u64, size: u16) -> bool {
         let address = address.wrapping_add(self.offset);
@@ -422,8 +431,8 @@ fn line(shift: u32, address: u64) -> u64 {
     (address & ADDRESS_MASK) >> shift
 }
 
-/// Calls `touch` for each line of `1 << shift` bytes that a reference touches, with the line's number, in ascending order, until it returns
-/// `false`. Returns `true` if it never does.
+/// Calls `touch` with the number of each line of `1 << shift` bytes that a reference touches, in ascending order, until `touch`
+/// returns `false`. Returns `true` if `touch` never returns `false`.
 #[inline(always)]
 fn lines(shift: u32, address: u64, size: u16, mut touch: impl FnMut(u64) -> bool) -> bool {
     let address = address & ADDRESS_MASK;

@@ -1,8 +1,9 @@
-//! Executes what needs nothing outside a core, before the turns of other cores that come earlier.
+//! Lets a core run ahead: the core executes instructions that need nothing outside the core, even before the earlier turns of
+//! other cores.
 //!
-//! Loads and fetches that hit the caches of their core change only the order of replacement in these caches and counts of the core and its
-//! strands, and all of this can be undone. A strand does not wait for its stores while there is room for more. So it can go on, and each
-//! store is executed later, when its turn comes.
+//! A load or fetch that hits a cache of the core changes only the order of replacement in this cache, and counts of the core and
+//! its strands. All these changes can be undone. A strand does not wait for its stores while there is room for more stores. So a
+//! core that runs ahead *defers* a store: the strand continues, and the store is executed when its turn comes.
 
 mod local;
 
@@ -20,31 +21,31 @@ use super::work::Work;
 use crate::recording::{Kind, Reference, References};
 pub(crate) use local::MOST_MORE;
 
-/// The state of a core before it ran ahead, and what it did to its caches since.
+/// The state of a core before the core ran ahead, and the changes that the core has made since then.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AheadLog {
     renewed: Vec<Renewed>,
     idle: Idle,
     record: CoreRecord,
-    /// The stores that are not executed yet, in the order of their turns.
+    /// The deferred stores that have not been executed, in the order of their turns.
     stores: VecDeque<StoreAhead>,
-    /// How many stores were executed since the core began to run ahead.
+    /// The number of deferred stores that were executed since the core began to run ahead.
     stored: usize,
-    /// The number of `stores` of each strand.
+    /// The number of entries in `stores` for each strand.
     under_way: [usize; StrandId::PER_CORE],
 }
 
-/// A store that a strand has passed. It is executed when its turn comes.
+/// A deferred store: the strand has continued, and the store is executed when its turn comes.
 #[derive(Clone, Copy, Debug)]
 struct StoreAhead {
     strand: StrandId,
-    /// The address of its instruction. It can be 0 if nothing is watched.
+    /// The address of the store's instruction. It can be 0 if there is no watch.
     instruction: u64,
     /// The time of the store's turn.
     turn: u64,
-    /// When the instruction was issued.
+    /// The time at which the instruction was issued.
     issued: u64,
-    /// When the strand sends the store.
+    /// The time at which the strand sends the store.
     now: u64,
     /// The address, without the program's offset.
     address: u64,
@@ -52,7 +53,7 @@ struct StoreAhead {
 }
 
 impl AheadLog {
-    /// Forgets the latest stores, so that the first `stores` are left.
+    /// Forgets all deferred stores but the first `stores`.
     fn forget_stores(&mut self, stores: usize) {
         for store in self.stores.drain(stores..) {
             self.under_way[store.strand.index() % StrandId::PER_CORE] -= 1;
@@ -64,12 +65,12 @@ impl AheadLog {
 #[derive(Clone, Copy, Debug)]
 struct Renewed {
     line: u64,
-    /// The place of the line in the order of use before.
+    /// The previous place of the line in the order of use.
     from: usize,
     is_data: bool,
 }
 
-/// The cores that may run ahead, and what turns of other cores change for them.
+/// The cores that may run ahead, and the effects of turns on these cores.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CoresAhead {
     /// One bit for each core that may run ahead.
@@ -77,14 +78,14 @@ pub(super) struct CoresAhead {
     affected: VecDeque<Affected>,
 }
 
-/// A core that may have run ahead beyond a turn which affects it.
+/// A core that a turn affects. The core may have run ahead beyond this turn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Affected {
     pub(crate) core: usize,
     /// The time of the turn.
     pub(crate) at: u64,
-    /// The copy of a line that an L1 cache of the core loses; `None` if the core keeps the line, but a watch has to be told of its uses from
-    /// now on.
+    /// The copy of a line that an L1 cache of the core loses. `None` if the core keeps the line, but a watch has to be told of
+    /// the core's uses of the line after the turn.
     lost: Option<Copy>,
 }
 
@@ -121,7 +122,7 @@ impl<V: Variant> CoreState<V> {
         }
     }
 
-    /// Undoes the latest uses of lines, so that only the first `renewed` of the log are left.
+    /// Undoes the latest uses of lines. Keeps the first `renewed` entries of the log.
     fn undo(&mut self, renewed: usize) {
         for Renewed { line, from, is_data } in self.ahead.renewed.drain(renewed..).rev() {
             match is_data {
@@ -144,7 +145,7 @@ impl<V: Variant> Work<'_, V> {
         (state.ahead.idle, state.ahead.record) = (state.idle, truth.cores[core]);
     }
 
-    /// Makes final what a core has done ahead.
+    /// Stops a core from running ahead. Everything that the core has executed ahead becomes final.
     #[inline]
     pub(crate) fn end_ahead(&mut self, core: usize) {
         self.system.ahead.cores &= !(1 << core);
@@ -155,7 +156,7 @@ impl<V: Variant> Work<'_, V> {
         self.system.ahead.cores = 0;
     }
 
-    /// Undoes what a core has done ahead, except for the [instructions](Self::forget) of its strands.
+    /// Undoes everything that a core has executed ahead, except for the [instructions](Self::forget) of its strands.
     pub(crate) fn undo_ahead(&mut self, core: usize) {
         let MemorySystem { cores, truth, .. } = &mut *self.system;
         let state = &mut cores[core];
@@ -164,20 +165,20 @@ impl<V: Variant> Work<'_, V> {
         (state.idle, truth.cores[core]) = (state.ahead.idle, state.ahead.record);
     }
 
-    /// Returns the strand of the first store that a core has passed and not executed yet, and the time of the store's turn; `None` if there
-    /// is no such store.
+    /// Returns the strand of a core's first deferred store, and the time of this store's turn; `None` if the core has no deferred
+    /// store.
     #[inline]
     pub(crate) fn next_store(&self, core: usize) -> Option<(StrandId, u64)> {
         self.system.cores[core].ahead.stores.front().map(|store| (store.strand, store.turn))
     }
 
-    /// Returns how many stores that a core had passed were executed since it began to run ahead.
+    /// Returns how many deferred stores were executed since the core began to run ahead.
     pub(crate) fn stored(&self, core: usize) -> usize {
         self.system.cores[core].ahead.stored
     }
 
-    /// Executes the first store that a core has passed, because the store's turn has come. Tells `watch` of it. `offset` is the offset of
-    /// its program.
+    /// Executes the first deferred store of a core, because the store's turn has come. Tells `watch` of the store. `offset` is
+    /// the offset of the store's program.
     #[inline]
     pub(crate) fn store_ahead<W: Watch>(&mut self, core: usize, offset: u64, watch: &mut W) {
         let log = &mut self.system.cores[core].ahead;
@@ -197,7 +198,7 @@ impl<V: Variant> Work<'_, V> {
         }
     }
 
-    /// Forgets the instructions of a strand that are undone.
+    /// Subtracts undone instructions from the counts of a strand.
     pub(crate) fn forget(&mut self, strand: StrandId, undone: References<'_>) {
         let MemorySystem { strands, truth, .. } = &mut *self.system;
         let events = &mut strands[strand.index()].events;
@@ -209,13 +210,13 @@ impl<V: Variant> Work<'_, V> {
         }
     }
 
-    /// Returns the first core that a turn has affected.
+    /// Removes the first affected core from the list, and returns it.
     #[inline]
     pub(crate) fn next_affected(&mut self) -> Option<Affected> {
         self.system.ahead.affected.pop_front()
     }
 
-    /// Drops the line that a core loses. The core does not run ahead any more.
+    /// Drops the line that an affected core loses. The core must not run ahead.
     pub(crate) fn affect(&mut self, affected: Affected) {
         if let Some(lost) = affected.lost {
             self.system.cores[affected.core].drop(lost);

@@ -98,7 +98,7 @@ fn an_owned_line_is_served_again_and_lost_to_a_store() {
     assert_eq!(found.map(|(node, event)| lpu(&bench, node, event)), [1, 1, 1]);
     assert_eq!(misses(&bench, 64), [1, 0, 0, 1]);
 
-    // Node 0 holds the line as shared. It needs no data, and all other nodes lose the line.
+    // Node 0 holds the line as shared, so it needs no data. All other nodes lose the line.
     bench.store(0, ADDRESS);
     assert_eq!(lpu(&bench, Node::Node0, L::NoDataReply), 1);
     for node in [Node::Node1, Node::Node2, Node::Node3] {

@@ -1,4 +1,4 @@
-//! Tests with random references that the models of registers agree with the recorded events, and that invariants hold.
+//! Uses random references to test that the models of registers agree with the recorded events, and that invariants hold.
 
 use guest_abi::{HubRole, HubUnit, McuRole, PerfReg};
 use platform::address::{global, l2_control};
@@ -97,7 +97,7 @@ impl<V: Variant> Bench<V> {
             let count = |code| {
                 DramEvent::from_code(code).map_or(0, |event| happened.dram(node, mcu, event))
             };
-            // A counter has 31 bits. A wrap sets the flag above them.
+            // A counter has 31 bits. A wrap sets the flag in the bit above these 31 bits.
             let after = |half: u64, count: u64| {
                 let sum = (half & 0x7fff_ffff) + count;
                 let flag = half >> 31 != 0 || sum >> 31 != 0;

@@ -164,7 +164,8 @@ struct Told {
     /// The latest instruction of each strand.
     instructions: BTreeMap<usize, u64>,
     waited: BTreeMap<(usize, Option<u64>), Waited>,
-    /// The strand, instruction, reference, time, and what the reference requested and waited for.
+    /// For each reference that missed: its strand, its instruction, the reference itself, the time, and what the reference
+    /// requested and waited for.
     missed: Vec<(usize, Option<u64>, Reference, u64, Waited)>,
     /// How often a reference used a line that had moved.
     used: BTreeMap<(usize, Option<u64>, u64, u16), u64>,

@@ -6,7 +6,7 @@ use crate::recording::Recording;
 use crate::replay::scheduler::Scheduler;
 
 impl Bench {
-    /// Executes references on several strands at once, from now on. Returns the time that each strand takes.
+    /// Executes references on several strands at once, starting at the current time. Returns the time that each strand takes.
     fn together(&mut self, threads: &[(usize, Vec<Reference>)]) -> Vec<u64> {
         let began = self.truth().cycles();
         let chunk = |references: &Vec<Reference>| Chunk::new(references.clone(), Vec::new());
@@ -124,7 +124,8 @@ fn a_line_on_its_way_is_waited_for() {
 fn a_hub_lets_one_request_for_a_line_wait_for_another() {
     let mut bench = Bench::new(Model::Batoka, 4);
     let ends = bench.together(&[(0, load(0x480)), (64, load(0x480))]);
-    // The second request starts after the first. It takes serialize 2, snoop 60, channel_read 7, memory 120, remote 60, link 2 * 9.
+    // The second request starts after the first. It takes these times: serialize 2, snoop 60, channel_read 7, memory 120, remote
+    // 60, link 2 * 9.
     assert_eq!(ends, [293, 293 + 267]);
     assert_eq!((bench.asu(AsuEvent::CamHit), bench.asu(AsuEvent::Wakeup)), (1, 1));
     assert_eq!(bench.devices.now(), 560);

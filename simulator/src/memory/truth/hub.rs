@@ -13,20 +13,22 @@ type Pairs = [[u64; NODES]; NODES];
 /// The number of transactions of a hub, by kind and nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct HubRecord {
-    /// Lines read from a cache, by requester and owner: first reads to share, then reads to own.
+    /// The number of lines read from a cache, by requester and owner. The first table counts reads to share, and the second
+    /// counts reads to own.
     cache: [Pairs; 2],
-    /// Lines read from memory, by requester and home: first reads to share, then reads to own.
+    /// The number of lines read from memory, by requester and home. The first table counts reads to share, and the second counts
+    /// reads to own.
     memory: [Pairs; 2],
-    /// Lines written back, by requester and home.
+    /// The number of lines written back, by requester and home.
     written: Pairs,
-    /// Requests to invalidate a line, by requester.
+    /// The number of requests to invalidate a line, by requester.
     invalidations: [u64; NODES],
-    /// Answers, indexed by node and then by [`SnoopAnswer`](crate::memory::traffic::SnoopAnswer).
+    /// The number of answers, indexed by node and then by [`SnoopAnswer`](crate::memory::traffic::SnoopAnswer).
     answers: [[u64; 4]; NODES],
-    /// Copies of lines that a node lost because another node wrote to the line. Indexed by the node that wrote, and then by the node that
-    /// lost its copy.
+    /// The number of copies that a node lost because another node wrote to the line. Indexed by the node that wrote, and then by
+    /// the node that lost its copy.
     lost: Pairs,
-    /// Requests that waited for another request for the same line.
+    /// The number of requests that waited for another request for the same line.
     met: u64,
     /// The sum of the cycles that each request waited for other requests and for the hub.
     waited: u64,

@@ -1,9 +1,9 @@
 //! The record of all events. The models of counter registers do not use this record, so tests compare the models with it.
 //!
-//! The memory system records each strand's instructions, each core's requests with the unit that served them, each channel's lines,
-//! and each hub's transactions. The methods compute the count of each event from these records. The record of a unit counts
-//! only the lines that [belong](owners) to the unit. Which unit a line belongs to is computed here a second time, without the memory
-//! system's own map. An event at a unit to which the line does not belong is a [`Stray`], which ends the run.
+//! The memory system records each strand's instructions, each core's requests with the unit that served them, each channel's
+//! lines, and each hub's transactions. The methods compute the count of each event from these records. The record of a unit
+//! counts only the lines that [belong](owners) to the unit. This module computes a second time which unit a line belongs to,
+//! without the memory system's own map. An event at a unit to which the line does not belong is a [`Stray`], which ends the run.
 
 mod hub;
 mod owners;

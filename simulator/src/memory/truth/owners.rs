@@ -32,7 +32,7 @@ const PAGES: usize = 2048;
 pub(super) struct OwnersByLine {
     /// The owners of eight successive lines of each node. The nodes take turns at successive pieces of memory, in the order of this list.
     turns: Vec<[Owners; LINES_OF_A_NODE]>,
-    /// How many lines a node's piece of memory has before it is the next node's turn.
+    /// The number of lines in a node's piece of memory. The next piece belongs to the next node.
     piece: u64,
     /// The owners of all lines in `turns`, one after the other, if a piece has eight lines and `touches` is `None`. Otherwise empty.
     successive: Vec<Owners>,
@@ -46,7 +46,7 @@ struct Touches {
     lines: u64,
     /// For each node with memory, the owners of eight successive lines.
     of_nodes: BTreeMap<usize, [Owners; LINES_OF_A_NODE]>,
-    /// The node of the first core that missed a line of each page, for [`PAGES`] successive pages in each list.
+    /// For each page, the node of the first core that missed a line of the page. Each list is for [`PAGES`] successive pages.
     missed_by: BTreeMap<u64, Vec<Option<u8>>>,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::counts::{Counts, counts};
 use crate::recording::{ByKind, InstructionCounts};
 
-/// What served a core's request to the L2 cache.
+/// The unit that served a core's request to the L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::memory) enum ServedBy {
     /// The L2 cache of the strand's node.
@@ -189,8 +189,8 @@ impl StrandRecord {
         by_kind.add_to(&mut self.instructions);
     }
 
-    /// Returns the number of clocks in which a selected event happens. All events that count an instruction by its class happen in the same
-    /// clock. Each event of its memory references happens in a separate clock.
+    /// Returns the number of clocks in which a selected event happens. All events that count an instruction by its class happen
+    /// in the same clock. Each event of the instruction's memory references happens in a separate clock.
     pub(super) fn total(&self, select: SparcSelect, perf_config: PerfConfig) -> u64 {
         let counted = |mask: u8, times: u64| if select.mask() & mask != 0 { times } else { 0 };
         let [fetches, loads, atomics, stores] = &self.served;

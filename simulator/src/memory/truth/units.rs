@@ -58,8 +58,8 @@ impl fmt::Display for Spot {
     }
 }
 
-/// The first event that happened at the wrong unit or strand. It shows that the simulator contradicts itself, so all counts of the run are
-/// unreliable.
+/// The first event that happened at the wrong unit or strand. Such an event shows that the simulator contradicts itself, so all
+/// counts of the run are unreliable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the simulator is wrong: {what} was at {at}, {}", match is_present {
     true => "where it does not belong",
@@ -151,7 +151,8 @@ impl UnitRecords {
         owners
     }
 
-    /// Returns the record of the channel to which a line belongs. If the line arrives at another channel, `at`, records it as astray.
+    /// Returns the record of the channel to which a line belongs. The line arrives at the channel `at`. If it belongs to another
+    /// channel, records the line as astray.
     #[inline(always)]
     fn channel(&mut self, line: L2Line, owners: Owners, at: (Node, Mcu)) -> &mut ChannelRecord {
         let (node, mcu) = owners.channel;
@@ -220,8 +221,9 @@ impl UnitRecords {
         self.astray(line, at);
     }
 
-    /// Checks each link between a node and a hub. By the recorded requests, a certain number of lines should have passed through the link.
-    /// `passed` returns how many have entered the node by the link, and how many have left it.
+    /// Checks each link between a node and a hub: the number of lines that passed through the link must agree with the recorded
+    /// requests. `passed` returns the number of lines that have entered the node by the link, and the number of lines that have
+    /// left the node.
     pub(in crate::memory) fn check_links(&mut self, passed: impl Fn(Hub, usize) -> [u64; 2]) {
         for hub in Hub::ALL {
             for node in 0..self.machine.nodes() {

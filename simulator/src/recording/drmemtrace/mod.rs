@@ -23,8 +23,9 @@ const MOST_FILES: usize = 1 << 16;
 
 const A_FILE: &str = "a file of drmemtrace, as in drmemtrace.*.dir/trace";
 
-/// Bits of the value of a marker [`FILETYPE`] (`offline_file_type_t`): the recorder has left out instructions, or data that hit in a
-/// small cache; the recording has no data; QEMU's names of the program's architecture.
+/// The bits in the value of a marker [`FILETYPE`] (`offline_file_type_t`). With `FILTERED`, the recorder has left out
+/// instructions, or data that hit in a small cache. With `WITHOUT_DATA`, the recording has no data. `TARGETS` has a bit for each
+/// architecture of the program, with QEMU's name for this architecture.
 const FILTERED: u64 = 0x1 | 0x80 | 0x100;
 const WITHOUT_DATA: u64 = 0x4;
 const TARGETS: [(u64, &str); 4] =
@@ -39,7 +40,7 @@ pub(super) fn is_header(head: &[u8]) -> bool {
     })
 }
 
-/// Returns what the beginning of a file says. Notes call the recording `name`.
+/// Returns the facts about a recording that are at the beginning of its file. Notes call the recording `name`.
 fn describe(source: &Source, name: &str) -> Result<About, RecordingError> {
     let wrong = |found: String, expected| RecordingError::in_file(&source.name, found, expected);
     let records = source.head().chunks_exact(SIZE).filter_map(|bytes| bytes.first_chunk());
@@ -87,7 +88,7 @@ pub(super) struct DrmemtraceReader {
     /// The number of bytes read from files that are closed.
     read: u64,
     total: Option<u64>,
-    /// Whether a recording without references is to be refused at its end.
+    /// Whether the recording is refused at its end if it has no references.
     is_unseen: bool,
     name: String,
 }
@@ -158,7 +159,8 @@ impl DrmemtraceReader {
             about.notes.push(format!("{name} has no locks: time stamps alone order its threads"));
         }
         let about = About { threads: threads.len(), references: Some(references), ..about };
-        // The blocks of many threads, which wait for each other, take no more memory than those of a few.
+        // Threads wait for each other, so the blocks of all threads are in memory. If there are more threads, the blocks are
+        // smaller.
         let most = (BLOCK / threads.len()).max(BLOCK / 64);
         Ok((about, Self { threads, most, read: 0, total: Some(total), is_unseen: false, name }))
     }

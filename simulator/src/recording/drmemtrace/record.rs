@@ -5,8 +5,8 @@ use super::super::reference::{Flow, Kind};
 /// The number of bytes of a record of a 64-bit program: type, size and address, little endian.
 pub(in super::super) const SIZE: usize = 12;
 
-/// The versions of the format (`trace_version_t`) that this reader knows. Versions differ in what a recording has. The types of
-/// records keep their numbers.
+/// The oldest and the newest version of the format (`trace_version_t`) that this reader knows. Versions differ in the records
+/// that a recording contains. The types of records keep their numbers.
 pub(super) const OLDEST: u64 = 2;
 pub(super) const NEWEST: u64 = 6;
 
@@ -16,16 +16,16 @@ const LONGEST: u16 = 17;
 /// The first record of a file (`TRACE_TYPE_HEADER`). Its address is the version.
 pub(super) const HEADER: u16 = 25;
 
-/// A record with something else than a reference (`TRACE_TYPE_MARKER`). Its size is the kind of marker.
+/// A record that is not a reference (`TRACE_TYPE_MARKER`). Its size is the kind of marker.
 pub(super) const MARKER: u16 = 28;
 
-/// Kinds of markers (`trace_marker_type_t`): the time in microseconds, what the recording has, and a system call, which is the latest
-/// instruction.
+/// Kinds of markers (`trace_marker_type_t`). `TIMESTAMP` has the time in microseconds. [`FILETYPE`] says what the recording
+/// contains. `SYSCALL` says that the latest instruction is a system call.
 const TIMESTAMP: u16 = 2;
 pub(super) const FILETYPE: u16 = 9;
 const SYSCALL: u16 = 25;
 
-/// A record as it stands in the file.
+/// A record in the form that it has in the file.
 #[derive(Clone, Copy)]
 pub(super) struct Record {
     pub(super) kind: u16,
@@ -42,15 +42,15 @@ pub(super) enum Meaning {
     Fetch(Flow),
     /// The fetch of a conditional branch. The next instruction shows whether it is taken.
     Branch,
-    /// The fetches of several instructions that follow the latest one in memory. The size is their number, and the address has the
-    /// number of bytes of each.
+    /// The fetches of several instructions that follow the latest one in memory. The size of the record is the number of these
+    /// instructions. Each byte of the record's address is the number of bytes of one instruction.
     Bundle,
     /// The time at which the next records begin.
     Time,
     /// The latest instruction calls the operating system.
     SystemCall,
     End,
-    /// Nothing: prefetches, flushes, encodings, instructions that are not fetched again, and what describes the recording.
+    /// No meaning: prefetches, flushes, encodings, instructions that are not fetched again, and descriptions of the recording.
     Nothing,
 }
 
@@ -70,7 +70,7 @@ impl Record {
         u64::from_le_bytes(self.address)
     }
 
-    /// Returns the meaning of the record, or what is wrong with it and what is expected instead.
+    /// Returns the meaning of the record. If the record is wrong, returns the content found and the content expected.
     pub(super) fn meaning(&self) -> Result<Meaning, (String, &'static str)> {
         let meaning = match self.kind {
             0 => Meaning::Data(Kind::Load),

@@ -13,7 +13,7 @@ use refs::Order;
 /// The maximum number of bytes of a reference. A longer access is several references.
 const LONGEST: u16 = 4096;
 
-/// The maximum number of references of a record.
+/// The maximum number of references that one record becomes.
 const MOST_PIECES: usize = u16::MAX.div_ceil(LONGEST) as usize;
 
 /// Reads the records of a file, block by block, in constant memory.
@@ -30,7 +30,7 @@ pub(super) struct ThreadReader {
     block: Vec<Reference>,
     /// The index of the latest fetch in the block.
     fetch: Option<usize>,
-    /// Whether the latest fetch is a branch that may be taken.
+    /// Whether the latest fetch is a branch whose next instruction is not known yet.
     is_open: bool,
 }
 

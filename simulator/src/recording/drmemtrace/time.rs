@@ -1,7 +1,8 @@
 //! The order of threads by their time stamps.
 //!
-//! A *part* of a thread is what follows a time stamp, up to the next later one. Parts begin in the order of their time stamps: a part
-//! waits until the part with the preceding time stamp has begun. Threads execute at the same time otherwise.
+//! A *part* of a thread consists of the records between a time stamp and the next later one. Parts begin in the order of their
+//! time stamps: a part waits until the part with the preceding time stamp has begun. Apart from this order, threads execute at
+//! the same time.
 
 use super::super::reference::Reference;
 use refs::{Cause, Order};
@@ -9,7 +10,7 @@ use refs::{Cause, Order};
 /// The maximum number of parts of all threads. Their times take 256 MB while the order is found.
 pub(super) const MOST_PARTS: usize = 1 << 25;
 
-/// Consecutive parts, of all threads together, that belong to one thread.
+/// A run: parts of one thread that are consecutive in the order of the parts of all threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     /// The index of the first part among the parts of its thread.
@@ -20,8 +21,8 @@ pub(super) struct Run {
     number: u32,
 }
 
-/// Returns the runs of each thread. `times` has the times of each thread's parts, which increase. Parts with the same time begin in the
-/// order of the threads.
+/// Returns the runs of each thread. `times` has the times of each thread's parts, in increasing order. Parts with the same time
+/// begin in the order of the threads.
 pub(super) fn runs(times: &[Vec<u64>]) -> Vec<Vec<Run>> {
     let mut runs = vec![Vec::new(); times.len()];
     let mut next: std::collections::BinaryHeap<_> = (times.iter().enumerate())
@@ -60,7 +61,8 @@ impl Clock {
         Self { runs: runs.into_iter(), ..Self::default() }
     }
 
-    /// Notes a time stamp. Returns `true` if it begins a part: a file repeats the latest time stamp where it begins anew.
+    /// Notes a time stamp. Returns `true` if the time stamp begins a part. Where a file begins anew, it repeats its latest time
+    /// stamp, which then begins no part.
     pub(super) fn advance(&mut self, time: u64) -> bool {
         let later = self.time.is_none_or(|latest| time > latest);
         if later {
@@ -96,7 +98,7 @@ mod tests {
 
     #[test]
     fn parts_begin_in_the_order_of_their_times() {
-        // The times 1, 2 of thread 0; 3, 4 of thread 1; 5 of thread 0; 5 of thread 1; 7, 8 of thread 0.
+        // The order of the parts: 1 and 2 of thread 0; 3 and 4 of thread 1; 5 of thread 0; 5 of thread 1; 7 and 8 of thread 0.
         let times = [vec![1, 2, 5, 7, 8], vec![3, 4, 5], vec![]];
         let expected = [
             vec![run(0, 1, 0), run(2, 2, 2), run(3, 4, 4)],

@@ -46,7 +46,7 @@ const _: () = assert!(VERSION == 2, "the error says so");
 
 pub(in super::super) struct NativeReader {
     name: String,
-    /// The file. It has the recordings of all processes, which share this.
+    /// The file, which has the recordings of all processes. The readers of these recordings share the file.
     file: Arc<Mutex<File>>,
     code: Arc<Code>,
     templates: Vec<Template>,
@@ -153,9 +153,8 @@ impl NativeReader {
         Ok(readers)
     }
 
-    /// Reads a recording that begins at a position of the file, up to its last complete frame. `said` is the size of the descriptions of all
-    /// processes before. Also returns the position of the next
-    /// process's recording; `None` if there is none.
+    /// Reads a recording that begins at a position of the file, up to its last complete frame. `said` is the size of the
+    /// descriptions of all processes before. Also returns the position of the next process's recording; `None` if there is none.
     fn new(
         name: String,
         file: Arc<Mutex<File>>,

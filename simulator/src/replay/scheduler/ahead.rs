@@ -1,8 +1,9 @@
 //! Lets the strands of a core run ahead of the other cores.
 //!
-//! References that need nothing outside their core do not affect other cores. So the strands of a core can execute them before the turns of
-//! other cores that come earlier. The outcome is the same, unless another core takes a line from the core's caches meanwhile, or wakes one
-//! of the core's threads. Then the core is *restored* to the state before it ran ahead, and executes again, up to the turn that affects it.
+//! References that need nothing outside their core do not affect other cores. So the strands of a core can execute such
+//! references even before earlier turns of other cores. The outcome is the same, unless another core takes a line from the core's
+//! caches in the meantime, or wakes one of the core's threads. Then the core is *restored* to the state before it ran ahead, and
+//! executes the references again, up to the turn that affects it.
 
 use guest_abi::StrandId;
 
@@ -17,23 +18,24 @@ const CORES: usize = StrandId::COUNT / StrandId::PER_CORE;
 #[derive(Debug)]
 pub(super) struct Ahead {
     cores: Box<[Core]>,
-    /// One bit for each core: whether it runs ahead.
+    /// One bit for each core, which is set if the core runs ahead.
     ahead: u64,
-    /// The strands of these cores that were woken, and when they are ready. Their cores must first be restored.
+    /// The woken strands of cores that run ahead, and the times at which these strands are ready. Each core must be restored
+    /// before its strands are woken.
     woken: Vec<(StrandId, u64)>,
-    /// The latest turn so far in the order of all turns. A turn can be earlier than the turn before it, if that turn woke a thread.
+    /// The latest turn so far in the order of all turns. If a turn wakes a thread, the next turn can be earlier than this turn.
     latest: Due,
-    /// The place in the order of all turns at which something happens. All earlier turns are over.
+    /// The current place in the order of all turns. All earlier turns are over.
     place: Due,
 }
 
 const _: () = assert!(CORES <= u64::BITS as usize);
 
-/// A core that runs ahead, and its state before.
+/// A core that runs ahead, and the state of the core before it ran ahead.
 #[derive(Clone, Debug)]
 struct Core {
     pipelines: CorePipelines,
-    /// One bit for each strand of the core: whether it has executed ahead.
+    /// One bit for each strand of the core, which is set if the strand has executed ahead.
     strands: u8,
     saved: [Saved; StrandId::PER_CORE],
     /// How many references the strands have executed ahead.
@@ -41,12 +43,12 @@ struct Core {
     pause: Pause,
 }
 
-/// How long a core does not run ahead, because it often did so in vain.
+/// A pause in which a core does not run ahead, because the core has often had to undo what it executed ahead.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pause {
-    /// The number of turns for which the core does not run ahead any more.
+    /// The number of turns that are left in the pause.
     turns: u16,
-    /// The length of the latest pause, in turns. Every turn in which the core runs ahead makes it shorter.
+    /// The length of the latest pause, in turns. Every turn in which the core runs ahead makes this length shorter.
     latest: u16,
 }
 
@@ -54,13 +56,14 @@ struct Pause {
 const LONGEST_PAUSE: u16 = 1023;
 
 impl Pause {
-    /// Begins a pause, because the core has to undo what it did ahead. To undo it and to execute it again costs as much as many turns.
+    /// Begins a pause, because the core has to undo what it has executed ahead. To undo instructions and to execute them again
+    /// costs as much as many turns.
     fn begin(&mut self) {
         self.latest = (2 * self.latest + 1).min(LONGEST_PAUSE);
         self.turns = self.latest;
     }
 
-    /// Returns `true` if the core runs ahead in this turn.
+    /// Returns `true` if the core may run ahead in this turn. Otherwise the pause becomes one turn shorter.
     #[inline]
     fn is_over(&mut self) -> bool {
         if self.turns > 0 {
@@ -72,7 +75,7 @@ impl Pause {
     }
 }
 
-/// A strand before it ran ahead, and what it did then.
+/// The state of a strand before it ran ahead, and what the strand has executed ahead since then.
 #[derive(Clone, Copy, Debug, Default)]
 struct Saved {
     thread: usize,
@@ -80,7 +83,8 @@ struct Saved {
     ready: u64,
     /// The number of cycles that the strand waited for its pipeline while it ran ahead.
     pipeline: u64,
-    /// The number of references that the strand executed ahead, and the cycles that they took. Known when the core is restored.
+    /// The number of references that the strand executed ahead, and the cycles that they took. Both are set when the core is
+    /// restored.
     references: usize,
     cycles: u64,
 }
@@ -90,11 +94,11 @@ struct Saved {
 pub(crate) struct Undone<'a> {
     pub(crate) thread: usize,
     pub(crate) strand: StrandId,
-    /// What the strand had executed ahead.
+    /// The references that the strand had executed ahead.
     pub(crate) references: References<'a>,
-    /// The cycles from when the strand was ready until it had executed the references.
+    /// The number of cycles from the time at which the strand was ready to the end of these references.
     pub(crate) cycles: u64,
-    /// How many of these cycles it waited for its pipeline.
+    /// How many of the `cycles` the strand waited for its pipeline.
     pub(crate) pipeline: u64,
 }
 
@@ -123,7 +127,8 @@ impl Ahead {
         self.latest = self.latest.max(turn);
     }
 
-    /// Notes that a strand is ready at the time `ready`, if its core runs ahead. Returns whether it does.
+    /// If a strand's core runs ahead, notes that the strand is woken, and ready at the time `ready`. Returns `true` if the core
+    /// runs ahead.
     pub(super) fn wake(&mut self, strand: StrandId, ready: u64) -> bool {
         let is_ahead = self.ahead >> strand.core() & 1 == 1;
         if is_ahead {
@@ -132,7 +137,7 @@ impl Ahead {
         is_ahead
     }
 
-    /// Returns a place in the order of all turns, or the first place behind all turns so far if that is later.
+    /// Returns the later of two places in the order of all turns: `place`, and the first place after all turns so far.
     #[inline]
     fn after_latest(&self, place: Due) -> Due {
         place.max(self.latest.after())
@@ -145,12 +150,12 @@ impl Ahead {
 }
 
 impl Scheduler {
-    /// Returns the place in the order of all turns at which something happens now. All earlier turns are over.
+    /// Returns the current place in the order of all turns. All earlier turns are over.
     pub(crate) fn place(&self) -> Due {
         self.ahead.place
     }
 
-    /// Returns the place in the order of all turns at which something happens next.
+    /// Returns the place of the next event in the order of all turns. The event is a turn, or the end of a sleep.
     pub(crate) fn next_place(&self) -> Due {
         let sleeper = Some(self.sleepers.first()).filter(|at| *at != u64::MAX);
         let wakes = sleeper.map_or(Due::NEVER, |at| Due::new(at, 0));
@@ -178,8 +183,8 @@ impl Scheduler {
         self.ahead.ahead.count_ones().into()
     }
 
-    /// Returns a core that runs ahead, and of which a strand was woken; `None` if there is none. The caller must undo what the core has done
-    /// after the current place. Then it must [wake](Self::wake_strands) the strand.
+    /// Returns a core that runs ahead and has a woken strand; `None` if there is none. The caller must undo what the core has
+    /// executed after the current place. Then the caller must [wake](Self::wake_strands) the strand.
     #[inline]
     pub(crate) fn woken(&self) -> Option<usize> {
         self.ahead.woken.first().map(|(strand, _)| strand.core())
@@ -193,7 +198,8 @@ impl Scheduler {
         }
     }
 
-    /// Returns `true` if a core should run ahead in its turn, because it does not often do so in vain.
+    /// Returns `true` if a core should run ahead in its turn. Returns `false` in a pause, because the core has had to undo what
+    /// it executed ahead.
     #[inline]
     pub(crate) fn may_run_ahead(&mut self, core: usize) -> bool {
         self.ahead.cores[core].pause.is_over()
@@ -209,13 +215,13 @@ impl Scheduler {
         self.stops.stop_after.saturating_sub(self.stops.passed.instructions)
     }
 
-    /// Makes final what the strands of a core have executed ahead.
+    /// Stops a core from running ahead. Everything that the strands of the core have executed ahead becomes final.
     #[inline]
     pub(crate) fn catch_up(&mut self, core: usize) {
         self.ahead.ahead &= !(1 << core);
     }
 
-    /// Restores a core that runs ahead to its state before. Returns what its strands have to undo.
+    /// Restores a core to the state before it ran ahead. Returns what the strands of the core have to undo.
     pub(crate) fn undo(&mut self, core: usize) -> impl Iterator<Item = Undone<'_>> {
         self.restore(core);
         let Self { ahead, threads, .. } = self;
@@ -246,15 +252,16 @@ impl Scheduler {
         self.turns.restore_core(core, before.pipelines);
     }
 
-    /// Notes the turn of the first store that a strand of a core has passed and not executed yet; [`Due::NEVER`] if there is none.
+    /// Notes the turn of a core's first deferred store; [`Due::NEVER`] if the core has no deferred store.
     #[inline]
     pub(crate) fn set_store(&mut self, core: usize, store: Due) {
         self.turns.renew_core(core, store);
     }
 
-    /// Lets the strands of a core execute up to a place in the order of all turns, as long as they need nothing outside the core, and at
-    /// most about `most` references. `execute` executes a quantum of a thread; its last arguments are the number of references before which
-    /// the quantum's last instruction must begin, and the time since when the strand was ready. Returns how many references were executed.
+    /// Lets the strands of a core execute up to the place `before` in the order of all turns, as long as they need nothing
+    /// outside the core. Executes at most about `most` references. `execute` executes a quantum of a thread. Its third argument
+    /// is the number of references before which the quantum's last instruction must begin, and its fourth argument is the time at
+    /// which the strand became ready. Returns how many references were executed.
     #[inline]
     pub(crate) fn run_ahead(
         &mut self,
@@ -320,7 +327,7 @@ fn first(bits: u64) -> Option<usize> {
     (bits != 0).then(|| bits.trailing_zeros() as usize)
 }
 
-/// Returns the strands of a core whose bits are set, each with its number in the core.
+/// Returns the strands of a core that have their bit in `bits` set, each with the strand's number in the core.
 fn strands_of(core: usize, bits: u8) -> impl Iterator<Item = (usize, StrandId)> {
     let all = (0..StrandId::PER_CORE).filter(move |number| bits >> number & 1 == 1);
     all.filter_map(move |number| Some((number, StrandId::new(core * StrandId::PER_CORE + number)?)))

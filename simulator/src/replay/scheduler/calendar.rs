@@ -49,8 +49,8 @@ impl Due {
 
 /// A calendar queue of pipelines.
 ///
-/// A bitmap of three levels holds the pipelines that are due in the current round: the pipelines of each cycle, the non-empty cycles
-/// of each word of 64, and the non-empty words. All other pipelines are due in later rounds.
+/// A bitmap of three levels holds the pipelines that are due in the current round: the pipelines of each cycle, the non-empty
+/// cycles of each word of 64 cycles, and the non-empty words. All other pipelines are due in later rounds.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     round: u64,
@@ -159,7 +159,8 @@ impl Calendar {
     }
 }
 
-/// Returns the index of a word, and the cycle of the round in which a pipeline is due. The word holds this cycle.
+/// Returns two numbers: the index of the word that holds the cycle in which a pipeline is due, and the number of this cycle in
+/// its round.
 #[inline]
 fn place(due: Due) -> (usize, usize) {
     let cycle = due.at() as usize % CYCLES;

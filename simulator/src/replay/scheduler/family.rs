@@ -12,7 +12,7 @@ use crate::recording::Recording;
 pub(super) struct Family {
     /// The starts and ends of the processes.
     pub(super) signals: Signals,
-    /// The ends of processes that processes of the replay send.
+    /// The signals that processes of the replay send when they end.
     pub(super) ends: HashSet<u64>,
 }
 

@@ -56,9 +56,9 @@ use turns::{Due, Turns};
 pub(crate) enum NextTurn {
     /// The [quantum](Scheduler::quantum) of a thread.
     Strand,
-    /// A store that a strand has passed while its core ran ahead, with the place of its turn.
+    /// A deferred store of a core that runs ahead, with the place of the store's turn.
     Store(Due),
-    /// Nothing, before [woken](Scheduler::woken) strands are woken.
+    /// Nothing: the caller must first wake the [woken](Scheduler::woken) strands.
     Woken,
     /// Nothing: all threads have ended, or the scheduler has stopped at a watched point.
     Never,
@@ -90,7 +90,7 @@ pub struct Scheduler {
     begins: u64,
     /// The time of the latest turn, or the time at which the last strand ended if all threads have ended.
     time: u64,
-    /// Maps the addresses of data in memory to other addresses; `None` if the data are where they were.
+    /// Maps the addresses of data in memory to other addresses; `None` if the data keep their addresses.
     moved: Option<Box<dyn Fn(u64) -> u64>>,
     stops: Stops,
     ahead: Ahead,
@@ -215,12 +215,13 @@ impl Scheduler {
     pub fn next(&mut self, most: usize) -> Result<Option<(usize, Quantum<'_>)>, RecordingError> {
         Ok(match self.turn()? {
             NextTurn::Strand => Some(self.quantum(most)),
-            // No core runs ahead here.
+            // A caller of `next` never lets a core run ahead, so there is no deferred store and no strand to wake.
             NextTurn::Store(_) | NextTurn::Woken | NextTurn::Never => None,
         })
     }
 
-    /// Finds what is executed next. If it is a thread, carries out what comes before the thread's next reference.
+    /// Finds what is executed next. If it is a thread, carries out the orders (such as signals and waits) before the thread's
+    /// next reference.
     pub(crate) fn turn(&mut self) -> Result<NextTurn, RecordingError> {
         let left = self.stops.stop_after.saturating_sub(self.stops.passed.instructions);
         self.stops.stopped |= left == 0 && !self.within;
@@ -269,7 +270,8 @@ impl Scheduler {
         self.within
     }
 
-    /// Returns the address of the latest instruction of the thread that executes next; `None` if it has executed no instruction.
+    /// Returns the address of the latest instruction of the thread that executes next; `None` if this thread has executed no
+    /// instruction.
     pub(crate) fn instruction(&self) -> Option<u64> {
         self.threads[self.executing].instruction()
     }
@@ -363,7 +365,7 @@ impl Scheduler {
         self.accounts.before_state(thread)
     }
 
-    /// Collects a [time line](Self::time_line) from now on.
+    /// Starts to collect a [time line](Self::time_line).
     pub(crate) fn collect_time_line(&mut self) {
         self.accounts.collect_time_line();
     }
@@ -409,7 +411,7 @@ impl Scheduler {
         notes
     }
 
-    /// Returns sentences about what the programs did that their recordings do not have.
+    /// Returns sentences about actions of the programs that their recordings lack.
     #[must_use]
     pub(crate) fn missing(&self) -> Vec<String> {
         let recordings = self.programs.iter().map(|program| program.source.recording());

@@ -51,8 +51,9 @@ impl LockState {
 }
 
 impl Objects {
-    /// Gives a lock to a thread. Returns `false` if the thread has to wait, because another thread holds the lock and the two do not share
-    /// it. A thread that shares a lock goes ahead of waiting threads. This is the default of the C library.
+    /// Gives a lock to a thread. Returns `false` if the thread has to wait, because another thread holds the lock and the two
+    /// threads do not share the lock. A thread that shares a lock goes ahead of waiting threads. This is the default of the C
+    /// library.
     pub(super) fn acquire(&mut self, lock: u64, shared: bool, thread: usize) -> bool {
         let lock = self.locks.entry(lock).or_default();
         if lock.holders.iter().any(|(holder, _)| *holder == thread) {

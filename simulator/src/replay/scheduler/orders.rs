@@ -60,7 +60,7 @@ impl Scheduler {
                 let started = signals.started(signal).unwrap_or(now);
                 return self.begin_started(thread, strand, started);
             }
-            // Nobody sends the end of a process that made no reference, or that is not replayed.
+            // If a process made no reference, or is not replayed, no process sends the signal for its end.
             Order::Wait(Cause::Thread, signal)
                 if is_of_process(signal) && !family.ends.contains(&signal) =>
             {
@@ -210,7 +210,7 @@ impl Scheduler {
         }
     }
 
-    /// Notes that a strand executes a thread from now on.
+    /// Notes that a strand executes a thread, starting when the strand is ready.
     pub(super) fn run(&mut self, thread: usize, strand: StrandId) {
         if self.accounts.state(thread) != State::Running {
             self.begin(thread);

@@ -3,7 +3,8 @@
 /// The distance in physical memory between the first [`SPACED`] programs: 8 GB.
 const APART: u64 = 1 << 33;
 
-/// The number of programs that are 8 GB apart. The programs after them share these 8 GB with them, and begin 256 MB apart.
+/// The number of programs that are 8 GB apart. Each further program begins a multiple of 256 MB after one of these programs,
+/// within its 8 GB.
 const SPACED: usize = 48;
 const CLOSER: u64 = 1 << 28;
 

@@ -7,8 +7,8 @@ use refs::{Acquire, Order, Semaphore};
 use super::places::offset_of;
 use crate::recording::{Chunk, Recording};
 
-/// The memory that programs share with the processes that first mapped it. The replay moves the data of these ranges to the addresses
-/// where they are in the memory of the other process.
+/// The memory that programs share. The *owner* of shared memory is the program that first mapped the memory. If another program
+/// uses data in this memory, the replay moves the data to the addresses where the owner has them.
 #[derive(Default)]
 pub(super) struct SharedMemory {
     /// The shared ranges of each program, in the order of their addresses.
@@ -19,10 +19,10 @@ pub(super) struct SharedMemory {
 #[derive(Debug)]
 struct SharedPart {
     range: Range<u64>,
-    /// The program that first mapped the memory, and the first address there.
+    /// The program that first mapped the memory. `owner_start` is the first address of the memory in this program.
     owner: usize,
     owner_start: u64,
-    /// What is added to the addresses of data. This moves the data to where the owner has them.
+    /// The number that is added to the addresses of data. The sums are the addresses where the owner has the data.
     distance: u64,
 }
 
@@ -69,15 +69,16 @@ impl SharedMemory {
         self.programs.get(program).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the program whose memory has an object of `program`, such as a lock, and the object's address there.
+    /// Finds an object of `program`, such as a lock. Returns the program whose memory has the object, and the object's address in
+    /// this program.
     pub(super) fn object(&self, program: usize, address: u64) -> (usize, u64) {
         part_at(self.parts(program), address).map_or((program, address), |part| {
             (part.owner, (address - part.range.start).wrapping_add(part.owner_start))
         })
     }
 
-    /// Returns an order of `program` with the address that its object has in the memory of the program that first mapped it. Also returns
-    /// that program.
+    /// Returns the program that first mapped the memory with the object of an order, and the order with the object's address in
+    /// this program. If the object of the order is not shared, returns `program` and the order unchanged.
     pub(super) fn order(&self, program: usize, order: Order) -> (usize, Order) {
         let mut order = order;
         let Some(address) = object_of(&mut order) else {
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
     use crate::recording::{Kind, Reference};
 
-    /// Program 1 shares two ranges with program 0, which has them elsewhere.
+    /// Program 1 shares two ranges with program 0, where they have other addresses.
     fn shared() -> SharedMemory {
         let part = |start: u64, owner_start: u64| SharedPart {
             range: start..start + 0x1000,

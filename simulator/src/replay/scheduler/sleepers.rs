@@ -19,8 +19,8 @@ impl Sleepers {
         self.0.peek().map_or(u64::MAX, |Reverse((until, _))| *until)
     }
 
-    /// Removes the thread that wakes first, if it wakes at `time` or earlier. If `time` is `None`, no other event is due, and the thread is
-    /// removed whenever it wakes. Returns the thread and the time at which it wakes.
+    /// Removes the thread that wakes first, if it wakes at `time` or earlier. If `time` is `None`, no other event is due, and the
+    /// thread is removed no matter when it wakes. Returns the thread and the time at which it wakes.
     #[inline]
     pub(super) fn next_before(&mut self, time: Option<u64>) -> Option<(usize, u64)> {
         if self.first() > time.unwrap_or(u64::MAX) {

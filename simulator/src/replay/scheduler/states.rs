@@ -79,17 +79,17 @@ impl Accounts {
         }
     }
 
-    /// Collects a time line from now on.
+    /// Starts to collect a time line.
     pub(super) fn collect_time_line(&mut self) {
         self.columns = Some(Box::new(Columns::new(self.threads.len())));
     }
 
-    /// Counts states and waits from the time `began` on, and forgets what was counted before.
+    /// Counts states and waits from the time `began` on. Forgets the earlier counts.
     pub(super) fn count_from(&mut self, began: u64) {
         self.began = began;
         for account in &mut self.threads {
             account.spent = States::default();
-            // A thread that starts later has not begun until then.
+            // If a thread starts after `began`, the time until then counts as not begun.
             account.spent.not_begun = account.since.saturating_sub(began);
             account.since = account.since.max(began);
         }
@@ -125,7 +125,7 @@ impl Accounts {
         (account.since, &account.spent)
     }
 
-    /// Notes that a thread has been ready since the time `at`, unless it has begun.
+    /// Notes that a thread has been ready since the time `at`. Does nothing if the thread has begun already.
     pub(super) fn begin(&mut self, thread: usize, at: u64) {
         if self.state(thread) == State::NotBegun {
             self.enter(thread, State::Ready, at);
@@ -149,7 +149,7 @@ impl Accounts {
         self.threads[thread].lock = Some(lock);
     }
 
-    /// Ends a thread's wait at the time `at`. `by` is the thread that ends it.
+    /// Ends a thread's wait at the time `at`. `by` is the thread that ends the wait.
     pub(super) fn woken(&mut self, thread: usize, by: usize, at: u64) {
         let account = &mut self.threads[thread];
         let cycles = at.saturating_sub(account.since);
@@ -176,7 +176,7 @@ impl Accounts {
         *lock.taken.entry((acquire.site, thread)).or_default() += 1;
     }
 
-    /// Notes that a thread waits after this instruction as in the recorded execution.
+    /// Notes that a thread waits after this instruction because it waited there in the recorded execution.
     pub(super) fn waits_as_recorded(&mut self, program: usize, instruction: Option<u64>) {
         let is_full = self.recorded.len() >= MOST_PLACES;
         let is_known = self.recorded.contains_key(&(program, instruction));

@@ -13,21 +13,21 @@ pub(crate) const POINTS: usize = 3;
 /// The maximum number of references that a strand skips in one turn.
 const SKIPPED: usize = 1 << 10;
 
-/// The points that the scheduler watches, and what it has scheduled so far.
+/// The points that the scheduler watches, and the numbers of references and instructions that have been scheduled so far.
 #[derive(Debug)]
 pub(super) struct Stops {
-    /// The watched instructions: address, number of the program, and index of the point. Sorted.
+    /// The watched instructions, sorted: the address of each, the number of its program, and the index of its point.
     wanted: Vec<(u64, usize, usize)>,
     /// How often threads have reached each point.
     seen: [u64; POINTS],
     /// The number of instructions that were executed when a thread last reached each point.
     last: [u64; POINTS],
-    /// For each program, which of its shapes have a watched instruction.
+    /// For each program, a memo that remembers which shapes have a watched instruction.
     memos: Vec<ShapeMemo>,
     pub(super) passed: Covered,
     /// The number of instructions after which the scheduler stops; [`u64::MAX`] if it does not stop.
     pub(super) stop_after: u64,
-    /// The point at which the scheduler stops, and how often threads have reached it then.
+    /// The point at which the scheduler stops, and how often threads must have reached the point.
     stop_when: Option<(usize, u64)>,
     pub(super) stopped: bool,
 }
@@ -82,8 +82,8 @@ impl Stops {
 }
 
 impl Scheduler {
-    /// Watches up to three points: the addresses of their instructions, each after the number of its program. Must be called before the
-    /// first quantum.
+    /// Watches up to three points. Each point is a list of the addresses of instructions, each after the number of its program.
+    /// Must be called before the first quantum.
     pub(crate) fn watch(&mut self, points: [&[(usize, u64)]; POINTS]) {
         let wanted = (points.iter().enumerate()).flat_map(|(point, addresses)| {
             addresses.iter().map(move |(program, address)| (*address, *program, point))
@@ -97,12 +97,12 @@ impl Scheduler {
         self.stops.seen[point]
     }
 
-    /// Returns what has been scheduled so far.
+    /// Returns how many references and instructions have been scheduled so far.
     pub(crate) fn passed(&self) -> Covered {
         self.stops.passed
     }
 
-    /// Returns `true` if the scheduler has stopped where it should, and not at the end of the programs.
+    /// Returns `true` if the scheduler has reached the stop that was set. The end of the programs is not such a stop.
     pub(crate) fn has_stopped(&self) -> bool {
         self.stops.stopped
     }
@@ -113,14 +113,16 @@ impl Scheduler {
         self.stops.stopped = false;
     }
 
-    /// Stops after this number of instructions of all threads, instead of the previous stop. Returns `false` if more have been executed.
+    /// Stops after this number of instructions of all threads, instead of the previous stop. Returns `false` if more instructions
+    /// have been executed already.
     pub(crate) fn stop_after(&mut self, instructions: u64) -> bool {
         self.stop_nowhere();
         self.stops.stop_after = instructions;
         instructions >= self.stops.passed.instructions
     }
 
-    /// Stops when threads have reached a point `number` times, instead of at the previous stop. Returns `false` if this is over.
+    /// Stops when threads have reached a point `number` times, instead of at the previous stop. Returns `false` if the threads
+    /// are already past the new stop.
     pub(crate) fn stop_when_seen(&mut self, point: usize, number: u64) -> bool {
         self.stop_nowhere();
         let stops = &mut self.stops;
@@ -130,14 +132,13 @@ impl Scheduler {
         stops.stopped || stops.seen[point] < number
     }
 
-    /// Counts states and waits from the time `began`, which is now.
+    /// Counts states and waits from the time `began`, which must be the current time.
     pub(crate) fn count_from(&mut self, began: u64) {
         self.accounts.count_from(began);
     }
 
-    /// Skips some references of the strand whose turn it is. Each instruction takes one cycle, and so
-    /// does each datum of a recording without instructions. Returns `false` if the scheduler has
-    /// stopped, or if all threads have ended.
+    /// Skips some references of the strand that has the next turn. Each instruction takes one cycle, and so does each datum of a
+    /// recording without instructions. Returns `false` if the scheduler has stopped, or if all threads have ended.
     pub(crate) fn skip(&mut self) -> Result<bool, RecordingError> {
         let Some((_, quantum)) = self.next(SKIPPED)? else { return Ok(false) };
         let instructions = quantum.references.fetches();

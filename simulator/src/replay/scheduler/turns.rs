@@ -13,7 +13,7 @@ const _: () = assert!(PIPELINES == StrandId::COUNT / SHARING);
 const NEVER: u64 = u64::MAX;
 
 impl Due {
-    /// Returns the place of a strand that executes at the time `at` in the order of all turns.
+    /// Returns the place, in the order of all turns, of a strand that executes at the time `at`.
     pub(crate) fn of(at: u64, strand: StrandId) -> Self {
         Self::new(at, strand.index() / SHARING)
     }
@@ -53,7 +53,7 @@ impl Pipeline {
         self.second = a.max(b).min(c.max(d)).min(a.min(b).max(c.min(d)));
     }
 
-    /// Returns the number, in the pipeline, of the strand that comes first. There must be one.
+    /// Returns the strand that comes first, as its number in the pipeline. At least one strand must be able to execute.
     #[inline]
     fn next_strand(&self) -> usize {
         self.first as usize % SHARING
@@ -101,10 +101,10 @@ impl CorePipelines {
 #[derive(Clone, Debug)]
 pub(crate) struct Turns {
     pipelines: [Pipeline; PIPELINES],
-    /// For each pipeline: the turn of the first store that a strand has passed and not executed yet; [`Due::NEVER`] if there is none.
+    /// For each pipeline: the turn of the first deferred store of its strands; [`Due::NEVER`] if there is none.
     stores: [Due; PIPELINES],
-    /// The pipeline whose strand has the next turn. `next` is the pipeline after it, and `others` holds all pipelines except the
-    /// first.
+    /// The pipeline whose strand has the next turn. `next` is the pipeline after the first, and `others` holds all pipelines
+    /// except the first.
     first: Due,
     next: Due,
     others: Calendar,
@@ -163,8 +163,8 @@ impl Turns {
         Some((Turn { strand, at: due.at(), until }, due))
     }
 
-    /// Does the same as [`issued`](Self::issued), but does not change the order of the core's turns relative to others. The caller does
-    /// that with [`renew_core`](Self::renew_core).
+    /// Does the same as [`issued`](Self::issued), but does not change the order of the core's turns relative to others. The
+    /// caller must then call [`renew_core`](Self::renew_core), which changes this order.
     #[inline]
     pub(super) fn issued_ahead(&mut self, strand: StrandId, issued: u64, ready: u64) {
         let pipeline = &mut self.pipelines[strand.index() / SHARING];
@@ -173,8 +173,8 @@ impl Turns {
         pipeline.set(strand, ready * SHARING as u64 + strand as u64);
     }
 
-    /// Orders the turns of a core's strands anew relative to others. `store` is the turn of the first store that a strand of the core has
-    /// passed and not executed yet.
+    /// Updates the order of a core's turns relative to the turns of other cores. `store` is the turn of the first deferred store
+    /// of the core's strands.
     #[inline]
     pub(super) fn renew_core(&mut self, core: usize, store: Due) {
         for number in [2 * core, 2 * core + 1] {
@@ -184,7 +184,7 @@ impl Turns {
         }
     }
 
-    /// Returns `true` if the first turn is that of a store that a strand has passed.
+    /// Returns `true` if the first turn is the turn of a deferred store.
     #[inline]
     pub(super) fn is_store(&self) -> bool {
         self.first != Due::NEVER && self.stores[self.first.pipeline()] == self.first
@@ -224,7 +224,7 @@ impl Turns {
         self.order(number);
     }
 
-    /// Orders the turn of a pipeline anew relative to others.
+    /// Updates the order of a pipeline's turn relative to the turns of other pipelines.
     #[inline]
     fn order(&mut self, number: usize) {
         let due = self.pipelines[number].due(number).min(self.stores[number]);

@@ -74,7 +74,8 @@ mod tests {
         traffic
     }
 
-    /// A processor that reads a block asks the others. The first reader gets the block exclusively. After the second read, both share it.
+    /// A processor that reads a block asks the others. The first reader gets the block exclusively. After the second read, both
+    /// processors share the block.
     #[test]
     fn blocks_are_exclusive_until_another_processor_reads_them() {
         let mut bus = Bus::new(3);
@@ -88,7 +89,7 @@ mod tests {
         assert_eq!(bus.take_caused(0), hit, "both addresses are in one block of 128 bytes");
         let missed = Traffic { interventions: 1, ..Traffic::default() };
         assert_eq!(bus.take_caused(2), missed);
-        // Both share the block now. The first store invalidates the other copy.
+        // Both processors share the block. The first store invalidates the other copy.
         let store = used(&mut bus, 0, 'S', 0x1000);
         assert_eq!((store.stores_to_shared, store.stores_to_clean), (1, 0));
         let hit = Traffic { invalidations: 1, invalidation_hits: 1, ..Traffic::default() };
@@ -100,8 +101,8 @@ mod tests {
         assert_eq!(bus.take_caused(0), Traffic::default(), "no processor answers itself");
     }
 
-    /// The data of a dirty block go to the processor that asks for the block. These are 2 quadwords from the line of the primary cache, and
-    /// 8 from the block of the secondary cache.
+    /// The data of a dirty block go to the processor that asks for the block. The data are 2 quadwords from the line of the
+    /// primary cache, and 8 from the block of the secondary cache.
     #[test]
     fn dirty_data_leave_the_caches() {
         for (kind, keeps) in [('L', true), ('I', true), ('S', false)] {

@@ -1,7 +1,7 @@
 //! A write-back cache with two ways.
 
-/// The state of a line. A line of a primary cache is never [`Shared`](Self::Shared). Only the state of its block in the secondary cache
-/// says whether other processors may have the line.
+/// The state of a line. A line of a primary cache is never [`Shared`](Self::Shared). The line is part of a block of the secondary
+/// cache, and only the state of this block says whether other processors may have the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Other processors may have the line too.

@@ -39,12 +39,12 @@ counts! {
         pub(super) stores_to_clean: u64,
         /// The number of stores to a block of the secondary cache that other processors may have.
         pub(super) stores_to_shared: u64,
-        /// The number of requests from other processors for blocks. `intervention_hits` counts those whose block was in this secondary
-        /// cache.
+        /// The number of requests from other processors for blocks. `intervention_hits` counts the requests whose block was in
+        /// this secondary cache.
         pub(super) interventions: u64,
         pub(super) intervention_hits: u64,
-        /// The number of requests from other processors to invalidate blocks. `invalidation_hits` counts those whose block was in this
-        /// secondary cache.
+        /// The number of requests from other processors to invalidate blocks. `invalidation_hits` counts the requests whose block
+        /// was in this secondary cache.
         pub(super) invalidations: u64,
         pub(super) invalidation_hits: u64,
     }
@@ -53,11 +53,12 @@ counts! {
 /// A request to the other processors about a block of the secondary cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
-    /// Asks for the block, to read it. The others see an intervention.
+    /// Asks for the block, to read it. The other processors see an intervention.
     Read,
-    /// Asks for the block, to write to it. The others see an intervention, which also invalidates their copies.
+    /// Asks for the block, to write to it. The other processors see an intervention, which also invalidates their copies.
     ReadExclusive,
-    /// Asks the others to drop their copies of a block that the sender already has. The others see an invalidation.
+    /// Asks the other processors to drop their copies of a block that the sender already has. The other processors see an
+    /// invalidation.
     Invalidate,
 }
 

@@ -279,7 +279,7 @@ impl Core {
                 if one.untranslated.is_some() {
                     break;
                 }
-                // A delay slot that the branch annuls is fetched with it.
+                // If the branch annuls its delay slot, the slot is fetched with the branch.
                 let slot = if one.annuls() { SLOT_BYTES } else { 0 };
                 let traffic = bus.fetch(self.number, address, size + slot);
                 one.fetched = Some(serve(self.now, &mut self.idle_at, &traffic));
@@ -322,7 +322,8 @@ impl Core {
         let Some(mut path) = self.wrong_path.take() else {
             return false;
         };
-        // The events of this path are counted for the mispredicted branch, or for the instruction after it if the branch has graduated.
+        // The events of this path are counted for the mispredicted branch. If the branch has graduated, they are counted for the
+        // instruction after the branch.
         let owner = self.instructions.get_mut(self.active.saturating_sub(1));
         let (Some(owner), false) = (owner, path.until.is_some_and(|until| until < self.now)) else {
             return false;

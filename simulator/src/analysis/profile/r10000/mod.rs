@@ -10,15 +10,16 @@
 //! A recording has neither the dependences between instructions nor their latencies. So a modelled instruction waits only for its fetch,
 //! for the address unit and for its data. The caches serve one miss after the other.
 //!
-//! The caches for instructions and for data have 32 KB each, as in the manual. The secondary cache has 1 MB; a hit in the way that is not
-//! predicted takes longer. Conditional branches are predicted by 512 counters of two bits, selected by bits 11:3 of their addresses. The
-//! targets of all branches are known. A recording lacks the instructions of a mispredicted path. But the processor has often executed this
-//! path before. Then it decodes the known instructions of the path, at most one branch per cycle. It stops when the mispredicted branch has
-//! executed, one cycle after the branch issues. These instructions are nullified: they do not issue, and use no cache. Their branches count
-//! as decoded, but not as mispredicted.
+//! The caches for instructions and for data have 32 KB each, as in the manual. The secondary cache has 1 MB; a hit in the way
+//! that is not predicted takes longer. Conditional branches are predicted by 512 counters of two bits, selected by bits 11:3 of
+//! their addresses. The targets of all branches are known. A recording lacks the instructions of a mispredicted path. If the
+//! processor has executed this path before, it decodes the known instructions of the path, at most one branch per cycle. It stops
+//! when the mispredicted branch has executed, one cycle after the branch issues. The decoded instructions of the path are
+//! nullified: they do not issue, and use no cache. Their branches count as decoded, but not as mispredicted.
 //!
-//! A branch of SPARC can annul its delay slot. An annulled instruction is fetched with its branch. In the next decoding cycle, it takes the
-//! place of one of the four instructions. It is nullified: it does not issue and does not graduate.
+//! A branch of SPARC can annul its delay slot. An annulled instruction is fetched with its branch. In the next decoding cycle,
+//! the annulled instruction takes the place of one of the four instructions. It is nullified: it does not issue and does not
+//! graduate.
 //!
 //! An integer multiplication or division counts as two graduated instructions. An instruction that can set the exception bits of the
 //! floating-point status register counts as a floating-point instruction. Prefetches and barriers count as loads.
@@ -93,7 +94,7 @@ pub(crate) fn absence(event: R10000Event, flow: bool, processors: usize) -> Opti
     }
 }
 
-/// Describes in what way the model limits an event; `None` if it does not.
+/// Describes in what way the model limits an event; `None` if the model does not limit the event.
 pub(crate) fn limit(event: R10000Event) -> Option<&'static str> {
     use R10000Event as Event;
     match event {

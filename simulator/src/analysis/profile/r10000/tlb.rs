@@ -30,7 +30,7 @@ impl Tlb {
     /// Returns the first address of a reference that the TLB does not translate; `None` if the TLB translates all of them.
     pub(super) fn missing(&mut self, address: u64, size: u16) -> Option<u64> {
         let last = address.saturating_add(u64::from(size).saturating_sub(1));
-        // A reference is shorter than a page, so it touches no pages but those of its first and its last byte.
+        // A reference is shorter than a page, so it touches only the pages of its first and its last byte.
         [address, last].into_iter().find(|end| !self.translates(*end))
     }
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::recording::{Flow, Reference};
 
-/// The code that the processor has executed so far. A recording lacks the instructions of mispredicted paths, but the processor has
-/// often executed them before.
+/// The code that the processor has executed so far. A recording lacks the instructions of mispredicted paths, but the processor
+/// has often executed these instructions before.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownCode {
     instructions: HashMap<u64, Known>,
@@ -19,16 +19,16 @@ pub(super) struct Known {
     pub(super) size: u16,
     pub(super) is_branch: bool,
     pub(super) is_conditional: bool,
-    /// The address to which the branch last passed control elsewhere; `None` if it never has.
+    /// The address to which the branch last passed control elsewhere; `None` if the branch has never done so.
     pub(super) target: Option<u64>,
 }
 
 impl KnownCode {
-    /// Notes an instruction that is executed. Call it in the order of the program.
+    /// Notes an instruction that is executed. Must be called in the order of the program.
     pub(super) fn note(&mut self, fetch: &Reference) {
         if let Some((branch, after)) = self.branch.take() {
             if fetch.address == after {
-                // This is the delay slot of the branch. The target follows it.
+                // The fetched instruction is the delay slot of the branch. The target of the branch comes next.
                 self.branch = Some((branch, u64::MAX));
             } else if let Some(known) = self.instructions.get_mut(&branch) {
                 known.target = Some(fetch.address);

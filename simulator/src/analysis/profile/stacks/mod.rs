@@ -17,8 +17,8 @@ pub(super) use unwinder::Unwinder;
 /// A call of one function from one place in the program: an edge of the call graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallEdge {
-    /// The address of the calling instruction. If the callee is a signal handler, the address of
-    /// the interrupted instruction.
+    /// The address of the calling instruction. For a call of a signal handler, this is the address of the interrupted
+    /// instruction.
     pub site: u64,
     /// The first address of the callee or of the signal handler.
     pub entry: u64,

@@ -23,8 +23,7 @@ impl Functions for Alphabet {
     }
 }
 
-/// Executes instructions of 4 bytes. Returns the stack at each instruction, which is written as the
-/// letters of its functions.
+/// Executes instructions of 4 bytes. Returns the stack at each instruction, as a string of the letters of its functions.
 fn stacks_of(target: &str, instructions: &[(u64, Flow)]) -> Vec<String> {
     let mut unwinder = Unwinder::new(1, Some(target), Some(&Alphabet));
     let points: Vec<Point> = (instructions.iter())
@@ -64,8 +63,8 @@ fn stacks_of_short_programs() {
             "sparc64",
             "1000C=a 1004N=a 1100N=ab 1104C=ab 1108N=ab 1200R=abc 1204N=abc 110cR=ab 1110N=ab 100cJ=a 1020NT=a 1024N=a 1028N=a",
         ),
-        // A branch is not taken, and its delay slot is in the next block. This looks like an
-        // interruption after the slot, but it is none.
+        // A branch is not taken, and its delay slot is in the next block. This looks as if a signal interrupted the thread after
+        // the slot, but there is no signal.
         ("sparc64", "1000NT=a 1004N=a 1080N=a"),
         // A call of the next instruction is not a real call, because it only reads the program
         // counter.
@@ -76,8 +75,7 @@ fn stacks_of_short_programs() {
         // `b` calls `c`. The delay slot of this call restores the return address of `b`, so `c`
         // returns to `a`.
         ("sparc64", "1000C=a 1004N=a 1100C=ab 1104N=ab 1200R=abc 1204N=abc 1008N=a"),
-        // Code without a name that ends in a jump, such as an entry of a procedure linkage table,
-        // is not on the stack.
+        // Code that has no name and ends in a jump, such as an entry of a procedure linkage table, is not on the stack.
         ("x86_64", "1000C=a 9000N=a- 9004J=a- 1100J=ab 1140R=ab 1004N=a"),
         // `a` calls `setjmp` (here `b`), and then `c`. `c` calls `longjmp` (here `d`), which jumps
         // to the instruction after the call of `b`.

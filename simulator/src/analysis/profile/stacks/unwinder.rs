@@ -5,8 +5,7 @@ use std::collections::HashSet;
 use super::{CallEdge, Functions, StackId, Stacks};
 use crate::recording::{Flow, Reference};
 
-/// The maximum number of frames in a thread's stack. A call beyond it drops the outer half of the
-/// frames.
+/// The maximum number of frames in a thread's stack. A call beyond this number drops the outer half of the frames.
 const MOST_FRAMES: usize = 1 << 14;
 
 /// The maximum number of frames that one return can end.
@@ -16,7 +15,7 @@ const MOST_UNWOUND: usize = 1 << 10;
 /// jump.
 const STUB: u64 = 64;
 
-/// The prefix of the names of functions in the dynamic linker that find a procedure and jump to it.
+/// The dynamic linker has functions that find a procedure and jump to it. The names of these functions have this prefix.
 const RESOLVER: &str = "_dl_runtime_resolve";
 
 /// An active call of a thread.
@@ -28,7 +27,7 @@ struct CallFrame {
     stack: StackId,
 }
 
-/// The frames of a thread, with the outermost one first, and its latest instruction.
+/// The frames of a thread, with the outermost one first, and the thread's latest instruction.
 #[derive(Clone, Debug, Default)]
 struct UnwoundThread {
     frames: Vec<CallFrame>,

@@ -278,7 +278,7 @@ fn thousands_of_threads_take_one_lock() {
 #[test]
 fn a_sleep_may_be_longer_than_a_run_can_be() {
     let sleep = |time| Item::Order(Order::Sleep(time));
-    // A second at 1,165,379,275 Hz.
+    // The sleep takes one second: 1,165,379,275 cycles.
     let (begins, _) = scheduled(&[vec![sleep(1_000_000_000), instruction(0)]], &[0], 1);
     assert_eq!(begins, [(0, 0, 1_165_379_275)]);
     let long = vec![sleep(1 << 62), sleep(u64::MAX), sleep(1 << 62), instruction(0), sleep(9)];
