@@ -66,7 +66,7 @@ pub(super) struct Answered {
 pub(super) enum Silent {
     /// The call takes too many instructions.
     Endless,
-    /// The strand no longer runs.
+    /// The strand does not run.
     Stopped,
 }
 
@@ -196,8 +196,8 @@ impl Machine {
         false
     }
 
-    /// Brings all strands to the time of the strand that is furthest ahead. Otherwise, the others would execute their waiting loops up to
-    /// this time.
+    /// Brings all strands to the time of the strand that is furthest ahead. Otherwise, the other strands would execute their waiting
+    /// loops up to this time.
     fn catch_up(&mut self) {
         for strand in self.begun.iter() {
             self.execution.step(strand);
