@@ -31,7 +31,7 @@ const VECTORS: u64 = 0x400;
 const PLACE: u64 = 0x10_0000;
 const SIZE: u64 = 0x200;
 
-/// The address of the code that every trap of the attacker reaches.
+/// The address to which the attacker's trap table sends every trap.
 pub const CAUGHT: u64 = REAL + 0x1_0000;
 
 /// The reason why a check of attacks failed: an attack has succeeded, or a call of the neighbour has failed.
@@ -314,8 +314,8 @@ pub fn prepare(execution: &mut Execution, base: u64, cpus: usize) -> Result<(), 
 }
 
 /// Lets a strand of a guest begin an attack. `cpu` is the number of the strand in the guest. The guest's memory is at the physical
-/// address `base`, and must have been [prepared](prepare). `control` becomes the strand's privileged registers. The program continues
-/// at [`ANSWERED`]; after a trap of the guest, it continues at [`CAUGHT`].
+/// address `base`, and must have been [prepared](prepare). `control` becomes the strand's privileged registers. The program ends at
+/// [`ANSWERED`], or at [`CAUGHT`] if the guest takes a trap.
 pub(super) fn start(
     execution: &mut Execution,
     (id, cpu): (StrandId, usize),

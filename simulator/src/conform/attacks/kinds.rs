@@ -77,8 +77,8 @@ pub(super) const NEGOTIATION: usize = usize::MAX;
 impl Kind {
     /// Lets a strand of a guest begin attack number `number`, which is below [`count`](Self::count). `strand` is the strand and its
     /// number in the guest. The guest's memory is at the physical address `base`, and must have been [prepared](super::prepare).
-    /// `control` becomes the strand's privileged registers. The program ends at [`ANSWERED`](crate::conform::guest::ANSWERED); after
-    /// a trap of the guest, it continues at [`CAUGHT`](super::CAUGHT).
+    /// `control` becomes the strand's privileged registers. The program ends at [`ANSWERED`](crate::conform::guest::ANSWERED), or at
+    /// [`CAUGHT`](super::CAUGHT) if the guest takes a trap.
     ///
     /// # Errors
     /// The machine has no memory there.

@@ -70,7 +70,7 @@ impl Beside {
         let mut world = world(&configuration);
         for bank in Cell::all() {
             if let (Cell::L2(..), Some(value)) = (bank, machine.held(bank)) {
-                // The model takes over the other bits of L2 control, which were set when the machine started.
+                // Bits of L2 control other than PERF_CONFIG were set when the machine started. The model takes over these bits.
                 world.devices.insert(cell_of(bank), value & !oracle::call::PERF_CONFIG);
             }
         }
