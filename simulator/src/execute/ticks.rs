@@ -30,7 +30,8 @@ impl TickRegister {
         self.changes += 1;
     }
 
-    /// Returns when the low 63 bits reach a value; `None` if they never do. This may be in the past.
+    /// Returns when the low 63 bits of the register reach a value; `None` if they never reach the value. The returned time may be in
+    /// the past.
     pub(super) fn time_of(&self, value: u64, niagara: Niagara) -> Option<u64> {
         let ticks = value.wrapping_sub(self.offset) & (u64::MAX >> 1);
         let cycles = niagara.time_of(ticks);
