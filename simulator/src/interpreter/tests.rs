@@ -105,7 +105,8 @@ fn after(word: u32, o0: u64) -> Strand {
     strand
 }
 
-/// Returns the address at which the operating system handles a trap from trap level 0. `hypervisors` returns the hypervisor's address.
+/// Returns the address at which the operating system handles a trap from trap level 0. The function `hypervisors` returns the address
+/// at which the hypervisor handles the trap.
 const fn guests(number: u64) -> u64 {
     TBA + number * 32
 }

@@ -1,4 +1,4 @@
-//! What tells a run from other runs: its settings, and the numbers that they change.
+//! What distinguishes a run from other runs: the settings of the run, and the numbers that depend on these settings.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -294,7 +294,7 @@ impl Run {
         figures.0
     }
 
-    /// Returns `true` if the run's observer stopped it. If so, its figures are for the part before the stop.
+    /// Returns `true` if the run's observer stopped the run. The figures of such a run are for the part before the stop.
     #[must_use]
     pub const fn is_stopped(&self) -> bool {
         match self {

@@ -129,7 +129,7 @@ pub struct PhaseRun {
 pub struct Measured {
     pub guest: String,
     pub grant: String,
-    /// How many units the machine has but the guest may not use.
+    /// The number of units that the machine has, but that the guest may not use.
     pub refused: usize,
     pub counters: Vec<CounterResult>,
 }

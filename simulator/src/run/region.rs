@@ -39,7 +39,7 @@ counts! {
 }
 
 impl Covered {
-    /// Returns this part without its first part `earlier`.
+    /// Returns the rest of this part after `earlier`. Both parts have the same start.
     pub(crate) fn since(mut self, earlier: &Self) -> Self {
         self.subtract(earlier);
         self

@@ -27,7 +27,7 @@ pub struct Total {
     pub measured: u64,
     /// The number of events that really happened.
     pub truth: u64,
-    /// The measured count of each place: for gpd and asu events each hub, for all others each node.
+    /// The measured count of each place. The places of gpd and asu events are the hubs. The places of all other events are the nodes.
     pub by_place: [u64; 4],
 }
 
