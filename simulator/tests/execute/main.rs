@@ -34,7 +34,7 @@ const JUMP: &[u32] = &[0x0300_0400, 0x81c0_4000, 0x0100_0000];
 /// The limit for runs that would otherwise not end.
 const CYCLES: Limits = Limits { cycles: 100_000, ..Limits::NONE };
 
-/// Returns a machine of two nodes. At reset it executes a program of these parts, with these trap handlers.
+/// Returns a machine of two nodes, with these trap handlers. At reset, the machine executes a program that consists of these parts.
 fn machine(memory: Option<Config>, parts: &[&[u32]], handlers: &[(u64, &[u32])]) -> Execution {
     let mut execution =
         Execution::new(&Setup::new(Machine::new(Model::Batoka, 2).unwrap()).memory(memory))

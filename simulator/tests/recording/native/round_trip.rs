@@ -21,7 +21,7 @@ struct Block {
     /// The index of the instruction that leaves the block, and the kind of exit.
     exit: (Index, u8),
     next: u64,
-    /// The classes of the first instructions. The others have the class [`Class::Other`].
+    /// The classes of the first instructions. The other instructions have the class [`Class::Other`].
     classes: Vec<Class>,
 }
 
@@ -194,8 +194,8 @@ proptest! {
         prop_assert_eq!(read(&file).unwrap(), expected);
     }
 
-    /// The encoder has a fast path for executions like earlier ones. The addresses of a loop advance, except in some rounds, and one step has
-    /// another order or other accesses in one round.
+    /// The encoder has a fast path for executions that resemble earlier executions. Here, the addresses of a loop advance, except in
+    /// some rounds, and a random step replaces the first step of one round.
     #[test]
     fn a_disturbed_loop_reads_back(
         blocks in prop::collection::vec(block(), 1..4),
