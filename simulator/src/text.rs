@@ -19,7 +19,7 @@ pub fn line(text: &str) -> String {
     escaped(text, is_plain, |character| character.escape_default().to_string()).into_owned()
 }
 
-/// Returns lines of text with the escapes of [`line()`]. Only the ends of lines stay as they are.
+/// Returns lines of text with the escapes of [`line()`]. Only the ends of lines are not escaped.
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped_lines(text, |character| character.escape_default().to_string())
 }

@@ -98,7 +98,7 @@ pub const ACCESSES: [(u32, u64); 15] = [
 /// CASA and CASXA: the opcode (op3) and the size in bytes. Both always name an ASI.
 pub const CAS: [(u32, u64); 2] = [(0x3c, 4), (0x3e, 8)];
 
-/// LDTW and STTW. They access two words, in an even and an odd register.
+/// LDTW and STTW, which access two words, in an even and an odd register.
 pub const TWINS: [u32; 2] = [0x03, 0x07];
 
 /// Encodes an instruction that computes a value. The second operand is a register or a [`number`].

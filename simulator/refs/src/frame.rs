@@ -21,7 +21,7 @@ pub enum FrameKind {
     Definitions = 3,
     /// A part of the references of one thread.
     References = 4,
-    /// A note from the recorder. It tells users something that they must know to understand the results.
+    /// A note from the recorder, which users must know to understand the results.
     Note = 5,
     /// The end of the recording, with the exit status of the program if it exited by itself.
     End = 6,
@@ -163,7 +163,7 @@ pub struct Program {
 /// A recorded process. If a process replaces its program, the new program counts as a further process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {
-    /// The number of the process in its file. The process that the user started has the number 0.
+    /// The number of the process in the file. The process that the user started has the number 0.
     pub number: u32,
     /// The number of the process that ends when this process has executed its last reference: the number of this process, or a lower
     /// number if this process is the new program of an earlier process. `None` if this process has replaced its program: then this

@@ -190,7 +190,7 @@ pub struct Report {
     pub instructions: Vec<CallCount>,
 }
 
-/// Returns strand number `number`. It must exist on the largest machine.
+/// Returns strand number `number`. The largest machine must have this strand.
 const fn strand(number: usize) -> StrandId {
     match StrandId::new(number) {
         Some(strand) => strand,
@@ -389,7 +389,7 @@ fn all(
                     && let Some(job) = jobs.get(number)
                 {
                     let result = job.run(image, omissions);
-                    // This cannot fail, because the receiver exists until all senders are gone.
+                    // Sending cannot fail, because the receiver exists until all senders are gone.
                     let _ = sender.send((number, result));
                 }
             });

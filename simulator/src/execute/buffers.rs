@@ -25,7 +25,7 @@ use super::shared::Order;
 use super::stores::{LateStore, is_same_device};
 use crate::interpreter::Trap;
 
-/// Bits of the mask of `membar`. The first is in mmask, and the others are in cmask.
+/// Bits of the mask of `membar`. The first bit is in mmask, and the other bits are in cmask.
 const STORE_LOAD: u8 = 1 << 1;
 const MEM_ISSUE: u8 = 1 << 5;
 const SYNC: u8 = 1 << 6;

@@ -34,7 +34,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Returns the strands after power on: strand 0 runs, and all others are parked.
+    /// Returns the strands after power on: strand 0 runs, and all other strands are parked.
     pub(super) fn new(shared: Shared) -> Self {
         let mut new = Self {
             strands: (0..shared.machine.strands()).map(|_| Executing::reset()).collect(),

@@ -10,7 +10,8 @@ pub(super) struct TickRegister {
     offset: u64,
     /// How the clock goes wrong; `None` if it shows the machine's time.
     skew: Option<Skew>,
-    /// The number of writes to the register and of changes of the clock. Each of them can change the times at which timers match.
+    /// The number of writes to the register and of changes of the clock. Each write or change can move the times at which timers
+    /// match.
     pub(super) changes: u64,
 }
 

@@ -91,7 +91,7 @@ impl Operator {
     pub fn new(scenario: Scenario, guests: &[NamedGuest]) -> Self {
         let mut grants = Grants::none(guests.len()).expect("guests of a configuration");
         for (guest, number) in guests.iter().zip((0..).filter_map(GuestId::new)) {
-            // This fails only if the guest does not exist.
+            // Setting a grant fails only if the guest does not exist.
             let _ = grants.set(number, guest.config.grant);
         }
         Self {
@@ -251,8 +251,7 @@ impl Operator {
         ControlFlow::Continue(current)
     }
 
-    /// Returns the dead strands of the guests from which this request takes a right, or which it
-    /// resets.
+    /// Returns the dead strands of the guests from which the request takes a right, or which the request resets.
     fn excused(&self, request: &Request) -> Vec<StrandId> {
         let loses = |id: GuestId| match request {
             Request::Reconfigure(grants) => gains(grants.get(id), self.grants.get(id)),

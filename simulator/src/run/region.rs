@@ -1,4 +1,4 @@
-//! What part of its programs a replay covers.
+//! The part of the programs that a replay covers.
 
 use serde::{Deserialize, Serialize};
 

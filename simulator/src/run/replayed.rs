@@ -87,7 +87,7 @@ impl Replayed {
         (self.details.as_ref()).map_or(&[], |details| &details.programs)
     }
 
-    /// Returns the instructions at which strands waited longest, in descending order; empty without details.
+    /// Returns the instructions at which strands waited longest, with the longest waits first; empty without details.
     #[must_use]
     pub fn code(&self) -> &[InstructionMisses] {
         (self.details.as_ref()).map_or(&[], |details| &details.code)

@@ -16,7 +16,7 @@ use tests::machine::strand;
 
 use super::{PROGRAM, put};
 
-/// A variable: x and y are words of memory, and the others are registers of two devices.
+/// A variable. `X` and `Y` are words of memory, and `Device` and `Other` are registers of two devices.
 #[derive(Clone, Copy)]
 enum Variable {
     X,
@@ -311,7 +311,8 @@ fn a_strand_finds_its_own_stores() {
     let y: &[Does] = &[Store(Y, 1), Load(Y), Load(X)];
     let expected = BTreeSet::from([[1, 0, 1, 0], [1, 0, 1, 1], [1, 1, 1, 0], [1, 1, 1, 1]]);
     assert_eq!(results(&[x, y]), expected);
-    // A load finds the newest store of its own strand. The load finds a store of another strand only after the own store is complete.
+    // A load finds the newest store of the load's own strand. A load finds another strand's store only after its own strand's stores
+    // are complete.
     let own: &[Does] = &[Store(X, 1), Store(X, 2), Load(X)];
     assert_eq!(results(&[own]), BTreeSet::from([[2]]));
     let own: &[Does] = &[Store(X, 1), Load(X), Load(X)];

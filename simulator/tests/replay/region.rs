@@ -130,7 +130,7 @@ fn a_region_is_a_number_of_instructions() {
     assert_eq!((none.references, none.cycles), (0, 0));
 }
 
-/// Returns two parts of a program, of which the second is warmed up by the first, and the whole program.
+/// Replays a program in three ways: only its first part, its second part after a warm-up with the first part, and the whole program.
 fn parts(program: fn() -> Recording, at: u64) -> [Replayed; 3] {
     [
         replayed(program(), region(None, after(at), None)),
@@ -183,7 +183,7 @@ fn the_parts_of_a_program_add_up() {
 
 #[test]
 fn threads_keep_their_order_in_a_skipped_part() {
-    // The first thread has started the others, which execute at the same pace: eight threads with 240 instructions.
+    // The first thread has started the other threads, which execute at the same pace: eight threads with 240 instructions.
     let run = replayed(threads(), region(after(1_000), None, None));
     assert_eq!(run.notes.len(), 1, "{:?}", run.notes);
     let executed: Vec<_> = run.threads.iter().map(|thread| thread.instructions).collect();

@@ -30,7 +30,7 @@ pub const WITHOUT_A_HUB: Part = Part {
     run: without_a_hub,
 };
 
-/// Returns one of several units to service. The others stay out of service.
+/// Returns one of several units to service. The other units stay out of service.
 pub const ONE_BY_ONE: Part = Part {
     name: "units return to service one by one",
     limit: 1,

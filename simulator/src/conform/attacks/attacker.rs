@@ -55,7 +55,7 @@ impl From<NoMemoryAt> for Failure {
 enum Outcome {
     /// The program reached its end.
     Ended,
-    /// The guest took a trap. Its handler ran at the trap level `level`.
+    /// The guest took a trap, whose handler ran at the trap level `level`.
     Trapped { number: u64, level: u64 },
     /// The guest ended.
     Died,

@@ -480,7 +480,7 @@ fn returns(index: &mut Index) -> Attack {
 /// that end the guest or stop a CPU.
 fn call(index: &mut Index) -> Attack {
     let (trap_number, function) = match index.below(292) as u64 {
-        // These are exit, cpu_stop and cpu_yield.
+        // Functions 0x00, 0x11 and 0x12 are exit, cpu_stop and cpu_yield.
         0x00 | 0x11 | 0x12 => (0x80, u64::MAX),
         fast @ ..0x11e => (0x80, fast),
         // Function 2 of trap 0xff is exit.

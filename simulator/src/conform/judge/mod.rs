@@ -184,7 +184,7 @@ impl Judge {
         let possible = VERSIONS.map(|minor| {
             let mut assumed = Versions::default();
             if let Some(minor) = minor {
-                // This cannot fail, because the model has both versions.
+                // The negotiation cannot fail, because the model has both versions.
                 let _ = assumed.set(PERF, 1, minor);
             }
             self.world.guests[guest].versions = assumed;

@@ -7,7 +7,7 @@ use simulator::recording::Chunk;
 use super::layout::{DEFINITIONS, REFERENCES, checksum, frame};
 use crate::open;
 
-/// Frames of all kinds except the end: kind, number of references, content. They have 11 references.
+/// Frames of all kinds except the end: kind, number of references, content. All these frames together have 11 references.
 const FRAMES: [(u8, u64, &[u8]); 7] = [
     (1, 0, b"\x06x86_64\x03\x02ls\x02-l\x03a b"),
     (2, 0, b"\x01\x80\x20\x80\x10\x00\x02/l\x02\xab\xcd"),

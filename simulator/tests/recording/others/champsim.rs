@@ -6,7 +6,7 @@ use tests::recordings::{ChampSim, zip};
 
 use crate::{gzip, open, read_bytes, reference, threads, zstd};
 
-/// Registers of ChampSim: the stack pointer, the flags, the instruction pointer, and two others.
+/// Registers of ChampSim: the stack pointer, the flags, the instruction pointer, and two other registers.
 const SP: u8 = 6;
 const FLAGS: u8 = 25;
 const IP: u8 = 26;
