@@ -29,7 +29,7 @@ const FREE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup<K, V> {
     entries: Vec<(K, V)>,
-    /// The numbers of the entries. The number of an entry is at the place that its key is mixed to, or at one of the next places. At
+    /// The numbers of the entries. The number of an entry is at the place to which its key is mixed, or at one of the next places. At
     /// least half of the places are free.
     places: Box<[u32]>,
 }

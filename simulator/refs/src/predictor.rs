@@ -223,8 +223,8 @@ impl SlotHistory {
     }
 }
 
-/// Records an address that is probably not the expected one. `at` is the index of its access. Returns the code of the access at its place
-/// among the codes, and appends the literal.
+/// Records an address that is probably not the expected one. `at` is the index of its access. Appends the literal. Returns the code
+/// of the access, shifted to the position that this access has among the codes.
 #[inline(never)]
 fn unexpected(
     history: &mut SlotHistory,

@@ -73,7 +73,7 @@ pub fn outs(strand: &Strand) -> [u64; 6] {
     [8, 9, 10, 11, 12, 13].map(|number| strand.registers.get(Register::new(number)))
 }
 
-/// Compares all registers of a strand except %o0 to %o5 before and after a call. Registers of the next two windows may become 0 if
+/// Checks that a call has changed no registers of its strand except %o0 to %o5. Registers of the next two windows may become 0 if
 /// these windows were free, because a guest cannot rely on the values in free windows.
 ///
 /// # Errors

@@ -132,8 +132,8 @@ impl Beside {
         }
     }
 
-    /// Makes all strands ask for one hub without a pause. While a strand waits, the other strands together may perform at most as many
-    /// accesses as there are strands.
+    /// Makes all strands ask for one hub without a pause. While a strand waits, the other strands together must not perform more
+    /// accesses than the number of strands.
     pub(super) fn fair(&mut self) {
         let Some(guest) = self.world.guests.iter().find(|guest| guest.grant.global) else { return };
         let strands = guest.strands.iter().filter_map(|strand| StrandId::new((*strand).into()));

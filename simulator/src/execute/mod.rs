@@ -324,8 +324,8 @@ impl Execution {
         self.running.interrupt(strand, vector);
     }
 
-    /// Makes a strand take the trap for a store to a device that has failed, before its next instruction, as if an earlier store of the
-    /// strand to this physical address had failed now. The device itself still works.
+    /// Makes a strand take the trap for a failed store to a device. The strand takes the trap before its next instruction, as if an
+    /// earlier store of the strand to this physical address had failed now. The device itself still works.
     pub fn fail_store(&mut self, strand: StrandId, physical: u64) {
         self.running.fail_store(strand, physical);
     }

@@ -95,7 +95,8 @@ pub trait Word:
     /// Returns the value of the word as a number.
     ///
     /// # Errors
-    /// The word is a term that stands for more than one number. The contract has no end with the returned trap, so the proof fails.
+    /// The word is a term that stands for more than one number. The contract allows no execution that ends with the returned trap, so
+    /// the proof fails.
     fn known(self) -> Result<u64, Trap>;
 }
 

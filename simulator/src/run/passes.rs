@@ -12,7 +12,8 @@ pub struct PassError(pub &'static str);
 
 impl Replayed {
     /// Adds the counters and the notes of another pass. The added counters of a unit follow this pass's counters of the same unit.
-    /// All other results are those of this pass, for example the hypercalls, which differ from pass to pass.
+    /// Afterwards, `truth_matches` is for both passes. All other results are those of this pass, for example the hypercalls, which
+    /// differ from pass to pass.
     ///
     /// # Errors
     /// The other pass has different cycles, references, threads, waits or use of units, although both passes replay the same

@@ -55,7 +55,8 @@ pub struct Played {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StepRun {
-    /// When the step was due: the number of references replayed, or of instructions that all strands executed.
+    /// When the step was due: the number of references that had been replayed, or the number of instructions that all strands had
+    /// executed.
     pub at: u64,
     /// The number of the step's line in the scenario's file, from 1.
     pub line: usize,

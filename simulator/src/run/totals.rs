@@ -54,8 +54,8 @@ impl Total {
         totals
     }
 
-    /// Returns `true` for gpd and asu events, which each hub counts once. Returns `false` for all
-    /// other events.
+    /// Returns `true` for gpd and asu events, of which each hub has one count. Returns `false` for all other events, whose counts
+    /// belong to nodes.
     #[must_use]
     pub fn is_by_hub(&self) -> bool {
         matches!(self.class, "gpd" | "asu")

@@ -127,8 +127,8 @@ fn a_guest_reaches_what_is_translated() {
     assert!(accesses.borrow().iter().all(inside), "{accesses:x?}");
 }
 
-/// A halted strand continues when the first of two interrupts arrives, 40 cycles after the store
-/// that sends it. When the strand enables interrupts, it takes both, the highest first.
+/// A halted strand continues when the first of two interrupts arrives, 40 cycles after the store that sends it. When the strand
+/// enables interrupts, it takes both interrupts, the interrupt with the higher vector first.
 #[test]
 fn an_interrupt_wakes() {
     let mut execution = machine(None, &[TRAPS, NUMBER, WAKE], &[(0x60, VECTOR)]);

@@ -35,7 +35,7 @@ fn sums_agree(report: &ProfileReport) {
     assert_eq!((event.lost, event.missed, event.count_error), (0, 0, Some(0)));
 }
 
-/// An instruction without data takes one cycle. A loop of 10,000 turns is on one page, and one of 30,000 turns on another.
+/// An instruction without data takes one cycle. A loop of 10,000 turns is on one page, and a loop of 30,000 turns is on another page.
 #[test]
 fn a_loop_of_three_times_as_many_turns_has_three_quarters() {
     let program = fetches(turns(0x401, 10_000).chain(turns(0x402, 30_000)));

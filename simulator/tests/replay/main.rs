@@ -126,7 +126,7 @@ fn progress_has_a_total() {
 }
 
 /// Returns the text of a program with 200,000 references to varied addresses, and then 2,000,000 references of a loop. The loop has
-/// most of the references. In the compressed text, the loop has the fewest bytes.
+/// most of the references. In the compressed text, the loop has fewer bytes than the other references.
 fn looping() -> String {
     let mut text = String::from("==7== Lackey, an example Valgrind tool\n");
     for number in 0..100_000_u64 {

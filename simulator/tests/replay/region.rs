@@ -20,8 +20,8 @@ const FRAME: u64 = 0x40_0000;
 const FRAMES: u64 = 5;
 const LINES: u64 = 100;
 
-/// Each frame has an instruction without data and a loop of `LINES` loads. Each load is from another line of the L2 cache, and all lines
-/// fit into the cache for data. All frames load the same lines.
+/// Each frame has an instruction without data and a loop of `LINES` loads. Each load of the loop is from a different line of the L2
+/// cache, and all lines fit into the cache for data. All frames load the same lines.
 fn frames() -> Recording {
     let mut text = String::new();
     for _ in 0..FRAMES {
@@ -112,7 +112,7 @@ fn a_warm_up_fills_the_caches_and_counts_nothing() {
     let run = replayed(frames(), region(frame(Some(3)), frame(Some(4)), after(2 * LINES + 2 - 50)));
     let Served { local, remote, .. } = run.threads[0].served;
     assert_eq!(local + remote, LINES - 50);
-    // A load from the cache for data takes 3 cycles, and an instruction without data 1.
+    // A load from the cache for data takes 3 cycles, and an instruction without data takes 1 cycle.
     let warm = replayed(frames(), region(frame(Some(3)), frame(Some(4)), after(0)));
     assert_eq!((warm.cycles, warm.threads[0].cycles), (3 * LINES + 1, 3 * LINES + 1));
     assert_eq!(warm.time.cycles, warm.cycles);

@@ -41,7 +41,7 @@ const PCR_FIELDS: [u64; 15] = [
     0xff << 6, 1 << 5, 1 << 4, 1 << 3, 1 << 2, 1 << 1, 1,
 ];
 
-/// Returns the fields of a register. The sweep writes values with only one field set, and values with all fields but one set.
+/// Returns the fields of a register. The sweep writes values with only one field set, and values with every field set except one.
 fn fields(id: u64) -> &'static [u64] {
     match id {
         0 => &PCR_FIELDS,

@@ -53,8 +53,9 @@ impl Beside {
         }
     }
 
-    /// Copies the content of a register to the model. If the contents differed, returns the content in the model and the content in the
-    /// machine. Returns `None` if the contents were equal, if the register faults, or if the register's unit has yet to be scrubbed.
+    /// Copies the content of a register to the model. If the contents differed, returns the content in the model and the content in
+    /// the machine. Returns `None` if the contents were equal, if the register faults, or if the register's unit must still be
+    /// scrubbed.
     pub(super) fn take_over(&mut self, cell: Cell) -> Option<(u64, u64)> {
         let found = self.machine.held(cell)?;
         let cell = cell_of(cell);

@@ -1,4 +1,5 @@
-//! Compares the image under test with the reference model. Every call is made in both, and all differences are noted.
+//! Compares the image under test with the reference model. Every call is made in the image and in the model, and all differences are
+//! noted.
 //!
 //! After a difference, the model takes over what the image has stored, so that each difference is found once.
 
@@ -140,7 +141,7 @@ impl Beside {
             .or_else(|| begun.iter().next())
     }
 
-    /// Makes a call in the image and in the model, and compares them. Returns %o0 to %o5 after the call in the image.
+    /// Makes a call in the image and in the model, and compares the results. Returns %o0 to %o5 after the call in the image.
     pub(super) fn ask(&mut self, strand: StrandId, request: Request) -> [u64; 6] {
         let registers = request.registers;
         let [.., function] = registers;

@@ -27,8 +27,8 @@ impl Judge {
             events.push((made[call].turns.end, false, call));
         }
         events.sort_unstable();
-        // The versions that are possible so far. Each comes with the negotiations that the model has already made but that have not returned
-        // yet.
+        // Each entry has versions that are possible so far, and the negotiations that the model has already made but that have not
+        // returned yet.
         let mut states: Vec<(Versions, Vec<usize>)> =
             vec![(self.world.guests[guest].versions.clone(), Vec::new())];
         let mut pending = Vec::new();

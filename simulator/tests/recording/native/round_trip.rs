@@ -332,7 +332,7 @@ fn only_atomic_instructions_load_and_store_in_one_step() {
     assert_eq!(read(&recorder.end()).unwrap(), [(expected, vec![])]);
 }
 
-/// Whether an atomic instruction has one reference or two depends on the addresses, so equal words in the log do not show it.
+/// Depending on the addresses, an atomic instruction has one reference or two. Equal words in the log do not show this number.
 #[test]
 fn an_atomic_instruction_has_one_location_or_two() {
     let mut recorder = Recorder::new(Stored::Plain);
