@@ -1,6 +1,6 @@
-//! Reads whole input files, for all inputs except recordings. Each has a maximum length, so that a
-//! device, an endless pipe or a wrong file does not fill the memory. [`read`] is for files that a
-//! user names. [`read_found`] is for files that another, possibly hostile, input names.
+//! Reads whole input files, for all inputs except recordings. Each file has a maximum length, so that a device, an endless pipe or a
+//! wrong file does not fill the memory. [`read`] is for files that a user names. [`read_found`] is for files that another, possibly
+//! hostile, input names.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -92,7 +92,7 @@ fn is_of_kernel(_: &File) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Reads a stream to its end. `name` is what error messages call the stream.
+/// Reads a stream to its end. `name` is the name of the stream in error messages.
 ///
 /// # Errors
 /// The stream cannot be read, or has more than `longest` bytes.

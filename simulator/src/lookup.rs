@@ -13,7 +13,7 @@ impl Key for u64 {
     }
 }
 
-/// Mixes two numbers. All bits of the result depend on all bits of both.
+/// Mixes two numbers. All bits of the result depend on all bits of both numbers.
 #[inline(always)]
 pub(crate) const fn mix(one: u64, other: u64) -> u64 {
     let one = (one ^ 0x9e37_79b9_7f4a_7c15) as u128;
@@ -29,7 +29,8 @@ const FREE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup<K, V> {
     entries: Vec<(K, V)>,
-    /// The number of an entry at the place that its key is mixed to, or at one of the next places. At least half of the places are free.
+    /// The numbers of the entries. The number of an entry is at the place to which its key is mixed, or at one of the next places. At
+    /// least half of the places are free.
     places: Box<[u32]>,
 }
 
@@ -81,8 +82,8 @@ impl<K: Key, V> Lookup<K, V> {
         self.find(key).1
     }
 
-    /// Returns the value of the entry with this number, if the entry has this key. The number of an entry changes only when others are
-    /// removed.
+    /// Returns the value of the entry with this number, if the entry has this key. The number of an entry changes only when other
+    /// entries are removed.
     #[inline(always)]
     pub(crate) fn at(&mut self, number: u32, key: &K) -> Option<&mut V> {
         let (known, value) = self.entries.get_mut(number as usize)?;
@@ -108,7 +109,7 @@ impl<K: Key, V> Lookup<K, V> {
         }
     }
 
-    /// Removes all entries that `keep` does not want.
+    /// Removes all entries for which `keep` returns `false`.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&K, &V) -> bool) {
         self.entries.retain(|(key, value)| keep(key, value));
         self.renew(self.places.len());

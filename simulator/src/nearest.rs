@@ -26,7 +26,7 @@ fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str>
     let text = text.to_lowercase();
     let mut scored: Vec<(f64, &str)> =
         names.map(|name| (strsim::jaro_winkler(&text, &name.to_lowercase()), name)).collect();
-    // The sort is stable, so equally near names keep the order of the table.
+    // The sort is stable, so names that are equally near keep the order of `names`.
     scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     scored.dedup_by_key(|(_, name)| *name);
     let Some(&(best, _)) = scored.first() else {

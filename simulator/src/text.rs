@@ -19,7 +19,7 @@ pub fn line(text: &str) -> String {
     escaped(text, is_plain, |character| character.escape_default().to_string()).into_owned()
 }
 
-/// Returns lines of text with the escapes of [`line()`]. Only the ends of lines stay as they are.
+/// Returns lines of text with the escapes of [`line()`]. Only the ends of lines are not escaped.
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped_lines(text, |character| character.escape_default().to_string())
 }
@@ -37,10 +37,10 @@ fn escaped_lines(text: &str, escape: impl Fn(char) -> String) -> Cow<'_, str> {
     }
 }
 
-/// Returns whether a text consists of lines of plain ASCII characters. Most long texts do, and this is soon found.
+/// Returns whether a text consists of lines of plain ASCII characters, as most long texts do. The check is fast.
 fn is_simple(text: &str) -> bool {
     let is_simple = |byte: &u8| matches!(byte, b'\n' | b' '..=b'~');
-    // The fold has no branches, so it looks at many bytes at once.
+    // The fold has no branches, so the processor can check many bytes at once.
     let mut parts = text.as_bytes().chunks(256);
     parts.all(|part| part.iter().fold(true, |all, byte| all & is_simple(byte)))
 }

@@ -5,7 +5,7 @@ pub const FLUSH: u32 = 0x81d8_0000;
 /// Words that are not instructions.
 pub const ILLEGAL: [u32; 2] = [0, 0x81f8_0000];
 
-/// The numbers of the integer registers that the guests use, as encoded in instructions. First the global registers.
+/// The numbers of the integer registers that the guests use, as instructions encode them. The global registers come first.
 pub const G1: u32 = 1;
 pub const G2: u32 = 2;
 pub const G3: u32 = 3;
@@ -48,7 +48,8 @@ pub const WR: u32 = 0x30;
 pub const WRPR: u32 = 0x32;
 pub const WRHPR: u32 = 0x33;
 
-/// Opcodes (op3) of instructions that jump, change the register window, or return from a trap. `retry` is DONE with `rd` 1.
+/// Opcodes (op3) of instructions that jump, change the register window, or return from a trap. `retry` has the opcode of `done`, with
+/// `rd` 1.
 pub const FLUSHW: u32 = 0x2b;
 pub const JMPL: u32 = 0x38;
 pub const RETURN: u32 = 0x39;
@@ -97,7 +98,7 @@ pub const ACCESSES: [(u32, u64); 15] = [
 /// CASA and CASXA: the opcode (op3) and the size in bytes. Both always name an ASI.
 pub const CAS: [(u32, u64); 2] = [(0x3c, 4), (0x3e, 8)];
 
-/// LDTW and STTW. They access two words, in an even and an odd register.
+/// LDTW and STTW, which access two words, in an even and an odd register.
 pub const TWINS: [u32; 2] = [0x03, 0x07];
 
 /// Encodes an instruction that computes a value. The second operand is a register or a [`number`].
@@ -105,7 +106,7 @@ pub const fn computes(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
     2 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
 }
 
-/// Encodes a memory access. The second operand is a [`number`], or a register with an ASI in the bits above.
+/// Encodes a memory access. The second operand is a [`number`], or the number of a register with an ASI in the bits above it.
 pub const fn accesses(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
     3 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
 }
@@ -120,7 +121,7 @@ pub const fn number(value: u32) -> u32 {
     1 << 13 | value & 0x1fff
 }
 
-/// Cuts the number in a second operand to at most `bits` bits. A register stays as it is.
+/// Shortens a constant second operand to at most `bits` bits. A second operand that is a register stays the same.
 pub const fn shortened(second: u32, bits: u32) -> u32 {
     match second >> 13 {
         0 => second,

@@ -27,11 +27,11 @@ pub enum Control {
     Counts,
     /// Returns the number of calls on the slow path in %o1.
     SlowCalls,
-    /// Makes the hypervisor nest this number of internal calls. So it uses up the register windows.
+    /// Makes the hypervisor nest this number of internal calls, which use up the register windows.
     Recurse(u64),
     /// Makes a strand begin a read of a hub register. The read never ends.
     Hold(PerfReg, StrandId),
-    /// Lets the service's clock run from now on. Until this call, the clock may stand still.
+    /// Lets the service's clock run from this call on. Until this call, the clock may stand still.
     Clock,
     /// Reports that a strand has died.
     Died(StrandId),

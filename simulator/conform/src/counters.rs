@@ -1,5 +1,5 @@
-//! A model of the calling strand's %pcr and %pic, and of the events that they count. It stands in for these registers on a processor that
-//! does not have them.
+//! A model of the calling strand's %pcr and %pic, and of the events that they count. The model stands in for these registers on a
+//! processor that lacks them.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::sampling::SparcMode;

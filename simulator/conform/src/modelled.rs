@@ -136,7 +136,7 @@ impl Hardware for &Devices {
 
     #[inline(always)]
     fn put(&self, cell: Cell, value: u64) {
-        // This cannot fail, because the sweep does not store values in registers that fault or are busy.
+        // The store cannot fail, because the sweep does not store values in registers that fault or are busy.
         let _ = match cell {
             Cell::L2(node, bank) => self.l2(node).write(bank, value),
             Cell::Register(register) => match register.kind() {

@@ -38,7 +38,7 @@ pub(crate) fn put_literal(bytes: &mut Vec<u8>, value: u64) -> u8 {
 /// Appends the lowest `count` bytes of a number, at most 8.
 #[inline(always)]
 pub(crate) fn put_bytes(bytes: &mut Vec<u8>, value: u64, count: usize) {
-    // To append eight bytes and remove some is faster than to append a few.
+    // Appending eight bytes and removing some of them is faster than appending a few bytes.
     let length = bytes.len();
     bytes.extend_from_slice(&value.to_le_bytes());
     bytes.truncate(length + count);

@@ -12,7 +12,8 @@ use super::log::BlockAccess;
 /// The maximum number of instructions in a block.
 pub const MOST_INSTRUCTIONS: usize = 1024;
 
-/// The maximum number of references in all blocks and shapes of a recording together, plus one for each block and shape.
+/// The maximum size of all definitions of a recording together. A block or shape has the size 1 plus the number of its references.
+/// The fetch of an instruction is a reference, too.
 pub const MOST_DEFINED: u64 = 1 << 25;
 
 /// A block: successive instructions that QEMU translates together.
@@ -84,7 +85,7 @@ pub struct Definitions {
     blocks: Vec<KnownBlock>,
     shapes: HashMap<(u32, bool, Box<[BlockAccess]>), u32>,
     slots: Slots,
-    /// The number of references in all blocks and shapes, plus one for each block and shape.
+    /// The size of all definitions, for the limit [`MOST_DEFINED`].
     defined: u64,
     /// The definitions that no frame contains yet.
     new: New,

@@ -26,13 +26,13 @@ const UNKNOWN: u64 = u64::MAX;
 /// The index that ends a block's list of shapes.
 const NONE: u32 = u32::MAX;
 
-/// The maximum number of accesses that the fast path writes in one execution. Their codes have 64 bits.
+/// The maximum number of accesses that the fast path writes in one execution. The codes of these accesses fit into 64 bits.
 const MOST_CODES: usize = 29;
 
 /// Encodes the logs of one thread.
 ///
-/// The fast path encodes executions of known shapes: their words in the log differ only in the addresses from those of an earlier
-/// execution. The slow path encodes all other executions, and defines shapes.
+/// The fast path encodes executions of known shapes. The words of such an execution in the log equal the words of an earlier
+/// execution, except for the addresses. The slow path encodes all other executions, and defines shapes.
 #[derive(Debug)]
 pub struct Encoder {
     thread: u32,
@@ -53,7 +53,7 @@ struct Known {
     word: u64,
     /// The first word in the log of each access.
     accesses: Box<[u64]>,
-    /// The word in the log of a block that has executed next, with the branch as in this shape.
+    /// The word in the log of a block that has followed an execution of this shape.
     successor: u64,
     shape: NumberedShape,
     hash: u32,
@@ -68,7 +68,7 @@ struct Known {
     next: u32,
 }
 
-/// What a shape says of the conditional branch at the end of its block.
+/// What a shape says about the conditional branch at the end of its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Branch {
     /// The block does not end with such a branch.
@@ -233,7 +233,8 @@ impl Encoder {
         known.successor == next || self.branches(known, next)
     }
 
-    /// Returns `true` if `word` is a block, and the branch of a shape is as it was before this block.
+    /// Returns `true` if `word` is the start of a block that can follow an execution of the known shape, as the shape's branch
+    /// demands.
     #[cold]
     fn branches(&self, known: &Known, word: u64) -> bool {
         word >> TAG_SHIFT == BLOCK && {
@@ -372,7 +373,7 @@ impl Encoder {
         Ok(index)
     }
 
-    /// Lets the fast path encode executions with the same words as an execution of a shape, if these executions are sure to have this shape.
+    /// Teaches the fast path the words of an execution of a shape, if every execution with the same words has this shape.
     fn learn(&mut self, index: u32, words: &[u64], next: Option<u64>) {
         let (Some((&block, accesses)), Some(next)) = (words.split_first(), next) else { return };
         let ((accesses, []), BLOCK) = (accesses.as_chunks(), block >> TAG_SHIFT) else { return };
@@ -454,7 +455,7 @@ impl Written {
         self.codes = codes;
     }
 
-    /// Writes an event. `shape` is the shape, if it was not expected.
+    /// Writes an event. `shape` is the number of the execution's shape; `None` if this shape was expected.
     fn event(&mut self, shape: Option<u32>, codes: &[u8]) {
         let run = (self.run.min(LONG_RUN) as u8) << RUN_SHIFT;
         let wrong_shape = if shape.is_some() { WRONG_SHAPE } else { 0 };
@@ -469,7 +470,7 @@ impl Written {
         self.control.extend_from_slice(&codes[1..]);
     }
 
-    /// Writes an event with at most [`MOST_CODES`] accesses, whose codes are as [`Predictor::addresses`] returns them.
+    /// Writes an event with at most [`MOST_CODES`] accesses. `codes` has the form that [`Predictor::addresses`] returns.
     #[inline(always)]
     fn short_event(&mut self, shape: Option<u32>, codes: u64, accesses: usize) {
         let run = self.run.min(LONG_RUN) << RUN_SHIFT;

@@ -21,7 +21,7 @@ pub enum FrameKind {
     Definitions = 3,
     /// A part of the references of one thread.
     References = 4,
-    /// A note from the recorder. It tells users something that they must know to understand the results.
+    /// A note from the recorder, which users must know to understand the results.
     Note = 5,
     /// The end of the recording, with the exit status of the program if it exited by itself.
     End = 6,
@@ -130,7 +130,7 @@ impl Frame {
     }
 }
 
-/// Returns this header, completed for the stored `data`: how it is stored, its length, and its checksum.
+/// Returns this header, completed for the stored `data`: how the data are stored, their length, and their checksum.
 pub fn with_data(
     mut header: [u8; FRAME_HEADER],
     stored: Stored,
@@ -160,15 +160,16 @@ pub struct Program {
     pub command: Vec<String>,
 }
 
-/// A recorded process. If it replaces its program, the new program counts as a further process.
+/// A recorded process. If a process replaces its program, the new program counts as a further process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {
-    /// The number of the process in its file. The process that the user started has the number 0.
+    /// The number of the process in the file. The process that the user started has the number 0.
     pub number: u32,
-    /// The number of the process that ends when this one has executed its last reference. It is a lower number if a process replaced its
-    /// program. `None` if this process has replaced its program: then it ends when the new program does.
+    /// The number of the process that ends when this process has executed its last reference: the number of this process, or a lower
+    /// number if this process is the new program of an earlier process. `None` if this process has replaced its program: then this
+    /// process ends when the new program ends.
     pub ends: Option<u32>,
-    /// The memory that the process shares with others.
+    /// The memory that the process shares with other processes.
     pub shared: Vec<SharedRange>,
 }
 

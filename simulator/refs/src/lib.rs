@@ -29,8 +29,9 @@
 //! 29. The checksum is the exclusive or of bits 63:32 and bits 31:0 of the last sum.
 //!
 //! A frame of references comes after the frames that define its blocks and shapes. The frames of one thread are in the order of the
-//! program. Frames of different threads are in any order. After the end frame, the recording of another process can follow, which again
-//! begins with the file header. A file without an end frame was cut off, or its recorder still writes it. Readers read such a file up to its last whole frame, and add a note that says why the recording ends there.
+//! program. Frames of different threads are in any order. After the end frame, the recording of another process can follow, which
+//! again begins with the file header. A file without an end frame was cut off, or the recorder is still writing the file. A reader
+//! reads such a file up to the last whole frame, and adds a note that says why the recording ends there.
 //!
 //! # What frames contain
 //!
@@ -114,9 +115,9 @@
 //! exclusive or of its bits 27:20 and 35:28. For each region, the latest difference is kept.
 //!
 //! The expected address is the slot's latest address plus a difference. If the score is at least 0, the difference is the stride.
-//! Otherwise, it is the difference of the region of the latest address. The real address raises the score by 1 if only the stride was
-//! right, and lowers it by 1 if only the region was right. The real address minus the latest address becomes the difference of that region.
-//! If the low 16 bits of two differences in a row are equal, the difference becomes the stride.
+//! Otherwise, the difference is the one that is kept for the region of the latest address. The real address raises the score by 1 if
+//! only the stride was right, and lowers it by 1 if only the region was right. The real address minus the latest address becomes the
+//! difference of that region. If the low 16 bits of two differences in a row are equal, the difference becomes the stride.
 #![forbid(unsafe_code)]
 
 mod bytes;

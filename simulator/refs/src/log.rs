@@ -141,7 +141,8 @@ impl Log {
     }
 }
 
-/// Returns the word for the start of a block. Bits 31:0 of `facts` are the block's number, bits 61:32 are ignored, and the others are 0.
+/// Returns the word for the start of a block. Bits 31:0 of `facts` are the block's number, bits 61:32 are ignored, and bits 63:62 are
+/// 0.
 #[inline(always)]
 pub const fn block_word(facts: u64) -> u64 {
     BLOCK << TAG_SHIFT | facts

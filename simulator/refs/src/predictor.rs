@@ -139,9 +139,9 @@ impl Predictor {
         slot.last
     }
 
-    /// Records the addresses at successive slots. `accesses` has two words for each access, of which the second is the address. Only its
-    /// bits 47:0 count. Appends the literals of unexpected addresses to `literals`, and returns their codes. The codes of the first two
-    /// accesses are in bits 3:0, and the other codes are in bits 8 and above.
+    /// Records the addresses at successive slots. `accesses` has two words for each access, of which the second is the address. Bits
+    /// 63:48 of an address are ignored. Appends the literals of unexpected addresses to `literals`, and returns their codes. The
+    /// codes of the first two accesses are in bits 3:0, and the other codes are in bits 8 and above.
     #[inline(always)]
     pub(crate) fn addresses(
         &mut self,
@@ -152,7 +152,7 @@ impl Predictor {
         let (accesses, _) = accesses.as_chunks();
         let mut codes = 0;
         let Some(slots) = self.slots[slot % SLOTS..].get_mut(..accesses.len()) else {
-            // The slots go on at the start of the array.
+            // The slots reach beyond the end of the array. The slot after the last slot is the first slot.
             for (at, &[_, address]) in accesses.iter().enumerate() {
                 codes |= unexpected(
                     &mut self.slots[(slot + at) % SLOTS],
@@ -223,8 +223,8 @@ impl SlotHistory {
     }
 }
 
-/// Records an address that is probably not the expected one. `at` is the index of its access. Returns the code of the access at its place
-/// among the codes, and appends the literal.
+/// Records an address that is probably not the expected one. `at` is the index of its access. Appends the literal. Returns the code
+/// of the access, shifted to the position that this access has among the codes.
 #[inline(never)]
 fn unexpected(
     history: &mut SlotHistory,

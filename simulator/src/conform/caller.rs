@@ -23,7 +23,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Makes this call the strand's next one, with random values in all registers that a call must keep.
+    /// Makes this call the next call of the strand, with random values in all registers that a call must keep.
     pub fn put(&self, strand: &mut Strand, random: &mut Random) {
         scramble(strand, random);
         for (number, value) in (8..).zip(self.registers) {
@@ -73,8 +73,8 @@ pub fn outs(strand: &Strand) -> [u64; 6] {
     [8, 9, 10, 11, 12, 13].map(|number| strand.registers.get(Register::new(number)))
 }
 
-/// Compares a strand before and after a call, except %o0 to %o5. In two windows that were free,
-/// values on which the guest cannot rely may become 0.
+/// Checks that a call has changed no registers of its strand except %o0 to %o5. Registers of the next two windows may become 0 if
+/// these windows were free, because a guest cannot rely on the values in free windows.
 ///
 /// # Errors
 /// Something else differs. The error says what.

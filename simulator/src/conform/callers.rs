@@ -1,4 +1,4 @@
-//! Strands of guests that make calls at the same time. Records the registers before and after each of the calls.
+//! Strands of guests that make calls at the same time. The registers before and after each of these calls are recorded.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

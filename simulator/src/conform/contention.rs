@@ -24,7 +24,7 @@ const EWOULDBLOCK: u64 = 9;
 const GET: u64 = 0x106;
 const SET: u64 = 0x107;
 
-/// How many cycles a store takes while other strands make calls. This is longer than any call.
+/// How many cycles a store takes while other strands make calls. No call takes this number of cycles.
 const LONG: u64 = 100_000;
 
 /// How many instructions the machine executes for each strand while all strands ask for one hub.
@@ -106,7 +106,8 @@ impl Beside {
         found
     }
 
-    /// Executes a strand's call up to its first store to the unit, which takes [`LONG`]. Returns `false` if the call makes no such store.
+    /// Executes a strand's call up to its first store to the unit, which takes [`LONG`] cycles. Returns `false` if the call makes no
+    /// such store.
     fn begins(&mut self, strand: StrandId, set: Request, store: fn(&Observed) -> bool) -> bool {
         let execution = &mut self.machine.execution;
         let latency = StoreLatency::Fixed(LONG);
@@ -131,8 +132,8 @@ impl Beside {
         }
     }
 
-    /// Makes all strands ask for one hub without a pause. While a strand waits, the other strands together may perform at most as many
-    /// accesses as there are strands.
+    /// Makes all strands ask for one hub without a pause. While a strand waits, the other strands together must not perform more
+    /// accesses than the number of strands.
     pub(super) fn fair(&mut self) {
         let Some(guest) = self.world.guests.iter().find(|guest| guest.grant.global) else { return };
         let strands = guest.strands.iter().filter_map(|strand| StrandId::new((*strand).into()));

@@ -47,8 +47,8 @@ const fn core(function: u64, o0: u64, o1: u64) -> Request {
     Request { trap: 0xff, registers: [o0, o1, 0, 0, 0, function] }
 }
 
-/// The calls in order, with their names and the numbers of instructions in Sun's code. A call without a name only prepares the next one.
-/// Register 3 belongs to the caller's node, register 7 to another node, and register 62 to a hub.
+/// The calls in order, with their names and the numbers of instructions in Sun's code. A call without a name only prepares the next
+/// call. Register 3 belongs to the caller's node, register 7 to another node, and register 62 to a hub.
 const CALLS: [(&str, Request, Option<u64>); 22] = [
     ("", Request { trap: 0xff, registers: [PERF, 1, 1, 0, 0, 0] }, None),
     ("get of a DRAM register", fast(GET, 3, 0), Some(sun::GET_DRAM)),

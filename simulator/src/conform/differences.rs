@@ -109,7 +109,7 @@ impl Differences {
         }
     }
 
-    /// Removes the differences whose demand is `expected`, unless there are no other differences.
+    /// If there are differences with other demands, removes the differences whose demand is `expected`.
     pub(super) fn without_echo(&mut self, expected: &str) {
         if self.0.keys().any(|key| key.expected != expected) {
             self.0.retain(|key, _| key.expected != expected);

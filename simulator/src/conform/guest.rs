@@ -1,4 +1,4 @@
-//! The guest that makes the calls. It has few instructions, and needs nothing of a hypervisor but its traps.
+//! The guest that makes the calls. This guest has few instructions, and needs only the traps of a hypervisor.
 //!
 //! The machine stops a strand of the guest at [`ANSWERED`], changes its registers, and lets it continue at [`REQUEST`]. So a check can
 //! choose the value of every register before a call, and sees the value after the call. If an image has `cpu_start`, the guest starts its
@@ -12,7 +12,7 @@ use platform::memory_map::REAL;
 
 /// The address at which a strand makes a call. The strand's register %l0 holds the number of the trap.
 pub const REQUEST: u64 = REAL + 0x1000;
-/// The address at which a strand continues after a call. If it has no call to make, it stays there.
+/// The address at which a strand continues after a call. A strand without a call to make stays at this address.
 pub const ANSWERED: u64 = REQUEST + 4;
 /// The address at which a strand waits while it must not make a call.
 pub const IDLE: u64 = REQUEST + 8;
@@ -71,7 +71,8 @@ fn begin() -> Vec<u32> {
     let next = words.len() as u64;
     let here = |words: &[u32]| BEGIN + 4 * words.len() as u64;
     words.extend([accesses(LDX, G1, L7, number(0)), computes(SUBCC, 0, L1, G1)]);
-    // The branch, its delay slot, the call with seven instructions, and the way back with its delay slot.
+    // The code of the other CPUs follows four parts: a branch, the branch's delay slot, the seven instructions of the call, and two
+    // instructions that lead back.
     let cpu = here(&words) + 4 * (2 + 7 + 2);
     words.push(branch(BGEU, here(&words), cpu));
     words.push(computes(OR, O0, 0, L1));

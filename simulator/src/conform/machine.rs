@@ -22,7 +22,7 @@ use crate::machine::description::{Description, GuestMemory};
 use crate::operator::Answer;
 use crate::recording::Kind;
 
-/// The size of a guest's memory in bytes. This is the default of `vfalls boot`, so an image may expect this size.
+/// The size of a guest's memory in bytes. `vfalls boot` has the same default, so an image may expect this size.
 const OF_BOOT: u64 = 128 << 20;
 
 /// If a strand has not begun after [`BOOT`] instructions, it never will. [`LOOK`] is the number of instructions between two checks.
@@ -66,7 +66,7 @@ pub(super) struct Answered {
 pub(super) enum Silent {
     /// The call takes too many instructions.
     Endless,
-    /// The strand no longer runs.
+    /// The strand does not run.
     Stopped,
 }
 
@@ -196,8 +196,8 @@ impl Machine {
         false
     }
 
-    /// Brings all strands to the time of the strand that is furthest ahead. Otherwise, the others would execute their waiting loops up to
-    /// this time.
+    /// Brings all strands to the time of the strand that is furthest ahead. Otherwise, the other strands would execute their waiting
+    /// loops up to this time.
     fn catch_up(&mut self) {
         for strand in self.begun.iter() {
             self.execution.step(strand);
@@ -250,7 +250,7 @@ pub(super) fn loaded(
     for (number, (node, guest)) in (0..).zip(nodes.into_iter().zip(guests)) {
         let base = map::PARTITION + number * memory;
         let memory = GuestMemory { base, size: memory, real: REAL, entry: REAL };
-        // This cannot fail, because the description is new.
+        // Placing the memory cannot fail, because the description is new.
         let _ = description.place(node, memory);
         execution.load(base, &program(guest.strands.len()))?;
     }

@@ -6,9 +6,10 @@
 //! that the call must keep, and the registers of the devices are compared. The machine breaks units, and stops strands in the middle of
 //! accesses.
 //!
-//! The image needs only its traps for this. An image that reads the machine description (which `vfalls boot` passes) is checked on several
-//! machines with several guests. For any other image, the caller says which machine and guests the image has. The checks that move rights
-//! or reset guests need the mailbox of the [memory map](platform::memory_map::mailbox). [`Report::unchecked`] says what was not checked.
+//! For these checks, the image needs only its traps. An image that reads the machine description (which `vfalls boot` passes) is
+//! checked on several machines with several guests. For any other image, the caller says which machine and guests the image has. The
+//! checks that move rights or reset guests need the mailbox of the [memory map](platform::memory_map::mailbox). [`Report::unchecked`]
+//! says what was not checked.
 
 pub mod attacks;
 mod beside;
@@ -189,7 +190,7 @@ pub struct Report {
     pub instructions: Vec<CallCount>,
 }
 
-/// Returns strand number `number`. It must exist on the largest machine.
+/// Returns strand number `number`. The largest machine must have this strand.
 const fn strand(number: usize) -> StrandId {
     match StrandId::new(number) {
         Some(strand) => strand,
@@ -214,7 +215,8 @@ struct Job {
     check: &'static str,
     /// The machine, and all its guests.
     configuration: Configuration,
-    /// The configuration as the part of the sweep sees it. For an image that has its own guests, each guest in it is the tested guest.
+    /// The configuration as the part of the sweep sees it. For an image that has its own guests, all guests in this configuration are
+    /// the tested guest.
     shown: Configuration,
     /// The only guest that makes calls; `None` if the part of the sweep decides.
     tested: Option<usize>,
@@ -299,8 +301,9 @@ fn jobs(own: Option<&Configuration>, omissions: Omissions, mailbox: bool) -> Vec
     jobs
 }
 
-/// Checks an image. `ours` is the project's own image: the report lists how many instructions calls take in both images. `progress` is
-/// called with the number of configurations that are done and the number of all configurations. It returns `false` to stop the check.
+/// Checks an image. `ours` is the project's own image: the report lists how many instructions calls take in both images. The check
+/// calls `progress` with the number of configurations that are done and the number of all configurations. `progress` returns `false`
+/// to stop the check.
 ///
 /// # Errors
 /// The image does not start a guest, or `progress` has returned `false`.
@@ -386,7 +389,7 @@ fn all(
                     && let Some(job) = jobs.get(number)
                 {
                     let result = job.run(image, omissions);
-                    // This cannot fail, because the receiver exists until all senders are gone.
+                    // Sending cannot fail, because the receiver exists until all senders are gone.
                     let _ = sender.send((number, result));
                 }
             });

@@ -8,7 +8,8 @@ use guest_abi::{StrandId, Trap};
 use super::caller::Request;
 use super::counts;
 
-/// Functions of trap 0x80 that the specification has but the model does not know. They end, stop or change the guest that calls them.
+/// Functions of trap 0x80 that the specification has but the model does not know. These functions end, stop or change the guest that
+/// calls them.
 pub(super) const OF_KERNELS: [u64; 16] = [
     0x00, 0x01, 0x10, 0x11, 0x12, 0x14, 0x16, 0x17, 0x50, 0x60, 0x61, 0x63, 0x70, 0x71, 0x200,
     0x201,

@@ -32,8 +32,8 @@ pub(super) fn configuration() -> Option<Configuration> {
 }
 
 impl Beside {
-    /// Moves every right to the other guest and back, takes only the right to HT, and resets a guest. When a guest loses a right, its
-    /// values must disappear from the registers.
+    /// Moves every right to the other guest and back, revokes only the right to HT, and resets a guest. When a guest loses a right,
+    /// the guest's values must disappear from the registers.
     pub(super) fn rights_that_move(&mut self) {
         let strands = [[0, 64], [1, 65]].map(|of| of.map(strand));
         for strand in [strands[0][0], strands[1][0]] {

@@ -145,7 +145,7 @@ pub(super) fn is_name(name: &str) -> bool {
     name.bytes().all(is_part) && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
 }
 
-/// Takes a name from the start of `rest`. Its first byte is its length.
+/// Takes a name from the start of `rest`. The first byte is the length of the name.
 fn name(rest: &mut &[u8]) -> Option<String> {
     let [length] = take(rest)?;
     let (name, behind) = rest.split_at_checked(length.into())?;

@@ -109,7 +109,7 @@ impl Bits {
         }
     }
 
-    /// Returns n if the time in a short header wraps after 2^n ticks.
+    /// Returns the binary logarithm of the number of ticks after which the time in a short header wraps.
     #[must_use]
     pub const fn wrap(&self) -> u32 {
         self.clock + self.cut

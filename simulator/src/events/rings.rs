@@ -115,7 +115,8 @@ impl Rings {
         }
     }
 
-    /// Returns the words that permit the hypervisor to overwrite the events that have been read: the address, and the value to write.
+    /// Returns the words that permit the hypervisor to overwrite the events that have been read. Each word has an address, and a
+    /// value to write to this address.
     pub fn finished(&self) -> impl Iterator<Item = (u64, u64)> {
         self.readers.iter().map(|(_, reader, _)| reader.finished())
     }
@@ -164,7 +165,7 @@ impl Dump<'_> {
         layout: Option<LayoutName>,
         kinds: EventKinds,
     ) -> Result<Rings, RingsError> {
-        // The first word of a tracer may also occur elsewhere in memory, but other words follow it there.
+        // The first word of a tracer may also occur elsewhere in memory. There, the words after it are not those of a tracer.
         let mut all = tracers(self.first, self.bytes);
         let first = all.next().ok_or(RingsError::Nowhere)?;
         let at = [first].into_iter().chain(all).find(|at| Directory::read(self, *at).is_some());

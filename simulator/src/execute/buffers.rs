@@ -8,12 +8,12 @@
 //! - An atomic instruction is a load and a store that nothing separates, so it completes the strand's stores to memory first.
 //! - `membar` completes the strand's stores to memory if its mask has #StoreLoad, #MemIssue or #Sync. #LoadLoad, #LoadStore and
 //!   #StoreStore order nothing that is not in order already, and #Lookaside orders only loads of the strand's own stores.
-//! - Stores to devices wait apart from stores to memory: neither waits for the other. They complete in order. `membar` completes them if its
-//!   mask has #MemIssue or #Sync. A load completes those to the same device.
+//! - Stores to devices wait apart from stores to memory: neither waits for the other. Stores to devices complete in order. `membar`
+//!   completes these stores if its mask has #MemIssue or #Sync. A load from a device completes the stores to this device.
 //!
-//! The masks that order stores to devices with stores to memory are those of the UltraSPARC User's Manual, section 5.3.2. That the
-//! UltraSPARC T2 Plus needs them under total store order is *assumed*: the UltraSPARC I itself lets no store to memory overtake a store to
-//! a device (section 15.2.1).
+//! The masks that order stores to devices with stores to memory are those of the UltraSPARC User's Manual, section 5.3.2. It is
+//! *assumed* that the UltraSPARC T2 Plus needs these masks under total store order: the UltraSPARC I itself lets no store to memory
+//! overtake a store to a device (section 15.2.1).
 //!
 //! *Assumed*: a trap, an interrupt and an access to a register in an alternate space complete nothing. A fetch finds only completed stores.
 
@@ -25,12 +25,13 @@ use super::shared::Order;
 use super::stores::{LateStore, is_same_device};
 use crate::interpreter::Trap;
 
-/// Bits of the mask of `membar`. The first is in mmask, and the others are in cmask.
+/// Bits of the mask of `membar`. The first bit is in mmask, and the other bits are in cmask.
 const STORE_LOAD: u8 = 1 << 1;
 const MEM_ISSUE: u8 = 1 << 5;
 const SYNC: u8 = 1 << 6;
 
-/// Returns whether a `membar` with this mask completes the strand's stores to memory, and whether it completes those to devices.
+/// Returns whether a `membar` with this mask completes the strand's stores to memory, and whether it completes the strand's stores to
+/// devices.
 #[must_use]
 pub const fn completes(membar: u8) -> [bool; 2] {
     let devices = membar & (MEM_ISSUE | SYNC) != 0;
@@ -48,7 +49,7 @@ pub struct WaitingStore {
     pub value: u64,
 }
 
-/// The stores of a strand that wait, oldest first.
+/// The waiting stores of a strand, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StoreBuffer {
     /// The stores to memory.

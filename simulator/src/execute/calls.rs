@@ -61,7 +61,7 @@ impl Calling {
         Some(Self { call, returns })
     }
 
-    /// Returns the call as it was at the trap, without results. For a call that does not return.
+    /// Returns a call that does not return, as the call was at the trap. The result has no status, value or end.
     pub(super) const fn unreturned(&self) -> Call {
         self.call
     }
@@ -83,7 +83,7 @@ fn out_registers(strand: &Strand) -> [u64; 6] {
 }
 
 impl Call {
-    /// Returns the event that the hypervisor's tracer should record for the call; `None` if there should be none.
+    /// Returns the event that the hypervisor's tracer should record for the call; `None` if the tracer should record nothing.
     #[must_use]
     pub fn event(&self, guest: u8) -> Option<TracedEvent> {
         let [first, second, third, ..] = self.arguments;

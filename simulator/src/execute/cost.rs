@@ -8,8 +8,8 @@ use crate::recording::Reference;
 
 /// Counts instructions and determines how long they take, with a memory system or without one.
 pub(super) trait Cost {
-    /// The minimum number of cycles in a strand's turn. If it is 0, the instructions of all strands execute in the order of their times.
-    /// Otherwise a strand may run ahead of the others by less than this number of cycles.
+    /// The minimum number of cycles in a strand's turn. If the minimum is 0, the instructions of all strands execute in the order of
+    /// their times. Otherwise a strand may run ahead of other strands by less than this number of cycles.
     const QUANTUM: u64;
 
     /// Counts an instruction. Returns when the strand can execute its next instruction.

@@ -201,7 +201,7 @@ impl<C: Cost> AtWork<'_, C> {
         self.complete_late(now, now);
     }
 
-    /// Completes the strand's late stores to devices that complete until a time. It is `now`.
+    /// Completes those late stores to devices whose time of completion is not after `until`. The current time is `now`.
     pub(super) fn complete_late(&mut self, now: u64, until: u64) {
         let Reach { id, local, shared, devices, cost, .. } = &mut self.reach;
         while let Some(store) =

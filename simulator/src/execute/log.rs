@@ -1,4 +1,4 @@
-//! Logs what the software does and this machine does not fully model.
+//! Logs the software's actions that this machine does not fully model.
 
 use std::collections::BTreeSet;
 use std::fmt;

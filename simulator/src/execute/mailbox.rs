@@ -61,7 +61,7 @@ impl Mailbox<'_> {
 
     /// Takes the hypervisor's answer to the step; `None` if the hypervisor has not answered.
     pub(super) fn take(&mut self) -> Option<Result<Option<Seen>, Refusal>> {
-        // This returns early, because callers ask often and rarely find an answer.
+        // Returns early, because callers ask often and rarely find an answer.
         if self.word(0) != mailbox::DONE {
             return None;
         }

@@ -195,8 +195,9 @@ impl Execution {
         self.running.strands[strand.index()].local.reported.map(|store| store.address)
     }
 
-    /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. Tests use this to try all orders of
-    /// instructions. Returns `None` if the strand is not running, unless it is halted and something is due that may wake it.
+    /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. Tests use this to try all
+    /// orders of instructions. Returns `None` if the strand executes nothing: the strand is parked or in the error state, or it is
+    /// halted and nothing is due that may wake it.
     pub fn step(&mut self, strand: StrandId) -> Option<Stop> {
         let stop = with_cost!(self, running, devices, cost => running.step(devices, cost, strand))?;
         Some(self.stray().unwrap_or(stop))
@@ -207,8 +208,9 @@ impl Execution {
         self.running.shared.stores = conduct;
     }
 
-    /// Lets each strand's stores wait until [`complete_store`](Self::complete_store) completes them: see [`buffers`]. Tests use this to try all
-    /// orders of stores. Without it, stores to memory complete at once. If `on` is `false`, completes all stores that wait.
+    /// Lets each strand's stores wait until [`complete_store`](Self::complete_store) completes them: see [`buffers`]. Tests use this
+    /// to try all orders of stores. Without store buffers, stores to memory complete at once. If `on` is `false`, completes all
+    /// stores that wait.
     pub fn set_store_buffers(&mut self, on: bool) {
         with_cost!(self, running, devices, cost => running.set_store_buffers(devices, cost, on));
     }
@@ -218,14 +220,14 @@ impl Execution {
         with_cost!(self, running, devices, cost => running.complete(devices, cost, strand, target))
     }
 
-    /// Returns the stores of a strand that wait.
+    /// Returns the waiting stores of a strand.
     #[must_use]
     pub fn store_buffer(&self, strand: StrandId) -> &StoreBuffer {
         &self.running.strands[strand.index()].local.waiting
     }
 
-    /// Returns the stores of a strand that wait. The caller may change them. Without store buffers, added stores complete only when the caller
-    /// completes them.
+    /// Returns the waiting stores of a strand, which the caller may change. Without store buffers, added stores complete only when
+    /// the caller completes them.
     pub fn store_buffer_mut(&mut self, strand: StrandId) -> &mut StoreBuffer {
         &mut self.running.strands[strand.index()].local.waiting
     }
@@ -295,7 +297,7 @@ impl Execution {
         self.running.strands[strand.index()].local.counts
     }
 
-    /// Translates an address as a strand would now; `None` if the address has no translation.
+    /// Translates an address as the strand would translate it at this moment; `None` if the address has no translation.
     #[must_use]
     pub fn physical(&self, strand: StrandId, address: u64) -> Option<u64> {
         self.running.physical(strand, address)
@@ -317,13 +319,13 @@ impl Execution {
         self.running.interrupt(strand, HEARTBEAT);
     }
 
-    /// Sends a strand an interrupt with this vector, which is below 64. It arrives at once.
+    /// Sends a strand an interrupt with this vector, which is below 64. The interrupt arrives at once.
     pub fn interrupt(&mut self, strand: StrandId, vector: u8) {
         self.running.interrupt(strand, vector);
     }
 
-    /// Makes a strand take the trap for a store to a device that has failed, before its next instruction, as if an earlier store of the
-    /// strand to this physical address had failed now. The device itself still works.
+    /// Makes a strand take the trap for a failed store to a device. The strand takes the trap before its next instruction, as if an
+    /// earlier store of the strand to this physical address had failed now. The device itself still works.
     pub fn fail_store(&mut self, strand: StrandId, physical: u64) {
         self.running.fail_store(strand, physical);
     }
@@ -400,8 +402,8 @@ impl Execution {
         self.running.shared.call_observer = observer;
     }
 
-    /// Returns the hypercalls that have not returned, because the hypervisor continued elsewhere, as after mach_exit, or because they are in
-    /// progress. Each strand's calls are in the order in which it began them.
+    /// Returns the hypercalls that have not returned. Some are in progress. The others never return, because the hypervisor continued
+    /// elsewhere, as after mach_exit. Each strand's calls are in the order in which it began them.
     pub fn unreturned(&self) -> impl Iterator<Item = Call> {
         let strands = self.running.strands.iter();
         let in_progress = strands.filter_map(|strand| strand.calling.as_ref());

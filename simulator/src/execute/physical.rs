@@ -20,7 +20,8 @@ pub(super) struct Physical {
     pages: Vec<Page>,
 }
 
-/// A range of addresses. For each of its pages, the index in [`Physical::pages`] plus 1; 0 if the page is not allocated yet.
+/// A range of addresses. The list `pages` has a number for each page of the range: the page's index in [`Physical::pages`] plus 1, or
+/// 0 if the page is not allocated yet.
 #[derive(Clone, Debug)]
 struct Memory {
     range: Range<u64>,

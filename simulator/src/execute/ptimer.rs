@@ -75,8 +75,8 @@ impl Ptimer {
         self.send(now, orders);
     }
 
-    /// Sends the alarm's interrupt so that it arrives when the line goes up. If an interrupt is on its way and its time or its strand is no
-    /// longer right, takes this interrupt back.
+    /// Sends the alarm's interrupt so that it arrives when the line goes up. If an earlier interrupt is still on its way, and its
+    /// time or its strand is wrong, withdraws this earlier interrupt.
     fn send(&mut self, now: u64, orders: &mut Vec<Order>) {
         let time = self.crystal.nanoseconds(now);
         let up = self.engine.next_interrupt(time);

@@ -53,7 +53,8 @@ impl Done {
 
 enum Place {
     Memory(PageNumber, u64),
-    /// Memory in a machine with store buffers. No strand remembers its pages, so that other machines pay nothing for the buffers.
+    /// Memory in a machine with store buffers. Strands do not remember the pages of this memory. So accesses in machines without
+    /// store buffers need no check for buffers.
     Buffered(PageNumber, u64),
     Device(u64),
 }
@@ -174,7 +175,7 @@ impl<C: Cost> Reach<'_, C> {
         Ok(value)
     }
 
-    /// Stores to a device. The store completes later.
+    /// Issues a store to a device. The store completes later.
     #[cold]
     fn store_device(&mut self, at: At, physical: u64, shift: u8, value: u64) -> Result<(), Trap> {
         match self.device_at(physical) {

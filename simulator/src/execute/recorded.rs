@@ -26,7 +26,7 @@ pub struct Compared {
     pub unreturned: u64,
     /// The number of other recorded events, such as changes of rights.
     pub others: u64,
-    /// How many events are lost according to the rings although the machine did not see them.
+    /// The number of events that the rings report as lost, but that the machine did not see.
     pub others_lost: u64,
     /// The number of FAST calls that returned and whose function has no recorded event. A hypervisor need not record the functions of its
     /// other services.
@@ -125,7 +125,7 @@ pub fn compare(
             all.unrecorded += if returned { unrecorded.len() as u64 } else { 0 };
         }
         seen.sort_by_key(|expected: &Expected| expected.began);
-        // A call that did not return ended at the latest when the strand's next call began.
+        // The latest possible end of a call that did not return is the start of the strand's next call.
         let mut next = u64::MAX;
         for call in seen.chunk_by_mut(|one, other| one.began == other.began).rev() {
             call.iter_mut().for_each(|expected| expected.ended = expected.ended.min(next));

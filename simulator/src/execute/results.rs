@@ -16,7 +16,8 @@ use crate::run::{
     StrandRun, Time,
 };
 
-/// The number of equal intervals of a run. At the end of each, the run shows the state of each changed clock.
+/// The number of equal intervals into which a run is divided. At the boundaries of these intervals, the result has the deviation of
+/// each changed clock.
 const MOMENTS: u128 = 200;
 
 impl Execution {

@@ -22,7 +22,7 @@ pub(super) struct Running {
     pub(super) shared: Shared,
     pub(super) breakpoints: BTreeSet<u64>,
     turns: Turns,
-    /// A turn that was interrupted, for example by a limit. The next run continues it first.
+    /// A turn that was interrupted, for example by a limit. The next run first continues this turn.
     begun: Option<Turn>,
     /// The time of the latest instruction.
     time: u64,
@@ -34,7 +34,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Returns the strands after power on: strand 0 runs, and all others are parked.
+    /// Returns the strands after power on: strand 0 runs, and all other strands are parked.
     pub(super) fn new(shared: Shared) -> Self {
         let mut new = Self {
             strands: (0..shared.machine.strands()).map(|_| Executing::reset()).collect(),
@@ -176,13 +176,14 @@ impl Running {
         store
     }
 
-    /// Lets stores wait until the caller completes them, or completes all stores and lets no more stores wait.
+    /// If `on` is set, lets further stores wait until the caller completes them. Otherwise, lets no further store wait. In both
+    /// cases, completes all earlier stores.
     pub(super) fn set_store_buffers<C: Cost>(&mut self, devices: &Devices, cost: &mut C, on: bool) {
         self.shared.buffers = on;
         for id in (0..self.strands.len()).filter_map(StrandId::new) {
             let executing = &mut self.strands[id.index()];
             let now = executing.ready.max(self.time);
-            // Stores that are on their way do not wait.
+            // Stores that are on their way to devices complete at once, because no store buffer holds them.
             executing.at_work(id, &mut self.shared, devices, cost).complete_late(now, NEVER);
             for target in [Target::Memory, Target::Device] {
                 while self.complete(devices, cost, id, target).is_some() {}

@@ -55,7 +55,7 @@ pub(super) enum Order {
     Interrupt(StrandId, u64, u8),
     /// Withdraws an interrupt that has not arrived. The numbers are the time of arrival and the vector.
     Withdraw(StrandId, u64, u8),
-    /// Sets which strands of a node run: a bit for each strand. The node's other strands are parked.
+    /// Sets which strands of a node run. Each strand has a bit, which is set if the strand runs, and clear if the strand is parked.
     Run(Node, u64),
     /// Drops the translations that the strands of this core remember.
     Translation(usize),

@@ -31,7 +31,7 @@ impl Limits {
 pub enum Stop {
     /// One of the limits of the run is reached.
     Limit,
-    /// All strands are parked, or halted and nothing can wake them.
+    /// Every strand is parked or halted, and nothing can wake a halted strand.
     Ended,
     /// The hypervisor has switched the machine off.
     Off,

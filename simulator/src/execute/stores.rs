@@ -44,7 +44,7 @@ pub(super) const SELECTS: u64 = 0x38;
 /// The number of cycles from the issue of a store to its completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreLatency {
-    /// As many cycles as an access to the device takes, including the way to the device.
+    /// Each store takes the cycles of an access to the device, including the way to the device.
     #[default]
     AsDevice,
     /// Each store takes this number of cycles.
@@ -93,8 +93,8 @@ impl StoreConduct {
 }
 
 impl LateStore {
-    /// Returns a store that is issued at `now` and put into `entry`. It completes after the previous store, which completes at
-    /// `after`.
+    /// Returns a store that is issued at `now` and put into `entry`. The returned store completes after the previous store, which
+    /// completes at `after`.
     pub(super) fn new(
         (address, shift, value): (u64, u8, u64),
         entry: u64,

@@ -23,7 +23,7 @@ pub enum State {
     Error,
 }
 
-/// The numbers of instructions, cycles and traps of a strand. Instructions and cycles are counted by [`Level`].
+/// The numbers of instructions, cycles and traps of a strand. The instructions and cycles of each [`Level`] are counted separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The number of completed instructions, including those that take a software trap.
@@ -42,7 +42,7 @@ impl Counts {
     }
 }
 
-/// A page that the strand has used, so that it need not translate addresses in the page again.
+/// A page that the strand has used and remembers. The strand need not translate addresses in this page again.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// Twice the number of the page in the address space, plus 1 if addresses are physical.
@@ -95,7 +95,7 @@ pub(super) struct Local {
     pub(super) registers: BTreeMap<(u8, u64), u64>,
     /// The state that the strand's counters last received: the strand's level, and whether the strand can take overflow traps.
     pub(super) seen: (Level, bool),
-    /// The number of instructions during which no counter can overflow, so that the counters need not be updated.
+    /// The number of instructions during which no counter can overflow. During these instructions, the counters need not be updated.
     pub(super) quiet: u64,
     /// Whether at least one of the bits of %pcr that let the counters count is set.
     pub(super) counting: bool,
@@ -274,7 +274,7 @@ mod tests {
     use super::*;
     use crate::machine::clocks::Change;
 
-    /// A strand notices a match after the current instruction ends. Before that, the clock may change.
+    /// A strand notices a match after the current instruction ends. Until the strand has noticed the match, the clock may change.
     #[test]
     fn a_match_stays_when_the_clock_changes() {
         let clock = Niagara(false);

@@ -10,7 +10,8 @@ pub(super) struct TickRegister {
     offset: u64,
     /// How the clock goes wrong; `None` if it shows the machine's time.
     skew: Option<Skew>,
-    /// The number of writes to the register and of changes of the clock. Each of them can change the times at which timers match.
+    /// The number of writes to the register and of changes of the clock. Each write or change can move the times at which timers
+    /// match.
     pub(super) changes: u64,
 }
 
@@ -30,7 +31,8 @@ impl TickRegister {
         self.changes += 1;
     }
 
-    /// Returns when the low 63 bits reach a value; `None` if they never do. This may be in the past.
+    /// Returns when the low 63 bits of the register reach a value; `None` if they never reach the value. The returned time may be in
+    /// the past.
     pub(super) fn time_of(&self, value: u64, niagara: Niagara) -> Option<u64> {
         let ticks = value.wrapping_sub(self.offset) & (u64::MAX >> 1);
         let cycles = niagara.time_of(ticks);

@@ -144,7 +144,8 @@ fn joined<W: Word>(negative: W, zero: W, overflow: W, carry: W) -> W {
     at(negative, NEGATIVE) | at(zero, ZERO) | at(overflow, OVERFLOW) | at(carry, CARRY)
 }
 
-/// Returns the codes of a value, of which `overflows` and `carries` have V and C in bits 31 and 63.
+/// Returns the condition codes of a value, for 32 and for 64 bits. Bits 31 and 63 of `overflows` are the codes V. Bits 31 and 63 of
+/// `carries` are the codes C.
 #[inline(always)]
 fn codes<W: Word>(value: W, overflows: W, carries: W) -> W {
     let icc = joined(bit(value, 31), low(value).zero_bit(), bit(overflows, 31), bit(carries, 31));

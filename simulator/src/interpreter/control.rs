@@ -115,7 +115,7 @@ impl Control {
 }
 
 impl<W: Word> Control<W> {
-    /// Returns the same values as words of another kind.
+    /// Converts the registers to another kind of word. The values stay the same.
     pub(super) fn lifted<V: Word + From<W>>(&self) -> Control<V> {
         let lifted = |frame: TrapFrame<W>| TrapFrame {
             pc: frame.pc,

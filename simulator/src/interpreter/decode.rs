@@ -103,7 +103,7 @@ fn arithmetic(word: u32) -> Option<Instruction> {
         },
         0x28 if rs1.index() == 15 => match (rd.index(), bits(word, 13, 1)) {
             (0, 1) => Instruction::Membar { mask: bits(word, 0, 7) as u8 },
-            // This is STBAR.
+            // The instruction is STBAR.
             (0, 0) => Instruction::Membar { mask: 1 << 3 },
             _ => return None,
         },
@@ -113,7 +113,7 @@ fn arithmetic(word: u32) -> Option<Instruction> {
         }
         0x2a => Instruction::Read { rd, control: ControlRegister::Privileged(rs1.index() as u8) },
         0x2b => Instruction::Flushw,
-        // This is MOVcc with floating-point condition codes.
+        // The instruction is MOVcc with floating-point condition codes.
         0x2c if bits(word, 18, 1) == 0 => Instruction::FloatingPoint,
         0x2c => Instruction::Move {
             condition: Condition::new(bits(word, 14, 4)),
@@ -154,7 +154,7 @@ fn arithmetic(word: u32) -> Option<Instruction> {
             rs1,
             operand: second,
         },
-        // These are FPop1, FPop2 and the visual instructions.
+        // The instruction is FPop1, FPop2 or a visual instruction.
         0x34..=0x36 => Instruction::FloatingPoint,
         0x38 => Instruction::Jmpl { rd, rs1, operand: second },
         0x39 => Instruction::Return { rs1, operand: second },

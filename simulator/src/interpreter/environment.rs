@@ -26,8 +26,8 @@ pub enum Counting {
     Tick,
     /// %stick counts the ticks of the machine's clock.
     Stick,
-    /// The strand status register, %asr26 of the UltraSPARC T1. It is hyperprivileged. A write of 0 halts the strand. *Assumed* for
-    /// the UltraSPARC T2 Plus.
+    /// The strand status register, %asr26 of the UltraSPARC T1. Only hyperprivileged software can access this register. A write of 0
+    /// halts the strand. *Assumed* for the UltraSPARC T2 Plus.
     Status,
 }
 

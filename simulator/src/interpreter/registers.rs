@@ -70,7 +70,7 @@ impl<W: Word> Registers<W> {
         *globals = self.globals[self.global];
     }
 
-    /// Returns the same values as words of another kind.
+    /// Converts the registers to another kind of word. The values stay the same.
     pub(super) fn lifted<V: Word + From<W>>(&self) -> Registers<V> {
         Registers {
             current: self.current.map(V::from),

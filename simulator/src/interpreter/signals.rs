@@ -5,7 +5,7 @@ use super::strand::Strand;
 use super::trap::{Level, Trap};
 use super::word::Word;
 
-/// A compare register of a strand. It matches when a clock reaches its value.
+/// A compare register of a strand. The register matches when a clock reaches the register's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// %tick_cmpr. A match sets bit 0 of %softint.

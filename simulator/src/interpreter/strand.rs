@@ -88,7 +88,7 @@ impl Strand {
         }
     }
 
-    /// Returns a strand with another kind of words, and the same values.
+    /// Converts the strand to another kind of word. The values stay the same.
     #[must_use]
     pub fn lifted<W: Word>(&self) -> Strand<W> {
         Strand {

@@ -105,7 +105,8 @@ fn after(word: u32, o0: u64) -> Strand {
     strand
 }
 
-/// Returns the address at which the operating system handles a trap from trap level 0. `hypervisors` returns the hypervisor's address.
+/// Returns the address at which the operating system handles a trap from trap level 0. The function `hypervisors` returns the address
+/// at which the hypervisor handles the trap.
 const fn guests(number: u64) -> u64 {
     TBA + number * 32
 }
@@ -253,7 +254,8 @@ fn control_registers_keep_what_they_have() {
     assert_eq!(read(2), Some(0x3_ff_ff_13_1e_07));
 }
 
-/// PSTATE.CLE makes data little-endian. PSTATE.TLE does so in trap handlers (section 5.7, PSTATE; chapter 12, Trap Processing).
+/// PSTATE.CLE makes data little-endian. PSTATE.TLE makes data little-endian in trap handlers (section 5.7, PSTATE; chapter 12, Trap
+/// Processing).
 #[test]
 fn data_are_little_endian_if_asked_for() {
     // wrpr %g0, 0x304, %pstate (CLE, TLE and PRIV); st %o0, [%o1]; ldub [%o1], %l0; ta 0x6d

@@ -15,7 +15,7 @@ pub struct WindowState {
     pub other: u8,
     /// %cleanwin: the number of windows without values of other software.
     pub clean: u8,
-    /// %wstate selects spill and fill traps: bits 2:0 for this address space, bits 5:3 for others.
+    /// %wstate selects spill and fill traps: bits 2:0 for this address space, bits 5:3 for other address spaces.
     pub state: u8,
 }
 
@@ -35,11 +35,11 @@ impl From<Trap> for Exception {
     }
 }
 
-/// The number of the last window. It also masks window numbers.
+/// The number of the last window, which is also the mask of window numbers.
 const LAST: u8 = WINDOWS as u8 - 1;
 
 impl WindowState {
-    /// Returns the initial state: the current window is in use, and all others are free and clean.
+    /// Returns the initial state: the current window is in use, and all other windows are free and clean.
     pub const fn new() -> Self {
         Self { can_save: LAST - 1, can_restore: 0, other: 0, clean: LAST, state: 0 }
     }

@@ -39,7 +39,7 @@ pub trait Word:
     /// Returns a word with these low bits. Its other bits are 0.
     fn from_half(half: Self::Half) -> Self;
 
-    /// Returns the word with its low 32 bits. Its other bits are 0.
+    /// Returns the low 32 bits as a word. Bits 63:32 of this word are 0.
     #[inline(always)]
     #[must_use]
     fn low(self) -> Self {
@@ -92,10 +92,11 @@ pub trait Word:
     /// Returns `true` if bit 63 is set.
     fn is_negative(self) -> bool;
 
-    /// Returns the number that the word is.
+    /// Returns the value of the word as a number.
     ///
     /// # Errors
-    /// The word is a term that stands for more than one number. The proof takes this trap for an end that the contract does not have.
+    /// The word is a term that stands for more than one number. The contract allows no execution that ends with the returned trap, so
+    /// the proof fails.
     fn known(self) -> Result<u64, Trap>;
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct Board<'a> {
     tallies: RefCell<Vec<Tally>>,
 }
 
-/// The maximum number of hypercalls of a strand whose events stay in its ring. The ring has room for the events of many more.
+/// The number of hypercalls after which a strand's ring is emptied. The ring has room for the events of many more hypercalls.
 const MOST_UNREAD: u8 = 16;
 
 /// The number of a guest's hypercalls, by status.
@@ -84,7 +84,7 @@ impl<'a> Board<'a> {
         SimulatedStrand { board: self, strand: strand.expect("a strand of the guest") }
     }
 
-    /// Executes `work` in the hypervisor on a strand. This takes as long as a hypercall.
+    /// Executes `work` in the hypervisor on a strand. The work takes the time of a hypercall.
     pub(crate) fn work<R>(&self, strand: StrandId, work: impl FnOnce(&Service<'a>) -> R) -> R {
         self.call(strand, || work(self.service()))
     }
@@ -103,7 +103,8 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Empties the ring of a strand that has made a hypercall, if it has made many.
+    /// Counts a hypercall of a strand. Empties the strand's ring if the strand has made [`MOST_UNREAD`] hypercalls since the ring was
+    /// last emptied.
     fn collect_soon(&self, strand: StrandId) {
         let calls = {
             let mut unread = self.unread.borrow_mut();

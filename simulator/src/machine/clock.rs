@@ -15,9 +15,9 @@ pub const HYPERCALL_CYCLES: u64 = 60;
 /// The number of cycles that a read of the clock takes.
 const READ: u64 = 10;
 
-/// Returns the number of cycles that an access takes. An access to an L2 control register takes a single cycle, because a call makes up to 23
-/// such accesses and must end within [`HYPERCALL_CYCLES`]. The other accesses take longer: those to DRAM channels of the strand's own node
-/// least, then those to channels of other nodes, and those to hubs most.
+/// Returns the number of cycles that an access takes. An access to an L2 control register takes a single cycle, because a call makes
+/// up to 23 such accesses and must end within [`HYPERCALL_CYCLES`]. The other accesses take longer. Accesses to DRAM channels of the
+/// strand's own node take the least time, accesses to channels of other nodes take more, and accesses to hubs take the most.
 pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     match address.0 >> 32 {
         0xa9 => 1,
@@ -27,11 +27,11 @@ pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     }
 }
 
-/// The clock of the machine. It never goes back. It follows the replayed program's strand with the earliest time, and advances by
-/// [`HYPERCALL_CYCLES`] in each hypercall.
+/// The clock of the machine, which never goes back. In a replay, the clock follows the earliest time among the strands of the
+/// program. Each hypercall advances the clock by [`HYPERCALL_CYCLES`].
 ///
 /// Within a call, reads of the clock and accesses to devices advance the clock, up to the end of the call. The clock is also the
-/// hypervisor's bus, so it sees these accesses. The devices hold the time ([`Devices::now`]).
+/// hypervisor's bus, so all these accesses go through the clock. The devices hold the time ([`Devices::now`]).
 #[derive(Debug)]
 pub struct MachineClock<'a> {
     devices: &'a Devices,

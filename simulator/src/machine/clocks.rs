@@ -138,7 +138,7 @@ impl Skew {
         }
     }
 
-    /// Returns what the clock shows, in cycles, modulo 2^64.
+    /// Returns the number that the clock shows, in cycles modulo 2^64.
     pub(crate) fn cycles(&self, now: u64) -> u64 {
         (self.counted(now) as i128 + self.jumped).div_euclid(PARTS.into()) as u64
     }
@@ -150,13 +150,13 @@ impl Skew {
         self.time_of_counted(counted.try_into().unwrap_or(0))
     }
 
-    /// Returns the nanoseconds that the clock has counted. Jumps do not change them.
+    /// Returns the nanoseconds that the clock has counted. Jumps do not change this number.
     pub(crate) fn nanoseconds(&self, now: u64) -> u64 {
         (self.counted(now) * 1000 / u128::from(HZ)) as u64
     }
 
-    /// Returns the first time at which the clock has counted this number of nanoseconds. If this was before its latest change, returns the
-    /// time of that change. Returns `None` if the clock stops before it reaches the number.
+    /// Returns the first time at which the clock has counted this number of nanoseconds. If the clock had already counted this number
+    /// at its latest change, returns the time of the change. Returns `None` if the clock stops before it reaches the number.
     pub(crate) fn time_of_nanoseconds(&self, nanoseconds: u64) -> Option<u64> {
         self.time_of_counted((u128::from(nanoseconds) * u128::from(HZ)).div_ceil(1000))
     }

@@ -215,7 +215,7 @@ impl FromStr for Configured {
 fn configured(text: &TomlText) -> Result<Configured, FileError> {
     let tables: BTreeMap<Spanned<String>, Keys> = text.parse()?;
     let mut configured = Configured { machine: None, memory: Config::T2_PLUS };
-    // Where each setting is in the file, for error messages.
+    // The position of each setting in the file, for error messages.
     let mut places = HashMap::new();
     for (name, keys) in tables {
         let (at, name) = (name.span().start, name.get_ref().as_str());

@@ -100,7 +100,7 @@ struct StepEntry {
     lose: Option<Spanned<u64>>,
 }
 
-/// The names of the actions. The step of an action must have the keys in the first list, and may have those in the second.
+/// The names of the actions. The step of an action must have the keys in the first list, and may have the keys in the second list.
 const ACTIONS: [(&str, &[&str], &[&str]); 8] = [
     ("grant", &["guest", "right"], &[]),
     ("revoke", &["guest", "right"], &[]),

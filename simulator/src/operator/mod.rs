@@ -9,7 +9,8 @@
 //!   that takes a right from the strand's guest, or resets the guest, then does not wait for the strand: the strand is *excused*.
 //! - A fault breaks a device. The device's unit goes out of service at the next access. A step that mends the device also returns the
 //!   unit to service.
-//! - A clock goes wrong at once. The hypervisor is not told. Only the machine of an execution has clocks that a step can change.
+//! - A clock goes wrong at once. The hypervisor gets no message about the change. Only the machine of an execution has clocks that a
+//!   step can change.
 //!
 //! [`Operator`] plays the steps on a machine that implements [`Operated`].
 

@@ -91,7 +91,7 @@ impl Operator {
     pub fn new(scenario: Scenario, guests: &[NamedGuest]) -> Self {
         let mut grants = Grants::none(guests.len()).expect("guests of a configuration");
         for (guest, number) in guests.iter().zip((0..).filter_map(GuestId::new)) {
-            // This fails only if the guest does not exist.
+            // Setting a grant fails only if the guest does not exist.
             let _ = grants.set(number, guest.config.grant);
         }
         Self {
@@ -129,8 +129,8 @@ impl Operator {
         self.current.as_ref()?.pending
     }
 
-    /// Returns how many references or instructions may be executed before the next call of [`work`](Self::work). `now` is their number so
-    /// far.
+    /// Returns how many references or instructions may be executed before the next call of [`work`](Self::work). `now` is the number
+    /// of references or instructions so far.
     #[must_use]
     pub fn patience(&self, now: u64) -> u64 {
         match (&self.current, self.steps.front()) {
@@ -168,7 +168,7 @@ impl Operator {
         Worked::Made(action, &mut self.made[last])
     }
 
-    /// Begins a step. Returns the step's first request. If the step makes no request, returns its result.
+    /// Begins a step. Returns the step's first request. If the step makes no request, returns the step's result.
     fn begin(&mut self, machine: &mut impl Operated, step: Step) -> ControlFlow<StepRun, Current> {
         let Step { at, line, action } = step;
         let action = action.describe(|guest| self.guests[guest.index()].name.clone());
@@ -251,8 +251,7 @@ impl Operator {
         ControlFlow::Continue(current)
     }
 
-    /// Returns the dead strands of the guests from which this request takes a right, or which it
-    /// resets.
+    /// Returns the dead strands of the guests from which the request takes a right, or which the request resets.
     fn excused(&self, request: &Request) -> Vec<StrandId> {
         let loses = |id: GuestId| match request {
             Request::Reconfigure(grants) => gains(grants.get(id), self.grants.get(id)),

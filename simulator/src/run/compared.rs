@@ -1,4 +1,4 @@
-//! What tells a run from other runs: its settings, and the numbers that they change.
+//! What distinguishes a run from other runs: the settings of the run, and the numbers that depend on these settings.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -10,12 +10,13 @@ use super::{CounterResult, EventCounts, Run, ThreadRun, Total};
 use crate::machine::configuration::Configuration;
 use crate::memory::Config;
 
-/// The settings of a replay that its other fields do not show.
+/// The settings of a replay that the other fields of its result do not show.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Conditions {
-    /// The names of the recordings, in the order of their threads. The command follows if it is known, as in `p.refs (./p 7)`.
+    /// The names of the recordings, in the order of their threads. The command line follows the name if it is known, as in `p.refs
+    /// (./p 7)`.
     pub recordings: Vec<String>,
     /// Which L2 misses the events `L2_imiss` and `L2_dmiss_ld` count; empty if unknown.
     pub perf_config: Cow<'static, str>,
@@ -294,7 +295,7 @@ impl Run {
         figures.0
     }
 
-    /// Returns `true` if the run's observer stopped it. If so, its figures are for the part before the stop.
+    /// Returns `true` if the run's observer stopped the run. The figures of such a run are for the part before the stop.
     #[must_use]
     pub const fn is_stopped(&self) -> bool {
         match self {

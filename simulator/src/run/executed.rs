@@ -54,8 +54,8 @@ pub struct ClockRun {
     pub clock: String,
     /// The changes in chronological order.
     pub changes: Vec<ClockChange>,
-    /// Pairs of a time in cycles and the nanoseconds by which the clock is ahead of the true time then; negative if the clock is behind. The times
-    /// are evenly spread.
+    /// Pairs of a time in cycles and a number of nanoseconds. At this time, the clock is ahead of the true time by this number; the
+    /// number is negative if the clock is behind. The times are evenly spread.
     pub ahead: Vec<(u64, i64)>,
 }
 

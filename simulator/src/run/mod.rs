@@ -131,8 +131,8 @@ impl Run {
         Self::from_value(serde_json::from_slice(text).map_err(ParseError::Json)?)
     }
 
-    /// Returns the run as JSON. Characters that are not [plain](crate::text::is_plain) are escaped. This function is compiled with this
-    /// crate, so it is optimised even if the caller's crate is not.
+    /// Returns the run as JSON. Characters that are not [plain](crate::text::is_plain) are escaped. The conversion is compiled with
+    /// this crate, so it is optimised even if the caller's crate is not.
     pub fn json(&self) -> serde_json::Result<String> {
         let json = serde_json::to_string_pretty(self)?;
         Ok(match text::json(&json) {

@@ -4,18 +4,20 @@ use guest_abi::Pmu;
 
 use super::{CounterResult, Replayed};
 
-/// Two passes that are not replays of the same setup: something that counters do not influence differs.
+/// The error for two passes that are not replays of the same setup. The passes differ in a result that does not depend on counters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("internal error: two passes of one replay have different {0}")]
 #[non_exhaustive]
 pub struct PassError(pub &'static str);
 
 impl Replayed {
-    /// Adds the counters and the notes of another pass. Its counters come behind those of the same unit. All else stays as this pass has it,
-    /// for example the hypercalls, of which each pass makes others.
+    /// Adds the counters and the notes of another pass. The added counters of a unit follow this pass's counters of the same unit.
+    /// Afterwards, `truth_matches` is for both passes. All other results are those of this pass, for example the hypercalls, which
+    /// differ from pass to pass.
     ///
     /// # Errors
-    /// The other pass has different cycles, references, threads, waits or use of units, although both replay the same.
+    /// The other pass has different cycles, references, threads, waits or use of units, although both passes replay the same
+    /// recordings.
     pub fn add_pass(&mut self, pass: Self) -> Result<(), PassError> {
         let same = [
             ("cycles", self.cycles == pass.cycles),

@@ -55,7 +55,8 @@ pub struct Played {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StepRun {
-    /// When the step was due: the number of references replayed, or of instructions that all strands executed.
+    /// When the step was due: the number of references that had been replayed, or the number of instructions that all strands had
+    /// executed.
     pub at: u64,
     /// The number of the step's line in the scenario's file, from 1.
     pub line: usize,
@@ -129,7 +130,7 @@ pub struct PhaseRun {
 pub struct Measured {
     pub guest: String,
     pub grant: String,
-    /// How many units the machine has but the guest may not use.
+    /// The number of units that the machine has, but that the guest may not use.
     pub refused: usize,
     pub counters: Vec<CounterResult>,
 }

@@ -1,4 +1,4 @@
-//! What part of its programs a replay covers.
+//! The part of the programs that a replay covers.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ counts! {
 }
 
 impl Covered {
-    /// Returns this part without its first part `earlier`.
+    /// Returns the rest of this part after `earlier`. Both parts have the same start.
     pub(crate) fn since(mut self, earlier: &Self) -> Self {
         self.subtract(earlier);
         self

@@ -44,7 +44,7 @@ pub struct Replayed {
     /// The processes, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessRun>,
-    /// Sentences about what the programs did that their recordings do not have. The notes have them, too.
+    /// Sentences about actions of the programs that the recordings do not contain. The notes contain these sentences, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// How long threads waited, and what for.
@@ -69,7 +69,7 @@ pub struct Replayed {
     /// The number of hypercalls of all guests.
     pub hypercalls: Hypercalls,
     pub guests: Vec<GuestCalls>,
-    /// The measured count and the true count of each counter that counts an event.
+    /// The measured count and the true count of each counter. Counters that count no event are left out.
     pub counters: Vec<CounterResult>,
     /// Whether every counter has the true count.
     pub truth_matches: bool,
@@ -87,7 +87,7 @@ impl Replayed {
         (self.details.as_ref()).map_or(&[], |details| &details.programs)
     }
 
-    /// Returns the instructions at which strands waited longest, in descending order; empty without details.
+    /// Returns the instructions at which strands waited longest, with the longest waits first; empty without details.
     #[must_use]
     pub fn code(&self) -> &[InstructionMisses] {
         (self.details.as_ref()).map_or(&[], |details| &details.code)
@@ -132,7 +132,8 @@ pub struct ProcessRun {
     pub name: String,
     /// The command line; `None` if the recording does not contain it.
     pub command: Option<String>,
-    /// The number of the process's first thread among the threads of all processes. The next numbers are those of its other threads.
+    /// The number of the process's first thread among the threads of all processes. The process's other threads have the next
+    /// numbers.
     pub first_thread: usize,
     pub threads: usize,
     pub instructions: u64,
@@ -145,8 +146,8 @@ pub struct ProcessRun {
 #[allow(missing_docs, reason = "the names say it")]
 #[non_exhaustive]
 pub struct ThreadRun {
-    /// The number of the thread, from 0, among the threads of all programs. If references are dealt, the one thread is on several
-    /// strands.
+    /// The number of the thread, from 0, among the threads of all programs. If the replay deals the references of one thread to
+    /// several strands, each of these strands has a record with the number 0.
     pub thread: usize,
     #[serde(with = "json")]
     pub strand: StrandId,
@@ -164,9 +165,9 @@ pub struct ThreadRun {
 
 /// The cycles that a thread spent at work or waiting, by cause. Their sum is [`ThreadRun::cycles`].
 ///
-/// The wait for a request to the L2 cache lasts from when the request leaves the core until the data arrive, including all queues. The
-/// wait counts in the field of the unit that [served](Served) the request. A thread waits for stores only while the [maximum
-/// number](crate::memory::timing::Timing::stores) is under way.
+/// The wait for a request to the L2 cache lasts from when the request leaves the core until the data arrive, including all queues.
+/// The wait counts in the field of the unit that [served](Served) the request. A thread waits for stores only while the [maximum
+/// number](crate::memory::timing::Timing::stores) of its strand's stores is in progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
     /// The cycles that instructions, hits in the L1 cache and jumps take if nothing else delays them.
@@ -223,13 +224,13 @@ pub struct GuestCalls {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CounterResult {
-    /// The register that holds the counter; `None` for %pic. In JSON, its number.
+    /// The register that holds the counter; `None` for %pic. In JSON, the number of the register.
     #[serde(default, with = "json")]
     pub perfreg: Option<PerfReg>,
-    /// Which of the unit's two counters this is. In JSON, its number.
+    /// Which of the unit's two counters shows the count. In JSON, the number of the counter.
     #[serde(with = "json")]
     pub counter: Counter,
-    /// The strand, if the counter is in %pic. In JSON, its number.
+    /// The strand, if the counter is in %pic. In JSON, the number of the strand.
     #[serde(default, with = "json")]
     pub strand: Option<StrandId>,
     /// The name of the register that holds the counter.

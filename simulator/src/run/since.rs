@@ -8,8 +8,9 @@ use crate::counts::{Counts, counts};
 use crate::memory::{ChannelUse, HubUse, LinkUse, Traffic, Usage};
 
 impl Replayed {
-    /// Returns what happened since an earlier sample of the same replay. Of the details, this applies only to the misses by instruction. The
-    /// other details, such as the lines that nodes share, and the waits between threads still count from the start of the replay.
+    /// Returns what happened since an earlier sample of the same replay. Among the details, only the misses by instruction are those
+    /// since the earlier sample. The other details, such as the lines that nodes share, and the waits between threads are those since
+    /// the start of the replay.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut period = self.clone();

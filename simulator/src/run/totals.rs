@@ -27,7 +27,7 @@ pub struct Total {
     pub measured: u64,
     /// The number of events that really happened.
     pub truth: u64,
-    /// The measured count of each place: for gpd and asu events each hub, for all others each node.
+    /// The measured count of each place. The places of gpd and asu events are the hubs. The places of all other events are the nodes.
     pub by_place: [u64; 4],
 }
 
@@ -54,8 +54,8 @@ impl Total {
         totals
     }
 
-    /// Returns `true` for gpd and asu events, which each hub counts once. Returns `false` for all
-    /// other events.
+    /// Returns `true` for gpd and asu events, of which each hub has one count. Returns `false` for all other events, whose counts
+    /// belong to nodes.
     #[must_use]
     pub fn is_by_hub(&self) -> bool {
         matches!(self.class, "gpd" | "asu")

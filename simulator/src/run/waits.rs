@@ -201,9 +201,9 @@ pub struct LockSite {
 }
 
 impl LockSite {
-    /// Returns `true` if one thread took the lock here more than 2% less often than another thread. This suggests that the lock protects a
-    /// list of work, from which each thread takes the next item. The division of this work among the threads then depends on the recording
-    /// host.
+    /// Returns `true` if one thread took the lock here more than 2% less often than another thread. This difference suggests that the
+    /// lock protects a list of work, from which each thread takes the next item. The division of this work among the threads then
+    /// depends on the recording host.
     #[must_use]
     pub const fn divides_work(&self) -> bool {
         self.most - self.least > self.most / 50 && self.threads > 1

@@ -143,7 +143,7 @@ fn metadata() {
     fs::write(&file, text.replace(old, &deep)).unwrap();
     let says = "line 53: found 'struct', expected fewer types within others";
     assert_eq!(problem_of(&path, "metadata"), says);
-    // A header has no number, has no time, or has size 0.
+    // In these cases, a header has no number, has no time, or has the size 0.
     for row in [
         "struct { uint16_t id; } | event 0: has no timestamp",
         "struct { time_t timestamp; } | event 0: has no id",

@@ -103,8 +103,8 @@ pub(crate) fn record_and_read(layout: LayoutName) -> (Vec<Known>, Trace) {
     record_random((layout, Mode::Discard), random, &[0, 9, 70, 255], &[1; 3000])
 }
 
-/// A short header is as wide as in the ring. With Clock27, it has 4 bytes, of which 27 bits are the time. If an event is far from the
-/// previous event, its header begins with a reserved number and contains all 64 bits of the time.
+/// A short header is as wide as in the ring. With Clock27, a short header has 4 bytes, of which 27 bits are the time. If an event is
+/// far from the previous event, its header begins with a reserved number and contains all 64 bits of the time.
 #[test]
 fn headers_are_as_compact_as_in_the_rings() {
     const FAR: u64 = 0x2_0000_0001;

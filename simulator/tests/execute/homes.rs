@@ -59,7 +59,7 @@ fn replayed(machine: Machine, addresses: &[u64]) -> [u64; 4] {
 
 #[test]
 fn execution_replay_and_description_agree() {
-    // Addresses of guests' memory. They are in several stripes of each stripe size.
+    // Addresses of guests' memory. These addresses are in several stripes of each stripe size.
     let addresses = [0x0, 0x200, 0x400, 0xa00, 0x3fff_f200, 0x4000_0000, 0x4000_0600, 0x7000_0e00]
         .map(|offset| PARTITION + offset);
     for (model, nodes) in [(Model::Maramba, 2), (Model::Batoka, 3), (Model::Batoka, 4)] {

@@ -34,7 +34,7 @@ const JUMP: &[u32] = &[0x0300_0400, 0x81c0_4000, 0x0100_0000];
 /// The limit for runs that would otherwise not end.
 const CYCLES: Limits = Limits { cycles: 100_000, ..Limits::NONE };
 
-/// Returns a machine of two nodes. At reset it executes a program of these parts, with these trap handlers.
+/// Returns a machine of two nodes, with these trap handlers. At reset, the machine executes a program that consists of these parts.
 fn machine(memory: Option<Config>, parts: &[&[u32]], handlers: &[(u64, &[u32])]) -> Execution {
     let mut execution =
         Execution::new(&Setup::new(Machine::new(Model::Batoka, 2).unwrap()).memory(memory))
@@ -127,8 +127,8 @@ fn a_guest_reaches_what_is_translated() {
     assert!(accesses.borrow().iter().all(inside), "{accesses:x?}");
 }
 
-/// A halted strand continues when the first of two interrupts arrives, 40 cycles after the store
-/// that sends it. When the strand enables interrupts, it takes both, the highest first.
+/// A halted strand continues when the first of two interrupts arrives, 40 cycles after the store that sends it. When the strand
+/// enables interrupts, it takes both interrupts, the interrupt with the higher vector first.
 #[test]
 fn an_interrupt_wakes() {
     let mut execution = machine(None, &[TRAPS, NUMBER, WAKE], &[(0x60, VECTOR)]);

@@ -16,7 +16,7 @@ use tests::machine::strand;
 
 use super::{PROGRAM, put};
 
-/// A variable: x and y are words of memory, and the others are registers of two devices.
+/// A variable. `X` and `Y` are words of memory, and `Device` and `Other` are registers of two devices.
 #[derive(Clone, Copy)]
 enum Variable {
     X,
@@ -45,7 +45,7 @@ const STORE_STORE: u32 = 1 << 3;
 const LOOKASIDE: u32 = 1 << 4;
 const MEM_ISSUE: u32 = 1 << 5;
 const SYNC: u32 = 1 << 6;
-/// What total store order does without a `membar`.
+/// The orders that total store order guarantees without a `membar`.
 const IMPLIED: u32 = LOAD_LOAD | LOAD_STORE | STORE_STORE;
 
 /// Words of memory, in different lines. x is in the first page of the results, and y is in the second.
@@ -59,15 +59,15 @@ const RESULTS: u32 = O0;
 /// The opcode (op3) of `swap`.
 const SWAP: u32 = 0x0f;
 
-/// Results of one execution: of each strand's loads in turn, and then x and y in the end.
+/// The results of one execution: first the results of the loads of each strand in turn, and then the last values of x and y.
 type Outcome = (Vec<u64>, [u64; 2]);
 
 fn device(mcu: usize) -> PhysicalAddress {
     address::dram_global(Node::Node0, Mcu::ALL[mcu], McuRole::Pcr)
 }
 
-/// What tells two states apart: the %pc, the results and the stores of each strand, the words of
-/// memory, and the registers of the devices.
+/// What distinguishes two states: the %pc, the results and the stores of each strand, the words of memory, and the registers of the
+/// devices.
 type Key = (Vec<(u64, Vec<u64>, StoreBuffer)>, [u64; 2], [u64; 2]);
 
 #[derive(Clone)]
@@ -191,7 +191,7 @@ fn assembled(program: &[Does]) -> Vec<u32> {
         Load(variable) => {
             accesses(LDX, results.next().unwrap(), ADDRESSES + variable as u32, number(0))
         }
-        // The register of the result holds the number before.
+        // Before the swap, the register for the result holds the number that the swap stores.
         Swap(variable, _) => {
             accesses(SWAP, results.next().unwrap(), ADDRESSES + variable as u32, number(4))
         }
@@ -229,13 +229,13 @@ fn any<const N: usize>() -> BTreeSet<[u64; N]> {
     all_but(&[])
 }
 
-/// Returns all numbers of N bits but some.
+/// Returns all arrays of N zeros and ones, except the arrays in `forbidden`.
 fn all_but<const N: usize>(forbidden: &[[u64; N]]) -> BTreeSet<[u64; N]> {
     let numbers = (0..1 << N).map(|bits: u64| std::array::from_fn(|at| bits >> at & 1));
     numbers.filter(|numbers| !forbidden.contains(numbers)).collect()
 }
 
-/// SB: both strands may miss the other's store, unless both complete their own store before they load.
+/// SB: each strand may miss the store of the other strand, unless both strands complete their own stores before they load.
 #[test]
 fn store_buffering() {
     let x: &[Does] = &[Store(X, 1), Load(Y)];
@@ -257,7 +257,7 @@ fn store_buffering() {
     }
 }
 
-/// SB with atomic instructions: the old value of each swap is 0.
+/// SB with atomic instructions. The result of each swap is the old value, 0.
 #[test]
 fn an_atomic_instruction_completes_the_stores() {
     let x: &[Does] = &[Swap(X, 1), Load(Y)];
@@ -268,7 +268,7 @@ fn an_atomic_instruction_completes_the_stores() {
     let x: &[Does] = &[Store(X, 1), Swap(Y, 1)];
     let y: &[Does] = &[Store(Y, 1), Swap(X, 1)];
     assert_eq!(results(&[x, y]), all_but(&[[0, 0]]));
-    // Two swaps of one word do not find the same value.
+    // When two strands swap the same word, only one of them finds the old value 0.
     let swaps: &[Does] = &[Swap(X, 1)];
     assert_eq!(results(&[swaps, swaps]), BTreeSet::from([[0, 1], [1, 0]]));
 }
@@ -285,7 +285,7 @@ fn what_needs_no_barrier() {
     assert_eq!(results(&[&[Store(X, 1)], loads_x, third]), all_but(&[[1, 1, 0]]));
 }
 
-/// IRIW: all strands find the stores of others in one order. The reading strands need no barrier.
+/// IRIW: all strands see the stores of other strands in the same order. The reading strands need no barrier.
 #[test]
 fn stores_have_one_order() {
     let threads: [&[Does]; 4] =
@@ -293,7 +293,8 @@ fn stores_have_one_order() {
     assert_eq!(results(&threads), all_but(&[[1, 0, 1, 0]]));
 }
 
-/// RWC: a strand's load may overtake its own store although another strand has found the first store.
+/// RWC: the load of the last strand may overtake the store of the last strand, although the middle strand has already found the store
+/// of the first strand.
 #[test]
 fn a_third_strand_does_not_order_a_store_and_a_load() {
     let middle: &[Does] = &[Load(X), Load(Y)];
@@ -310,7 +311,8 @@ fn a_strand_finds_its_own_stores() {
     let y: &[Does] = &[Store(Y, 1), Load(Y), Load(X)];
     let expected = BTreeSet::from([[1, 0, 1, 0], [1, 0, 1, 1], [1, 1, 1, 0], [1, 1, 1, 1]]);
     assert_eq!(results(&[x, y]), expected);
-    // The newest store counts, and another strand's store counts only after this one is complete.
+    // A load finds the newest store of the load's own strand. A load finds another strand's store only after its own strand's stores
+    // are complete.
     let own: &[Does] = &[Store(X, 1), Store(X, 2), Load(X)];
     assert_eq!(results(&[own]), BTreeSet::from([[2]]));
     let own: &[Does] = &[Store(X, 1), Load(X), Load(X)];
@@ -318,7 +320,7 @@ fn a_strand_finds_its_own_stores() {
     assert_eq!(results(&[own, &[Store(X, 2)]]), expected);
 }
 
-/// 2+2W, S and R: the last values of the words.
+/// 2+2W, S and R. The test compares the last values of the words.
 #[test]
 fn the_last_stores_agree() {
     let first: &[Does] = &[Store(X, 1), Store(Y, 2)];

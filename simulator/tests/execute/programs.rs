@@ -45,7 +45,7 @@ pub(crate) const LATE: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Stores to an absent device, and loads from it.
+/// A program that stores to an absent device, and loads from this device.
 pub(crate) const FAULTS: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x8610_2084, // mov 0x84, %g3
@@ -114,7 +114,7 @@ pub(crate) const GUEST_START: &[u32] = &[
     0x8198_2000, // wrhpr %g0, 0, %hpstate
 ];
 
-/// The guest's program. Accesses memory inside and outside the guest's partition. At its start, %o0 is 0x80000000 and %o1 is
+/// The guest's program, which accesses memory inside and outside the guest's partition. At the start, %o0 is 0x80000000 and %o1 is
 /// 0x80004000.
 pub(crate) const INSIDE: &[u32] = &[
     0xd45a_0000, // ldx [%o0], %o2 ! its own first words
@@ -127,7 +127,7 @@ pub(crate) const INSIDE: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// The handler of data access traps. Adds %tt and the access's tag to a list, and skips the access.
+/// The handler of data access traps, which adds %tt and the access's tag to a list, and skips the access.
 pub(crate) const NOTE: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0xc259_0000, // ldx [%g4], %g1
@@ -191,7 +191,7 @@ pub(crate) const SEND_TO_ITSELF: &[u32] = &[
     0xccf0_0e60, // stxa %g6, [%g0] 0x73
 ];
 
-/// Halts until a vector arrives, and stores it.
+/// Halts until a vector arrives, and stores the vector.
 pub(crate) const HALT_AND_TELL: &[u32] = &[
     0xb580_2000, // wr %g0, 0, %asr26
     0xc4d8_0e80, // ldxa [%g0] 0x74, %g2
@@ -226,8 +226,7 @@ pub(crate) const TIMER: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// The guest's program. Counter 0 counts the guest's instructions. It starts at -20, so it
-/// overflows after 20 instructions.
+/// The guest's program. Counter 0 counts the guest's instructions. The counter starts at -20, so it overflows after 20 instructions.
 pub(crate) const SAMPLE: &[u32] = &[
     0x8b92_2000, // wrpr %o0, 0, %tba
     0x033f_ffff, // sethi %hi(0xffffffec), %g1

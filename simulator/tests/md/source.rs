@@ -116,8 +116,8 @@ fn long_arrays_are_broken() {
     let arcs = |name: &str, count| Description {
         nodes: vec![node("root", vec![(name, Value::Arc(0)); count])],
     };
-    // With its name, the line has exactly 100 characters: 13 before the elements, 8 for each element
-    // except the last, and 7 for the last element with the bracket.
+    // With the name of the property, the line has exactly 100 characters: 13 before the elements, 8 for each element except the last,
+    // and 7 for the last element with the bracket.
     assert_eq!(
         print(&arcs("nine_char", 11)),
         format!("[root]\nnine_char = [{}\"root\"]\n", "\"root\", ".repeat(10))

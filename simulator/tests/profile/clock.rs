@@ -21,7 +21,8 @@ fn turns(page: u64, turns: u64) -> impl Iterator<Item = u64> {
     (0..turns * 8).map(move |n| page * 0x1000 + n % 8 * 4)
 }
 
-/// Returns the events that the samples stand for and the true events, for each page and for each state in which threads wait.
+/// Returns two numbers of events for each page and for each state in which threads wait: the events for which the samples stand, and
+/// the true events.
 fn rows(report: &ProfileReport) -> BTreeMap<String, (u64, u64)> {
     let rows = report.first.rows.iter();
     rows.map(|row| (row.name.clone(), (row.events, row.exact))).collect()
@@ -34,7 +35,7 @@ fn sums_agree(report: &ProfileReport) {
     assert_eq!((event.lost, event.missed, event.count_error), (0, 0, Some(0)));
 }
 
-/// An instruction without data takes one cycle. A loop of 10,000 turns is on one page, and one of 30,000 turns on another.
+/// An instruction without data takes one cycle. A loop of 10,000 turns is on one page, and a loop of 30,000 turns is on another page.
 #[test]
 fn a_loop_of_three_times_as_many_turns_has_three_quarters() {
     let program = fetches(turns(0x401, 10_000).chain(turns(0x402, 30_000)));
@@ -48,7 +49,7 @@ fn a_loop_of_three_times_as_many_turns_has_three_quarters() {
     for (page, cycles) in [("page 0x401000", 80_000), ("page 0x402000", 240_000)] {
         let (events, exact) = rows[page];
         assert!((cycles..cycles + FIRST).contains(&exact), "{page}: {exact}");
-        // Each page executes in one go, so at most one sample is missing or too many.
+        // Each page executes without interruption, so at most one sample is missing or too many.
         assert!(events.abs_diff(exact) <= 211, "{page}: {events}, {exact}");
     }
     let shares: Vec<_> = event.rows.iter().map(|row| row.exact_percent.round()).collect();
@@ -56,8 +57,8 @@ fn a_loop_of_three_times_as_many_turns_has_three_quarters() {
     assert!(event.total_variation < 0.001, "{}", event.total_variation);
 }
 
-/// Turns of 8 cycles on one page alternate with turns of 24 cycles on another. A period of 320 cycles is ten times as long as both turns
-/// together. So all samples are on the same page, unless periods vary.
+/// Turns of 8 cycles on one page alternate with turns of 24 cycles on another page. A period of 320 cycles is ten times the length of
+/// two such turns. So all samples are on the same page, unless periods vary.
 #[test]
 fn random_periods_are_not_in_step_with_the_machine() {
     let program = fetches((0..20_000).flat_map(|_| turns(0x401, 1).chain(turns(0x402, 3))));
@@ -78,8 +79,8 @@ fn random_periods_are_not_in_step_with_the_machine() {
     }
 }
 
-/// On strand 0, which is on node 0, a load from another node's memory takes 293 cycles, and a load from the memory of node 0 takes 215
-/// cycles (`memory::timing`). Nodes take turns every 512 bytes.
+/// On strand 0, which is on node 0, a load from another node's memory takes 293 cycles, and a load from the memory of node 0 takes
+/// 215 cycles (`memory::timing`). The home node of memory changes every 512 bytes.
 #[test]
 fn a_sample_names_the_instruction_that_waits_for_memory() {
     let load =
@@ -186,7 +187,7 @@ fn the_cycles_of_threads_with_their_waits_are_their_lives() {
     assert!(found.values().all(|(events, exact)| events.abs_diff(*exact) <= 21), "{found:?}");
 }
 
-/// A sleep of an hour has billions of samples. They are not taken one by one, so the test takes little time.
+/// A sleep of an hour has billions of samples. The samples are not taken one by one, so the test takes little time.
 #[test]
 fn a_long_wait_takes_no_long_time() {
     for seed in [None, Some(3)] {
@@ -212,7 +213,7 @@ fn cycles_and_counted_events_at_once() {
     assert_eq!((events[0].count, events[0].exact_count, events[0].samples), (8_000, 8_000, 800));
     assert_eq!((events[1].count, events[1].exact_count), (report.cycles, report.cycles));
     assert_eq!((events[2].count, events[2].exact_count), (0, 0));
-    // The counters count the same without cycles.
+    // The counts do not change if cycles are not sampled.
     let alone = profile(SampledUnit::Sparc, &program, "Instr_cnt", rate).unwrap();
     assert_eq!((alone.cycles, &alone.first.rows), (report.cycles, &events[0].rows));
 }
@@ -251,7 +252,7 @@ fn a_job_that_is_stopped_has_the_cycles_so_far() {
     assert_eq!(found["[thread]"].1 + found["page 0x402000"].1, report.cycles);
 }
 
-/// References without instructions belong to no place in the code, as with other events.
+/// References without instructions belong to no place in the code when cycles are sampled, as when other events are sampled.
 #[test]
 fn instructions_of_memory_alone() {
     let data = (0..100).map(|n| Reference::new(0x1000 + n * 8, 8, Kind::Load));

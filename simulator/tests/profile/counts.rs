@@ -7,10 +7,10 @@ use simulator::recording::{Chunk, Class, Flow, Kind, Recording, Reference};
 
 use crate::{every, fetch, go_on, job, profile};
 
-/// Returns a program of `length` instructions on 20 pages. Every second instruction loads, stores, or does both. The addresses of data are
-/// scattered over 4 MB, and each is used twice. So there are misses of every kind, and lines are written back. Every fifth instruction is a
-/// branch: taken, not taken, or indirect. Instructions that load and store are atomic, and use one block of the secondary cache. Every
-/// eighth instruction is a floating-point instruction.
+/// Returns a program of `length` instructions on 20 pages. Every second instruction loads, stores, or does both. The addresses of
+/// data are scattered over 4 MB, and each address is used twice. So there are misses of every kind, and lines are written back. Every
+/// fifth instruction is a branch: taken, not taken, or indirect. Instructions that load and store are atomic, and use one block of
+/// the secondary cache. Every eighth instruction is a floating-point instruction.
 fn program_with_branches(length: u64) -> Vec<Reference> {
     let mut references = Vec::new();
     for number in 0..length {
@@ -139,7 +139,7 @@ fn instructions_by_what_they_do() {
 /// Two events take turns on one counter. The other counter counts only a third event.
 #[test]
 fn more_events_than_counters_take_turns() {
-    // The program is uniform, so all turns are alike.
+    // The program is uniform, so the two events occur equally often in every turn.
     let program = program().repeat(30);
     for (unit, events) in [
         (SampledUnit::Sparc, "Instr_cnt,Instr_ld,Instr_st,DC_miss,CPU_ld_to_PCX"),

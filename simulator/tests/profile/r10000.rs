@@ -52,8 +52,8 @@ fn a_loop_mispredicts_its_end() {
     }
 }
 
-/// One branch is always taken, another never. If bits 11:3 of their addresses are equal, they share a counter, and each
-/// branch undoes what the other has trained.
+/// One branch is always taken, and another branch is never taken. If bits 11:3 of their addresses are equal, they share a counter,
+/// and each branch undoes what the other has trained.
 #[test]
 fn branches_4_kb_apart_share_a_counter() {
     let alternate = |apart: u64| -> Vec<Reference> {
@@ -268,7 +268,7 @@ fn what_instructions_with_data_graduate_as() {
     ] {
         assert_eq!(counts(&program, &GRADUATED), graduated);
         let again = counts(&program, &ISSUED);
-        // How many instructions issue again depends on how many were in the active list.
+        // The number of instructions that issue again depends on the number of instructions in the active list.
         for (found, least) in again.into_iter().zip(issued) {
             assert!((least..=least + 64).contains(&found) && (least > 0 || found == 0), "{found}");
         }

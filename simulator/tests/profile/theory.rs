@@ -21,9 +21,9 @@ impl Random {
 /// How many of every 36 instructions are on each of eight pages.
 const SHARES: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
-/// Returns the expected total variation: half the sum of |share - p| over all pages, where p is the true share. For n random
-/// samples, the standard deviation of a share is sqrt(p (1 - p) / n). The mean absolute deviation of a normal variable is sqrt(2
-/// / pi) times this.
+/// Returns the expected total variation: half the sum of |share - p| over all pages, where p is the true share. For n random samples,
+/// the standard deviation of a share is sqrt(p (1 - p) / n). The mean absolute deviation of a normal variable is sqrt(2 / pi) times
+/// the standard deviation.
 fn expected(samples: f64) -> f64 {
     let apart = SHARES.map(|share| {
         let p = share as f64 / 36.0;

@@ -99,7 +99,7 @@ fn a_placement_decides_what_threads_share() {
     }
 }
 
-/// Thread 0 executes until it waits for thread 1. Thread 1 executes to its end. Thread 0 continues.
+/// Thread 0 executes until it waits for thread 1. Thread 1 executes to its end. Then thread 0 continues.
 #[test]
 fn an_r10000_executes_threads_in_turns() {
     let (mut first, mut second) = (instructions(0, 400), instructions(1, 300));

@@ -58,7 +58,8 @@ fn details_change_nothing() {
     let points = series.references.len();
     let references: Vec<u64> = (1..=11).map(|n| 512 * n).chain([6_000]).collect();
     assert_eq!(series.references, references);
-    // `reads` counts only the samples that the guest takes for the series. At the last point, the guest reads its counters anyway.
+    // `reads` counts only the samples that the guest takes for the series. At the last point, the guest reads its counters even
+    // without a series.
     assert_eq!(series.reads.samples, 11);
     assert_eq!(outcome.hypercalls.total - series.reads.calls, plain.hypercalls.total);
     assert_eq!(series.cycles.last(), Some(&outcome.cycles));

@@ -125,8 +125,8 @@ fn progress_has_a_total() {
     assert_eq!(pipe[0].fraction(), None);
 }
 
-/// Returns the text of a program whose loop takes most references, and least bytes once it is compressed: 200,000 references to varied
-/// addresses, and then 2,000,000 references of a loop.
+/// Returns the text of a program with 200,000 references to varied addresses, and then 2,000,000 references of a loop. The loop has
+/// most of the references. In the compressed text, the loop has fewer bytes than the other references.
 fn looping() -> String {
     let mut text = String::from("==7== Lackey, an example Valgrind tool\n");
     for number in 0..100_000_u64 {
@@ -159,7 +159,7 @@ fn progress_is_right_in_references() {
             assert!((fraction - right).abs() < 0.02, "{name}: {fraction}, expected {right}");
         }
     }
-    // Nobody waits for the count of a recording that is dropped.
+    // Dropping a recording does not wait until its references are counted.
     drop(Recording::open(folder.path().join("gzip")).unwrap().count_ahead());
 }
 

@@ -20,8 +20,8 @@ const FRAME: u64 = 0x40_0000;
 const FRAMES: u64 = 5;
 const LINES: u64 = 100;
 
-/// Each frame has an instruction without data and a loop of `LINES` loads. Each load is from another line of the L2 cache, and all lines
-/// fit into the cache for data. All frames load the same lines.
+/// Each frame has an instruction without data and a loop of `LINES` loads. Each load of the loop is from a different line of the L2
+/// cache, and all lines fit into the cache for data. All frames load the same lines.
 fn frames() -> Recording {
     let mut text = String::new();
     for _ in 0..FRAMES {
@@ -112,7 +112,7 @@ fn a_warm_up_fills_the_caches_and_counts_nothing() {
     let run = replayed(frames(), region(frame(Some(3)), frame(Some(4)), after(2 * LINES + 2 - 50)));
     let Served { local, remote, .. } = run.threads[0].served;
     assert_eq!(local + remote, LINES - 50);
-    // A load from the cache for data takes 3 cycles, and an instruction without data 1.
+    // A load from the cache for data takes 3 cycles, and an instruction without data takes 1 cycle.
     let warm = replayed(frames(), region(frame(Some(3)), frame(Some(4)), after(0)));
     assert_eq!((warm.cycles, warm.threads[0].cycles), (3 * LINES + 1, 3 * LINES + 1));
     assert_eq!(warm.time.cycles, warm.cycles);
@@ -130,7 +130,7 @@ fn a_region_is_a_number_of_instructions() {
     assert_eq!((none.references, none.cycles), (0, 0));
 }
 
-/// Returns two parts of a program, of which the second is warmed up by the first, and the whole program.
+/// Replays a program in three ways: only its first part, its second part after a warm-up with the first part, and the whole program.
 fn parts(program: fn() -> Recording, at: u64) -> [Replayed; 3] {
     [
         replayed(program(), region(None, after(at), None)),
@@ -183,7 +183,7 @@ fn the_parts_of_a_program_add_up() {
 
 #[test]
 fn threads_keep_their_order_in_a_skipped_part() {
-    // The first thread has started the others, which execute at the same pace: eight threads with 240 instructions.
+    // The first thread has started the other threads, which execute at the same pace: eight threads with 240 instructions.
     let run = replayed(threads(), region(after(1_000), None, None));
     assert_eq!(run.notes.len(), 1, "{:?}", run.notes);
     let executed: Vec<_> = run.threads.iter().map(|thread| thread.instructions).collect();

@@ -41,8 +41,8 @@ fn load(address: u64) -> Reference {
 
 #[test]
 fn a_request_is_waited_for_where_it_is_served() {
-    // The loads are served from memory, the L2 cache and the L1 cache. A load issues in 1 cycle and
-    // takes 2 more. The L2 cache takes 23 cycles, a channel 7, its memory 120.
+    // The loads are served from memory, the L2 cache and the L1 cache. A load issues in 1 cycle and takes 2 more. The L2 cache takes
+    // 23 cycles, a channel takes 7, and the channel's memory takes 120.
     let loads = [0, 0x10, 0x18].map(load).to_vec();
     let expected = Stack { busy: 3 * 3, l2: 23, local: 23 + 7 + 120, ..Stack::default() };
     assert_eq!(stacks(1, "0", &[loads]), [expected]);

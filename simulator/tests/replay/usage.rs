@@ -127,7 +127,8 @@ fn what_is_waited_for_at_hubs_and_channels() {
     // Both threads load the same line of node 2. The second request arrives in cycle 26 and waits until cycle 293.
     let same = usage([0x480, 0x480]);
     assert_eq!((same.hubs[1].met, same.hubs[1].waited), (1, 267));
-    // The two lines have the same hub and channel. The second request waits 2 cycles for the hub and 7 - 2 for the channel.
+    // The two lines have the same hub and channel. The second request waits 2 cycles for the hub and 5 cycles (7 - 2) for the
+    // channel.
     let other = usage([0x480, 0xc80]);
     assert_eq!((other.hubs[1].met, other.hubs[1].waited), (0, 2));
     assert_eq!(other.channels[4].waited, 5);

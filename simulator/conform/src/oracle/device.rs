@@ -61,8 +61,8 @@ impl Cell {
         }
     }
 
-    /// Returns the address that the contract requires for an access by a strand on `node`: the
-    /// local address for units of its own node, the global address for all others.
+    /// Returns the address that the contract requires for an access by a strand on `node`: the local address for units of its own
+    /// node, the global address for all other units.
     pub fn address_from(self, node: usize) -> u64 {
         match (self, self.unit()) {
             (Cell::L2 { bank, .. }, Unit::L2 { node: owner }) if owner == node => {
@@ -158,8 +158,8 @@ impl Access {
     }
 }
 
-/// Returns the value of %pcr after a write, if no counter overflows. The register stores bits 31:0. HOLDOV0
-/// (bit 62) and HOLDOV1 (bit 63) in the written value leave OV0 (bit 18) and OV1 (bit 31) as they are.
+/// Returns the value of %pcr after a write, if no counter overflows. The register stores bits 31:0. HOLDOV0 (bit 62) and HOLDOV1 (bit
+/// 63) in the written value preserve OV0 (bit 18) and OV1 (bit 31).
 pub fn pcr_after(before: u64, value: u64) -> u64 {
     let mut held = 0;
     if value >> 62 & 1 == 1 {

@@ -1,9 +1,9 @@
 //! A reference model of the whole contract. Tests compare the real service with this model. The model is written from the documents alone,
 //! and shares no code, table or type with the crates under test.
 //!
-//! The model makes one call at a time, and each access ends within its call. So EWOULDBLOCK appears only when the hardware of a hub answers
-//! "busy". After the service has refused strand A, it may also refuse strand B, so that A is served first. This model never refuses B for
-//! this reason. So after a busy hub, a test lets the refused strand ask first, or begins with a new world.
+//! The model makes one call at a time, and each access ends within its call. So EWOULDBLOCK appears only when the hardware of a hub
+//! answers "busy". After the service has refused strand A, the service may also refuse strand B, so that A is served first. This
+//! model never refuses B for this reason. So after a busy hub, a test lets the refused strand ask first, or begins with a new world.
 
 pub mod call;
 pub mod device;

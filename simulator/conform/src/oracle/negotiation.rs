@@ -15,7 +15,8 @@ pub const PERF: u64 = 0x205;
 pub struct Versions(BTreeMap<u64, (u64, u64)>);
 
 impl Versions {
-    /// Negotiates a version (api_set_version). Returns the granted minor version, or the error status, in which case the old version stays.
+    /// Negotiates a version (api_set_version). Returns the granted minor version, or the error status. After an error, the old
+    /// version stays.
     pub fn set(&mut self, group: u64, major: u64, minor: u64) -> Result<u64, u64> {
         let newest_minor = match group {
             SUN4V | CORE => 0,

@@ -9,9 +9,9 @@ pub struct Register {
     pub id: u64,
     /// The name in the specification. Registers 0 and 1 are `SPARC_PCR` and `L2_PERF_CONFIG`.
     pub name: &'static str,
-    /// The physical address on the register's own node. Registers 0 and 1 have none.
+    /// The register's physical address for strands of its own node. Registers 0 and 1 have none.
     pub local: Option<u64>,
-    /// The physical address on every node. Registers 0 and 1 have none.
+    /// The register's physical address for strands of every node. Registers 0 and 1 have none.
     pub global: Option<u64>,
     /// The bits of a guest's value that a write stores.
     pub write_mask: u64,
@@ -122,7 +122,7 @@ pub const REGISTERS: [Register; 90] = [
     at(89, "ZAM3_ASU_PIC1", 0x81_3000_b010, 0xed_3002_f010, 0xffff_ffff_ffff_ffff),
 ];
 
-/// Returns the row of register number `id`; `None` if all 64 bits together are not 0 to 89.
+/// Returns the row of register number `id`; `None` if the 64-bit number `id` is above 89.
 pub fn register(id: u64) -> Option<&'static Register> {
     REGISTERS.iter().find(|register| register.id == id)
 }

@@ -1,8 +1,8 @@
 //! Transfers of rights. The model states what the contract promises, not how the service keeps the promise.
 //!
-//! A guest whose right is revoked loses the right at once. Each living strand of the guest clears its registers and
-//! acknowledges, between two calls. Then the units that the guest could have programmed are scrubbed, and the guests
-//! that were granted more rights get them. A unit that cannot be scrubbed is out of service until scrubbing succeeds.
+//! A guest whose right is revoked loses the right at once. Each living strand of the guest clears its registers and acknowledges,
+//! between two calls. Then the units that the guest could have programmed are scrubbed, and the guests that were granted more rights
+//! get these rights. A unit that cannot be scrubbed is out of service until scrubbing succeeds.
 
 use super::call::PCR_HT;
 use super::device::{Answer, Unit};
@@ -86,8 +86,8 @@ impl World {
         }
     }
 
-    /// Resets a guest. Afterwards the guest has negotiated nothing. It gets its rights back when everything that it could have programmed
-    /// is scrubbed.
+    /// Resets a guest. Afterwards the guest has negotiated nothing. The guest gets its rights back when everything that it could have
+    /// programmed is scrubbed.
     pub fn reset_guest(&mut self, guest: usize) {
         let state = &mut self.guests[guest];
         state.versions = Default::default();
@@ -100,8 +100,8 @@ impl World {
         self.settle(OPERATOR);
     }
 
-    /// Makes a strand scrub the registers that it [owes](Owed), and acknowledge. This happens between two calls, or when a dead strand
-    /// comes back.
+    /// Makes a strand scrub the registers that it [owes](Owed), and acknowledge. The scrub happens between two calls, or when a dead
+    /// strand comes back.
     pub fn cross_called(&mut self, strand: u16) {
         let awaited = self.transfer.awaited.remove(&strand);
         let dead = self.transfer.dead.remove(&strand);

@@ -26,7 +26,8 @@ fn busy(_: usize, configuration: &Configuration, system: &mut dyn System) {
             }
             for hub in Hub::ALL {
                 system.change(Change::Busy(*hub, false));
-                // The strand that was refused is served now, so the service stops refusing other strands on its behalf.
+                // This read serves the strand that was refused. Until now, the service refused other strands on behalf of this
+                // strand.
                 system.get(strand, 18 + 18 * hub.index() as u64);
             }
             system.state();

@@ -1,4 +1,4 @@
-//! Random calls and changes. Most are valid or nearly valid.
+//! Random calls and changes, most of which are valid or nearly valid.
 
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, StrandId, Trap};
@@ -23,7 +23,7 @@ fn configuration(number: usize) -> Option<Configuration> {
         _ => (Model::Maramba, 1),
     };
     let later = number >= 4;
-    // The literal names all fields, so that whoever adds a field has to decide here.
+    // The literal names all fields. If a field is added, this code does not compile until the field has a value here.
     let on = |number: usize, strand, global, compatible| {
         let strands = (0..nodes.min(2)).map(|node| node * StrandId::PER_NODE + number);
         let strands = strands.filter_map(StrandId::new).collect();

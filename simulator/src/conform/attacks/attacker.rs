@@ -16,7 +16,8 @@ use crate::execute::{Execution, NoMemoryAt, Observed, State, map};
 use crate::interpreter::instruction::Register;
 use crate::interpreter::{Control as Privileged, Level};
 
-/// The maximum number of instructions in an attack: [`DEMANDED`] if the architecture demands its outcome, otherwise [`ATTACK`].
+/// The maximum number of instructions in an attack: [`DEMANDED`] if the architecture demands the attack's outcome, otherwise
+/// [`ATTACK`].
 const DEMANDED: u64 = 100_000;
 const ATTACK: u64 = 2000;
 
@@ -30,7 +31,7 @@ const VECTORS: u64 = 0x400;
 const PLACE: u64 = 0x10_0000;
 const SIZE: u64 = 0x200;
 
-/// The address to which each trap that the attacker takes leads.
+/// The address to which the attacker's trap table sends every trap.
 pub const CAUGHT: u64 = REAL + 0x1_0000;
 
 /// The reason why a check of attacks failed: an attack has succeeded, or a call of the neighbour has failed.
@@ -54,7 +55,7 @@ impl From<NoMemoryAt> for Failure {
 enum Outcome {
     /// The program reached its end.
     Ended,
-    /// The guest took a trap. Its handler ran at the trap level `level`.
+    /// The guest took a trap, whose handler ran at the trap level `level`.
     Trapped { number: u64, level: u64 },
     /// The guest ended.
     Died,
@@ -91,7 +92,7 @@ pub(super) struct Attacker<'a> {
     /// The privileged registers of a guest at its start.
     control: Privileged,
     kind: &'a Kind,
-    /// The attacks that remain to be performed. `again` has those that were postponed or interrupted.
+    /// The attacks that remain to be performed. The field `again` has the attacks that were postponed or interrupted.
     numbers: &'a mut dyn Iterator<Item = usize>,
     again: Vec<usize>,
     flights: [Option<Flight>; 2],
@@ -147,7 +148,7 @@ impl<'a> Attacker<'a> {
         let outcome = match execution.strand(self.ids[strand]).pc {
             CAUGHT => {
                 let mut registers = execution.strand(self.ids[strand]).clone();
-                // These are %tt and %tl.
+                // Privileged registers 3 and 7 are %tt and %tl.
                 let [number, level] = [3, 7].map(|number| privileged(&mut registers, number));
                 Outcome::Trapped { number, level }
             }
@@ -216,7 +217,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Ends attacks that exceed their limit. Makes the operator reset the guest if it has ended or makes no progress.
+    /// Ends attacks that exceed their limit. Makes the operator reset the guest if the guest has ended or makes no progress.
     pub(super) fn look(&mut self, execution: &mut Execution) -> Result<(), Failure> {
         if self.resets && execution.guest(self.guest) == GuestState::Runs {
             match execution.operated() {
@@ -276,7 +277,7 @@ impl<'a> Attacker<'a> {
         self.again.retain(|number| *number != NEGOTIATION);
         self.again.push(NEGOTIATION);
         prepare(execution, self.base(), self.ids.len())?;
-        // Keeps the guest's strands idle until the reset, so that no attack ends.
+        // Keeps the guest's strands idle until the reset. Otherwise, an attack could end before the reset.
         for id in self.ids {
             let strand = execution.strand_mut(id);
             if strand.level() < Level::Hyperprivileged {
@@ -312,9 +313,9 @@ pub fn prepare(execution: &mut Execution, base: u64, cpus: usize) -> Result<(), 
     Ok(())
 }
 
-/// Lets a strand of a guest begin an attack. `cpu` is the number of the strand in the guest, whose memory is at the physical address
-/// `base` and which has been [prepared](prepare). `control` becomes the strand's privileged registers. The program continues at
-/// [`ANSWERED`]; a trap that the guest takes leads to [`CAUGHT`].
+/// Lets a strand of a guest begin an attack. `cpu` is the number of the strand in the guest. The guest's memory is at the physical
+/// address `base`, and must have been [prepared](prepare). `control` becomes the strand's privileged registers. The program ends at
+/// [`ANSWERED`], or at [`CAUGHT`] if the guest takes a trap.
 pub(super) fn start(
     execution: &mut Execution,
     (id, cpu): (StrandId, usize),

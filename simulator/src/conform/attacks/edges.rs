@@ -51,8 +51,9 @@ pub(super) const fn is_own(address: u64) -> bool {
 
 pub(super) const ADDRESSES_OF_ALL: usize = 61 * 3 + 0x3f0 + 128 + 6 + 16 + 32 + 16 + 72;
 
-/// Addresses from the whole physical space. They are near each power of two, in each 64 KB of the hypervisor's and the neighbour's memory,
-/// and at the edges of read-only memory. They also include the registers of two consoles and of all other devices.
+/// Addresses from the whole physical space. These addresses are near each power of two, in each 64 KB of the hypervisor's and the
+/// neighbour's memory, and at the edges of read-only memory. The list also has the registers of two consoles and of all other
+/// devices.
 pub(super) fn addresses() -> &'static [u64] {
     static ALL: OnceLock<Vec<u64>> = OnceLock::new();
     ALL.get_or_init(|| {

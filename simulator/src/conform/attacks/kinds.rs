@@ -30,7 +30,7 @@ pub struct Kind {
     /// The distance between the attacks that the short check tries. It has no divisor in common with the lengths of the lists, so each entry
     /// of each list is still tried.
     pub stride: usize,
-    /// Whether the guest has rights. With rights, it can reach devices.
+    /// Whether the guest has rights. With rights, the guest can reach devices.
     pub has_rights: bool,
     attack: fn(&mut Index) -> Attack,
 }
@@ -75,10 +75,10 @@ pub static ALL: [&Kind; 12] = [
 pub(super) const NEGOTIATION: usize = usize::MAX;
 
 impl Kind {
-    /// Lets a strand of a guest begin attack number `number`, which is below [`count`](Self::count). `strand` is the strand and
-    /// its number in the guest, whose memory is at the physical address `base` and which has been [prepared](super::prepare). `control` becomes the
-    /// strand's privileged registers. The program ends at [`ANSWERED`](crate::conform::guest::ANSWERED); a trap that the guest takes leads
-    /// to [`CAUGHT`](super::CAUGHT).
+    /// Lets a strand of a guest begin attack number `number`, which is below [`count`](Self::count). `strand` is the strand and its
+    /// number in the guest. The guest's memory is at the physical address `base`, and must have been [prepared](super::prepare).
+    /// `control` becomes the strand's privileged registers. The program ends at [`ANSWERED`](crate::conform::guest::ANSWERED), or at
+    /// [`CAUGHT`](super::CAUGHT) if the guest takes a trap.
     ///
     /// # Errors
     /// The machine has no memory there.
@@ -176,7 +176,7 @@ impl Attack {
     }
 }
 
-/// The opcode of `ldtw`. In some address spaces it is `ldtxa`.
+/// The opcode of `ldtw`. In some address spaces, this opcode means `ldtxa`.
 const LDTW: u32 = 0x03;
 
 /// The address spaces of memory that privileged software may use (UltraSPARC Architecture 2007, table 10-1): primary, secondary, nucleus,
@@ -230,7 +230,7 @@ fn jump(index: &mut Index) -> Attack {
     let way = index.below(4);
     let address = index.one_of(addresses()) & !3 | index.one_of(&[0, 2]);
     let demanded = match way {
-        // A jump to a misaligned address traps. A return does not, because %tpc and %tnpc have no bits 1:0.
+        // JMPL and RETURN trap if the address is misaligned. DONE and RETRY do not trap, because %tpc and %tnpc have no bits 1:0.
         0 | 1 if !address.is_multiple_of(4) => Demanded::Trap(0x34),
         _ if is_own(address) => Demanded::Anything,
         _ => Demanded::Trap(0x08),
@@ -291,7 +291,8 @@ fn hub() -> Vec<u32> {
     [mov(O0, 18), mov(O1, 0), mov(O5, 0x107), trap(0x80)].repeat(4)
 }
 
-/// Every combination of the window counts, then an instruction that uses windows. Correct software never has most of these combinations.
+/// Every combination of the window counts, and then an instruction that uses windows. Most of these combinations never occur in
+/// correct software.
 fn window(index: &mut Index) -> Attack {
     let [can_save, can_restore, other, clean] = [(); 4].map(|()| index.below(8) as u8);
     let way = index.below(6);
@@ -373,7 +374,7 @@ fn provoked(taken: u16, demanded: Demanded) -> Attack {
         0x34 => vec![accesses(LDX, L4, L2, number(1))],
         0x37 => vec![accesses(0x1b, L4, L2, 0x4f << 5)],
         0x41..=0x4f => vec![
-            // Writes %softint, %pil, and then the bits PRIV and IE.
+            // Writes %softint and %pil, and then sets the bits PRIV and IE of %pstate.
             computes(WR, 20, L3, 0),
             wrpr(PIL, 0),
             wrpr(PSTATE, 6),
@@ -417,8 +418,8 @@ fn level(index: &mut Index) -> Attack {
     provoked(taken, demanded).at(level)
 }
 
-/// Every trap that ends the guest, because the guest is at trap level 2, or because its trap table is outside its memory. Also the
-/// calls that end a guest.
+/// Every trap that ends the guest, because the guest is at trap level 2, or because its trap table is outside its memory. The kind
+/// also has the calls that end a guest.
 fn death(index: &mut Index) -> Attack {
     let (level, table) = index.one_of(&[
         (2, REAL + 0x8000),
@@ -479,7 +480,7 @@ fn returns(index: &mut Index) -> Attack {
 /// that end the guest or stop a CPU.
 fn call(index: &mut Index) -> Attack {
     let (trap_number, function) = match index.below(292) as u64 {
-        // These are exit, cpu_stop and cpu_yield.
+        // Functions 0x00, 0x11 and 0x12 are exit, cpu_stop and cpu_yield.
         0x00 | 0x11 | 0x12 => (0x80, u64::MAX),
         fast @ ..0x11e => (0x80, fast),
         // Function 2 of trap 0xff is exit.

@@ -28,11 +28,11 @@ const TURN: u64 = 2000;
 /// The maximum number of turns for one call of the neighbour.
 const PATIENCE: usize = 2000;
 
-/// The neighbour pauses while its calls outnumber the attacker's attacks by this number.
+/// The maximum number by which the neighbour's calls may exceed the attacker's attacks. At this number, the neighbour pauses.
 const AHEAD: usize = 100;
 
-/// Boots a hypervisor with the two guests of `sides`. Guest number `guest` performs attacks of one kind: those that `numbers` lists. The other
-/// guest repeats `calls`.
+/// Boots a hypervisor with the two guests of `sides`. Guest number `guest` performs the attacks of one kind whose numbers are in
+/// `numbers`. The other guest repeats `calls`.
 ///
 /// # Errors
 /// The first failure, or the first call that violates the contract.

@@ -53,8 +53,9 @@ impl Beside {
         }
     }
 
-    /// Copies the content of a register to the model. If the contents differed, returns the content in the model and the content in the
-    /// machine. Returns `None` if the contents were equal, if the register faults, or if the register's unit has yet to be scrubbed.
+    /// Copies the content of a register to the model. If the contents differed, returns the content in the model and the content in
+    /// the machine. Returns `None` if the contents were equal, if the register faults, or if the register's unit must still be
+    /// scrubbed.
     pub(super) fn take_over(&mut self, cell: Cell) -> Option<(u64, u64)> {
         let found = self.machine.held(cell)?;
         let cell = cell_of(cell);
@@ -67,7 +68,7 @@ impl Beside {
         is_clean.then_some((expected, found))
     }
 
-    /// Returns which counters of a hub part count cycles, and so change even without traffic. The register `id` belongs to the hub part.
+    /// Returns the counters that count cycles, and so change even without traffic, in the hub part to which register `id` belongs.
     pub(super) fn counting(&self, id: u64) -> Vec<PerfReg> {
         let Some(first) = id.checked_sub(18).filter(|_| id < 90).map(|above| id - above % 3) else {
             return Vec::new();
@@ -85,8 +86,8 @@ impl Beside {
         }
     }
 
-    /// Returns two texts for reports: what the contract demands of registers that no call has just set, and what is wrong if a register
-    /// differs.
+    /// Returns two texts for reports: what the contract demands of registers that no call has just set, and what is wrong if the
+    /// content of such a register differs.
     fn demands_of_state(&self) -> (&'static str, &'static str) {
         match self.check {
             "rights" => ("scrubbed when rights move", "keeps a value"),

@@ -13,7 +13,7 @@ const EINVAL: u64 = 6;
 const EBADTRAP: u64 = 7;
 const ENOTSUPPORTED: u64 = 13;
 
-/// What a list of differences says about the call that differs.
+/// What a list of differences says about the call whose answer differs.
 #[derive(Clone)]
 pub(super) struct About {
     pub(super) call: &'static str,
@@ -145,8 +145,8 @@ impl Beside {
     }
 }
 
-/// Returns whether a number is close to a function of the contract: it has the same low 16 bits, or more than 32 bits. No image may serve
-/// such a number.
+/// Returns whether a number is close to a function of the contract: its low 16 bits are those of such a function, or it has more than
+/// 32 bits. No image may serve a function with such a number.
 fn is_like_ours(function: u64) -> bool {
     function > u64::from(u32::MAX) || matches!(function & 0xffff, GET | SET)
 }

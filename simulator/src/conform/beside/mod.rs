@@ -1,4 +1,5 @@
-//! Compares the image under test with the reference model. Every call is made in both, and all differences are noted.
+//! Compares the image under test with the reference model. Every call is made in the image and in the model, and all differences are
+//! noted.
 //!
 //! After a difference, the model takes over what the image has stored, so that each difference is found once.
 
@@ -70,7 +71,7 @@ impl Beside {
         let mut world = world(&configuration);
         for bank in Cell::all() {
             if let (Cell::L2(..), Some(value)) = (bank, machine.held(bank)) {
-                // L2 control has other bits, which were set when the machine started. The model takes them over.
+                // Bits of L2 control other than PERF_CONFIG were set when the machine started. The model takes over these bits.
                 world.devices.insert(cell_of(bank), value & !oracle::call::PERF_CONFIG);
             }
         }
@@ -106,7 +107,7 @@ impl Beside {
         }
     }
 
-    /// To start its CPUs, each guest has negotiated a version of CORE. Copies these versions to the model.
+    /// Copies to the model the versions of CORE that the guests negotiated before they started their CPUs.
     fn negotiated(&mut self) {
         for guest in 0..self.world.guests.len() {
             let first = self.world.guests[guest].strands.first().copied();
@@ -123,8 +124,9 @@ impl Beside {
         }
     }
 
-    /// Returns the strand that makes the calls of `strand`. This is `strand` itself if it has begun and may call. Otherwise, it is the
-    /// first strand that has begun. A strand of the tested guest is preferred, then a strand of the same guest, then any strand.
+    /// Returns the strand that makes the calls of `strand`. If `strand` has begun and may call, it makes its own calls. Otherwise,
+    /// the first strand that has begun makes them. A strand of the tested guest is preferred, then a strand of the same guest, then
+    /// any strand.
     fn caller(&self, strand: StrandId) -> Option<StrandId> {
         let begun = self.machine.begun;
         let of_guest = self.configuration.guest_of(strand);
@@ -139,7 +141,7 @@ impl Beside {
             .or_else(|| begun.iter().next())
     }
 
-    /// Makes a call in the image and in the model, and compares them. Returns %o0 to %o5 after the call in the image.
+    /// Makes a call in the image and in the model, and compares the results. Returns %o0 to %o5 after the call in the image.
     pub(super) fn ask(&mut self, strand: StrandId, request: Request) -> [u64; 6] {
         let registers = request.registers;
         let [.., function] = registers;

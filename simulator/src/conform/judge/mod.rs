@@ -37,8 +37,9 @@ use demand;
 /// The maximum number of cycles between the issue and the completion of a store to a channel's register.
 const LATE: u64 = 200;
 
-/// The maximum number of cycles for which a free hub may refuse a strand because it is the turn of a strand that was refused earlier. With
-/// two strands, at most 4 such refusals count in a turn. Each of them can come half a millisecond after the previous refusal.
+/// The maximum number of cycles for which a free hub may refuse a strand because it is the turn of a strand that was refused earlier.
+/// With two strands, a turn ends after at most 4 refusals that count. Each of these refusals can come half a millisecond (2^19
+/// cycles) after the previous refusal.
 const ON_BEHALF: u64 = 4 << 19;
 
 /// A value that a channel's register may have, the strand that stored the value, and the time of the store.
@@ -139,8 +140,8 @@ impl Judge {
         Ok(())
     }
 
-    /// Makes a call in the model, for each version that its guest may have. Returns for each
-    /// version whether the image's answer and accesses were right.
+    /// Makes a call in the model, for each version that the calling guest may have. Returns for each version whether the image's
+    /// answer and accesses were right.
     fn versions_of(
         &mut self,
         call: &Made,
@@ -183,7 +184,7 @@ impl Judge {
         let possible = VERSIONS.map(|minor| {
             let mut assumed = Versions::default();
             if let Some(minor) = minor {
-                // This cannot fail, because the model has both versions.
+                // The negotiation cannot fail, because the model has both versions.
                 let _ = assumed.set(PERF, 1, minor);
             }
             self.world.guests[guest].versions = assumed;
@@ -236,8 +237,8 @@ impl Judge {
         Ok(())
     }
 
-    /// Records a stored value if later loads may return other values: the register of a channel is written late, and a PIC of a hub may
-    /// count.
+    /// Records a stored value if later loads may return other values. The register of a channel is written late, and a PIC of a hub
+    /// may count.
     fn stored(&mut self, cell: Cell, strand: StrandId, access: &Observed) {
         match (cell, cell.unit()) {
             (_, Unit::Mcu { .. }) => {
@@ -253,7 +254,7 @@ impl Judge {
                 };
                 self.counted.remove(&cell);
                 for pic in 1..3 {
-                    // Cycles (event 1) happen without a memory system, too.
+                    // Event 1 is cycles, which happen without a memory system, too.
                     if pcr >> (8 * (pic - 1)) & 0xff == 1 {
                         self.counted.insert(Cell::Register(first + pic));
                     }
@@ -311,7 +312,8 @@ fn refusals(made: &[Made]) -> Result<(), String> {
 const VERSIONS: [Option<u64>; 3] = [None, Some(0), Some(1)];
 
 impl Stored {
-    /// Returns `true` if this value has replaced `earlier` for a strand: no load of the strand from this time on can return `earlier`.
+    /// Returns `true` if this value has replaced `earlier` for a strand. From this time on, no load of the strand can then return
+    /// `earlier`.
     fn has_replaced(&self, earlier: &Self, strand: StrandId, time: u64) -> bool {
         let is_there = self.strand == Some(strand) || time > self.time + LATE;
         let comes_later = self.time > earlier.time + LATE

@@ -27,13 +27,13 @@ impl Judge {
             events.push((made[call].turns.end, false, call));
         }
         events.sort_unstable();
-        // The versions that are possible so far. Each comes with the negotiations that the model has already made but that have not returned
-        // yet.
+        // Each entry has versions that are possible so far, and the negotiations that the model has already made but that have not
+        // returned yet.
         let mut states: Vec<(Versions, Vec<usize>)> =
             vec![(self.world.guests[guest].versions.clone(), Vec::new())];
         let mut pending = Vec::new();
-        // For each negotiation, its turns and the versions that are possible after it. The first entry has the versions before all
-        // negotiations.
+        // For each negotiation, its turns and the versions that are possible after the negotiation. The first entry has the versions
+        // before all negotiations.
         let mut had = vec![(0..0, vec![states[0].0.perf_minor()])];
         let mut had_by = vec![None];
         for (_, begins, call) in events {

@@ -1,4 +1,4 @@
-//! The forms of event headers: the form of the rings, with the widths of the layout, and the two forms of LTTng.
+//! The forms of event headers: one form for the rings, with field widths that depend on the layout, and the two forms of LTTng.
 
 use super::Endian;
 use crate::events::layouts::LayoutName;

@@ -9,7 +9,7 @@ use crate::events::{StreamEntry, Trace};
 pub(super) struct Uuid(u128);
 
 impl Uuid {
-    /// Returns the identifier of a trace. It does not depend on the byte order of the files.
+    /// Returns the identifier of a trace. The identifier does not depend on the byte order of the files.
     pub(super) fn for_trace(trace: &Trace) -> Self {
         let Trace { hz, layout, began, epoch, missed, guests, streams, .. } = trace;
         let mut hash = Hash::new();

@@ -226,8 +226,9 @@ pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
 /// Returns the kinds of events that the blocks declare, each with a new number. Also returns a map: the key is the number of a kind in this
 /// trace, and the value is the new number and the type of the payload.
 ///
-/// Another program may have changed the numbers in this trace. So a kind that equals a default kind gets the number of the default kind. The
-/// new number of any other kind is its number in this trace minus `first`; if this number is taken or out of range, the lowest free number.
+/// Another program may have changed the numbers in this trace. So a kind that equals a default kind gets the number of the default
+/// kind. The new number of any other kind is its number in this trace minus `first`. If this number is taken or out of range, the
+/// kind gets the lowest free number.
 fn kinds<'a>(
     blocks: impl Iterator<Item = &'a Block>,
     first: u64,

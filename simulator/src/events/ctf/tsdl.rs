@@ -23,7 +23,7 @@ impl Block {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Returns the value of a key like [`get`](Self::get), or an error if the block lacks the key.
+    /// Returns the value of a key, as [`get`](Self::get) does, or an error if the block lacks the key.
     pub(super) fn text(&self, key: &str) -> Result<&str, String> {
         let kind = &self.kind;
         self.get(key).ok_or_else(|| format!("there is no {key} of the {kind}"))

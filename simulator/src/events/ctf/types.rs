@@ -18,8 +18,7 @@ pub(super) enum Type {
     },
     /// A value for each field, in this order.
     Struct { fields: Vec<(String, Type)>, align: u32 },
-    /// A value of one of several types. The field `tag`, which comes earlier, names the type by its
-    /// value.
+    /// A value of one of several types. The value of the field `tag`, which comes earlier, names the type.
     Variant { tag: String, options: Vec<(String, Type)> },
     /// `length` values of one type.
     Array { of: Box<Type>, length: u64 },
@@ -36,8 +35,8 @@ impl Type {
     }
 }
 
-/// The integers of a packet or event, in order: the name of the field, its value and, in an
-/// enumeration, the name of the value. Lookups find the last field of a name.
+/// The integers of a packet or event, in order: the name of the field, its value and, in an enumeration, the name of the value. If
+/// several fields have the same name, a lookup finds the last of them.
 #[derive(Debug, Default)]
 pub(super) struct Values<'a>(Vec<(&'a str, u64, Option<&'a str>)>);
 

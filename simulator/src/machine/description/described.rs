@@ -49,7 +49,7 @@ pub struct Platform {
 /// The properties of a guest node of a description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestDescription {
-    /// The guest's name. If the description gives none, `guest` and the resource id.
+    /// The guest's name. If the description gives no name, `name` is `guest` and the resource id.
     pub name: String,
     /// The guest's number among the hypervisor's resources.
     pub resource_id: u64,

@@ -23,8 +23,8 @@ pub struct GuestMemory {
 }
 
 impl Description {
-    /// Returns the description of a machine and its guests, with their names. The guests have no memory until [`place`](Self::place) gives it
-    /// to them.
+    /// Returns the description of a machine and its guests, with their names. A guest has no memory until [`place`](Self::place)
+    /// gives memory to the guest.
     pub fn of<'a>(
         machine: Machine,
         guests: impl IntoIterator<Item = (&'a str, GuestConfig)>,

@@ -19,9 +19,9 @@ pub(crate) const PTIMER: &[u32] = &[
     0x8610_c005, // or %g3, %g5, %g3
 ];
 
-/// Strand 0 starts strand 1 and sets the PTIMER. The PTIMER counts at the crystal's rate, and interrupts strand 1 when the count reaches
-/// 50. Both strands halt. When a strand wakes, it stores the time, the interrupt vector and its own number. It also stores the register
-/// INTR, before and after it acknowledges the interrupt.
+/// Strand 0 starts strand 1 and sets the PTIMER. The PTIMER counts at the crystal's rate, and interrupts strand 1 when the count
+/// reaches 50. Both strands halt. When a strand wakes, it stores the time, the interrupt vector and its own number. The strand also
+/// stores the register INTR, before and after the acknowledgement of the interrupt.
 pub(crate) const ALARM: &[u32] = &[
     0x0ac0_8014, // brnz,pn %g2, 5f
     0x8c10_2002, // mov 2, %g6
@@ -63,8 +63,9 @@ const ENABLE: u32 = 0x8e10_2001; // mov 1, %g7
 const TARGET: u32 = ENABLE;
 const ACKNOWLEDGE: u32 = ENABLE;
 
-/// The indices in [`ALARM`] of three instructions. They load the values for the register INTR_EN, for the interrupt's target, and for the
-/// acknowledgement in INTR. A test replaces such an instruction with [`ZERO`] or [`TWO_HUNDRED`] to load another value.
+/// The indices in [`ALARM`] of three instructions. These instructions load the values for the register INTR_EN, for the interrupt's
+/// target, and for the acknowledgement in INTR. A test replaces such an instruction with [`ZERO`] or [`TWO_HUNDRED`] to load another
+/// value.
 pub(crate) const VALUES_OF_ALARM: [usize; 3] = [10, 14, 29];
 pub(crate) const ZERO: u32 = 0x8e10_2000; // mov 0, %g7
 pub(crate) const TWO_HUNDRED: u32 = 0x8e10_20c8; // mov 200, %g7

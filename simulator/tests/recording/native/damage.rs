@@ -60,7 +60,7 @@ fn a_file_that_is_cut_off_is_read_to_its_last_frame() {
     assert_eq!(longest, expected.iter().map(|thread| thread.0.len()).sum::<usize>());
 }
 
-/// Version 1 did not mark atomic instructions.
+/// Version 1 did not mark atomic instructions, so the reader refuses version 1 and all unknown versions.
 #[test]
 fn other_versions_are_refused() {
     for version in [0, 1, 3, u32::MAX] {

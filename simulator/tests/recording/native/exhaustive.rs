@@ -7,7 +7,7 @@ use simulator::recording::Chunk;
 use super::layout::{DEFINITIONS, REFERENCES, checksum, frame};
 use crate::open;
 
-/// Frames of all kinds except the end: kind, number of references, content. They have 11 references.
+/// Frames of all kinds except the end: kind, number of references, content. All these frames together have 11 references.
 const FRAMES: [(u8, u64, &[u8]); 7] = [
     (1, 0, b"\x06x86_64\x03\x02ls\x02-l\x03a b"),
     (2, 0, b"\x01\x80\x20\x80\x10\x00\x02/l\x02\xab\xcd"),
@@ -24,12 +24,12 @@ fn file(frames: &[(u8, u64, &[u8])]) -> Vec<u8> {
     FILE_HEADER.into_iter().chain(frames).collect()
 }
 
-/// What a file is to the decoder.
+/// The result of decoding a file.
 #[derive(Clone, Debug, PartialEq)]
 enum Decoded {
     /// The file is a recording with this number of references, which is also the number that the headers state.
     References(u64),
-    /// The decoder refuses the file with this message. It has returned this number of references before.
+    /// The decoder refuses the file with this message. Before the refusal, the decoder has returned this number of references.
     Refused(String, u64),
 }
 
@@ -61,7 +61,7 @@ fn decode(bytes: impl Into<Vec<u8>>) -> Decoded {
     Decoded::References(read)
 }
 
-/// The message about a frame at this position.
+/// Returns the message about a frame at this position.
 fn at(position: usize, what: &str) -> String {
     format!("refs: found {what} at byte {position}, expected a whole frame of a recording")
 }
@@ -80,9 +80,9 @@ fn up_to_two_bytes() -> impl Iterator<Item = Vec<u8>> {
 /// the format.
 fn is_right(kind: u8, content: &[u8]) -> bool {
     match kind {
-        // No blocks, and no shapes.
+        // A frame of definitions has no blocks and no shapes.
         3 => content == [0, 0],
-        // No mappings.
+        // A frame of mappings has no mappings.
         2 => content == [0],
         5 | 8 => str::from_utf8(content).is_ok(),
         6 => content.len() <= 1,
@@ -91,14 +91,16 @@ fn is_right(kind: u8, content: &[u8]) -> bool {
     }
 }
 
-/// Reads a recording with these frames last, one at a time. Returns how many are right.
+/// For each content, decodes a recording whose last frame has this content, and asserts the result. Returns the number of contents
+/// that are right.
 fn right_frames(kind: u8, contents: impl Iterator<Item = Vec<u8>>) -> usize {
     let before = file(&FRAMES[3..5]);
     let what = if kind == 4 { "malformed references" } else { "a malformed frame" };
     let message = at(before.len(), what);
     let mut right = 0;
     for content in contents {
-        // A chunk may begin in the frame before: if this frame is refused, none of the chunk is returned.
+        // The references before the last frame may be in the same chunk. If the decoder refuses the last frame, it does not return
+        // this chunk.
         match decode([&before[..], &frame(kind, 0, 0, &content)].concat()) {
             Decoded::References(11) if is_right(kind, &content) => right += 1,
             Decoded::Refused(said, 0) if said == message && !is_right(kind, &content) => {}
@@ -108,8 +110,8 @@ fn right_frames(kind: u8, contents: impl Iterator<Item = Vec<u8>>) -> usize {
     right
 }
 
-/// All 65,793 contents of up to two bytes of a frame of definitions and of a frame of references, and all 257 contents of up to one byte
-/// of frames of each other kind and of two unknown kinds.
+/// Tests all 65,793 contents of up to two bytes of a frame of definitions and of a frame of references. Tests all 257 contents of up
+/// to one byte of frames of each other kind and of two unknown kinds.
 #[test]
 fn every_content_of_two_bytes() {
     assert_eq!([3, 4].map(|kind| right_frames(kind, up_to_two_bytes())), [1, 0]);
@@ -119,7 +121,7 @@ fn every_content_of_two_bytes() {
     assert_eq!(right, [0, 0, 1, 129, 257, 0, 129, 0]);
 }
 
-/// All 65,793 strings of up to two bytes after the header of a file, and all 256 bytes after its end frame.
+/// Tests all 65,793 strings of up to two bytes after the header of a file, and all 256 bytes after the file's end frame.
 #[test]
 fn every_two_bytes_after_the_header_and_every_byte_after_the_end() {
     let whole = [file(&FRAMES), frame(6, 0, 11, &[])].concat();
@@ -135,8 +137,8 @@ fn every_two_bytes_after_the_header_and_every_byte_after_the_end() {
     }
 }
 
-/// All 255 other values of each byte of a recording with all kinds of frames, and all truncations. The checksums are those of the unchanged
-/// recording: each change is found, and a truncation is read up to its last whole frame.
+/// Tests all 255 other values of each byte of a recording with all kinds of frames, and all truncations. The checksums are those of
+/// the unchanged recording. The decoder finds each change, and reads a truncated recording up to its last whole frame.
 #[test]
 fn every_value_of_every_byte_is_found() {
     let whole = [file(&FRAMES), frame(6, 0, 11, &[])].concat();
@@ -177,8 +179,8 @@ fn take<'a>(bytes: &mut &'a [u8], count: u64) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// A second reader of definitions, written from the documentation of the format. Returns `None` if they are wrong. An access whose
-/// instruction is not in its order is of no instruction.
+/// A second reader of definitions, written from the documentation of the format. Returns `None` if the definitions are wrong. If the
+/// instruction of an access is not in order, this access and the following accesses belong to no instruction.
 fn definitions(mut bytes: &[u8]) -> Option<()> {
     const ATOMIC: u8 = 5;
     let rest = &mut bytes;
@@ -233,9 +235,9 @@ fn definitions(mut bytes: &[u8]) -> Option<()> {
     rest.is_empty().then_some(())
 }
 
-/// All 256 values of each byte of the contents of frames of all kinds, and all truncations of the contents. An error is about the changed
-/// frame, or about the references that its definitions spoil. A second reader says which definitions are right. No change makes the decoder return more than the 11 references that the
-/// header states.
+/// Tests all 256 values of each byte of the contents of frames of all kinds, and all truncations of the contents. An error names the
+/// changed frame, or the frame of references that uses the changed definitions. A second reader says which definitions are right. No
+/// change makes the decoder return more than the 11 references that the header states.
 #[test]
 fn every_byte_of_every_content_takes_every_value() {
     let (mut right, mut refused) = (0, 0);
@@ -282,7 +284,7 @@ fn every_byte_of_every_content_takes_every_value() {
     assert!(right > 3000 && refused > 3000, "{right} {refused}");
 }
 
-/// All 256 values of bytes 0 to 23 of each frame's header. What the headers state is what is read, or the file is refused.
+/// Tests all 256 values of bytes 0 to 23 of each frame's header. The decoder returns what the headers state, or refuses the file.
 #[test]
 fn every_byte_of_every_header_takes_every_value() {
     let (mut right, mut refused) = (0, 0);

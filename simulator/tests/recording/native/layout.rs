@@ -32,9 +32,9 @@ pub(super) fn frame(kind: u8, thread: u32, references: u64, content: &[u8]) -> V
 
 /// Two blocks and three shapes. The first block is at 0x100 and has instructions of 4 and 2 bytes. The first instruction is of the
 /// floating-point unit (class 3). The second instruction is a conditional branch that annuls its delay slot (class 7); if it is not
-/// taken, 0x106 is next. The second block follows, with a call of 5 bytes, which is atomic (class 5). Shapes 0 and 1 are the
-/// first block, taken and not taken; its first instruction loads 8 bytes. Shape 2 is the second block with an atomic load and store of
-/// 4 bytes.
+/// taken, 0x106 is next. The second block follows, with a call of 5 bytes, which is atomic (class 5). Shapes 0 and 1 are the first
+/// block, with the branch taken and not taken. The block's first instruction loads 8 bytes. Shape 2 is the second block with an
+/// atomic load and store of 4 bytes.
 pub(super) const DEFINITIONS: &[u8] = &[
     2, 3, // two blocks, three shapes
     0x80, 0x04, 2, 4, 2, 1, 1, 0, // 0x200 is twice 0x100
@@ -46,6 +46,9 @@ pub(super) const DEFINITIONS: &[u8] = &[
     2, 2, 0x0a, 0x40, // a store of 2^2 bytes, and an atomic load of the same location
 ];
 
+/// References that use the blocks and shapes of [`DEFINITIONS`]. The table has the shape and the address of each execution, and the
+/// shape and the address that the predictor expects.
+///
 /// | execution | shape, address | what the predictor expects |
 /// |---|---|---|
 /// | 1 | 1, 0x10 | 0, 0 |

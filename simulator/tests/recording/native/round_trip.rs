@@ -21,7 +21,7 @@ struct Block {
     /// The index of the instruction that leaves the block, and the kind of exit.
     exit: (Index, u8),
     next: u64,
-    /// The classes of the first instructions. The others have the class [`Class::Other`].
+    /// The classes of the first instructions. The other instructions have the class [`Class::Other`].
     classes: Vec<Class>,
 }
 
@@ -194,8 +194,8 @@ proptest! {
         prop_assert_eq!(read(&file).unwrap(), expected);
     }
 
-    /// The encoder has a fast path for executions like earlier ones. The addresses of a loop advance, except in some rounds, and one step has
-    /// another order or other accesses in one round.
+    /// The encoder has a fast path for executions that resemble earlier executions. Here, the addresses of a loop advance, except in
+    /// some rounds, and a random step replaces the first step of one round.
     #[test]
     fn a_disturbed_loop_reads_back(
         blocks in prop::collection::vec(block(), 1..4),
@@ -332,7 +332,7 @@ fn only_atomic_instructions_load_and_store_in_one_step() {
     assert_eq!(read(&recorder.end()).unwrap(), [(expected, vec![])]);
 }
 
-/// Whether an atomic instruction has one reference or two depends on the addresses, so equal words in the log do not show it.
+/// Depending on the addresses, an atomic instruction has one reference or two. Equal words in the log do not show this number.
 #[test]
 fn an_atomic_instruction_has_one_location_or_two() {
     let mut recorder = Recorder::new(Stored::Plain);

@@ -74,8 +74,8 @@ fn a_thread_that_waits_takes_less_than_6_kb() {
     assert!(said.contains("1 passed"), "{said}");
 }
 
-/// 4,096 threads have begun, and none has ended. The predictors of 256 threads are unpacked, with 320 KB each. If every remaining thread
-/// takes less than 6 KB, 65,536 threads (the maximum) fit into 512 MB.
+/// 4,096 threads have begun, and none has ended. The predictors of 256 threads are unpacked, with 320 KB each. If each of the other
+/// threads takes less than 6 KB, 65,536 threads (the maximum) fit into 512 MB.
 #[test]
 #[ignore = "needs a process of its own"]
 fn many_threads_wait() {

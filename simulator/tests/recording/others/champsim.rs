@@ -1,4 +1,4 @@
-//! Recordings for ChampSim.
+//! Tests recordings for ChampSim.
 
 use proptest::prelude::*;
 use simulator::recording::{BLOCK, Flow, Kind, Reference};
@@ -6,7 +6,7 @@ use tests::recordings::{ChampSim, zip};
 
 use crate::{gzip, open, read_bytes, reference, threads, zstd};
 
-/// Registers of ChampSim: the stack pointer, the flags, the instruction pointer, and two others.
+/// Registers of ChampSim: the stack pointer, the flags, the instruction pointer, and two other registers.
 const SP: u8 = 6;
 const FLAGS: u8 = 25;
 const IP: u8 = 26;
@@ -28,7 +28,7 @@ fn bytes(instructions: &[ChampSim]) -> Vec<u8> {
 /// Instructions of all kinds, and their references.
 fn everything() -> (Vec<u8>, Vec<Reference>) {
     let instructions = [
-        // The next instruction is 3 bytes further: that is the size.
+        // The next instruction is 3 bytes further, so the size of this instruction is 3.
         plain(0x40_1000),
         ChampSim {
             loads: [0x7fff_0000, 0, 0x7fff_0013, 0],
@@ -37,14 +37,14 @@ fn everything() -> (Vec<u8>, Vec<Reference>) {
         },
         branch(0x40_1008, 0, [IP, 0], [IP, FLAGS, 0, 0]),
         branch(0x40_100a, 1, [IP, 0], [IP, FLAGS, 0, 0]),
-        // A branch of another machine compares a register.
+        // On a machine without flags, a conditional branch reads a register.
         branch(0x40_2000, 1, [IP, 0], [IP, A, 0, 0]),
         ChampSim { stores: [0x7fff_fff8, 0], ..branch(0x40_3000, 1, [IP, SP], [IP, SP, 0, 0]) },
         branch(0x40_4000, 1, [SP, IP], [SP, IP, A, 0]),
         ChampSim { loads: [0x7fff_fff8, 0, 0, 0], ..branch(0x40_5000, 1, [IP, SP], [SP, 0, 0, 0]) },
         branch(0x40_6000, 1, [IP, 0], [IP, 0, 0, 0]),
         branch(0x40_7000, 1, [IP, 0], [A, 0, 0, 0]),
-        // The next instruction is too far away, and the last one has none.
+        // The size of these two instructions is unknown: the instruction after the first is too far away, and the second is the last.
         plain(0x40_8000),
         plain(0x40_8010),
     ];
@@ -53,7 +53,7 @@ fn everything() -> (Vec<u8>, Vec<Reference>) {
         fetch(Kind::FetchOther, 0x40_1000, 3, Flow::Next),
         fetch(Kind::FetchModify, 0x40_1003, 5, Flow::Next),
         reference(Kind::Load, 0x7fff_0000, 8),
-        // Up to the end of the 8 bytes at 0x7fff0010.
+        // The load ends with the 8 bytes at 0x7fff0010.
         reference(Kind::Load, 0x7fff_0013, 5),
         reference(Kind::Store, 0x7fff_0008, 8),
         fetch(Kind::FetchOther, 0x40_1008, 2, Flow::NotTaken),
@@ -103,7 +103,7 @@ fn an_instruction_is_in_one_block() {
 fn wrong_records_are_named() {
     let whole = everything().0;
     let mut wrong = whole.clone();
-    // The fifth record is beyond those that decide the format.
+    // Only earlier records than this one, the fifth, decide the format.
     wrong[4 * 64 + 9] = 7;
     let error = read_bytes(wrong).unwrap_err().to_string();
     let message =
@@ -121,7 +121,8 @@ fn other_bytes_are_not_instructions() {
         assert!(error.starts_with("refs:1: found \"") && error.contains(", expected "), "{error}");
     };
     refused(&[0; 256]);
-    // Less than an instruction; a first instruction that is half a branch; an address of more than 48 bits.
+    // In these cases, the bytes are fewer than an instruction, the first instruction is half a branch, or an address has more than 48
+    // bits.
     refused(&whole[..63]);
     for (at, byte) in [(8, 2), (7, 1), (16 + 6, 1), (63, 0x80)] {
         let mut wrong = whole.clone();

@@ -1,4 +1,4 @@
-//! One file of drmemtrace.
+//! Tests recordings that are one file of drmemtrace.
 
 use proptest::prelude::*;
 use simulator::recording::{BLOCK, BLOCK_SLACK, Chunk, Flow, Kind, Recording, Reference};
@@ -40,7 +40,7 @@ fn everything() -> (Vec<u8>, Vec<Reference>) {
         .read(0x7fff_fff8, 8)
         .record(kind::DIRECT_JUMP, 5, 0x40_3002)
         .record(kind::INDIRECT_JUMP, 2, 0x40_5000)
-        // A branch of an old version is taken unless the next instruction follows it in memory.
+        // In old versions of the format, a conditional branch is taken unless the next instruction follows it in memory.
         .record(kind::CONDITIONAL_JUMP, 2, 0x40_6000)
         .record(kind::CONDITIONAL_JUMP, 2, 0x40_6002)
         .instruction(0x40_7000, 2)
@@ -53,7 +53,7 @@ fn everything() -> (Vec<u8>, Vec<Reference>) {
         .instruction(0x40_7008, 2)
         .record(kind::MARKER, marker::SYSCALL, 1)
         .record(kind::SYSENTER, 2, 0x40_700a)
-        // Nothing is accessed; more than 4096 bytes are several references.
+        // The first read accesses nothing. The second read has more than 4096 bytes, so it becomes several references.
         .read(0xb000, 0)
         .read(0xc000, 9000)
         .end();
@@ -107,7 +107,7 @@ fn records_become_references() {
         assert_eq!((recording.target(), recording.command()), (Some("x86_64"), None));
         assert_eq!(recording.notes(), [NOTE]);
         assert_eq!(threads(&mut recording).unwrap(), [(expected.clone(), vec![])]);
-        // The content decides, not the name.
+        // The content decides the format. The name of the file does not matter.
         let path = file("everything.trace.gz", &form);
         let mut recording = Recording::open(&path).unwrap();
         assert_eq!(threads(&mut recording).unwrap()[0].0, expected);
@@ -116,13 +116,13 @@ fn records_become_references() {
     }
 }
 
-/// Returns the number of bytes of a zip archive that its members do not have: headers, names and the directory.
+/// Returns the number of bytes of a zip archive that are outside the content of its members: headers, names and the directory.
 fn unread(form: &[u8]) -> u64 {
     let members = match form.starts_with(b"PK") {
         true => form.windows(4).filter(|bytes| *bytes == b"PK\x01\x02").count() as u64,
         false => return 0,
     };
-    // Six bytes are read to know the format.
+    // The reader reads six bytes to detect the format.
     members * (30 + 10 + 46 + 10) + 22 - 6
 }
 
@@ -194,7 +194,7 @@ fn damaged_archives_are_named() {
         error.starts_with(&format!("refs: found {damaged}, expected a recording of ")),
         "{error}"
     );
-    // The checksum of the only member, in the archive's directory.
+    // Changes the checksum of the only member, in the archive's directory.
     let mut wrong = whole.clone();
     let directory = whole.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
     wrong[directory + 16] ^= 1;

@@ -1,4 +1,4 @@
-//! The files of drmemtrace in a directory: a thread a file.
+//! Tests directories of drmemtrace, in which each thread has a file.
 
 use std::fs;
 use std::path::Path;
@@ -62,7 +62,7 @@ fn time_stamps_put_threads_in_order() {
     let fetch = |address| reference(Kind::FetchOther, address, 4);
     let wait = |number| Order::Wait(Cause::Wake, number);
     let expected = [
-        // It has no time stamp, so it begins first and waits for nothing.
+        // This thread has no time stamp, so it begins first and waits for nothing.
         (vec![reference(Kind::FetchOther, 0x300, 2)], vec![]),
         (
             vec![
@@ -83,7 +83,7 @@ fn time_stamps_put_threads_in_order() {
             vec![(0, wait(0)), (0, Order::Signal(1)), (3, wait(2)), (3, Order::Signal(3))],
         ),
     ];
-    // The directory that drmemtrace makes, and the folder with the files.
+    // A user can open the directory that drmemtrace makes, or the folder in it with the files.
     for path in [directory.path(), &directory.path().join("trace")] {
         let mut recording = open(path).unwrap();
         assert_eq!(recording.references(), Some(9));
