@@ -51,7 +51,7 @@ impl Finder<'_> {
         self.found.push(Edit { rule, range, with });
     }
 
-    /// Returns `false` for code of tests, of model checkers and of models.
+    /// Returns `false` for code that only tests, model checkers or models of devices use.
     fn ships(&self, node: &impl Spanned) -> bool {
         let lines = self.text[node.span().byte_range()].lines().map(str::trim_start);
         let attributes = lines.take_while(|line| line.starts_with(['#', '/']));

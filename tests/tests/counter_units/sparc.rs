@@ -320,8 +320,8 @@ fn stopping_clears_ht_without_the_right() {
     assert_eq!(unit.strand().pcr() & (HT | UT), 0);
 }
 
-/// The events of one instruction are ORed on both counters. All 256 masks of class 2 are checked, for an
-/// atomic (0x98) in 3 clocks, a taken branch (0x03) in 5, and a branch not taken (0x01) in 100.
+/// The events of one instruction are ORed on both counters. All 256 masks of class 2 are checked, for an atomic (0x98) in 3 clocks, a
+/// taken branch (0x03) in 5 clocks, and a branch not taken (0x01) in 100 clocks.
 #[test]
 fn mask_bits_are_ored() {
     let together = |mask| SparcSelect::new(2, mask).unwrap();

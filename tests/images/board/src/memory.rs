@@ -51,7 +51,7 @@ static TABLE: Kept<Table> = Kept::new();
 
 type Table = [[*mut u64; NODES]; ADDRESSED];
 
-/// For each node, a pointer to the entry of the service's table with the address of bank 0 of L2 control.
+/// For each node, a pointer to the entry that holds the address of bank 0 of L2 control. The entry is in the service's table.
 static BANKS: Kept<[*mut u64; NODES]> = Kept::new();
 
 /// The function to call at each access on the slow path.
@@ -113,8 +113,8 @@ fn cross_call(strand: StrandId) {
     CROSS_CALLS[strand.index()].store(true, Relaxed);
 }
 
-/// Finds the addresses of registers in the constants and data of the image. Returns `None` unless each register is there exactly
-/// once for each node.
+/// Finds the addresses of registers in the constants and data of the image. Returns `None` if any register is not there exactly once for
+/// each node.
 ///
 /// The table of a node has the local addresses of the node's own DRAM registers. These addresses are the same for all nodes.
 fn find_table() -> Option<(Table, [*mut u64; NODES])> {

@@ -23,7 +23,7 @@ fn instructions_are_left_out() {
 
 #[test]
 fn instructions_change_places_if_their_order_may_matter() {
-    // Stores and loads; a register that is written and read; a branch and its delay slot.
+    // The order of these pairs matters: a store and a load, a write and a read of one register, and a branch and its delay slot.
     for (first, second) in [
         ("stw %g0, [%g3]", "ldx [%g6], %g1"),
         ("inc %g1", "stx %g1, [%g2]"),
