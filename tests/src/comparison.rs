@@ -162,7 +162,7 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// Returns a unit to service from a strand on `node`.
+    /// Lets a strand on `node` put a unit back into service.
     pub fn return_to_service(&mut self, node: usize, one: Unit) {
         let expected = self.world.return_to_service(node, one);
         let observed = self.machine.return_to_service(64 * node as u16, unit(one));

@@ -96,7 +96,7 @@ fn world(input: &mut Input<'_>) -> Option<World> {
         for _ in 0..=input.below(6)? {
             strands.push(free.swap_remove(input.below(free.len())?));
         }
-        // The literal names all fields, so that whoever adds a field has to decide here.
+        // The struct literal names all fields, so a new field does not compile until it gets a value here.
         let (granted, versions) = (grant, Versions::default());
         guests.push(Guest { strands, grant, granted, compat, versions });
     }
@@ -255,8 +255,9 @@ fn break_something(
     Some(())
 }
 
-/// A hub is busy while a strand makes two calls. Then the hub is free or broken, and the strand makes one more call. The last call ends the
-/// strand's turn at the hub. Without it, the service would refuse other strands until the strand is served, but the model would serve them.
+/// A hub is busy while a strand makes two calls. Then the hub is free or broken, and the strand makes one more call. The last call ends
+/// the strand's turn at the hub. Without the last call, the service would refuse other strands until the strand is served, but the model
+/// would serve them.
 fn busy_hub(
     input: &mut Input<'_>,
     comparison: &mut Comparison<'_>,

@@ -25,8 +25,8 @@ pub fn tell(what: fmt::Arguments<'_>) {
     let _ = io::stdout().write_all(format!("{what}\n").as_bytes());
 }
 
-/// Returns the number of rounds of a test. Under Miri, it is a hundredth of `number`, but at least 5, because Miri is slow and
-/// repeats a test with many seeds.
+/// Returns the number of rounds of a test. Under Miri, the number of rounds is a hundredth of `number`, but at least 5, because Miri is
+/// slow and repeats a test with many seeds.
 pub const fn rounds(number: u64) -> u64 {
     match number / 100 {
         _ if !cfg!(miri) => number,

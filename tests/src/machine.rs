@@ -179,7 +179,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         self.service().reconfigure(on, &all).map(|_| ())
     }
 
-    /// Returns a unit to service from strand `on`.
+    /// Lets strand `on` put a unit back into service.
     pub fn return_to_service(&self, on: u16, unit: Unit) -> Result<(), ChangeError> {
         self.service().return_to_service(strand(on), unit)
     }

@@ -146,7 +146,8 @@ pub fn zip(members: &[&[u8]]) -> Vec<u8> {
         let mut sum = Crc::new();
         sum.update(member);
         let name = format!("chunk.{number:04}");
-        // The version 2.0, no flags, deflated, no time; the checksum and both sizes; the length of the name, and nothing else.
+        // The fields that both headers have: version 2.0, no flags, the method "deflated", no time, the checksum, both sizes, the length
+        // of the name, and the length 0 of an extra field.
         let mut common = vec![20, 0, 0, 0, 8, 0, 0, 0, 0, 0];
         common.extend(sum.sum().to_le_bytes());
         common.extend((stored.len() as u32).to_le_bytes());
@@ -155,7 +156,7 @@ pub fn zip(members: &[&[u8]]) -> Vec<u8> {
         common.extend([0, 0]);
         directory.extend(b"PK\x01\x02\x14\0");
         directory.extend(&common);
-        // No comment, the first disk, no attributes.
+        // These ten bytes stand for: no comment, the first disk, and no attributes.
         directory.extend([0; 10]);
         directory.extend((archive.len() as u32).to_le_bytes());
         directory.extend(name.as_bytes());

@@ -26,13 +26,13 @@ fn played(machine: &MachineUnderTest, calls: &[(u16, u64, u64)]) {
     }
 }
 
-/// Returns times from `from` to `to - 1`. They are so close together that there is no pause between them.
+/// Returns times from `from` to `to - 1`. The times are so close together that there is no pause between them.
 fn without_pause(from: u64, to: u64) -> impl Iterator<Item = u64> {
     (from..to).step_by(PAUSE as usize).chain([to - 1])
 }
 
 /// Reads a register of hub 1 repeatedly, from the time `from` on. The calls must be refused until the limit. At the limit, or at most
-/// `later` ticks after it, the hub must be out of service.
+/// `later` ticks after the limit, the hub must be out of service.
 fn waits_for_limit(machine: &MachineUnderTest, strand: u16, from: u64, later: u64) {
     let calls: Vec<_> = without_pause(from, from + LIMIT).map(|ticks| (strand, ticks, 9)).collect();
     played(machine, &calls);
@@ -78,7 +78,7 @@ fn each_strand_has_its_own_clock() {
     let machine = machine();
     let board = machine.board();
     board.set_hub(1, HubCondition::Busy);
-    // Each strand asks several times, because it is refused some of these times while another strand has its turn.
+    // Each strand asks several times, because a strand is refused some of these times while another strand has the turn.
     let worst = |strand, ticks| {
         board.set_ticks(strand, ticks);
         let statuses: Vec<u64> = (0..8).map(|_| machine.get(strand, 36).0).collect();

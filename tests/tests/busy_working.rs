@@ -1,4 +1,4 @@
-//! Tests that working units stay in service, whatever a strand does when it finds a unit busy, and whatever its clock shows.
+//! Tests that working units stay in service, whatever a strand does when it finds a unit busy, and whatever the strand's clock shows.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -112,7 +112,8 @@ fn a_clock_that_steps_back() {
     }
 }
 
-/// Once an hour, a strand finds that another strand holds L2 control. Then it finds this twice in a row, for 2/3 of the limit each.
+/// Three times, an hour apart, a strand finds that another strand holds L2 control. Later, the strand finds L2 control held for 2/3 of
+/// the limit, twice in a row.
 #[test]
 fn l2_control_that_is_given_back() {
     let machine = machine();

@@ -20,7 +20,7 @@ fn input(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Adds a step. It is usually a call that is valid or nearly valid.
+/// Adds a step. The step is usually a call that is valid or nearly valid.
 fn step(random: &mut Random, bytes: &mut Vec<u8>) {
     let any = random.next_u64().to_le_bytes();
     let [strand, low, ..] = any;

@@ -147,7 +147,7 @@ fn a_transfer_is_whole_or_nothing() {
     assert_eq!(grants.check(), Err(ConfigError::TwoGlobals(1, 2)));
 }
 
-/// Returns a guest with these strands. It has the right `global`, or no rights.
+/// Returns a guest with these strands. The guest has the right `global`, or no rights.
 fn guest(strands: &[u16], global: bool) -> GuestConfig {
     GuestConfig::new(
         strands.iter().copied().map(strand).collect(),

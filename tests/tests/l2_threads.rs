@@ -10,7 +10,8 @@ use tests::oracle::{Action, Cell, Grant, Guest, Machine, Target};
 
 const ROUNDS: u64 = tests::rounds(600);
 
-/// Returns the bits of an L2 control register other than PERF_CONFIG. They differ in each register, and are on both sides of PERF_CONFIG.
+/// Returns the bits of an L2 control register other than PERF_CONFIG. These bits differ in each register, and are on both sides of
+/// PERF_CONFIG.
 fn others(node: usize, bank: usize) -> u64 {
     (0x0f1e_2d3c_4b5a_6978_u64).rotate_left((8 * node + bank) as u32) & !(0b11 << 36)
 }

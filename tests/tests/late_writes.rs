@@ -112,10 +112,10 @@ fn set(system: &System, number: u16, id: u64, value: u64) -> u64 {
     registers.o0
 }
 
-/// A trap can interrupt a strand before it takes the hub, while it holds the hub, or afterwards.
+/// A trap can interrupt a strand before the strand takes the hub, while the strand holds the hub, or afterwards.
 #[test]
 fn only_a_strand_that_has_a_hub_gives_it_back() {
-    // In both cases strand 0 is refused: strand 1 has the hub, or has the next turn because its access has faulted.
+    // In both cases, strand 0 is refused: strand 1 has the hub, or the access of strand 1 has faulted and strand 1 has the next turn.
     for trapped in [0, 1] {
         let (posted, system) = system();
         let found = leak(Mutex::new(Vec::new()));

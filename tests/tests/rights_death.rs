@@ -15,7 +15,7 @@ use tests::oracle::{Cell, Grant, Guest, Machine};
 const GLOBAL: Grant = Grant::GLOBAL;
 const NONE: Grant = Grant::NONE;
 
-/// Returns a Batoka with two nodes. It outlives the test, because a strand that dies in a call uses it forever.
+/// Returns a Batoka with two nodes. The machine outlives the test, because a strand that dies in a call uses the machine forever.
 fn machine(grants: [Grant; 2]) -> &'static MachineUnderTest<'static> {
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
     let guests = [Guest::new([0, 3, 64], grants[0]), Guest::new([1, 65], grants[1])];
@@ -83,7 +83,8 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
             machine.board().put(cell, 0x40 + bank as u64);
         }
         assert_eq!(machine.set(0, 1, 1), 0);
-        // The call first reads all eight banks, and then writes them. So it stops at the write when it reaches a bank for the second time.
+        // The call first reads all eight banks, and then writes them. So the call writes a bank when it reaches the bank for the second
+        // time.
         let cell = Cell::L2 { node: 0, bank };
         let reading = machine.board().stop_at(cell);
         let (told, tell) = mpsc::channel();

@@ -92,7 +92,7 @@ fn an_acknowledgement_of_an_older_transfer_does_not_count() {
     assert_eq!((board.pcrs()[&0], board.pics()[&0]), (0, 0));
 }
 
-/// Only strand 64 can scrub the L2 control of node 1. It acknowledges before the sender of the
+/// Only strand 64 can scrub the L2 control of node 1. Strand 64 acknowledges before the sender of the
 /// cross-call continues, and still finds the lock of the transfer free.
 #[test]
 fn a_strand_that_is_asked_to_scrub_finds_the_lock_free() {

@@ -31,14 +31,14 @@ const HELD: At = At::Event(17);
 const CHANGE_PENDING: At = At::Event(18);
 const CHANGE_COMPLETE: At = At::Event(19);
 
-/// The channels of a strand that stops. The first says that it has stopped, the second that it may continue.
+/// The channels of a strand that stops. The first says that the strand has stopped, the second that the strand may continue.
 type Talk = (mpsc::Sender<()>, mpsc::Receiver<()>);
 
 /// Stops strands, and stores the numbers of the events that they record.
 #[derive(Default)]
 struct Stops {
-    /// The channels of strands that are to stop, by where they stop and, if the caller knows it, by
-    /// strand.
+    /// The channels of strands that must stop. The key is the place at which a strand stops and, if the caller knows it, the number of
+    /// the strand.
     wanted: Mutex<BTreeMap<(At, Option<u16>), Talk>>,
     recorded: Mutex<Vec<At>>,
 }

@@ -14,10 +14,11 @@ const REGISTERS: [(u64, u32); 7] = [(1, 0), (2, 0), (3, 0), (9, 32), (18, 8), (1
 
 const ROUNDS: usize = tests::rounds(150) as usize;
 
-/// The operator's strand. No guest has it, because it cannot make a guest's calls while it performs the operator's changes.
+/// The operator's strand. No guest has this strand, because a strand cannot make a guest's calls while it performs the operator's
+/// changes.
 const OPERATOR: u16 = 63;
 
-/// Dropping this ends the threads of the guests, even if the operator's part of the test fails.
+/// Dropping this value ends the threads of the guests, even if the operator's part of the test fails.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {

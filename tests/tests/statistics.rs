@@ -1,4 +1,5 @@
-//! Tests the statistics: the number of calls by guest, function, class of register and status. Also reads them while strands call.
+//! Tests the statistics: the number of calls by guest, function, class of register and status. Also reads the statistics while strands
+//! call.
 
 use guest_abi::trap::VFALLS_GET_PERFREG;
 use perfctr_service::statistics::Operation::{self, Get, Set};

@@ -1,6 +1,6 @@
-//! The maximum numbers of instructions (budgets) of each kind of call, and of a reference that
-//! `vfalls stat` replays; and the maximum cost of what it shows beyond its summary. `cargo xtask bench` and `cargo xtask qemu` print the budgets beside their
-//! counts. `cargo xtask test` fails if a count is above its budget.
+//! The budgets: the maximum numbers of instructions of each kind of call, and of each reference that `vfalls stat` replays; and the
+//! maximum cost of the views that `vfalls stat` shows in addition to its summary. `cargo xtask bench` and `cargo xtask qemu` print the
+//! budgets beside their counts. `cargo xtask test` fails if a count is above its budget.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use anyhow::bail;
 use simulator::conform::sun;
 use vfalls::table;
 
-/// How many instructions one measured operation may take, such as a kind of call or the replay of one reference.
+/// The number of instructions that one measured operation may take. Such an operation is a kind of call, or the replay of one reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// The name of the count, as in the files of `bench --json` and `qemu --json`.
@@ -84,7 +84,8 @@ pub const X86: [Budget; 19] = [
     row("reference_own", None, [72, 70]),
 ];
 
-/// The budgets of `vfalls stat`: the instructions of the whole process for each reference. `made.rs` makes the programs.
+/// The budgets of `vfalls stat`: the instructions of the whole process, divided by the number of references. `made.rs` generates the
+/// recordings.
 pub const STAT: [Budget; 7] = [
     row("one_thread", None, [60, 12]),
     row("stream", None, [103, 35]),
@@ -95,7 +96,8 @@ pub const STAT: [Budget; 7] = [
     row("bundled", None, [297, 60]),
 ];
 
-/// The budgets of what `vfalls stat` shows beyond its summary, in percent of the instructions of the plain run.
+/// The budgets of runs in which `vfalls stat` shows a view in addition to its summary, in percent of the instructions of a run without
+/// the view.
 pub const VIEWS: [Budget; 3] = [
     row("details_one_thread", None, [190, 130]),
     row("details_8_threads", None, [155, 130]),
@@ -105,7 +107,7 @@ pub const VIEWS: [Budget; 3] = [
 /// All budgets of one kind on one instruction set, and the project with which they are compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Budgets {
-    /// What the counts are.
+    /// The quantity that is counted, as tables and messages name it.
     pub what: &'static str,
     /// The name of the instruction set.
     pub name: &'static str,

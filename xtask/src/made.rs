@@ -1,5 +1,5 @@
-//! Recordings of programs that nobody has written, in the format of `vfalls record`. The number of threads, the data and the length are
-//! chosen, so that the cost of a replay can be counted where it matters. The same program is the same file, byte for byte.
+//! Generates recordings, in the format of `vfalls record`, of programs that do not exist. The number of threads, the data and the length
+//! are parameters, so that the cost of a replay can be counted for each of them. The same parameters give the same file, byte for byte.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -17,11 +17,11 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 /// The data of each thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
-    /// 4 KB of its own, which it goes through again and again.
+    /// Each thread has 4 KB of its own, and goes through them again and again.
     Own,
-    /// 64 MB of its own, which it goes through from the start to the end.
+    /// Each thread has 64 MB of its own, and goes through them from the start to the end.
     Stream,
-    /// 8 bytes of its own, in one line with those of seven other threads.
+    /// Each thread has 8 bytes of its own. The bytes of eight threads share one line.
     Line,
 }
 
@@ -37,12 +37,13 @@ impl Data {
     }
 }
 
-/// A program. All threads execute the same functions.
+/// The parameters of a program. All threads execute the same functions.
 #[derive(Clone, Copy, Debug)]
 pub struct Made {
     pub threads: u32,
     pub data: Data,
-    /// The references of all threads together; each thread ends after a loop, which is some 700 references.
+    /// The number of references of all threads together. A thread ends only after a whole loop (some 700 references), so it may execute a
+    /// few more.
     pub references: u64,
 }
 
@@ -52,21 +53,22 @@ const DATA: u64 = 0x1000_0000;
 const WORD: u64 = 8;
 const WORD_LOG2: u8 = 3;
 
-/// The loops of a round. Each is four blocks, of which the second is left out in a quarter of the iterations.
+/// The number of loops of a round. Each loop has four blocks. A quarter of the iterations leave out the second block.
 const LOOPS: usize = 10;
 const BLOCKS: usize = 4;
-/// With these, a round is about 5,000 instructions: what real programs execute between two atomic instructions differs widely.
+/// With these numbers of iterations, a round has about 5,000 instructions and one atomic instruction. (In real programs, the number of
+/// instructions between two atomic instructions differs widely.)
 const ITERATIONS: u32 = 12;
 const COUNTS: u32 = 90;
 
-/// After this number of equal frames in a row, the encoder's state repeats, and the frame is written again instead of being encoded again.
+/// After this number of equal frames in a row, the encoder's state repeats. From then on, the frame is written again without encoding.
 const EQUAL: usize = 3;
 
-/// A block.
+/// A basic block of a program.
 struct Block {
     number: u32,
     instructions: u64,
-    /// The instruction of each access, and whether it stores.
+    /// For each access, the index of its instruction, and whether the access is a store.
     accesses: Vec<(u16, bool)>,
 }
 
@@ -117,14 +119,14 @@ impl Code {
     }
 }
 
-/// The functions of a program.
+/// The blocks that the threads execute: the loops, the loop that counts in a word, and the atomic instruction.
 struct Functions {
     loops: Vec<Block>,
     count: Block,
     share: Block,
 }
 
-/// Where a thread is in its data.
+/// The state of a thread: its place in its data, its loops, and its frames.
 struct Thread {
     number: u32,
     encoder: Encoder,
@@ -160,7 +162,7 @@ impl Thread {
         }
     }
 
-    /// Executes the next loop of a round. After the last one comes an atomic instruction on a word that all threads share.
+    /// Executes the next loop of a round. After the last loop, executes an atomic instruction on a word that all threads share.
     fn execute_loop(&mut self, functions: &Functions, data: Data) {
         match data {
             Data::Line => (0..COUNTS).for_each(|_| self.execute(&functions.count)),
@@ -180,7 +182,7 @@ impl Thread {
             for &(instruction, store) in &functions.share.accesses {
                 self.log.access(instruction, store, WORD_LOG2, SHARED);
             }
-            // Equal rounds have equal frames.
+            // Except with a stream, each round begins at the start of the data, so that equal rounds have equal frames.
             self.offset = if data == Data::Stream { self.offset } else { 0 };
         }
     }
@@ -229,7 +231,7 @@ impl Made {
                 self.go_on(thread, &functions, &code, &mut output)?;
                 if thread.ended {
                     ended += 1;
-                    // Thousands of threads do not keep their memory.
+                    // Frees the memory of the thread, because there can be thousands of threads.
                     (thread.encoder, thread.log) = (Encoder::default(), Log::default());
                 }
             }
@@ -239,7 +241,7 @@ impl Made {
         Ok(output.references)
     }
 
-    /// Thread 0 starts all others.
+    /// Returns a thread before its first instruction. Thread 0 starts all other threads.
     fn begin(&self, number: u32) -> Thread {
         let (base, size) = self.data.of(number);
         let mut log = Log::default();
@@ -278,7 +280,7 @@ impl Made {
             output.references += thread.frame.references;
             return Ok(output.file.write_all(&thread.stored)?);
         }
-        // Frames of whole rounds can be equal.
+        // A frame ends at the end of a round, so that frames can be equal.
         while thread.log.len() < Log::FULL || thread.loops > 0 {
             thread.execute_loop(functions, self.data);
             thread.ended = thread.written + thread.logged >= all;
@@ -356,7 +358,7 @@ mod tests {
             (5, Data::Own, 100_000),
             (1, Data::Stream, 20_000),
             (8, Data::Line, 80_000),
-            // The frames at the end are written again, and not encoded again.
+            // This program is so long that its last frames are written again without encoding.
             (1, Data::Own, 3_000_000),
         ] {
             let written = Made { threads, data, references }.write(&file).unwrap();

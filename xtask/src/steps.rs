@@ -39,7 +39,8 @@ pub(crate) trait Steps: Send + Sync + 'static {
     type Shared: Default + 'static;
     /// The steps, in the order in which they run. If all steps run, the first step runs alone.
     const STEPS: &'static [CommandStep<Self::Shared>];
-    /// If all steps run, a second process runs these steps while this process runs the others. A single step seldom keeps two cores busy.
+    /// If all steps run, a second process runs these steps while this process runs the others, because a single step seldom keeps two
+    /// cores busy.
     const BESIDE: &'static [&'static str] = &[];
 }
 

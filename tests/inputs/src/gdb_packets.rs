@@ -18,7 +18,7 @@ pub struct Reached {
     pub killed: u32,
 }
 
-/// sethi %hi(0x100000), %g1; ldx [%g1], %g2; add %g2, 1, %g2; stx %g2, [%g1]; ba -3; nop
+/// A loop that increments a word: sethi %hi(0x100000), %g1; ldx [%g1], %g2; add %g2, 1, %g2; stx %g2, [%g1]; ba -3; nop
 const LOOP: [u32; 6] =
     [0x0300_0400, 0xc458_6000, 0x8400_a001, 0xc470_6000, 0x10bf_fffd, 0x0100_0000];
 

@@ -46,7 +46,7 @@ pub fn check(bytes: &[u8]) -> Read {
         is_within(platform.name.as_bytes(), bytes);
         assert_ne!(platform.stick_frequency, Some(0));
     }
-    // A check against the machine may find more errors, but never different guests.
+    // The list of guests can have more errors when it is checked against the machine, but never different guests.
     let all = guests(md, None, bytes);
     match machine {
         Ok(machine) => match guests(md, machine, bytes) {

@@ -1,5 +1,5 @@
-//! Checks round trips of machine descriptions. A description, its machine and its guests must not change when it is built and read again, or
-//! printed and parsed again.
+//! Checks round trips of machine descriptions. A description, its machine and its guests must not change when the description is built
+//! and read again, or printed and parsed again.
 
 use platform::md::Md;
 use simulator::machine::description::{Described, Description, Property, parse, print};

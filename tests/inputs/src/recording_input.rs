@@ -65,7 +65,7 @@ fn is_champsim(head: &[u8]) -> bool {
         })
 }
 
-/// The number of references after which reading ends, because even a small compressed file can hold a huge number of them.
+/// The number of references after which reading ends, because even a small compressed file can hold a huge number of references.
 const MOST: usize = 2 * BLOCK;
 
 /// The maximum length of a text recording that the second reader decompresses.

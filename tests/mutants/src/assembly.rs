@@ -1,5 +1,6 @@
-//! The rules for assembly: an instruction is left out, two change places, a condition is negated, a number is one more, a source is another
-//! register. They work on the text of string literals, also in the bodies of macros. Each line is an instruction behind an optional label.
+//! The rules for assembly. A rule leaves an instruction out, swaps two instructions, negates a condition, adds one to a number, or reads
+//! another source register. The rules read string literals, also in the bodies of macros. Each line of a literal is an instruction, which
+//! can follow a label.
 
 use std::ops::Range;
 
@@ -7,7 +8,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use crate::mutant::{ASM_NEGATE, ASM_NOP, ASM_NUMBER, ASM_REGISTER, ASM_SWAP, Edit};
 
-/// The instructions by their first letters, with arguments that begin with these, and those without arguments.
+/// The mnemonics of instructions with operands ([`ALONE`] has those without). A mnemonic may have a suffix after a comma.
 const WITH: &str = "add and andcc andn be bg bge bgeu bgu bl ble bleu blu bne brgez brgz brlez brlz brnz brz ba call cas casa casx clr cmp dec inc \
      jmp jmpl ld lda ldsw ldub lduh lduw ldx ldxa membar mov movre movrnz movrz or orcc rd rdhpr rdpr set sll sllx sra srax srl srlx st sta \
      stb sth stw stx stxa sub subcc ta udivx wr wrhpr wrpr xnor xor";
@@ -42,7 +43,7 @@ pub(crate) fn edits(text: &str) -> syn::Result<Vec<Edit>> {
     Ok(edits)
 }
 
-/// Adds the instructions in string literals. Attributes, which documentation is too, have none.
+/// Finds the instructions in string literals, and adds them to `found`. Skips attributes, and therefore documentation comments.
 fn find<'a>(text: &'a str, tokens: TokenStream, found: &mut Vec<Instruction<'a>>) {
     let mut is_attribute = false;
     for token in tokens {
@@ -70,7 +71,7 @@ fn in_literal<'a>(text: &'a str, literal: Range<usize>, found: &mut Vec<Instruct
     }
 }
 
-/// Returns whether there is nothing but comments between two instructions: no label, no directive.
+/// Returns whether the text between two instructions has only comments, no label and no directive.
 fn is_nothing(between: &str) -> bool {
     let mut code = between.lines().flat_map(|line| line.split('!').next());
     code.all(|line| line.chars().all(|c| " \",".contains(c)))
@@ -97,7 +98,7 @@ impl<'a> Instruction<'a> {
         is_in(ALONE, self.text) || self.text.contains(' ') && is_in(WITH, self.name()) && is_sparc
     }
 
-    /// Returns the registers and where they are in the text.
+    /// Returns the registers, each with its position in the text.
     fn registers(&self) -> Vec<(usize, &'a str)> {
         let starts = self.text.match_indices('%').map(|(at, _)| at);
         let ends = |at: usize| self.text[at + 1..].find(|c: char| !c.is_ascii_alphanumeric());
@@ -122,14 +123,16 @@ impl<'a> Instruction<'a> {
         last.filter(|(at, name)| at + name.len() == self.text.len())
     }
 
-    /// Returns whether the instruction uses memory or the strand's state, and whether it changes it.
+    /// Returns two answers: whether the instruction uses memory or the strand's state, and whether the instruction changes them.
     fn uses(&self) -> (bool, bool) {
         let begins = |with: &[&str]| with.iter().any(|with| self.name().starts_with(with));
         let changes = begins(&["st", "wr", "cas", "membar"]);
         (changes || begins(&["ld", "rd"]), changes)
     }
 
-    /// Returns whether the order matters: one writes a register of the other, a branch is one of them, or memory or the strand's state.
+    /// Returns whether the order of two instructions matters. It matters if one writes a register that the other uses, if one is a
+    /// branch, or if both use memory or the strand's state and one changes it. The order of two stores with the same base register does
+    /// not matter.
     fn must_precede(&self, next: &Self) -> bool {
         let writes_of = |one: &Self, other: &Self| {
             let written = one.written().map(|(_, name)| name);
@@ -158,7 +161,7 @@ impl<'a> Instruction<'a> {
         }
         if let Some(Range { start, end }) = number(self.text) {
             let old = &self.text[start..end];
-            // The next word of memory.
+            // In a load or store of eight bytes, the larger number selects the next word of memory.
             let by = if self.text.contains('[') && name.ends_with('x') { 8 } else { 1 };
             let value = match old.strip_prefix("0x") {
                 Some(digits) => u64::from_str_radix(digits, 16),

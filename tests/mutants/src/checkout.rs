@@ -20,11 +20,11 @@ use crate::mutant::Mutant;
 use crate::sources::add_files;
 use crate::steps::{Step, What};
 
-/// Limits are multiples of the time without a mutant.
+/// The time limit of a step is this multiple of the step's time without a mutant, and at least [`LEAST`].
 const TIMES: u32 = 3;
 const LEAST: Duration = Duration::from_secs(60);
 
-/// The image that the tests of production build, relative to the copy.
+/// The path, in the copy, of the image that the tests in `vfalls/tests/production` build.
 const IMAGE: &str = "target/images/hypervisor-image-shipped.elf";
 
 /// How the commands of a step ended.
@@ -32,7 +32,7 @@ const IMAGE: &str = "target/images/hypervisor-image-shipped.elf";
 pub(crate) enum Ended {
     Passed,
     NotBuilt,
-    /// A test failed: its name.
+    /// A test failed. The text is the name of the test.
     Failed(String),
     Late,
 }
@@ -41,11 +41,11 @@ pub(crate) enum Ended {
 pub(crate) struct Checkout {
     place: PathBuf,
     log: PathBuf,
-    /// The program of the production tests, built without a mutant. It builds the image from the sources in the copy.
+    /// The test program of `vfalls/tests/production`, built without a mutant. It builds the image from the sources in the copy.
     production: PathBuf,
-    /// The program of the proof of the fast path.
+    /// The test program that proves the fast path.
     fast_path: PathBuf,
-    /// The image without a mutant.
+    /// The content of the image without a mutant.
     image: Vec<u8>,
     limits: BTreeMap<&'static str, Duration>,
 }
@@ -74,7 +74,7 @@ impl Checkout {
         }
         for file in &files {
             let (from, to) = (root().join(file), place.join(file));
-            // A write would make cargo build again.
+            // Identical files are not written again, because cargo would build them again.
             if from.is_file() && fs::read(&from)? != fs::read(&to).unwrap_or_default() {
                 to.parent().map_or(Ok(()), fs::create_dir_all)?;
                 fs::copy(&from, &to).with_context(|| (*file).to_owned())?;
@@ -83,7 +83,7 @@ impl Checkout {
         Ok(Self { place, log: top.join("log"), ..Self::default() })
     }
 
-    /// Runs the steps without a mutant. They must pass, and their time decides how long they may take with one.
+    /// Runs the steps without a mutant. All steps must pass. The time of each step decides how long the step may take with a mutant.
     pub(crate) fn prepare(&mut self, steps: &[&'static Step]) -> anyhow::Result<()> {
         self.limits = steps.iter().map(|step| (step.name, Duration::from_secs(3600))).collect();
         if steps.iter().any(|step| step.what == What::Image) {
@@ -161,7 +161,7 @@ impl Checkout {
         cargo
     }
 
-    /// Builds a program of tests.
+    /// Builds the test program `test` of a package, and returns the program's path.
     fn program(&self, package: &str, test: &str) -> anyhow::Result<PathBuf> {
         let mut cargo = self.cargo("--quiet --profile=quick --no-run --message-format=json");
         cargo.args(["--package", package, "--test", test]);
@@ -186,7 +186,7 @@ impl Checkout {
         Ok((ended, begin.elapsed()))
     }
 
-    /// Runs a command in the copy with its output in the log. Returns whether it succeeds; `None` if it takes too long.
+    /// Runs a command in the copy, with its output in the log. Returns whether the command succeeds, or `None` if it takes too long.
     fn ends(&self, command: &mut Command, limit: Duration) -> anyhow::Result<Option<bool>> {
         let log = File::create(&self.log)?;
         command.current_dir(&self.place).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
@@ -208,7 +208,7 @@ impl Checkout {
     }
 }
 
-/// Returns how tests with this log failed.
+/// Returns the kind of failure that the log of the tests shows.
 fn failed(log: &str) -> Ended {
     if log.contains("does not build") {
         return Ended::NotBuilt;
@@ -218,7 +218,7 @@ fn failed(log: &str) -> Ended {
     Ended::Failed(lines.next().unwrap_or("the tests end").to_owned())
 }
 
-/// Locks the copy: two programs would mix their mutants.
+/// Locks the copy, because two programs at once would mix their mutants.
 pub(crate) fn lock(place: &Path) -> anyhow::Result<nix::fcntl::Flock<File>> {
     let file = File::create(place)?;
     match nix::fcntl::Flock::lock(file, nix::fcntl::FlockArg::LockExclusiveNonblock) {

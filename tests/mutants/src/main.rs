@@ -1,5 +1,5 @@
-//! Changes the code that ships by rules that cargo-mutants lacks: statements change places or are left out, orderings are weaker, and
-//! instructions of assembly are changed. Each change should make a test fail.
+//! Changes the code that ships, by rules that cargo-mutants lacks: it swaps statements or leaves them out, weakens atomic orderings, and
+//! changes instructions of assembly. Each change should make a test fail.
 #![forbid(unsafe_code)]
 #![allow(missing_docs, reason = "only this workspace uses this program")]
 
@@ -32,9 +32,9 @@ use steps::{BOOT, STEPS, Step};
 
 /// Change the order of statements, orderings and assembly in one place at a time, and check that the tests notice
 ///
-/// The mutants are drawn from all that the rules make, as many of one rule as of another, and tested in a copy of the checkout, under
-/// target/order-mutants. tests/mutants/explained.toml lists with reasons those that no test can notice. The exit status is 1 if the tests
-/// miss another.
+/// Draws mutants at random, equally many from each rule, and tests each in a copy of the checkout under target/order-mutants. The file
+/// tests/mutants/explained.toml lists the mutants that no test can notice, with reasons. The exit status is 1 if the tests miss any other
+/// mutant.
 #[derive(clap::Parser, Debug)]
 #[command(name = "order-mutants")]
 struct Args {
@@ -108,7 +108,7 @@ fn run(args: Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Draws mutants of one rule after another, as long as the rules have some.
+/// Draws mutants at random, one from each rule in turn. A rule without further mutants is left out.
 fn draw(mutants: &[Mutant], number: usize, random: &mut Random) -> Vec<Mutant> {
     let of = |rule| mutants.iter().filter(move |mutant| mutant.edit.rule == rule).cloned();
     let mut rules = RULES.map(|rule| of(rule).collect::<Vec<_>>());
@@ -144,7 +144,7 @@ fn test(drawn: Vec<Mutant>) -> anyhow::Result<Vec<Tested>> {
     Ok(tested)
 }
 
-/// Runs the tests of a mutant until one fails.
+/// Runs the steps of a mutant in order, until a step fails.
 fn judge(checkout: &Checkout, mutant: &Mutant) -> anyhow::Result<Verdict> {
     for step in STEPS.iter().filter(|step| step.judges(mutant)) {
         match checkout.run(step)?.0 {

@@ -16,7 +16,7 @@ pub(crate) const ASM_REGISTER: Rule = "a source is another register";
 pub(crate) const RULES: [Rule; 8] =
     [SWAP, DROP, WEAKEN, ASM_NOP, ASM_SWAP, ASM_NEGATE, ASM_NUMBER, ASM_REGISTER];
 
-/// Text that replaces a part of a file.
+/// A change of a file: the text `with` replaces the text at `range`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edit {
     pub(crate) rule: Rule,
@@ -30,7 +30,7 @@ impl Edit {
     }
 }
 
-/// An edit of a file. The paths are relative to the root of the workspace.
+/// An edit, and the file that it changes. The path of the file is relative to the root of the workspace.
 #[derive(Clone, Debug)]
 pub(crate) struct Mutant {
     pub(crate) file: String,

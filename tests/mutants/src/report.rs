@@ -1,4 +1,4 @@
-//! What was found, as tables and as JSON.
+//! Shows the results of the tests as tables and as JSON.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,9 +13,9 @@ use crate::mutant::{Mutant, RULES, Rule};
 pub(crate) enum Verdict {
     NoProgram,
     Same,
-    /// A test failed.
+    /// A test failed. The text names the step and the test.
     Caught(String),
-    /// The tests of a step did not end.
+    /// The tests of a step took too long. The text is the name of the step.
     Late(String),
     Missed,
 }
@@ -54,13 +54,13 @@ impl Serialize for Tested {
     }
 }
 
-/// Returns a mutant on one line.
+/// Describes a mutant in one line.
 pub(crate) fn line(mutant: &Mutant) -> String {
     let Mutant { file, line, original, change, edit } = mutant;
     format!("{file}:{line}: {}: {} -> {}", edit.rule, cut(original, 160), cut(change, 160))
 }
 
-/// Returns how many mutants there are of each rule and of each crate, and those that were missed.
+/// Returns two tables that count the mutants by verdict, one for the rules and one for the crates, and then a list of the missed mutants.
 pub(crate) fn tables(all: &[Tested]) -> String {
     let folders = all.iter().map(|tested| tested.mutant.folder());
     let folders = BTreeSet::from_iter(folders).into_iter().collect();
@@ -91,7 +91,7 @@ pub(crate) fn tables(all: &[Tested]) -> String {
     text
 }
 
-/// Prints to standard output. A reader that has gone does not matter.
+/// Prints to standard output. Ignores the error if nothing reads the output any more.
 pub(crate) fn print(text: &str) {
     let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
 }

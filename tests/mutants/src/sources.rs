@@ -1,4 +1,4 @@
-//! The sources, and all mutants of them.
+//! Finds the sources, and makes all their mutants.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,8 @@ const FOLDERS: [&str; 6] = [
     "hypervisor/image/src",
 ];
 
-/// Parts of the paths of files that no image has: tests, models of devices and of memory, and what executes in a guest.
+/// Parts of paths. A file whose path contains one of these parts is in no image: it has tests, models of devices or of memory, or code
+/// that executes in a guest.
 const OTHERS: [&str; 8] = [
     "tests/",
     "tests.rs",
@@ -54,7 +55,7 @@ pub(crate) fn mutants() -> anyhow::Result<Vec<Mutant>> {
     Ok(mutants)
 }
 
-/// Adds all files below a folder, but for those in folders `target`.
+/// Adds all files below a folder to `files`, except the files in folders named `target`.
 pub(crate) fn add_files(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();

@@ -1,6 +1,6 @@
-//! The rules for Rust: two statements change places, a statement is left out, an ordering is weaker.
+//! The rules for Rust: swap two statements, leave a statement out, or weaken an atomic ordering.
 //!
-//! The bodies of macros are no statements for these rules.
+//! These rules do not change statements in the bodies of macros.
 
 use std::ops::Range;
 
@@ -17,7 +17,8 @@ pub(crate) fn edits(text: &str) -> syn::Result<Vec<Edit>> {
     Ok(finder.found)
 }
 
-/// Methods whose place among other statements may matter. All calls whose result is not used matter, too.
+/// Methods that read or change a state. The position of a `let` statement can matter only if the statement calls such a method or may
+/// return early. The position of any other statement can always matter.
 const ACTS: [&str; 19] = [
     "load",
     "store",
@@ -50,7 +51,7 @@ impl Finder<'_> {
         self.found.push(Edit { rule, range, with });
     }
 
-    /// Returns `false` for code of tests, of model checkers and of models.
+    /// Returns `false` for code that only tests, model checkers or models of devices use.
     fn ships(&self, node: &impl Spanned) -> bool {
         let lines = self.text[node.span().byte_range()].lines().map(str::trim_start);
         let attributes = lines.take_while(|line| line.starts_with(['#', '/']));
@@ -71,7 +72,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Leaves a statement out. The following lines keep their numbers, which are in messages of panics.
+    /// Leaves a statement out. The lines after the statement keep their numbers, because messages of panics contain line numbers.
     fn leave_out(&mut self, statement: &Stmt) {
         let does = match statement {
             Stmt::Expr(expression, Some(_)) => is_effect(expression),
@@ -97,7 +98,7 @@ impl Finder<'_> {
             _ => &[],
         };
         for name in weaker {
-            // A bare name may not be imported.
+            // The source may not import the name of the weaker ordering, so a path replaces a name without a path.
             let (place, with) = match path.path.segments.len() {
                 1 => (path.span(), format!("core::sync::atomic::Ordering::{name}")),
                 _ => (last.ident.span(), (*name).to_owned()),
@@ -129,7 +130,7 @@ impl<'a> Visit<'a> for Finder<'_> {
         }
     }
 
-    /// Constants are computed by the compiler.
+    /// Finds nothing, because the compiler computes constants.
     fn visit_item_const(&mut self, _: &'a syn::ItemConst) {}
 
     fn visit_block(&mut self, block: &'a Block) {
@@ -156,7 +157,7 @@ impl<'a> Visit<'a> for Finder<'_> {
     }
 }
 
-/// Returns whether an expression whose value is not used does something.
+/// Returns whether an expression can have an effect when its value is not used.
 fn is_effect(expression: &Expr) -> bool {
     match expression {
         Expr::Call(_) | Expr::MethodCall(_) | Expr::Assign(_) | Expr::Unsafe(_) => true,
@@ -166,7 +167,7 @@ fn is_effect(expression: &Expr) -> bool {
     }
 }
 
-/// Returns whether the place of a statement among others may matter.
+/// Returns whether the position of a statement among other statements can matter.
 fn acts(statement: &Stmt) -> bool {
     struct Acts(bool);
     impl<'a> Visit<'a> for Acts {
@@ -205,7 +206,7 @@ fn names(statement: &Stmt) -> Vec<String> {
     names.0
 }
 
-/// Returns whether a statement has this name in it, anywhere.
+/// Returns whether a statement contains this name.
 fn uses(statement: &Stmt, name: &str) -> bool {
     let text = statement.span().source_text().unwrap_or_default();
     text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)

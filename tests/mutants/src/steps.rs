@@ -1,4 +1,4 @@
-//! The tests of a mutant: which, and in what order. What is quick and near comes first.
+//! The steps in which a mutant is tested, in their order. Quick tests, and tests of the mutant's own crate, come first.
 
 use crate::mutant::{Mutant, SWAP, WEAKEN};
 
@@ -8,18 +8,18 @@ pub(crate) enum What {
     Host,
     /// `cargo test` with loom's atomics.
     Loom,
-    /// The production tests, which build the image from the sources. (Tests of the bundled image do not see a mutant.)
+    /// The tests in `vfalls/tests/production`, which build the image from the sources. (Tests of the bundled image use no mutant.)
     Image,
-    /// The proof of the fast path, of the image that an earlier step has built.
+    /// The proof of the fast path. It examines the image that an earlier step has built.
     FastPath,
 }
 
 pub(crate) struct Step {
     pub(crate) name: &'static str,
     pub(crate) what: What,
-    /// The arguments of `cargo test`, or of the program of the production tests.
+    /// The arguments of `cargo test`, or of the step's test program.
     pub(crate) arguments: &'static str,
-    /// The step is for mutants of files whose paths begin with one of these.
+    /// The step tests the mutants of a file if the file's path begins with one of these texts.
     files: &'static [&'static str],
 }
 
@@ -32,7 +32,8 @@ const fn step(
     Step { name, what, arguments, files }
 }
 
-/// Steps leave out what `cargo xtask mutants` leaves out, and tests of production that take minutes.
+/// All steps in order. They leave out the tests that `cargo xtask mutants` leaves out, and tests of
+/// `vfalls/tests/production` that take minutes.
 #[rustfmt::skip]
 pub(crate) const STEPS: [Step; 13] = [
     step("guest-abi", What::Host, &["guest-abi/"],
@@ -66,13 +67,13 @@ pub(crate) const STEPS: [Step; 13] = [
          --skip=barriers::each_ --skip=transfers:: --skip=log:: --skip=lists:: --skip=late:: --skip=two_calls_of_a_hub"),
 ];
 
-/// The first step that builds the image.
+/// The name of the first step that builds the image.
 pub(crate) const BOOT: &str = "image boots";
 
-/// The step that has a verdict on each barrier, by its line.
+/// The name of the step with a verdict on each memory barrier. Its test finds a barrier by the text of the source line.
 const BARRIERS: &str = "barriers";
 
-/// Where loom's atomics are.
+/// The files that use loom's atomics in a build for loom.
 const ORDERED: &[&str] = &[
     "hv-core/src/negotiation.rs",
     "hv-core/src/hypervisor.rs",
@@ -88,7 +89,7 @@ const ORDERED: &[&str] = &[
     "perfctr-service/src/units.rs",
 ];
 
-/// Returns whether only images have the code of this file.
+/// Returns whether the code of this file is built only for images.
 pub(crate) fn is_of_images(file: &str) -> bool {
     ["/sparc64/", "hypervisor/src/image/", "hypervisor/image/", "/service/words.rs"]
         .iter()
@@ -97,9 +98,10 @@ pub(crate) fn is_of_images(file: &str) -> bool {
 
 impl Step {
     pub(crate) fn judges(&self, mutant: &Mutant) -> bool {
-        // On the processor that runs the tests, all orderings but loom's are strong.
+        // The processor that runs the tests orders accesses so strongly that only loom and the image's instructions show a weaker
+        // ordering.
         let may = match self.what {
-            // Statements that change places may change lines, and nothing else.
+            // A swap of statements may change the text of a barrier's line although the barriers stay right.
             What::Image => self.name != BARRIERS || mutant.edit.rule != SWAP,
             What::FastPath => true,
             What::Loom => !is_of_images(&mutant.file),

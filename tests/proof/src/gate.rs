@@ -40,7 +40,7 @@ pub struct State {
 enum Watched {
     /// The history since strand 0 was refused; `None` if it was not refused or does not keep asking.
     Wait(Option<Wait>),
-    /// How often other strands have been refused in the turn of strand 0 since its last action at the hub.
+    /// How often other strands have been refused in the turn of strand 0, since the last action of strand 0 at the hub.
     Absence(u32),
 }
 
@@ -64,8 +64,8 @@ pub enum Action {
     /// The strand asks but cannot enter the gate, because another strand is inside or has died there.
     CannotEnter(u8),
     Ends,
-    /// The access in flight ends, but does not pass the turn on. Its strand does not see that another strand is remembered, because it took
-    /// the fast path, or because the other strand was refused at that moment.
+    /// The access in flight ends, but does not pass the turn on. The strand of this access does not see that another strand is
+    /// remembered: the access was on the fast path, or the other strand was refused at that moment.
     EndsUnseen,
     /// The access in flight does not happen, because the chip is busy.
     ChipBusy,

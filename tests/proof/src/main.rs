@@ -10,8 +10,8 @@ use proof::models::{CASES, Case};
 
 /// Check models of the service's decisions in all reachable states
 ///
-/// Prints a line for each model and size. If a property does not hold, prints the actions that lead there, and exits with
-/// status 1.
+/// Prints a line for each model and size. If a property does not hold in a state, prints the actions that lead to this state, and exits
+/// with status 1.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:
   cargo run --release -p proof                 the small sizes, which cargo test checks

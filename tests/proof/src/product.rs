@@ -1,14 +1,15 @@
 //! Non-interference, checked on two copies of a machine: one guest acts differently in the copies, and the other guest must observe the
 //! same in both.
 //!
-//! **What differs.** In [`Product`], the calls of guest 0: when they begin and end, and what they write. In [`Handover`], the times at
-//! which the previous holder of `global` asks for a hub.
+//! **What differs.** In [`Product`], the calls of guest 0 differ: when they begin and end, and what they write. In [`Handover`], the
+//! previous holder of `global` asks for a hub at different times.
 //!
-//! **What is the same**, because guest 0 does not determine it: the steps of the operator, faults, deaths, resets, and the time at which a
-//! strand takes a cross-call (the strand's call ends before that).
+//! **What is the same.** Guest 0 does not determine the steps of the operator, faults, deaths, resets, and the time at which a strand
+//! takes a cross-call (the strand's call ends before the cross-call). So these are the same in both copies.
 //!
-//! **What is observed.** In each state, the status and value that each call of guest 1 would return if it ended there. A call for a hub
-//! ends with EWOULDBLOCK only if another strand of the same guest has the hub or the turn, because no other guest can ask for the hub.
+//! **What is observed.** In each state, guest 1 observes the status and value that each of its calls would return if the call ended in
+//! this state. A call for a hub ends with EWOULDBLOCK only if another strand of the same guest has the hub or the turn, because no other
+//! guest can ask for the hub.
 
 use guest_abi::StrandId;
 use perfctr_service::StrandRight;
@@ -46,7 +47,7 @@ const OTHER: usize = 0;
 const OBSERVER: usize = 1;
 
 impl<const S: usize> World<2, S> {
-    /// Returns what a strand of the observer gets from calls for the unit and for %pcr, or `None` if it can make no call.
+    /// Returns what a strand of the observer gets from calls for the unit and for %pcr, or `None` if the strand can make no call.
     fn observed(&self, number: usize) -> Option<[Observed; 2]> {
         let strand = &self.strands[OBSERVER][number];
         let held = self.guests[OBSERVER].held;
@@ -68,7 +69,7 @@ impl<const S: usize> World<2, S> {
         }
     }
 
-    /// Returns `true` if a strand of the other guest may take a cross-call. Before that, the strand's call ends.
+    /// Returns `true` if a strand of the other guest may take a cross-call. The strand's call ends before the cross-call.
     fn may_take_cross_call(&self, number: usize) -> bool {
         let strand = &self.strands[OTHER][number];
         strand.asked.is_asked() && matches!(strand.doing, Doing::Guest | Doing::Call(_))

@@ -1,11 +1,11 @@
 //! Rights pass from guest to guest while strands make calls, die and come back, guests are reset, and units fault.
 //!
-//! **State.** A [`World`]: the state of the rights, the activity of each strand, and the guest that has written each register. The rights
-//! are those of the service, with the atomics that ship (`shipped.rs`): they take every step.
+//! **State.** A [`World`]: the state of the rights, the activity of each strand, and the guest that has written each register. The
+//! service's own code for rights, with the atomics that ship, takes every step (`shipped.rs`).
 //!
-//! **Actions.** Guests, strands and the operator take any [`Action`] at any time. The strand that takes the steps of a change may die after
-//! any of its operations on an atomic; then another strand starts over. Another action may also come before any of these operations. A
-//! strand that has died and is not declared dead takes no further action.
+//! **Actions.** Guests, strands and the operator take any [`Action`] at any time. The strand that takes the steps of a change may die
+//! after any of its operations on an atomic; then another strand starts over. Another action may also come before any of these
+//! operations. A strand that has died and is not declared dead takes no further action.
 //!
 //! **Symmetry.** The strands of a guest are alike. The guests are alike if every guest can get the same grants. Of all machines that are
 //! alike, the check visits one (`packed.rs` says why this is enough).
@@ -117,7 +117,7 @@ pub struct Steps {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crossing {
     Nothing,
-    /// The death of the owner, after the operation that has led to the world with this number.
+    /// The owner dies after one of its operations. The number is the index of the world after this operation.
     Dies(usize),
     /// An action before the operation with this number.
     Meets(usize, Act),
@@ -221,7 +221,7 @@ impl<const G: usize, const S: usize> World<G, S> {
                 let asked = !idle[number] || self.global.user() == Some(guest(number));
                 strands_differ |= asked && strands.iter().any(|strand| *strand != strands[0]);
             }
-            // Guests without steps come last, in order.
+            // An order counts only if the guests without steps come last in it, sorted by their numbers.
             let matters = |order: &&[usize; 3]| {
                 let pairs = [(0, 1), (1, 2), (0, 2)];
                 pairs.iter().all(|(one, next)| {
@@ -248,8 +248,8 @@ impl<const G: usize, const S: usize> Rights<G, S> {
         To { action, state }
     }
 
-    /// Adds each action that meets the owner of the lock before one of its operations. An action before an operation on words that the
-    /// action does not use has the same effect as before the next operation.
+    /// Adds each action that can happen between the operations of the lock's owner. If an operation does not use the words of an action,
+    /// the action has the same effect before and after this operation, so the action is added only once.
     fn meet(
         &self,
         world: &World<G, S>,

@@ -1,4 +1,4 @@
-//! Tests that the explorer visits the same states as stateright and, of states that are alike, only one.
+//! Tests that the explorer visits the same states as stateright. If states are alike, the explorer must visit only one of them.
 
 use std::collections::HashSet;
 use std::fmt::Debug;

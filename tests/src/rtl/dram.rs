@@ -12,9 +12,17 @@ pub enum Register {
 
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
-    /// A clock passes. Item n of the array is added to each counter whose select is n: 0 reads; 1 writes; 2 reads and writes; 3 stalls for
-    /// a busy bank; 4 reads in the queue; 5 writes in the queue; 6 reads and writes in the queue; 7 reads that were picked for issue but
-    /// met a write in the queue and were held back. Each item is below 2^31. Selects 8 to 15 count nothing.
+    /// A clock passes. Item n of the array is added to each counter whose select is n. Each item is below 2^31. Selects 8 to 15 count
+    /// nothing. The items are the numbers of these events:
+    ///
+    /// - 0: reads
+    /// - 1: writes
+    /// - 2: reads and writes
+    /// - 3: stalls for a busy bank
+    /// - 4: reads in the queue
+    /// - 5: writes in the queue
+    /// - 6: reads and writes in the queue
+    /// - 7: reads that were picked for issue but met a write in the queue and were held back
     Clock([u32; 8]),
     Read(Register),
     Write(Register, u64),

@@ -1,5 +1,5 @@
 //! A model of the T2's performance counters, clock by clock, as in Sun's RTL (OpenSPARC T2 2.1.3). Tests compare this model with the models
-//! of `platform`. It shares no code, table or type with the crates under test.
+//! of `platform`. This model shares no code, table or type with the crates under test.
 //!
 //! - Accesses happen between clocks. A clock adds at most 1 to a counter. SL 0 counts the clocks in which none of the 8
 //!   strands issues.

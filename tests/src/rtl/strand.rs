@@ -77,8 +77,8 @@ pub struct Outcome {
 pub struct Strand {
     options: Options,
     clock: u64,
-    /// Bits 31:0 of %pcr; the others read as 0. For each counter: OV (31, 18), SL (30:27, 17:14),
-    /// MASK (26:19, 13:6), TOE (5, 4). For both: HT (3), UT (2), ST (1), PRIV (0).
+    /// Bits 31:0 of %pcr; the other bits read as 0. Counters 1 and 0 have OV in bits 31 and 18, SL in bits 30:27 and 17:14, MASK in bits
+    /// 26:19 and 13:6, and TOE in bits 5 and 4. Both counters share HT (bit 3), UT (bit 2), ST (bit 1) and PRIV (bit 0).
     pcr: u64,
     pic: [u32; 2],
     /// How many events, at most 8, wait for the next update of PIC, for each counter.

@@ -1,5 +1,5 @@
-//! Tests PIC that is updated only every 8 clocks, in one of eight phases, as in hardware. What a
-//! guest then loses or sees late must stay within the bounds that `guest-abi` states.
+//! Tests a PIC that is updated only every 8 clocks, in one of eight phases, as in hardware. A guest may lose events, or see events late,
+//! only within the bounds that `guest-abi` states.
 
 use std::ops::RangeInclusive;
 
@@ -89,7 +89,8 @@ fn a_driver_lacks_and_loses_up_to_8() {
     }
 }
 
-/// If counters are cleared while they count, up to 7 earlier events are still added, but none if the counters are stopped first.
+/// If counters are cleared while they count, up to 7 earlier events are added afterwards. If the counters are stopped first, no earlier
+/// event is added.
 #[test]
 fn up_to_7_events_follow_a_write() {
     let random = &mut Random(4);

@@ -7,10 +7,10 @@ use guest_abi::sampling::{
 
 /// A unit in a machine in which a test can make events happen.
 pub(crate) trait Machine: CounterUnit {
-    /// The count at which a counter overflows. It may need more than 32 bits.
+    /// The count at which a counter overflows. The count may need more than 32 bits.
     const TOP: u64;
 
-    /// Returns a unit after reset. It may count in all modes, and its interrupts are as exact as the unit allows.
+    /// Returns a unit after reset. The unit may count in all modes, and its interrupts are as exact as the unit allows.
     fn reset() -> Self;
 
     /// Makes these events happen in a single step in this mode.

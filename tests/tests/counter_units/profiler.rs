@@ -15,7 +15,7 @@ use guest_abi::event::SparcEvent;
 use crate::conformance::Machine;
 use crate::sparc::Strand;
 
-/// A unit with what the tests of the profiler need besides [`Machine`].
+/// A unit with the functions that the tests of the profiler need in addition to [`Machine`].
 trait Sampled: Machine {
     /// Returns one event for each counter. The two events never happen together.
     fn pair() -> [Self::Event; 2];
@@ -156,7 +156,7 @@ proptest! {
 }
 
 /// Each of the 100 instructions of a loop causes one event, and the period is 1000. Without randomisation, all
-/// samples are of the same instruction. With it, each instruction gets about a hundredth of the samples.
+/// samples are of the same instruction. With randomisation, each instruction gets about a hundredth of the samples.
 fn loops<M: Sampled>() {
     let hits = |pace: Pace| {
         let mut profiler =

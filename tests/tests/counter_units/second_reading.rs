@@ -36,7 +36,7 @@ fn count(unit: &mut StrandUnit, events: &[Event], flushed: u8) {
     }
 }
 
-/// Simulates one clock of a strand. After it, the strand takes no interrupts.
+/// Simulates one clock of a strand. After this clock, the strand takes no interrupts.
 fn clock(unit: &mut StrandUnit, input: &StrandClock, core_is_idle: bool) -> Outcome {
     let can_trap = input.pil < 15 && input.interrupts && input.issues();
     unit.set_mode(mode(input.level));

@@ -173,7 +173,8 @@ fn holdov_saves_the_other_counters_overflow() {
 #[test]
 fn softint_is_set_by_the_request() {
     let armed = LOADS | UT | TOE0;
-    // An overflow without TOE requests no trap. A later write that sets TOE requests it. So does a write that sets both OV and TOE.
+    // An overflow without TOE requests no trap. A later write that sets TOE requests the trap, and so does a write that sets both OV and
+    // TOE.
     let mut by_write = strand(LOADS | UT, u64::MAX);
     by_write.count(SparcEvent::Loads, 1);
     assert!(!by_write.softint());
@@ -183,7 +184,7 @@ fn softint_is_set_by_the_request() {
     by_both.set_pcr(armed | OV0);
     assert!(by_both.softint());
 
-    // Bit 15 of %softint stays when OV is cleared. If bit 15 is cleared while OV is set, it is set again.
+    // Bit 15 of %softint stays set when OV is cleared. If software clears bit 15 while OV is set, bit 15 is set again.
     by_both.set_pcr(armed);
     assert!(by_both.softint() && !by_both.trap_requested());
     by_both.set_softint(false);
@@ -319,8 +320,8 @@ fn stopping_clears_ht_without_the_right() {
     assert_eq!(unit.strand().pcr() & (HT | UT), 0);
 }
 
-/// The events of one instruction are ORed on both counters. All 256 masks of class 2 are checked, for an
-/// atomic (0x98) in 3 clocks, a taken branch (0x03) in 5, and a branch not taken (0x01) in 100.
+/// The events of one instruction are ORed on both counters. All 256 masks of class 2 are checked, for an atomic (0x98) in 3 clocks, a
+/// taken branch (0x03) in 5 clocks, and a branch not taken (0x01) in 100 clocks.
 #[test]
 fn mask_bits_are_ored() {
     let together = |mask| SparcSelect::new(2, mask).unwrap();

@@ -93,7 +93,8 @@ fn elf(program: &Program) -> Vec<u8> {
     let code: Vec<u8> = (program.code.iter()).flat_map(|word| word.to_be_bytes()).collect();
     let mut file = b"\x7fELF\x02\x02\x01".to_vec();
     file.resize(16, 0);
-    // e_type, e_machine, e_version; e_entry, e_phoff, e_shoff; e_flags, e_ehsize, e_phentsize, e_phnum. The file has no sections.
+    // The fields of the header are e_type, e_machine, e_version; e_entry, e_phoff, e_shoff; e_flags, e_ehsize, e_phentsize, e_phnum. The
+    // file has no sections.
     file.extend([[0, 2], [0, 43], [0, 0], [0, 1]].concat());
     for number in [u64::from(CODE), 64, 0] {
         file.extend(number.to_be_bytes());

@@ -47,7 +47,7 @@ impl Program {
         Self { code, data, cases }
     }
 
-    /// Returns a program of these instructions. It stores values from address [`DATA`] on.
+    /// Returns a program of these instructions. The program stores values from address [`DATA`] on.
     pub(crate) fn showing(instructions: &[u32]) -> Self {
         Self { code: [instructions, &end(0)].concat(), data: vec![0; SCRATCH as usize], cases: 0 }
     }
@@ -90,7 +90,7 @@ pub(crate) fn value(random: &mut Random) -> u64 {
     }
 }
 
-/// Consecutive instructions that a branch can enter only at the first.
+/// Consecutive instructions. A branch can enter them only at the first instruction.
 type Group = Vec<u32>;
 
 struct Case<'r> {

@@ -1,5 +1,5 @@
-//! Tests units that fault and return to service while strands negotiate. Once a call that has found the fault has returned, no call reaches
-//! the unit until the operator returns it to service.
+//! Tests units that fault and return to service while strands negotiate. After the end of a call that has found the fault, no call
+//! reaches the unit until the operator puts the unit back into service.
 
 use guest_abi::{Hub, Mcu, Node};
 use perfctr_service::Unit;
@@ -15,7 +15,7 @@ fn unit(id: u64) -> Unit {
     if id == DRAM { CHANNEL } else { Unit::Hub(Hub::Zam0) }
 }
 
-/// Makes calls for a register of a broken unit. Once a call that has found the fault has returned, no call may reach the unit.
+/// Makes calls for a register of a broken unit. After the end of a call that has found the fault, no call may reach the unit.
 fn find_fault<const ID: u64>(machine: &Modelled) {
     let status = machine.get(0, ID);
     let found = !machine.service().unit(unit(ID)).in_service;

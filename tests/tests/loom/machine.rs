@@ -32,8 +32,8 @@ pub(crate) use tests::oracle::status::{EBADTRAP, ENOACCESS, ENOTSUPPORTED, EOK, 
 
 const STRANDS: usize = 4;
 
-/// A device register, whose accesses order nothing else. Loom reports an error if two strands access it, at least one of them writes, and
-/// neither access happens before the other.
+/// A device register. Its accesses do not order any other accesses. Loom reports an error if two strands access the register, at least
+/// one of them writes, and neither access happens before the other.
 struct Register {
     value: AtomicU64,
     accesses: UnsafeCell<()>,
@@ -57,7 +57,7 @@ impl Register {
     }
 }
 
-/// Devices that store what is written to them, unless they are broken.
+/// Devices that store each written value, unless the devices are broken.
 pub(crate) struct Devices {
     broken: AtomicBool,
     accesses: AtomicU64,
@@ -169,7 +169,7 @@ impl StrandRegisters for Board {
 type Service = PerfCounterService<(Board, Board)>;
 
 /// A machine with hubs, and a guest that has all rights and has not negotiated. In most models, the guest is alone on strands 0
-/// to 3. With [two guests](Modelled::two_guests), it is on strand 0, and a guest without rights is on strand 2.
+/// to 3. With [two guests](Modelled::two_guests), this guest is on strand 0, and a guest without rights is on strand 2.
 pub(crate) struct Modelled {
     hypervisor: Hypervisor<(Service,), NoConsole>,
     devices: Rc<Devices>,

@@ -53,7 +53,7 @@ fn calls_while_another_strand_negotiates() {
     );
 }
 
-/// A guest that has 1.0 is reset while one of its strands negotiates 1.1. Afterwards it has 1.1
+/// A guest that has 1.0 is reset while one of its strands negotiates 1.1. Afterwards the guest has 1.1
 /// with all registers, or no version and no register. At most 2 preemptions.
 #[test]
 fn a_reset_meets_a_negotiation() {

@@ -1,4 +1,5 @@
-//! Tests the statistics. Each strand counts in its own words without a read-modify-write, and any strand can read them at any time.
+//! Tests the statistics. Each strand counts in its own words without a read-modify-write, and any strand can read these words at any
+//! time.
 
 use perfctr_service::statistics::Outcome;
 

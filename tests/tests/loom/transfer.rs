@@ -1,7 +1,7 @@
 //! Tests that `global` passes from one guest to another while both make calls.
 //!
 //! Strand 0 belongs to the loser, strand 2 to the next holder, and strand 3 to the operator. After the next holder has
-//! reached a device, no call of the loser reaches it, and the next holder finds zeros. On every kind of unit, the
+//! reached a device, no call of the loser reaches this device, and the next holder finds zeros. On every kind of unit, the
 //! accesses of the loser and of the strand that scrubs happen before the next holder's first access.
 
 use std::rc::Rc;

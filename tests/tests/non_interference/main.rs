@@ -20,7 +20,7 @@ use script::{Script, Step, is_valid, random_script};
 use tests::oracle::Grant;
 use tests::random::Random;
 
-/// The guest whose results are compared. Guest B must not change them.
+/// The guest whose results are compared. Guest B must not change these results.
 const A: usize = 0;
 const B: usize = 1;
 

@@ -11,7 +11,7 @@ use super::{GETPERF, P, X, get, negotiated, play, set, start};
 fn busstat_on_dram() {
     let mut both = negotiated(Machine::Maramba, 2, Guest::new(0..128, Grant::GLOBAL), 70);
     play(&mut both, 70, &[
-        // PIC0 counts mem_reads (0), PIC1 mem_writes (1): (pcr & !0xf0) | 0x00, (pcr & !0xf) | 0x1.
+        // `busstat` selects mem_reads (0) for PIC0 by (pcr & !0xf0) | 0x00, and mem_writes (1) for PIC1 by (pcr & !0xf) | 0x1.
         get(8, Ok(0x00)),
         set(8, 0x00, 0),
         get(8, Ok(0x00)),

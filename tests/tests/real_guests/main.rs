@@ -1,8 +1,8 @@
 //! The calls that real operating systems make. The service and the reference model must give the same results. The callers are
 //! illumos and Solaris at boot, `busstat`, the CPC back end, a later back end that tries newer groups first, and Linux.
 //!
-//! A line is a call: trap, function, %o0 to %o4 before it, and %o0 to %o4 after it. %o5, and the registers that the call does not
-//! use, are preserved; illumos keeps a pointer in %o4.
+//! A line is a call: trap, function, %o0 to %o4 before the call, and %o0 to %o4 after the call. %o5, and the registers that the call does
+//! not use, are preserved; illumos keeps a pointer in %o4.
 
 mod boot;
 mod busstat;

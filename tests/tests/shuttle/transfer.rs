@@ -15,7 +15,7 @@ const REGISTERS: [(u64, u32); 5] = [(1, 0), (2, 0), (3, 32), (18, 8), (19, 0)];
 
 const OPERATOR: u16 = 63;
 
-/// Returns the value that strands of a guest write. It is not 0, and differs for each guest.
+/// Returns the value that strands of a guest write. The value is not 0, and differs for each guest.
 fn mark(guest: usize) -> u64 {
     guest as u64 + 1
 }
@@ -91,8 +91,8 @@ fn check_log(board: &Board, guest_of: impl Fn(usize) -> usize) {
     }
 }
 
-/// Each strand of two guests plays `rounds` rounds. It dies in each round with probability 1 / `dies`, or never if `dies` is 0. The
-/// operator performs `changes` changes.
+/// Each strand of two guests plays `rounds` rounds. In each round, a strand dies with probability 1 / `dies`, or never if `dies` is 0.
+/// The operator performs `changes` changes.
 fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies: usize) {
     explore(schedules, move || {
         let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(1);
@@ -135,7 +135,7 @@ fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies
             }
         });
         report(OPERATOR);
-        // A change is complete when all living strands have acknowledged their cross-calls. It does not wait for dead strands.
+        // A change is complete when all living strands have acknowledged their cross-calls. A change does not wait for dead strands.
         let lives = |number: &u16| !dead.lock().unwrap().contains(number);
         let ends = || {
             let next = || board.cross_calls().into_iter().find(lives);
@@ -146,7 +146,7 @@ fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies
         ends();
         assert_eq!(machine.reconfigure(&[Grant::NONE; 2]), Ok(()));
         ends();
-        // A strand that dies while it holds L2 control leaves it out of service, and perhaps not scrubbed.
+        // A strand that dies while it holds L2 control leaves L2 control out of service, and perhaps not scrubbed.
         let scrubbed = |cell: &Cell| dies == 0 || !matches!(cell, Cell::L2 { .. });
         for (cell, value) in board.cells() {
             assert!(value == 0 || !scrubbed(&cell), "{cell:?}: {value:#x}");

@@ -52,7 +52,7 @@ const MOST_EXCLUDED: usize = 30;
 /// that an earlier suite catches.
 struct Suite {
     name: &'static str,
-    /// The suite tests the mutants in these files; if empty, in all files.
+    /// The files whose mutants the suite tests. If there are none, the suite tests the mutants of all files.
     files: &'static [&'static str],
     /// The arguments of `cargo test`, in addition to the package of the mutant.
     tests: &'static str,

@@ -12,12 +12,12 @@ use crate::tools;
 /// Check the concurrent code in far more states and orders than test does, and sweeps of many runs
 ///
 /// Runs the larger models in tests/proof, the steps of strands in more orders, two calls of a hub in every order of their stores, loom's
-/// models without a limit on preemptions (where that ends in minutes), a million random schedules and a million PCT schedules of shuttle,
+/// models without a limit on preemptions (if they end in minutes), a million random schedules and a million PCT schedules of shuttle,
 /// stores that fail after each number of cycles, units that fail in 100,000 random runs, a trap at each instruction of the hypervisor,
-/// faults, interrupts and changes of rights there, 100,000 pairs of executions that differ in what a guest's neighbour does, all changes of
-/// an instruction of the fast path, replays of up to 10,000 threads and 10,000,000,000 references, the tests with threads in Miri, sweeps of
-/// 200 runs with GNU parallel and Slurm, of which a worker is killed, and 400 mutants of orders and assembly (which takes hours). PROOF.md
-/// says what the steps show. The first step that fails ends the command, with exit status 1.
+/// faults, interrupts and changes of rights between any two of its instructions, 100,000 pairs of executions that differ in what a
+/// guest's neighbour does, all changes of an instruction of the fast path, replays of up to 10,000 threads and 10,000,000,000 references,
+/// the tests with threads in Miri, sweeps of 200 runs with GNU parallel and Slurm, in which a worker is killed, and 400 mutants of orders
+/// and assembly (which take hours). PROOF.md says what the steps show. The first step that fails ends the command, with exit status 1.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask prove\n  cargo xtask prove --only shuttle\n  cargo xtask prove --list"
@@ -111,7 +111,7 @@ impl Steps for Prove {
     ];
 }
 
-/// Runs all of these tests of the production image, each in full.
+/// Runs the tests of the production image whose names contain one of `names`. Runs each test in full (`ALL`).
 fn production(names: &str) -> anyhow::Result<()> {
     let tests =
         format!("test --profile=quick --package=vfalls --test=production -- --ignored {names}");

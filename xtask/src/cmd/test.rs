@@ -25,10 +25,10 @@ use crate::tools::{
 /// Check and test everything, as CI does
 ///
 /// Checks formatting, clippy and rustdoc without warnings, listings of public items, all tests, models of concurrent strands (loom,
-/// shuttle), the instructions that a call may take, the packages to publish, the service on SPARC V9, and the figures in README files. The
-/// first step that fails ends the command, with exit status 1. The first step looks for the tools that the others need (components of the
-/// Rust toolchain, valgrind, babeltrace2, a C++ compiler, a browser, tmux, z3, and for SPARC a compiler, an emulator and a debugger), and
-/// installs missing ones where it can; the other steps install nothing.
+/// shuttle), the instructions that a call may take, the packages to publish, the service on SPARC V9, and the figures in README files.
+/// The first step that fails ends the command, with exit status 1. The first step looks for the tools that the other steps need
+/// (components of the Rust toolchain, valgrind, babeltrace2, a C++ compiler, a browser, tmux, z3, and for SPARC a compiler, an emulator
+/// and a debugger), and installs missing tools where it can. The other steps install nothing.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask test\n  cargo xtask test --only clippy --only loom\n  cargo xtask test --list"

@@ -63,7 +63,7 @@ pub fn hypervisor(toolchain: &Toolchain, devices: Devices) -> anyhow::Result<Pat
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Production {
     Shipped,
-    /// For QEMU, which lacks %pcr and %pic: words of memory replace them.
+    /// The form for QEMU, which lacks %pcr and %pic. Words of memory replace these registers.
     PcrInMemory,
     /// The rings of events hold only few events, so that they overflow.
     SmallRings,

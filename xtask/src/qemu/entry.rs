@@ -1,8 +1,9 @@
 //! Compares the entry code of two images. If the code is the same, tests of one image also hold for the other image.
 //!
-//! The entry code is the boot code, the trap table, the veneers and leaf functions, the handlers of faults, and the code around calls of
-//! Rust. The entry code contains everything that a call on the fast path executes. Each instruction must be the same in both images, except
-//! for addresses of other code and of data. Two such addresses must have the same symbol, or the same constants must be at both.
+//! The entry code is the boot code, the trap table, the veneers (assembly that serves traps before any Rust code), the leaf functions,
+//! the handlers of faults, and the code around calls of Rust. The entry code contains everything that a call on the fast path executes.
+//! Each instruction must be the same in both images, except for addresses of other code and of data. Two such addresses must have the
+//! same symbol, or the same constants must be at both.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -56,7 +56,7 @@
 //! - Devices of the processor: in the image `mmio`, reads at their addresses return 0.
 //! - Isolation of memory: with the MMU off, a guest reads and writes the hypervisor's memory, because the machine does not translate real
 //!   addresses. So these checks say nothing about isolation.
-//! - Levels of globals: a guest can select level 3, and find there what the veneers left.
+//! - Levels of globals: a guest can select level 3, and find there the values that the hypervisor's assembly left.
 //!   Privileged code cannot do so on UltraSPARC T2 Plus.
 //! - Trap levels above 2: a guest can set them by `wrpr %tl`. Privileged code cannot do so on
 //!   UltraSPARC T2 Plus. A trap at TL 6 ends QEMU. (A trap at TL 2 goes to the hypervisor and ends

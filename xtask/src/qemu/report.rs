@@ -46,7 +46,8 @@ impl Report {
         }
     }
 
-    /// Returns a table of the counts. Below it, a line for each kind of call with a budget tells whether the count is within the budget.
+    /// Returns a table of the counts. Below the table, a line for each kind of call with a budget tells whether the count is within the
+    /// budget.
     pub fn budgets(&self) -> String {
         let counted = OF_SPARC.all.iter().filter_map(|budget| {
             let count = self.instructions.get(budget.name)?;

@@ -62,7 +62,7 @@ fn check_only(
     (ended, log.lines().filter(asked).map(str::to_owned).collect())
 }
 
-/// Tools that `test` looks for and does not run.
+/// Tools that `test` looks for but does not run.
 const TOOLS: &str = "babeltrace2 c++ sparc64-linux-gnu-gcc sparc64-linux-gnu-ld ../sparc64-linux-gnu/lib/crt1.o make qemu-x86_64 \
                      qemu-sparc64 qemu-system-sparc64 chromium tmux z3 gdb-multiarch";
 

@@ -34,7 +34,7 @@ mod models {
         (devices, devices)
     }
 
-    /// Does nothing, because the models have the registers of all strands.
+    /// Has no effect, because the models have the registers of all strands.
     #[cfg(feature = "control")]
     pub fn become_strand(_: guest_abi::StrandId) {}
 }
@@ -59,9 +59,9 @@ mod faults {
         unsafe { (Bus(Mmio::new()), StrandRegs::new(hypervisor::cross_call)) }
     }
 
-    /// Replaces the instruction in which the fast path of a hub's set waits for the store, because stores in QEMU fault at once or never.
-    /// The new instruction, `ldx [%o1 + 0], %g0`, uses the value of the call as an address, and traps if the value is not a multiple of
-    /// eight.
+    /// On the fast path, a set of a hub's register waits at one instruction until the store is done. Replaces this instruction by one
+    /// that can trap, because a store in QEMU faults at once or never. The new instruction, `ldx [%o1 + 0], %g0`, uses the value of the
+    /// call as an address, and traps if the value is not a multiple of eight.
     ///
     /// # Safety
     /// The image must call this function before the first hypercall.
@@ -69,7 +69,7 @@ mod faults {
         unsafe extern "C" {
             static mut perfctr_wait_hub: u32;
         }
-        // SAFETY: the MMU is off, so the instruction can be written. It has not been executed yet.
+        // SAFETY: the MMU is off, so the instruction can be written. The strand has not executed the instruction yet.
         unsafe { (&raw mut perfctr_wait_hub).write_volatile(0xc05a_6000) }
     }
 
@@ -100,7 +100,7 @@ mod faults {
             address: PhysicalAddress,
             value: u64,
         ) -> Result<(), AccessError> {
-            // For hub 1, bits 39:34 are 0b111001.
+            // In addresses of hub 1, bits 39:34 are 0b111001. The sum with 4 is misaligned, so the store traps.
             let late = u64::from(address.0 >> 34 == 0b11_1001) << 2;
             self.0.write(strand, PhysicalAddress(address.0 | late), value)
         }

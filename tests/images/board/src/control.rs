@@ -1,5 +1,5 @@
 //! The control calls of a guest, through software trap 0xfe. No shipped image serves them. In the
-//! sweep, a guest controls its machine and strand. In the sampling check, it controls its counters.
+//! sweep, a guest controls its machine and strand. In the sampling check, a guest controls its counters.
 
 #[cfg(feature = "models")]
 use core::arch::asm;
@@ -142,7 +142,8 @@ fn power_on(configuration: Configuration) -> Result<(), HvError> {
         days: Days::new(0),
         clocks: 0,
     };
-    // SAFETY: only the hypervisor that is replaced below uses the old layout, and it does not run before it is replaced.
+    // SAFETY: only the old hypervisor, which is replaced below, uses the old layout. The old hypervisor does not run before it is
+    // replaced.
     let layout = unsafe { LAYOUT.put(layout) };
     let environment = <Board as hypervisor::Board>::environment(machine);
     // SAFETY: the old hypervisor was used only by `CALLER` and `RUNNING`, which are empty now, and by traps that have ended.
@@ -163,7 +164,7 @@ fn be(strand: StrandId) {
     if let Some(running) = RUNNING.get()
         && let Some(caller) = caller(&running.configuration, strand)
     {
-        // This cannot fail, because the configuration has the strand.
+        // `Handler::new` cannot fail, because the configuration has the strand.
         let Ok(handler) = Handler::new(running.hypervisor, caller) else { return };
         // SAFETY: the old strand was used only by `CALLER`, which is empty now, and by the fast path, whose context is renewed.
         CALLER.set(Some(unsafe { STRAND.put(Tested(handler)) }));
@@ -198,7 +199,7 @@ fn hold(register: PerfReg, strand: StrandId) {
     unsafe { HYPERVISOR.copy(&HOLDING) };
 }
 
-/// Does nothing, because the models of hubs can be busy without a holder.
+/// Holds no hub. On this board, the models of hubs can be busy without a strand that holds the hub.
 #[cfg(not(feature = "memory"))]
 fn hold(_: PerfReg, _: StrandId) {}
 
@@ -208,8 +209,8 @@ fn renew_context() {
     unsafe { start_entry::<Tested>(&SUN4V_BLOCKS[0], 0) };
 }
 
-/// Changes the counters of the calling strand. If events leave an overflow trap pending, the
-/// processor takes it as soon as the guest continues and its PSTATE.IE and PIL permit the trap.
+/// Changes the counters of the calling strand. If events leave an overflow trap pending, the processor takes this trap as soon as the
+/// guest continues and the guest's PSTATE.IE and PIL permit the trap.
 #[cfg(feature = "models")]
 fn apply_to_counters(counters: Counters) -> Option<u64> {
     let running = RUNNING.get()?;

@@ -25,10 +25,10 @@ pub struct Registers(StrandRegs);
 const NODES: usize = Node::ALL.len();
 const HUBS: usize = Hub::ALL.len();
 
-/// How many registers have no address. They come before all others.
+/// The number of registers that have no address. These registers come before all others.
 const FIRST: usize = 2;
 const ADDRESSED: usize = PerfReg::COUNT - FIRST;
-/// The number of cells from one bank of L2 control to the next. In bytes, it is the distance between the device's addresses.
+/// The number of cells from one bank of L2 control to the next. The addresses of two such banks are 0x40 bytes apart.
 const BANK: usize = 0x40 / 16;
 const L2_CELLS: usize = NODES * L2_BANKS * BANK;
 const CELLS: usize = L2_CELLS + ADDRESSED;
@@ -46,12 +46,12 @@ static FAULTY_HUBS: [AtomicBool; HUBS] = [const { AtomicBool::new(false) }; _];
 static FAULTY_CHANNELS: [AtomicBool; 2 * NODES] = [const { AtomicBool::new(false) }; _];
 /// For each node, the first L2 bank that faults.
 static FAULTY_BANKS: [AtomicUsize; NODES] = [const { AtomicUsize::new(L2_BANKS) }; _];
-/// Pointers to the entries of the service's table that hold the address of each register, for each node.
+/// For each register and node, a pointer to the entry of the service's table that holds the register's address.
 static TABLE: Kept<Table> = Kept::new();
 
 type Table = [[*mut u64; NODES]; ADDRESSED];
 
-/// For each node, a pointer to the entry of the service's table with the address of bank 0 of L2 control.
+/// For each node, a pointer to the entry that holds the address of bank 0 of L2 control. The entry is in the service's table.
 static BANKS: Kept<[*mut u64; NODES]> = Kept::new();
 
 /// The function to call at each access on the slow path.
@@ -113,8 +113,8 @@ fn cross_call(strand: StrandId) {
     CROSS_CALLS[strand.index()].store(true, Relaxed);
 }
 
-/// Finds the addresses of registers in the constants and data of the image. Returns `None` unless each register is there exactly
-/// once for each node.
+/// Finds the addresses of registers in the constants and data of the image. Returns `None` if any register is not there exactly once for
+/// each node.
 ///
 /// The table of a node has the local addresses of the node's own DRAM registers. These addresses are the same for all nodes.
 fn find_table() -> Option<(Table, [*mut u64; NODES])> {
@@ -140,7 +140,7 @@ fn find_table() -> Option<(Table, [*mut u64; NODES])> {
                 Kind::Dram { node, mcu, role } if address::local(register) == Some(value) => {
                     let turn = &mut local[2 * mcu.index() + role as usize];
                     // All nodes have the same local addresses for their DRAM registers. The tables are in the order of the nodes, so the
-                    // order tells them apart.
+                    // number of earlier tables with an address (`turn`) is the number of the node.
                     if *turn != node.index() {
                         continue;
                     }

@@ -84,8 +84,8 @@ fn registers(check: &mut Check<'_>, machine: Machine) {
     }
 }
 
-/// Returns the value to write. The value for the strand's PCR lacks the HOLDOV bits: with these bits, what the PCR then holds would also
-/// depend on its old OV bits. See [`sampled`](crate::sampled).
+/// Returns the value to write. If the value is for the strand's PCR, clears its HOLDOV bits: with these bits, the new content of the PCR
+/// would also depend on the old OV bits. See [`sampled`](crate::sampled).
 fn written(id: u64, value: u64) -> u64 {
     match id {
         0 => value & !(3 << 62),
@@ -112,8 +112,8 @@ fn sweep(check: &mut Check<'_>, machine: Machine) {
     }
 }
 
-/// The hypervisor compares all 64 bits of function numbers. Its own functions are 0x84 and 0x100_0000_0084 of trap 0x80, and 0x84
-/// of trap 0xff. They return the function number and the sum of %o0 to %o5.
+/// The hypervisor compares all 64 bits of function numbers. The hypervisor's own functions are 0x84 and 0x100_0000_0084 of trap 0x80, and
+/// 0x84 of trap 0xff. These functions return the function number and the sum of %o0 to %o5.
 fn numbers(check: &mut Check<'_>) {
     negotiate(Some(1));
     let far = [

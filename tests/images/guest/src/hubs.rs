@@ -119,7 +119,7 @@ impl States {
         }
     }
 
-    /// Reports the death of the holder. This frees the hub.
+    /// Reports the death of the holder. The report frees the hub.
     fn die(&self) {
         control(Control::Died(self.holder));
     }
@@ -152,7 +152,7 @@ impl States {
     }
 
     /// Calls from strand `own` while the hub is taken, so that the strand has the next turn, and calls again when the hub is free.
-    /// Afterwards the remembered strand with the next higher number has the turn.
+    /// Afterwards the turn passes to the next higher strand number among the strands that the hub remembers as refused.
     fn turn(&self, check: &mut Check<'_>, id: u64) {
         self.hold();
         self.get(check, id, EWOULDBLOCK);
@@ -190,8 +190,8 @@ impl States {
             self.set(check, id, 0, EWOULDBLOCK);
             self.die();
             control(Control::Caller(self.own));
-            // Strand `other` has the turn and does not call again. Two strands are remembered, so strand `own` is refused four times before
-            // strand `other` loses its turn.
+            // Strand `other` has the turn and does not call again. The hub remembers two refused strands, so strand `own` is refused four
+            // times before strand `other` loses its turn.
             for _ in 0..4 {
                 self.get(check, id, EWOULDBLOCK);
             }

@@ -18,7 +18,7 @@ pub struct Around {
     pub g: [u64; 8],
     /// Values before the trap: CWP, CANSAVE, CANRESTORE, OTHERWIN, CLEANWIN, WSTATE, PSTATE, PIL, TL, GL, %y, %asi, %ccr.
     pub before: [u64; 13],
-    /// The registers of `before`, in the same order, after the trap.
+    /// The values of the same registers after the trap, in the same order.
     pub after: [u64; 13],
 }
 

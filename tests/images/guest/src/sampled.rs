@@ -27,7 +27,7 @@ use crate::traps::{self, Frame, TSTATE_PRIV};
 type Unit = OwnCounters<Sun4v, Sun4v>;
 type Taken = Sample<SparcSelect, SparcMode>;
 
-/// What the handler of overflow traps uses: the unit and the profiler.
+/// The unit and the profiler. The handler of overflow traps uses both.
 struct Session {
     unit: Unit,
     profiler: Profiler<Unit, 1, 8>,
@@ -355,7 +355,7 @@ fn beyond(check: &mut Check<'_>) {
     for total in (1_u64..=12).map(|calls| calls * 0x7000_0001) {
         happens(SparcEvent::Loads, 0x7000_0001);
         sampled += pop().map_or(0, |sample| sample.period);
-        // All periods that have ended count, whether or not a sample was taken.
+        // The sum of the periods includes each period that has ended, with or without a sample.
         check.same(total, sampled, total >> 30 << 30);
     }
     // 0x5_4000_000c events are 21 periods. Of these periods, 12 have a sample.

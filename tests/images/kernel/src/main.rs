@@ -43,7 +43,7 @@ loop_end:
 );
 
 unsafe extern "C" {
-    /// Writes a byte `times` times. So do the other loops.
+    /// Writes a byte `times` times. The other loops do the same.
     fn loop_0(byte: *mut u8, times: u64);
     fn loop_1(byte: *mut u8, times: u64);
     fn loop_2(byte: *mut u8, times: u64);
@@ -59,7 +59,7 @@ unsafe extern "C" {
 const MOST: usize = 8;
 const STACK: usize = 0x8000;
 
-/// The atomic instructions of a round: 16, 32, 64 and 128 in the four loops. The handler of the overflow trap has no
+/// The number of atomic instructions in a round: 16, 32, 64 and 128 in the four loops. The handler of the overflow trap has no
 /// atomic instruction.
 const ROUND: u32 = 240;
 const ROUNDS: u64 = 1000;

@@ -24,7 +24,7 @@ fn a_seed_draws_the_same_from_each_rule() {
     assert_eq!(BTreeSet::from_iter(lines(1, 9)), BTreeSet::from([1, 2, 3, 4]));
 }
 
-/// Each mutant of the sources has a step that builds its code, and leaves the number of lines as it is.
+/// Each mutant is tested by a step that builds the mutant's code. No mutant changes the number of lines of its file.
 #[test]
 fn all_sources_have_mutants_that_a_step_judges() {
     let all = sources::mutants().unwrap();

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Returns the rules, and what each edit makes of the file.
+/// Returns, for each edit, its rule and the file after the edit.
 fn all(text: &str) -> Vec<(Rule, String)> {
     edits(text).unwrap().iter().map(|edit| (edit.rule, edit.apply(text))).collect()
 }
@@ -24,7 +24,7 @@ fn lines_stay_where_they_are() {
 
 #[test]
 fn what_cannot_matter_stays() {
-    // A value of no effect; a value that the next statement uses; a message of a macro; constants; tests.
+    // Values that have no effect or that the next statement uses, macros, constants, and code that does not ship.
     for text in [
         "fn f() { let x = a + 1; let y = c(2); }",
         "fn f() { let x = a.load(O); let y = x.load(O); }",

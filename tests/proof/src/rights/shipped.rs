@@ -1,7 +1,9 @@
-//! The owner of the lock, and what others do beside it: the service's own rights take the steps, in the atomics that ship.
+//! Takes the steps of the owner of the lock, and the actions between them, with the service's own code for rights and the atomics that
+//! ship.
 //!
-//! The model keeps what the service does not know: what strands are doing, and who has written to registers. Both are a [`World`] together.
-//! For each action, the rights of a machine are brought into the world's state, take the steps, and are read.
+//! The model itself keeps only what the service does not know: what strands are doing, and who has written to registers. A [`World`]
+//! holds both this knowledge and the state of the rights. For each action, the model sets a machine's rights to the state in the world,
+//! lets the service take the steps, and reads the new state.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -22,13 +24,13 @@ pub(crate) fn strand<const S: usize>(guest: usize, number: usize) -> StrandId {
     StrandId::new(guest * S + number).expect("a machine has it")
 }
 
-/// The addresses of words, for each number of guests and of strands.
+/// Addresses of words, by the number of guests and the number of strands of each guest.
 type Addresses = HashMap<(usize, usize), Rc<[usize]>>;
 
 thread_local! {
-    /// A machine for each number of guests and of strands.
+    /// The machines, by the number of guests and the number of strands of each guest.
     static MACHINES: RefCell<HashMap<(usize, usize), &'static Machine>> = RefCell::default();
-    /// The addresses of the words that a world shows, for each machine.
+    /// For each machine, the addresses of the words that `Shipped::world` reads.
     static SHOWN: RefCell<Addresses> = RefCell::default();
 }
 
@@ -50,10 +52,10 @@ fn machine<const G: usize, const S: usize>() -> &'static Machine {
     })
 }
 
-/// A world whose rights are those of the service.
+/// A world in which the service's own code holds and changes the state of the rights.
 pub(crate) struct Shipped<const G: usize, const S: usize> {
     machine: &'static Machine,
-    /// What the service does not know. The rest is out of date.
+    /// Only the fields that the service does not know are valid. All other fields are out of date.
     world: Cell<World<G, S>>,
 }
 
@@ -79,7 +81,7 @@ impl<const G: usize, const S: usize> Shipped<G, S> {
         Self { machine, world: Cell::new(*world) }
     }
 
-    /// Returns the world as it is now.
+    /// Returns the world with the current state of the rights.
     pub(crate) fn world(&self) -> World<G, S> {
         let (mut world, machine) = (self.world.get(), self.machine);
         for number in 0..G {
@@ -100,7 +102,7 @@ impl<const G: usize, const S: usize> Shipped<G, S> {
         self.world.get().strands[guest][number].doing
     }
 
-    /// Returns the addresses of the words that a world shows.
+    /// Returns the addresses of the words that [`world`](Self::world) reads.
     fn shown(self: &Rc<Self>) -> Rc<[usize]> {
         if let Some(shown) = SHOWN.with_borrow(|shown| shown.get(&(G, S)).cloned()) {
             return shown;
@@ -121,7 +123,7 @@ impl<const G: usize, const S: usize> Shipped<G, S> {
         Owner { shipped: Rc::clone(self), how, scrub: model.strands_scrub }.works(model, work);
     }
 
-    /// Changes what the service does not know.
+    /// Changes fields that the service does not know.
     fn note(&self, change: impl FnOnce(&mut World<G, S>)) {
         let mut world = self.world.get();
         change(&mut world);
@@ -171,10 +173,11 @@ impl<const G: usize, const S: usize> Shipped<G, S> {
     }
 }
 
-/// What the owner of the lock has done: a world after each of its operations that may have changed it.
+/// The worlds after the operations of the lock's owner. An operation that cannot have changed the world adds none.
 pub(crate) type Trail<const G: usize, const S: usize> = Vec<World<G, S>>;
 
-/// An operation of the owner on a word: the word's address, whether the operation may change the word, and how many worlds the trail had.
+/// An operation of the owner on a word: the word's address, whether the operation may change the word, and the length of the trail before
+/// the operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Operation {
     pub(crate) address: usize,
@@ -182,7 +185,7 @@ pub(crate) struct Operation {
     pub(crate) made: usize,
 }
 
-/// Notes the operations and the worlds of a call.
+/// Records the operations of the owner, and the world after each operation that may have changed it.
 struct Recorder<const G: usize, const S: usize> {
     shipped: Rc<Shipped<G, S>>,
     shown: Rc<[usize]>,
@@ -192,7 +195,7 @@ struct Recorder<const G: usize, const S: usize> {
 }
 
 impl<const G: usize, const S: usize> Recorder<G, S> {
-    /// Adds the world to the trail if an operation may have changed it.
+    /// Adds the world to the trail if the last operation may have changed the world.
     fn look(&self) {
         if self.changed.replace(false) {
             self.trail.borrow_mut().push(self.shipped.world());
@@ -248,7 +251,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         (recorder.operations.take(), recorder.trail.take())
     }
 
-    /// Returns the words that an action uses, and whether it may change them.
+    /// Returns the addresses of the words that an action uses, each with whether the action may change the word.
     pub(crate) fn words(&self, act: Act) -> Vec<(usize, bool)> {
         let shipped = Shipped::new(self);
         let words = Rc::new(RefCell::new(vec![]));
@@ -350,7 +353,7 @@ impl<'a, L: Ledger, const G: usize, const S: usize> Ledger for Noted<'a, L, G, S
         self.ledger.is_reset(guest)
     }
 
-    /// Of several guests, returns the first in the model's order.
+    /// If several guests are reset, returns the first of them in the model's order.
     fn next_reset(&self) -> Option<GuestId> {
         let found = self.ledger.next_reset()?;
         let machine = self.owner.shipped.machine;

@@ -113,7 +113,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         self.end_tenures(number, Grant::ALL, Grant::NONE);
     }
 
-    /// Changes what only this strand knows.
+    /// Changes what a strand is doing and what it has written. The service knows neither.
     pub(crate) fn act_alone(&mut self, act: Act) {
         match act {
             Act::Calls(guest, strand, register) => {

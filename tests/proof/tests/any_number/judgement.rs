@@ -29,7 +29,7 @@ fn near(random: &mut Random, numbers: &[u64]) -> u64 {
     }
 }
 
-/// In random states, z3 computes looks at a busy unit from the definition. The shipped function must return the same.
+/// In random states, z3 computes from the definition the result of a look at a busy unit. The shipped function must return the same.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn the_judgement_is_the_function_that_ships() {

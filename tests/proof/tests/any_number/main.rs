@@ -67,7 +67,8 @@ fn all_claims_hold() {
     assert!(asked > 0);
 }
 
-/// Returns random numbers that are others in each run, and prints their seed. The environment variable `PROOF_SEED` chooses a seed.
+/// Returns random numbers, and prints their seed. The environment variable `PROOF_SEED` chooses the seed. Without the
+/// variable, the seed differs in each run.
 fn random() -> Random {
     let drawn = || RandomState::new().hash_one(0);
     let seed = std::env::var("PROOF_SEED").map_or_else(|_| drawn(), |seed| seed.parse().unwrap());

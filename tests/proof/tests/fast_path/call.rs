@@ -1,5 +1,5 @@
-//! Executes a call of trap 0x80 from the instruction that traps to the guest's next instruction, or to the slow path, and compares what
-//! it did with what is expected.
+//! Executes a call of trap 0x80 from the instruction that traps to the guest's next instruction, or to the slow path. Then compares the
+//! effects of the call with the expected effects.
 
 use std::rc::Rc;
 
@@ -44,12 +44,12 @@ impl Guest {
     }
 }
 
-/// Where the guest traps.
+/// The address of the guest's trap instruction.
 const PC: u64 = 0x8000_1000;
-/// The most instructions of a call.
+/// The maximum number of instructions of a call.
 const LONGEST: usize = 200;
 
-/// The %pstate of the hypervisor (PRIV and PEF), and the level of globals of its veneers.
+/// The hypervisor's %pstate (PRIV and PEF), and the level of globals that its assembly code uses.
 const PSTATE: i16 = 0x14;
 const GLOBALS: i16 = 3;
 
@@ -60,7 +60,7 @@ const G6: Register = Register::new(6);
 const O1: Register = Register::new(9);
 const O5: Register = Register::new(13);
 
-/// Supplies one instruction.
+/// An environment that supplies only one instruction.
 struct One(Instruction);
 
 impl<W: Word> Environment<W> for One {
@@ -95,7 +95,7 @@ fn write<W: Word>(strand: &mut Strand<W>, control: ControlRegister, value: i16) 
     execute(strand, Instruction::Write { control, rs1: Register::G0, operand });
 }
 
-/// Sets what the first instructions of a trap set.
+/// Sets %pstate and the level of globals, as the first instructions of the hypervisor do after a trap.
 pub(crate) fn enter_hypervisor<W: Word>(strand: &mut Strand<W>) {
     write(strand, ControlRegister::Privileged(6), PSTATE);
     write(strand, ControlRegister::Privileged(16), GLOBALS);
@@ -122,7 +122,7 @@ pub(crate) fn guest(image: &Image, guest: Guest) -> Strand {
     strand
 }
 
-/// Names a register of the guest: `w0l0` is %l0 of the current window, `w1l0` is %l0 of the window behind it, and so on.
+/// Names a register of the guest: `w0l0` is %l0 of the current window, `w1l0` is %l0 of the next window, and so on.
 fn name(kind: char, set: usize, number: usize) -> &'static str {
     thread_local! {
         static NAMES: [Vec<&'static str>; 3] = ['l', 'i', 'g'].map(|kind| {
@@ -134,7 +134,7 @@ fn name(kind: char, set: usize, number: usize) -> &'static str {
     NAMES.with(|names| names[kind][8 * set + number])
 }
 
-/// Returns the strand with the state's words in its registers, and any words in all others.
+/// Returns the strand with the call's arguments in %o0, %o1 and %o5, and with words from `any` in all other registers.
 pub(crate) fn filled<W: Symbolic>(
     strand: &Strand,
     state: &State<W>,
@@ -168,7 +168,7 @@ pub(crate) fn filled<W: Symbolic>(
     strand
 }
 
-/// Copies the globals that no guest sees: those of the hypervisor.
+/// Copies the globals of the hypervisor, which no guest sees.
 pub(crate) fn copy_hidden<W: Word>(to: &mut Strand<W>, from: &Strand<W>) {
     let (mut from, global) = (from.registers.clone(), to.registers.global());
     from.set_global(usize::from(GLOBALS.unsigned_abs()));
@@ -201,11 +201,11 @@ pub(crate) struct Call<W: Word> {
 /// Where the execution begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begins {
-    /// At the guest's trap instruction.
+    /// The execution begins at the guest's trap instruction.
     Trap,
-    /// In the fast path, after a fault of a device.
+    /// The execution begins in the fast path, after a fault of a device.
     Fault,
-    /// In the fast path, after a fault while the strand has the lock of an L2 control.
+    /// The execution begins in the fast path, after a fault while the strand has the lock of an L2 control.
     FaultWithLock,
 }
 
@@ -214,17 +214,17 @@ pub(crate) enum Begins {
 pub(crate) enum Ended {
     Returned,
     Slow,
-    /// The veneers trap, do not end, or go elsewhere.
+    /// The fast path traps, does not end, or continues at an unexpected address.
     Wrong(Option<Trap>),
 }
 
-/// What a call has done.
+/// The result of an executed call.
 #[derive(Debug)]
 pub(crate) struct Done<W: Word> {
     pub(crate) ended: Ended,
     strand: Strand<W>,
     pub(crate) effects: Vec<Effect<W>>,
-    /// The addresses of the executed instructions, and how many decisions were made before each.
+    /// The addresses of the executed instructions, each with the number of conditions that were decided before it.
     pub(crate) executed: Vec<(u64, usize)>,
 }
 
@@ -260,7 +260,8 @@ impl<W: Symbolic> Call<W> {
         strand
     }
 
-    /// Returns `true` if the instruction at an address, which the call executes, and the changed instruction do the same.
+    /// Returns `true` if the changed instruction has the same effect as the original. The call must execute the instruction at this
+    /// address.
     pub(crate) fn is_unchanged(&self, image: &Image, (at, word): (u64, u32)) -> bool {
         let (mut strand, mut world) = (self.first(image), World::new(image, &self.state));
         while strand.pc != at {
@@ -306,7 +307,7 @@ impl<W: Symbolic> Call<W> {
         }
     }
 
-    /// Returns the strand as the call leaves it.
+    /// Returns the strand after the call, as the contract requires it. Takes registers that the contract leaves open from `done`.
     fn expected(&self, image: &Image, end: End<W>, done: &Strand<W>) -> Strand<W> {
         let mut strand = self.trapped();
         match end {
@@ -322,7 +323,7 @@ impl<W: Symbolic> Call<W> {
                 (strand.pc, strand.npc) = (image.general, image.general + 4);
                 strand.registers.set(G5, reason);
                 strand.registers.set(G6, self.state.block);
-                // %tstate has the guest's.
+                // %ccr may have any value here, because %tstate holds the guest's %ccr.
                 strand.ccr = done.ccr;
             }
         }
@@ -335,7 +336,8 @@ impl<W: Symbolic> Call<W> {
         strand
     }
 
-    /// Compares what the call has done with what is expected. Returns pairs of words that must be the same, or what differs.
+    /// Compares the effects of a call with the expected effects. Returns pairs of words that must be equal, or a description of a
+    /// difference in anything else.
     pub(crate) fn compare(
         &self,
         image: &Image,

@@ -1,4 +1,4 @@
-//! Every change of one field of an instruction: another opcode, register, immediate, or annul bit.
+//! Makes every change of one field of an instruction: to another opcode, register, immediate, displacement, or annul bit.
 
 use std::collections::BTreeMap;
 
@@ -25,20 +25,20 @@ pub(crate) struct Change {
     /// The address of the instruction.
     pub(crate) at: u64,
     pub(crate) kind: Changed,
-    /// One of the words.
+    /// One of the changed words.
     pub(crate) word: u32,
-    /// How many words have this effect.
+    /// The number of changed words that have this effect.
     pub(crate) number: usize,
 }
 
-/// Returns the fields of an instruction's word (UltraSPARC Architecture 2007, section 6.2). The bit that predicts a branch is in none,
-/// because no instruction depends on it.
+/// Returns the fields of an instruction's word (UltraSPARC Architecture 2007, section 6.2). Leaves out the bit that predicts a branch,
+/// because no result depends on it.
 fn fields(word: u32) -> Vec<(Changed, Field)> {
     use Changed::{Annul, Displacement, Immediate, Opcode, Register};
     let bits = |(from, many): Field| word >> from & ((1 << many) - 1);
     let mut fields = vec![(Opcode, (30, 2))];
     fields.extend(match (bits((30, 2)), bits((22, 3))) {
-        // BPr, SETHI, and the other branches, of which BPcc names its condition codes.
+        // In order: BPr, SETHI, BPcc (which has a field for its condition codes), and the other branches.
         (0, 3) => vec![
             (Annul, (29, 1)),
             (Opcode, (25, 4)),
@@ -70,7 +70,7 @@ fn fields(word: u32) -> Vec<(Changed, Field)> {
                 (1, ..) => vec![(Immediate, (0, 13))],
                 (_, true, _) => vec![(Opcode, (12, 1)), (Immediate, (5, 7)), (Register, (0, 5))],
                 (_, _, true) => vec![(Opcode, (10, 3)), (Immediate, (5, 5)), (Register, (0, 5))],
-                // The number of an address space, or bits without a meaning.
+                // Bits 12:5 are the number of an address space, or have no meaning.
                 _ => vec![(Immediate, (5, 8)), (Register, (0, 5))],
             });
             all
@@ -91,8 +91,8 @@ fn target(at: u64, instruction: Instruction) -> Option<u64> {
     }
 }
 
-/// Returns all changes of one field of the instruction at an address, to each other value of the field. Changes to instructions that
-/// are equal are one, and so are branches to addresses outside the call.
+/// Returns the changes of the instruction at an address. Each change gives one field another value. Changes that lead to equal
+/// instructions are returned as one change, and so are all branches to addresses outside of the call.
 pub(crate) fn changes(image: &Image, at: u64) -> Vec<Change> {
     let word = image.code(at).unwrap();
     let mut all: BTreeMap<(Changed, String), Change> = BTreeMap::new();

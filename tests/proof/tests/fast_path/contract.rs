@@ -1,21 +1,21 @@
-//! What a call of the service answers and does, as a function of what the call finds: the contract of group 0x205, and which calls
-//! the fast path leaves to the slow path.
+//! The contract of group 0x205 as a function. From the state that a call finds, the function computes the answer and the effects of the
+//! call, and whether the fast path leaves the call to the slow path.
 
 use guest_abi::HvError;
 
 use super::state::{State, Symbolic, block, id_below, part};
 use super::world::Effect;
 
-/// FAST_TRAP, and what the fast path leaves in %g5 after a fault.
+/// The number of FAST_TRAP, and the value that the fast path leaves in %g5 after a fault.
 const FAST: u64 = 0x80;
 pub(crate) const FAULTED: u64 = 0x100;
 
-/// The functions of group 0x205, and the lowest of the numbers that share an entry in the table of functions.
+/// The function numbers of group 0x205, and `LARGE`: all numbers from `LARGE` on share one entry in the table of functions.
 const GET: u64 = 0x106;
 const SET: u64 = 0x107;
 const LARGE: u64 = 0x400;
 
-/// The classes of registers and the outcomes of calls, in the order of the strand's counts.
+/// The classes of registers, in the order of the strand's counts.
 #[derive(Clone, Copy)]
 enum Class {
     Strand,
@@ -34,21 +34,21 @@ pub(crate) enum End<W> {
     Slow(W),
 }
 
-/// What a call does.
+/// The result that the contract requires for a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Expected<W> {
     pub(crate) end: End<W>,
     pub(crate) effects: Vec<Effect<W>>,
 }
 
-/// A call, as it is served.
+/// A call that is being served, with its effects so far.
 struct Call<'a, W> {
     state: &'a State<W>,
     set: bool,
     effects: Vec<Effect<W>>,
 }
 
-/// Returns what the call does.
+/// Returns the result that the contract requires for a call.
 pub(crate) fn served<W: Symbolic>(state: &State<W>) -> Expected<W> {
     let function = |number| (state.function ^ W::from(number)).is_zero();
     let set = match (function(GET), function(SET)) {
@@ -61,15 +61,16 @@ pub(crate) fn served<W: Symbolic>(state: &State<W>) -> Expected<W> {
     Expected { end, effects: call.effects }
 }
 
-/// Returns what is done after a fault of a device: the slow path serves the call. If the strand was reading the banks of the L2 control, it
-/// has the lock, and releases it.
+/// Returns the result that the contract requires after a fault of a device: the slow path serves the call. If the strand was reading the
+/// banks of the L2 control, the strand has the lock, and releases it.
 pub(crate) fn faulted<W: Symbolic>(state: &State<W>, has_lock: bool) -> Expected<W> {
     let release = Effect::Store { address: state.l2, shift: 2, value: W::from(0) };
     let effects = if has_lock { vec![release] } else { Vec::new() };
     Expected { end: End::Slow(W::from(FAULTED)), effects }
 }
 
-/// A function of another service goes to the slow path, and so do all functions while calls are traced. The others are unknown.
+/// Serves functions outside of group 0x205. Functions of other services take the slow path, and so do all functions while calls are
+/// traced. Any other function does not exist, so the call returns EBADTRAP.
 fn other<W: Symbolic>(state: &State<W>) -> Expected<W> {
     let byte = |address: W| part(state.word(address & !W::from(7)), address, 0);
     let large = id_below(state.function, LARGE) ^ W::from(1);
@@ -91,12 +92,12 @@ impl<W: Symbolic> Call<'_, W> {
         End::Slow(W::from(FAST))
     }
 
-    /// Returns `true` if a bit of the guest's first word is set, by its place.
+    /// Returns `true` if the guest's first word (its rights) has the bit for this place set. A place stands for a register or for a hub.
     fn allows(&self, place: W) -> bool {
         bit(self.state.access, W::from(63).minus(place))
     }
 
-    /// Counts the call. Counts are in the order of operations, classes and outcomes.
+    /// Counts the call. The counts are sorted by operation, then by class, then by outcome.
     fn count(&mut self, class: Class, outcome: usize) {
         let index = (usize::from(self.set) * 5 + class as usize) * 6 + outcome;
         let address = self.state.counts.plus(W::from(8 * index as u64));
@@ -142,7 +143,7 @@ impl<W: Symbolic> Call<'_, W> {
         self.refused(Class::Invalid, |call, _| call.refuse(Class::Invalid, HvError::Invalid))
     }
 
-    /// Register 0. A set of HT takes the slow path, unless it is refused.
+    /// Serves register 0. A set of the bit HT takes the slow path, unless the call is refused.
     fn strand(&mut self) -> End<W> {
         let sets_ht = self.set && bit(self.state.value, W::from(3));
         if sets_ht || !self.allows(W::from(0)) {
@@ -158,11 +159,11 @@ impl<W: Symbolic> Call<'_, W> {
             return self.ok(Class::Strand, None);
         }
         self.effects.push(Effect::ReadPcr);
-        // The count is loaded before the register is read, which nobody sees.
+        // The fast path loads the count before it reads the register. The effects do not show this order.
         self.ok(Class::Strand, Some(self.state.pcr))
     }
 
-    /// Register 1: bits 37:36 of the L2 control of all banks of the node.
+    /// Serves register 1, which stands for bits 37:36 of the L2 control in all banks of the node.
     fn l2(&mut self) -> End<W> {
         if !self.allows(W::from(23)) {
             return self.refused(Class::L2, |call, word| match bit(word, W::from(46)) {
@@ -182,8 +183,8 @@ impl<W: Symbolic> Call<'_, W> {
         self.state.word(address)
     }
 
-    /// Reads all banks, then writes all banks, bank 0 last. The lock is held from the first read to the last write. After a report of a
-    /// failed store the slow path undoes the write.
+    /// Reads all banks, then writes all banks, bank 0 last. The strand holds the lock from the first read to the last write. If a failed
+    /// store is reported, the slow path undoes the write.
     fn set_l2(&mut self) -> End<W> {
         let State { l2, owner, bank, value, .. } = *self.state;
         let lock = self.state.word(l2);
@@ -191,7 +192,7 @@ impl<W: Symbolic> Call<'_, W> {
             return self.slow();
         }
         self.effects.push(Effect::Swap { address: l2, shift: 2, value: owner });
-        // The strand that had the lock may have taken the unit out of service.
+        // The previous owner of the lock may have taken the unit out of service.
         if !bit(self.state.access_again, W::from(40)) {
             self.effects.push(Effect::Store { address: l2, shift: 2, value: W::from(0) });
             return self.slow();
@@ -228,7 +229,7 @@ impl<W: Symbolic> Call<'_, W> {
         self.ok(Class::L2, None)
     }
 
-    /// Registers 2 to 17.
+    /// Serves registers 2 to 17, which belong to memory channels.
     fn dram(&mut self) -> End<W> {
         let State { id, address, value, mask, .. } = *self.state;
         if !self.allows(id) {
@@ -251,7 +252,7 @@ impl<W: Symbolic> Call<'_, W> {
         self.ok(Class::Dram, Some(read))
     }
 
-    /// Registers 18 to 89. The hub is taken before the access, and released behind it.
+    /// Serves registers 18 to 89, which belong to hubs. The strand takes the hub before the access, and releases it after the access.
     fn hub(&mut self) -> End<W> {
         let State { hub, gates, address, value, mask, token, .. } = *self.state;
         if !self.allows(hub.plus(W::from(18))) {
@@ -284,8 +285,8 @@ impl<W: Symbolic> Call<'_, W> {
         self.ok(Class::Hub, read)
     }
 
-    /// The hub is taken. The slow path remembers the strand. For a time it is then refused at once, while the gate is closed and not
-    /// reserved for the strand.
+    /// Serves a call for a hub that is taken. The slow path remembers the strand as refused. For a time after that, the fast path refuses
+    /// the strand at once, while the gate is closed and not reserved for the strand.
     fn taken(&mut self, found: W) -> End<W> {
         if !bit(found, W::from(63)) || (found ^ self.state.reserved).is_zero() {
             return self.slow();
@@ -298,8 +299,8 @@ impl<W: Symbolic> Call<'_, W> {
         }
     }
 
-    /// Refuses a call that the guest's first word does not allow, if the second word says so and is for the negotiated version. Without a
-    /// version, every call is refused. `refused` gets the second word.
+    /// Refuses a call that the guest's first word (its rights) does not allow, if the second word (its refusals) says so and is for the
+    /// negotiated version. Without a negotiated version, an open second word refuses every call. `refused` decides from the second word.
     fn refused(&mut self, class: Class, refused: impl FnOnce(&mut Self, W) -> End<W>) -> End<W> {
         let State { version, refusals, .. } = *self.state;
         let is_open = bit(refusals, W::from(63));
@@ -309,7 +310,7 @@ impl<W: Symbolic> Call<'_, W> {
                 false => self.slow(),
             };
         }
-        // A number without a register is the same in all versions.
+        // A number that no register has is refused in every version.
         if matches!(class, Class::Invalid) {
             return if is_open { refused(self, refusals) } else { self.slow() };
         }

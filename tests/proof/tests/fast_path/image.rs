@@ -1,4 +1,4 @@
-//! The image that ships, as it is linked: its instructions and its symbols.
+//! The linked image that ships: its instructions and its symbols.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,37 +12,38 @@ use object::{BigEndian, Object as _, ObjectSection as _, ObjectSymbol as _};
 use simulator::interpreter::Instruction;
 use vfalls::cmd::boot::elf;
 
-/// The offsets of words in a strand's block (`platform::sparc64::layout`), behind those of the fast path: the number of failed stores, the
-/// table of functions with a service, and the address of the byte for traced calls.
+/// Offsets in a strand's block (`platform::sparc64::layout`), after the words of the fast path. At these offsets are the number of failed
+/// stores, the address of the table of functions with a service, and the address of the byte for traced calls.
 const REPORTS: u64 = 0xd28;
 const SERVED: u64 = 0x138;
 const TRACED: u64 = 0x148;
 
-/// The image.
+/// The image's instructions, and the addresses of its parts.
 #[derive(Debug)]
 pub(crate) struct Image {
     words: BTreeMap<u64, u32>,
-    /// The trap table.
+    /// The address of the trap table.
     pub(crate) table: u64,
-    /// The first instruction of the slow path.
+    /// The address of the first instruction of the slow path.
     pub(crate) general: u64,
-    /// The function of Rust that the slow path calls, and the address to which it returns.
+    /// The addresses of the Rust function that the slow path calls, and of the instruction to which the function returns.
     pub(crate) rust: [u64; 2],
-    /// The instructions of the fast path.
+    /// The addresses of the instructions of the fast path.
     pub(crate) fast: Range<u64>,
-    /// Where the fast path begins after a fault, and after a fault while it reads the banks of an L2 control.
+    /// The addresses at which the fast path continues after a fault. The second is for a fault while it reads the banks of an L2 control.
     pub(crate) faulted: [u64; 2],
     pub(crate) reports: u64,
     pub(crate) served: u64,
     pub(crate) traced: u64,
     /// The size of the part of a strand's block that the fast path uses.
     pub(crate) block: u64,
-    /// The rows of the service's table, in the order of the nodes from which calls come and of the registers' numbers: the words of each.
+    /// The words of each row of the service's table. The rows are sorted by the node from which a call comes, then by the register's
+    /// number.
     pub(crate) rows: Vec<[u64; 4]>,
 }
 
 impl Image {
-    /// Returns the bundled image, or the one that the environment variable `FAST_PATH_IMAGE` names.
+    /// Returns the bundled image, or the image that the environment variable `FAST_PATH_IMAGE` names.
     pub(crate) fn bundled() -> Self {
         let named = std::env::var_os("FAST_PATH_IMAGE").map(|path| fs::read(path).unwrap());
         let file = named.unwrap_or_else(|| {
@@ -78,7 +79,7 @@ impl Image {
         }
     }
 
-    /// Returns the word of an instruction.
+    /// Returns the 32-bit word of the instruction at an address.
     pub(crate) fn code(&self, address: u64) -> Option<u32> {
         self.words.get(&address).copied()
     }
@@ -87,20 +88,20 @@ impl Image {
         self.code(address).map(Instruction::decode)
     }
 
-    /// Returns the addresses of the instructions of a call of trap 0x80: those in the trap table, and the fast path.
+    /// Returns the addresses of all instructions of a call of trap 0x80, in the trap table and in the fast path.
     pub(crate) fn instructions(&self) -> Vec<u64> {
         let entry = self.table + 0x180 * 32;
         (entry..entry + 32).step_by(4).chain(self.fast.clone().step_by(4)).collect()
     }
 
-    /// Returns `true` for an instruction of a call of trap 0x80.
+    /// Returns `true` if a call of trap 0x80 can execute an instruction at this address.
     pub(crate) fn is_of_call(&self, address: u64) -> bool {
         let entry = self.table + 0x180 * 32;
         (entry..entry + 32).contains(&address) || self.fast.contains(&address)
     }
 }
 
-/// The end of the name of the service's table, which the compiler makes.
+/// The end of the symbol name that the compiler gives to the service's table.
 const ROWS: &str = "5table4ROWS";
 
 fn rows(elf: &elf::Elf<'_>) -> Vec<[u64; 4]> {

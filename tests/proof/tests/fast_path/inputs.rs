@@ -1,4 +1,4 @@
-//! Calls with numbers: those that z3 has found, and random ones.
+//! Makes calls with numbers in place of terms: calls that z3 has found, and random calls.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use super::image::Image;
 use super::state::{ARBITER, LAYOUT, State};
 use super::term::Model;
 
-/// Returns the call of a model. Words that the model lacks are random.
+/// Returns a call with the numbers of a model. Words that the model lacks are random.
 pub(crate) fn of_model(
     image: &Image,
     model: &Model,
@@ -22,7 +22,7 @@ pub(crate) fn of_model(
     call(image, begins, names, model.memory.clone(), random)
 }
 
-/// Returns a call in which the structures in memory are anywhere.
+/// Returns a random call. The structures in memory are at random addresses.
 pub(crate) fn random(image: &Image, begins: Begins, random: &mut Random) -> Call<u64> {
     let mut names = HashMap::new();
     let any = random.next_u64();
@@ -30,7 +30,7 @@ pub(crate) fn random(image: &Image, begins: Begins, random: &mut Random) -> Call
     let id = [any % 18, any % 90, any % 90, random.one_of(&few), any];
     names.insert("o0", random.one_of(&id));
     names.insert("o5", random.one_of(&[0x106, 0x106, 0x107, 0x107, 0x105, 0x3ff, 0x400, any]));
-    // Few and many rights, and a version that the second word is for.
+    // The guest has few or many rights. The second word (the refusals) is for the negotiated version.
     let words = [0, u64::MAX, any, 1 << 63];
     for name in ["access", "access_again"] {
         names.insert(name, random.one_of(&words));
@@ -53,7 +53,7 @@ pub(crate) fn random(image: &Image, begins: Begins, random: &mut Random) -> Call
         let since = random.one_of(&[0, 1, (1 << 19) - 1, 1 << 19, any]);
         state.others.insert(state.watches + 32 * hub, state.stick.wrapping_sub(since));
     }
-    // The lock is the high half, and the count the low half.
+    // The lock is the high half of the word, and the count is the low half.
     let (count, lock) = (random.next_u64() >> 32, random.next_u64());
     state.others.insert(state.l2 & !7, random.one_of(&[count, count, count, lock]));
     for address in [state.served & !7, (state.served + 0x400) & !7, state.traced & !7] {
@@ -70,7 +70,7 @@ fn call(
     random: &mut Random,
 ) -> Call<u64> {
     let mut drawn = HashMap::new();
-    // In some calls, registers are small.
+    // In some calls, the registers hold small numbers.
     let small = random.below(4) == 0;
     loop {
         let mut any = |name: &'static str, zeros: u64| {
@@ -83,7 +83,7 @@ fn call(
             *drawn.entry(name).or_insert_with(number) & !zeros
         };
         let mut state = State::new(image, &mut any);
-        // Random structures rarely overlap.
+        // Random structures rarely overlap. If they do, all words are drawn again.
         if state.assumptions.iter().all(|holds| *holds == 1) {
             state.others = memory;
             return Call::new(image, &Rc::new(state), Guest::KERNEL, begins, any);

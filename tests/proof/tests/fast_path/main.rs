@@ -1,5 +1,6 @@
-//! The fast path for all inputs: the instructions of the image that ships, from the trap to the guest's next instruction or to the
-//! slow path, do what the contract says, for all values of registers, words of rights, rows of the table, versions and states of hubs.
+//! Proves the fast path for all inputs: from the trap to the guest's next instruction, or to the slow path, the instructions of the image
+//! that ships do what the contract says. The inputs are all values of registers, words of rights, rows of the table, versions and states
+//! of hubs.
 //!
 //! The interpreter executes the instructions on [terms](term) in place of numbers, on each [path](paths). The contract is a
 //! [function](contract) of the same terms. z3 decides whether a word of the result can differ.
@@ -31,28 +32,28 @@ use state::State;
 use term::{Model, Term};
 use tests::random::Random;
 
-/// Where executions begin.
+/// The places at which an execution can begin.
 const BEGINS: [Begins; 3] = [Begins::Trap, Begins::Fault, Begins::FaultWithLock];
 
-/// A path through the veneers and through the contract, on which both agree.
+/// A path through the instructions and through the contract. Both have the same result on this path.
 struct Path {
     conditions: Vec<Condition>,
-    /// The executed instructions, and the number of conditions that hold before each.
+    /// The executed instructions, each with the number of conditions that hold before it.
     executed: Vec<(u64, usize)>,
 }
 
-/// Returns a call that stands for all calls. The structures in memory have one place each.
+/// Returns a call of terms, which stands for all calls. Each structure in memory has one fixed address.
 fn any_call(image: &Image, guest: Guest, begins: Begins) -> Call<Term> {
     let state = Rc::new(State::any(image));
     Call::new(image, &state, guest, begins, Term::named)
 }
 
-/// Returns the condition that the words of none of the pairs differ.
+/// Returns the condition that the two words of each pair are equal.
 fn equal(pairs: &[(Term, Term)]) -> Term {
     pairs.iter().fold(Term::from(0), |all, (a, b)| all | (*a ^ *b)).zero_bit()
 }
 
-/// What differs from the contract, and on which conditions.
+/// A description of a difference from the contract, and the conditions under which the difference occurs.
 type Differs = (String, Vec<Condition>);
 
 /// Compares a call with the contract, on the current path.
@@ -75,7 +76,7 @@ fn solver(state: &State<Term>) -> Solver {
     solver
 }
 
-/// Returns all paths of a call, on each of which it does what the contract says.
+/// Returns all paths of a call. Asserts that the call does what the contract says on each path.
 fn all_paths(image: &Image, call: &Call<Term>, solver: Solver) -> (Vec<Path>, Solver) {
     let mut found = Vec::new();
     let solver = paths::each(solver, &[], || {
@@ -85,8 +86,8 @@ fn all_paths(image: &Image, call: &Call<Term>, solver: Solver) -> (Vec<Path>, So
     (found, solver)
 }
 
-/// The paths execute every instruction. What no instruction reads is not a term: the guest's window, globals, trap level and %pstate. With
-/// each of these, the paths and the words that z3 has compared are the same.
+/// Every instruction is on some path. No instruction reads the guest's window, globals, trap level and %pstate, so these are numbers in
+/// place of terms. For all tested values of these, the paths and the questions to z3 are the same.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn each_path_does_what_the_contract_says() {
@@ -108,7 +109,7 @@ fn each_path_does_what_the_contract_says() {
     assert!(image.instructions().into_iter().eq(executed));
 }
 
-/// The paths assume of a row that its register has an address of a device, and that its third word is the place of the register's hub.
+/// The paths assume two things of a row: its address is that of a device register, and its third word is the place of the register's hub.
 #[test]
 fn the_rows_of_the_image_are_as_assumed() {
     let image = Image::bundled();
@@ -136,21 +137,21 @@ fn the_rows_of_the_image_are_as_assumed() {
     assert_eq!(rows.next(), None);
 }
 
-/// A call with numbers, and what the contract says of it.
+/// A call with numbers, and the result that the contract requires for it.
 struct Input {
     call: Call<u64>,
     expected: Expected<u64>,
 }
 
-/// Calls with numbers that execute an instruction, and paths that do.
+/// The calls with numbers that execute an instruction, and the paths that contain the instruction.
 #[derive(Default)]
 struct Reached {
     inputs: Vec<usize>,
-    /// The numbers of the paths. The key is the number of the call and the conditions that hold before the instruction.
+    /// The numbers of the paths. The key is the number of the call of terms, and the conditions that hold before the instruction.
     paths: BTreeMap<(usize, Vec<Condition>), Vec<usize>>,
 }
 
-/// What has been proved of the image, and calls with numbers that execute it.
+/// The paths on which the image is proved, and calls with numbers that execute the image.
 struct Proved {
     image: Image,
     calls: Vec<Call<Term>>,
@@ -198,7 +199,7 @@ impl Proved {
         new
     }
 
-    /// Adds a call with numbers, which must do what the contract says.
+    /// Adds a call with numbers. Asserts that the call does what the contract says.
     fn add(&mut self, call: Call<u64>) {
         let (done, expected) = (call.execute(&self.image, None), call.contract());
         assert_eq!(call.compare(&self.image, &done, &expected), Ok(Vec::new()), "{call:#x?}");
@@ -211,7 +212,7 @@ impl Proved {
         self.inputs.push(Input { call, expected });
     }
 
-    /// Returns `true` if a call with numbers does not do what the contract says.
+    /// Returns `true` if the change makes one of the calls with numbers differ from the contract.
     fn is_found(&self, change: Change) -> bool {
         self.reached[&change.at].inputs.iter().any(|input| {
             let Input { call, expected } = &self.inputs[*input];
@@ -220,8 +221,8 @@ impl Proved {
         })
     }
 
-    /// Proves that a change changes nothing on any path with the instruction. Otherwise returns what it changes, and a model of a call for
-    /// which it does.
+    /// Proves that a change has no effect on any path with the changed instruction. If the change has an effect, returns a description of
+    /// the difference, the number of the call, and a model in which the difference occurs.
     fn changes_nothing(&mut self, change: Change) -> Result<(), Box<(String, usize, Model)>> {
         let Self { image, calls, solvers, reached, paths, .. } = self;
         let changed = (change.at, change.word);
@@ -262,21 +263,21 @@ fn random() -> Random {
     Random(seed)
 }
 
-/// How many words differ from the image in one field of one instruction, by what the field holds.
+/// The numbers of changed words by result, for one kind of field. A changed word differs from the image in one field of one instruction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
-    /// The word is another word for the same instruction.
+    /// The changed word encodes the same instruction.
     same: usize,
-    /// A call with numbers does not do what the contract says.
+    /// With the changed word, a known call with numbers does not do what the contract says.
     found: usize,
-    /// The same, but z3 had to find the numbers.
+    /// With the changed word, a call does not do what the contract says, and z3 had to find the numbers of this call.
     solved: usize,
-    /// The call does what the contract says on all paths.
+    /// With the changed word, the call does what the contract says on all paths.
     unchanged: usize,
 }
 
 /// Every change of a field of an instruction of the fast path makes a call differ from the contract, or changes nothing. The test changes
-/// some instructions, which are others in each run. With `ALL` in the environment it changes all instructions.
+/// a few instructions, which the seed chooses. With `ALL` in the environment, the test changes all instructions.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn each_change_is_found_or_changes_nothing() {

@@ -1,5 +1,5 @@
-//! Executes code that decides by terms on each of its paths: where a condition can be true and can be false, the execution is repeated
-//! for both.
+//! Executes code once on each of its paths. Where the code tests a condition that can be both true and false, the execution is repeated
+//! for both cases.
 
 use std::cell::RefCell;
 
@@ -9,13 +9,13 @@ use super::term::Term;
 /// The path of the current execution.
 struct Path {
     solver: Solver,
-    /// The decisions that the execution begins with.
+    /// The decisions with which the execution begins.
     begins: Vec<bool>,
-    /// The decisions that the execution has made where a condition can be true and can be false.
+    /// The decisions that the execution has made at conditions that can be both true and false.
     made: Vec<bool>,
-    /// The conditions on which the path is taken.
+    /// The conditions under which the path is taken.
     taken: Vec<Condition>,
-    /// Decisions with which further executions begin.
+    /// For each further execution, the decisions with which it begins.
     others: Vec<Vec<bool>>,
 }
 
@@ -23,7 +23,8 @@ thread_local! {
     static PATH: RefCell<Option<Path>> = const { RefCell::new(None) };
 }
 
-/// Chooses whether a condition, which is 0 or 1, is 1.
+/// Returns whether a condition, which is 0 or 1, is 1 on the current path. If both values are possible, chooses one, and leaves the other
+/// to a further execution.
 pub(crate) fn decide(condition: Term) -> bool {
     if let Some(number) = condition.number() {
         return number != 0;
@@ -64,12 +65,12 @@ pub(crate) fn taken() -> Vec<Condition> {
     PATH.with_borrow(|path| path.as_ref().expect("within `each`").taken.clone())
 }
 
-/// Uses the solver in an execution.
+/// Calls `work` with the solver of the current execution.
 pub(crate) fn with_solver<R>(work: impl FnOnce(&mut Solver) -> R) -> R {
     PATH.with_borrow_mut(|path| work(&mut path.as_mut().expect("within `each`").solver))
 }
 
-/// Repeats an execution on each of its paths that begin with `conditions`, as long as it returns `true`.
+/// Repeats `execution` on each of the paths that begin with `conditions`. Ends early if `execution` returns `false`.
 pub(crate) fn each(
     solver: Solver,
     conditions: &[Condition],

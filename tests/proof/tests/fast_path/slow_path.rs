@@ -1,6 +1,6 @@
-//! The slow path around Rust: from its first instruction to the call of Rust, and from Rust's return to the guest's next instruction, for
-//! all values of registers, and for every number of the guest's windows. Nothing here loops, if Rust needs no more windows than the slow
-//! path frees.
+//! Tests the slow path around Rust: from its first instruction to the call of Rust, and from Rust's return to the guest's next
+//! instruction. The test covers all values of registers, and every number of the guest's windows. If Rust needs no more windows than the
+//! slow path frees, none of these instructions is in a loop.
 
 use std::rc::Rc;
 
@@ -15,13 +15,13 @@ use super::state::State;
 use super::term::Term;
 use super::world::{Effect, World};
 
-/// The offsets in a strand's block (`platform::sparc64::block`): the address of the stack, %o0 to %o5, %o6, %o7, %y, the numbers of
-/// windows, and the windows that Rust needs and the guest uses.
+/// Offsets in a strand's block (`platform::sparc64::block`): the address of the stack, the first of the saved words and their end, and
+/// the saved windows, which Rust needs and the guest uses. The saved words are %o0 to %o7, %y, and the numbers of windows.
 const STACK: u64 = 0xb0;
 const O0: u64 = 0xc8;
 const END: u64 = 0x130;
 const WINDOWS: u64 = 0x170;
-/// How many windows the slow path frees for Rust. Each has eight locals and eight outs in the block.
+/// The number of windows that the slow path frees for Rust. The block has room for the eight locals and eight outs of each.
 const FREED: u8 = 2;
 
 const G5: Register = Register::new(5);
@@ -34,7 +34,7 @@ fn names(prefix: &str) -> [Term; 8] {
     std::array::from_fn(|number| Term::named(format!("{prefix}{number}").leak(), 0))
 }
 
-/// Returns eight registers of the current window.
+/// Returns eight registers of the current window, from number `first` on.
 fn eight(strand: &Strand<Term>, first: u32) -> [Term; 8] {
     std::array::from_fn(|number| strand.registers.get(Register::new(first + number as u32)))
 }
@@ -45,7 +45,7 @@ fn set_eight(strand: &mut Strand<Term>, first: u32, words: [Term; 8]) {
     }
 }
 
-/// Executes until the strand is at an address, or in the guest.
+/// Executes until the strand is at the address `until`. Without an address, executes until the strand is in the guest.
 fn execute(strand: &mut Strand<Term>, world: &mut World<'_, Term>, until: Option<u64>) {
     for _ in 0..400 {
         if until.map_or(strand.level() != Level::Hyperprivileged, |until| strand.pc == until) {
@@ -56,13 +56,13 @@ fn execute(strand: &mut Strand<Term>, world: &mut World<'_, Term>, until: Option
     panic!("no end at {:#x}", strand.pc);
 }
 
-/// Rust's function, and where it returns to.
+/// The addresses of the Rust function, and of the instruction to which it returns.
 struct Rust {
     function: u64,
     returns: u64,
 }
 
-/// A guest's call that takes the slow path, with these numbers of windows.
+/// Checks a guest's call that takes the slow path, with these numbers of windows.
 fn check(image: &Image, rust: &Rust, state: &Rc<State<Term>>, of: Guest, windows: WindowState) {
     let mut before = call::filled(&call::guest(image, of), state, Term::named);
     before.windows = windows;
@@ -77,7 +77,8 @@ fn check(image: &Image, rust: &Rust, state: &Rc<State<Term>>, of: Guest, windows
     strand.registers.set(G6, block);
     let entered = strand.clone();
 
-    // Rust is called with the strand's block and the reason. The block has the guest's registers, and nothing else is written.
+    // The slow path must call Rust with the strand's block and the reason. The block must hold the guest's registers, and nothing else is
+    // written.
     let mut world = World::new(image, state);
     execute(&mut strand, &mut world, Some(rust.function));
     let outs = eight(&before, OUTS);
@@ -112,7 +113,7 @@ fn check(image: &Image, rust: &Rust, state: &Rc<State<Term>>, of: Guest, windows
     );
     assert_eq!(strand.control, entered.control);
 
-    // Rust leaves its values in the free windows and in the registers that it may change, and answers in the block.
+    // Rust leaves its own values in the free windows and in the registers that it may change, and stores the answer in the block.
     set_eight(&mut strand, OUTS, {
         let mut outs = names("rust_o");
         outs[6] = called[6];
@@ -135,8 +136,8 @@ fn check(image: &Image, rust: &Rust, state: &Rc<State<Term>>, of: Guest, windows
     let written = world.effects.len();
     (strand.pc, strand.npc) = (rust.returns, rust.returns + 4);
 
-    // The guest has the answer, and finds everything else as it was. What it may use without a trap has nothing of Rust's: the free
-    // windows are cleared.
+    // The guest must get the answer, and find everything else unchanged. Registers that the guest may use without a trap must hold no
+    // value of Rust, so the slow path must clear the free windows.
     execute(&mut strand, &mut world, None);
     assert_eq!(world.effects[written..], []);
     set_eight(&mut expected, OUTS, {
@@ -153,7 +154,7 @@ fn check(image: &Image, rust: &Rust, state: &Rc<State<Term>>, of: Guest, windows
         expected.registers.set_window(of.window);
     }
     call::copy_hidden(&mut expected, &strand);
-    // A selected window and its stale copy are compared as they are seen.
+    // A switch to other windows and globals saves the current registers over their stale copies.
     for strand in [&mut strand, &mut expected] {
         let global = strand.registers.global();
         for other in 1..9 {

@@ -1,4 +1,4 @@
-//! Asks z3 whether words can have values, and keeps its answers.
+//! Asks z3 whether conditions can be true at once, and keeps the answers.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -9,24 +9,25 @@ use xtask::tools::Z3;
 
 use super::term::{Model, Node, Operation, Term};
 
-/// A condition, which is 0 or 1, and which of them it is.
+/// A term that is 0 or 1, and the value that the condition requires: `true` stands for 1.
 pub(crate) type Condition = (Term, bool);
 
-/// What z3 is asked, and what it has answered.
+/// The assumptions of all questions to z3, and the answers.
 #[derive(Debug, Default)]
 pub(crate) struct Solver {
-    /// Conditions that hold.
+    /// Terms that are always 1.
     assumptions: Vec<Term>,
-    /// The words that the memory holds where it is described. A word holds only under its condition.
+    /// Words of the memory. Each row is a condition, an address and a word. The memory holds the word at the address if the condition is
+    /// true.
     memory: Vec<(Term, Term, Term)>,
     answers: HashMap<Vec<Condition>, bool>,
-    /// Models in which z3 has found conditions to be true.
+    /// The models that z3 has found. In each of them, the conditions of some question are true.
     pub(crate) models: Vec<Model>,
     /// The number of questions that z3 has answered.
     pub(crate) asked: usize,
 }
 
-/// Answers a question to which z3 finds an answer soon if it begins anew.
+/// Returns z3's answer to a question. Starts a new process for each question, because a new process finds the answer soon.
 fn answered(text: &str) -> String {
     let mut z3 = Command::new(Z3.find().unwrap());
     z3.args(["-in", "-T:900"]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -39,7 +40,7 @@ fn answered(text: &str) -> String {
 const CHECK: &str = "(check-sat-using smt)\n";
 
 impl Solver {
-    /// From now on, `assumptions` hold, and `memory` lists conditions, addresses and words.
+    /// Sets the assumptions for all further questions. Each row of `memory` is a condition, an address and a word.
     pub(crate) fn assume(&mut self, assumptions: Vec<Term>, memory: Vec<(Term, Term, Term)>) {
         (self.assumptions, self.memory) = (assumptions, memory);
     }
@@ -58,7 +59,8 @@ impl Solver {
         answer
     }
 
-    /// Returns a model in which all conditions are true, which must be possible. The model has all names and words that they depend on.
+    /// Returns a model in which all conditions are true. Such a model must exist. It has all names and words on which the conditions
+    /// depend.
     pub(crate) fn model(&mut self, conditions: &[Condition]) -> Model {
         assert!(self.ask(conditions), "{conditions:?}");
         self.models.last().unwrap().clone()
@@ -98,7 +100,7 @@ impl Solver {
             return false;
         }
         assert_eq!(answer, "sat", "z3 decides within 900 s: {text}");
-        // Each value is ((name #x...)).
+        // z3 prints each value as ((name #x...)).
         let numbers = values.lines().map(|value| {
             let (_, digits) = value.split_once("#x").unwrap();
             u64::from_str_radix(digits.trim_end_matches(')'), 16).unwrap()
@@ -129,7 +131,8 @@ impl Solver {
         }
     }
 
-    /// Returns the definitions of terms, the conditions, and the assumptions about words that they name; and all terms.
+    /// Returns the text of a question, and all terms in it. The text has the definitions of the terms, the conditions, and the
+    /// assumptions whose names all occur in the conditions or in the described memory.
     fn question(&self, conditions: &[Condition]) -> (String, BTreeSet<Term>) {
         let mut terms = BTreeSet::new();
         for (condition, _) in conditions {
@@ -138,7 +141,7 @@ impl Solver {
         let uses_memory = |terms: &BTreeSet<Term>| {
             terms.iter().any(|term| matches!(term.node(), Node::Memory(_)))
         };
-        // The described words of the memory are those that an address may name.
+        // An address may name any described word. So a question that reads memory includes all described words.
         let described = if uses_memory(&terms) { &*self.memory } else { &[] };
         for (condition, address, word) in described {
             for term in [condition, address, word] {
@@ -184,7 +187,7 @@ impl Solver {
     }
 }
 
-/// Adds the term, and all terms in it.
+/// Adds the term and all its parts to `all`.
 pub(crate) fn reach(term: Term, all: &mut BTreeSet<Term>) {
     if !all.insert(term) {
         return;
@@ -199,7 +202,7 @@ pub(crate) fn reach(term: Term, all: &mut BTreeSet<Term>) {
     }
 }
 
-/// Writes the definition of a term, whose parts are defined already.
+/// Writes the definition of a term. The parts of the term must be defined already.
 fn define(term: Term, text: &mut String) {
     let number = term.0;
     let one = "#x0000000000000001";

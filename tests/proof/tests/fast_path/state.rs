@@ -1,7 +1,7 @@
-//! What a call finds: the strand's block and the words that its pointers lead to, as the service lays them out.
+//! The state that a call finds: the strand's block and the words that its pointers lead to, as the service lays them out.
 //!
-//! The layout is written here a second time, from the documentation of the service's types: offsets in the code that ships are compared
-//! with it.
+//! The layout is written here a second time, from the documentation of the service's types, so that the tests find wrong offsets in the
+//! code that ships.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -12,18 +12,18 @@ use super::image::Image;
 use super::paths;
 use super::term::Term;
 
-/// Words of either kind, and the memory as it is when the execution begins.
+/// A word that is a number or a term, with access to the memory as it is when the execution begins.
 pub(crate) trait Symbolic: Word {
     /// Returns `a` if the condition, which is 0 or 1, is 1, and otherwise `b`.
     fn choice(condition: Self, a: Self, b: Self) -> Self;
 
-    /// Returns a word of the memory that nothing describes.
+    /// Returns the word at an address for which the state describes no word.
     fn undescribed(state: &State<Self>, address: Self) -> Self;
 
     /// Returns the number of decisions of the current path.
     fn decisions() -> usize;
 
-    /// Returns `true` if the words are known to be the same without a proof.
+    /// Returns `true` if the words are identical. If only a proof can show that two terms are equal, returns `false`.
     fn is_same(self, other: Self) -> bool {
         self == other
     }
@@ -61,17 +61,17 @@ impl Symbolic for Term {
     }
 }
 
-/// Returns 1 if `a` is less than `b`. Both are below 2^63.
+/// Returns 1 if `a` is less than `b`, and otherwise 0. Both must be below 2^63.
 pub(crate) fn below<W: Word>(a: W, b: u64) -> W {
     a.minus(W::from(b)) >> W::from(63)
 }
 
-/// The bit that all addresses of device registers have, and no address of memory.
+/// The bit that is set in all addresses of device registers, and in no address of memory.
 pub(crate) const DEVICE: u64 = 1 << 39;
-/// The bits that no address of memory has. (The memory of the hypervisor is within the first 256 GiB.)
+/// The bits that are set in no address of memory. (The memory of the hypervisor is within the first 256 GiB.)
 const NOT_MEMORY: u64 = !((1 << 38) - 1);
 
-/// One place for each structure in memory, by name. The addresses are as odd as their alignment allows.
+/// A fixed address for each structure in memory, by the structure's name. No address has a larger alignment than its structure needs.
 pub(crate) const LAYOUT: [(&str, u64); 10] = [
     ("block", 0x2f_ffed_bfc0),
     ("access_at", 0x17_7fdb_fdf0),
@@ -85,7 +85,7 @@ pub(crate) const LAYOUT: [(&str, u64); 10] = [
     ("traced", 0x35_fdfe_ffbf),
 ];
 
-/// The offsets of the words in a strand's block that the fast path uses, in bytes.
+/// The offsets of words in a strand's block, in bytes. The fast path uses these words.
 pub(crate) mod block {
     pub(crate) const ACCESS: u64 = 0;
     pub(crate) const COUNTS: u64 = 8;
@@ -99,18 +99,18 @@ pub(crate) mod block {
     pub(crate) const L2: u64 = 72;
     pub(crate) const OWNER: u64 = 80;
     pub(crate) const L2_READ: u64 = 88;
-    /// The gates of the four hubs, whose places are 18 to 21.
+    /// The addresses of the gates of the four hubs, which have the places 18 to 21.
     pub(crate) const GATES: u64 = 8 * 18;
 }
 
-/// The number of gets among a strand's counts: five classes, six outcomes each.
+/// The number of a strand's counts for gets: six outcomes in each of five classes.
 const GETS: u64 = 30;
-/// The sizes in bytes of the service's types: a row of the table, a hub's arbiter, a strand's stopwatch of a hub.
+/// The sizes in bytes of the service's types: a row of the table, a hub's arbiter, and a strand's stopwatch for a hub.
 pub(crate) const ROW: u64 = 32;
 pub(crate) const ARBITER: u64 = 128;
 const STOPWATCH: u64 = 32;
 
-/// What a call finds.
+/// The state that a call finds in registers and in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct State<W> {
     /// %o0, %o1 and %o5: the number of the register, the value, and the function.
@@ -118,11 +118,11 @@ pub(crate) struct State<W> {
     pub(crate) value: W,
     pub(crate) function: W,
     pub(crate) block: W,
-    /// The guest's words: which registers it may access, and which calls are refused.
+    /// The address of the guest's two words, and the words: which registers the guest may access, and which of its calls are refused.
     pub(crate) access_at: W,
     pub(crate) access: W,
     pub(crate) refusals: W,
-    /// The first of these words when the strand has the lock of an L2 control.
+    /// The first of the guest's words, as the strand finds it while the strand has the lock of an L2 control.
     pub(crate) access_again: W,
     /// The negotiated version: 0 if there is none.
     pub(crate) version: W,
@@ -133,36 +133,37 @@ pub(crate) struct State<W> {
     pub(crate) pcr_mask: W,
     /// The number of the hub to which the register belongs.
     pub(crate) hub: W,
-    /// The first gate. The others follow.
+    /// The address of the first hub's gate. The gates of the other hubs follow.
     pub(crate) gates: W,
-    /// What the strand stores to a gate, and both words of a gate that is reserved for the strand.
+    /// The value that the strand stores to a gate, and the value of a gate that is reserved for the strand.
     pub(crate) token: W,
     pub(crate) reserved: W,
-    /// The first of the strand's stopwatches.
+    /// The address of the first of the strand's stopwatches.
     pub(crate) watches: W,
-    /// %stick and %pcr.
+    /// The values of %stick and %pcr.
     pub(crate) stick: W,
     pub(crate) pcr: W,
-    /// The arbiter of the node's L2 control, and the strand's number in its lock.
+    /// The address of the arbiter of the node's L2 control, and the strand's number in the arbiter's lock.
     pub(crate) l2: W,
     pub(crate) owner: W,
     /// The address of bank 0 of the node's L2 control.
     pub(crate) bank: W,
-    /// How many of the strand's stores have failed, and not been handled: at first, behind the first `membar`, and behind the second.
+    /// The number of the strand's failed stores that no handler has seen yet: at first, after the first `membar`, and after the second.
     pub(crate) reports: [W; 3],
-    /// The table of functions that have a service, and the address of the byte that is not 0 while calls are traced.
+    /// The address of the table of functions that have a service, and the address of the byte that is not 0 while calls are traced.
     pub(crate) served: W,
     pub(crate) traced: W,
-    /// What holds of these words.
+    /// Terms that are 1 in every possible state.
     pub(crate) assumptions: Vec<W>,
-    /// The words that the memory holds: conditions, addresses and words.
+    /// The described words of the memory. Each row is a condition, an address and a word. The memory holds the word if the condition is
+    /// true.
     pub(crate) memory: Vec<(W, W, W)>,
-    /// Further words of the memory, if they are numbers.
+    /// Further words of the memory, by their addresses. Only a state of numbers has such words.
     pub(crate) others: HashMap<u64, u64>,
 }
 
 impl State<Term> {
-    /// Returns the state that stands for all states in which the structures in memory have the places of [`LAYOUT`].
+    /// Returns the state that stands for all states in which each structure in memory has its address in [`LAYOUT`].
     pub(crate) fn any(image: &Image) -> Self {
         let word = |name, zeros| match LAYOUT.iter().find(|(structure, _)| *structure == name) {
             Some((_, address)) => Term::from(*address),
@@ -173,10 +174,10 @@ impl State<Term> {
 }
 
 impl<W: Symbolic> State<W> {
-    /// Returns a state of these words, which are chosen by name and by the bits that are 0.
+    /// Returns a state whose words `any` chooses. `any` gets the name of a word, and the bits that must be 0 in the word.
     pub(crate) fn new(image: &Image, mut any: impl FnMut(&'static str, u64) -> W) -> Self {
         let number = |number| W::from(number);
-        // The address of a structure in memory.
+        // Chooses the address of a structure in memory.
         let mut structure = |name, alignment: u64| any(name, NOT_MEMORY | (alignment - 1));
         let block = structure("block", 64);
         let access_at = structure("access_at", 16);
@@ -189,10 +190,10 @@ impl<W: Symbolic> State<W> {
         let served = structure("served", 1);
         let traced = structure("traced", 1);
         let (id, value, function) = (any("o0", 0), any("o1", 0), any("o5", 0));
-        // Place 1 is never set.
+        // The bit for place 1 is never set.
         let access = any("access", 1 << 62);
         let access_again = any("access_again", 1 << 62);
-        // Refused hubs have one status and one count: ENOTSUPPORTED or ENOACCESS.
+        // All refused hubs have one status, ENOTSUPPORTED or ENOACCESS, and the count of this status.
         let (refusals, no_access) =
             (any("refusals", 0xf << 36 | 0x3f << 3), any("hubs_no_access", !1));
         let status = W::choice(no_access, number(10 << 36 | 52 << 3), number(13 << 36 | 51 << 3));
@@ -202,7 +203,7 @@ impl<W: Symbolic> State<W> {
         // The addresses of devices are multiples of 8, and have 40 bits.
         let not_device = u64::MAX << 40 | 7;
         let address = any("address", not_device & !DEVICE) | number(DEVICE);
-        // The eight banks of an L2 control are in 512 bytes.
+        // The eight banks of an L2 control share an aligned block of 512 bytes.
         let bank = any("bank", (not_device & !DEVICE) | 0x1ff) | number(DEVICE);
         // Register 1 is the L2 control.
         let address = W::choice((id ^ number(1)).zero_bit(), bank, address);
@@ -213,7 +214,7 @@ impl<W: Symbolic> State<W> {
         let token = owner << number(33);
         let reserved = token | number(1 << 32 | 1 << 63 | 1 << 31);
         let one = number(1);
-        // The registers of each hub follow those of the hub before it.
+        // The registers of each hub follow the registers of the hub before it.
         let hub = [36, 54, 72]
             .map(|first| below(id, first) ^ one)
             .into_iter()
@@ -265,7 +266,7 @@ impl<W: Symbolic> State<W> {
         let mut assumptions = Vec::new();
         for (index, (a, size_of_a)) in structures.iter().enumerate() {
             for (b, size_of_b) in &structures[index + 1..] {
-                // One of them begins behind the other.
+                // One of the two structures begins after the end of the other.
                 let behind =
                     |a: W, size: u64, b: W| (b.minus(a.plus(number(size))) >> number(63)) ^ one;
                 assumptions.push(behind(*a, *size_of_a, *b) | behind(*b, *size_of_b, *a));
@@ -304,7 +305,7 @@ impl<W: Symbolic> State<W> {
         }
     }
 
-    /// Returns the word that the memory holds when the execution begins.
+    /// Returns the word that the memory holds at an address when the execution begins.
     pub(crate) fn word(&self, address: W) -> W {
         for (condition, described, word) in &self.memory {
             if address.is_same(*described) && !condition.is_zero() {
@@ -320,13 +321,13 @@ pub(crate) fn datum_mask<W: Word>(shift: u8) -> W {
     W::from((1 << (8 << shift)) - 1)
 }
 
-/// Returns the number of the lowest bit of a datum in the word of eight bytes that contains it.
+/// Returns the position of a datum's lowest bit in the eight-byte word that contains the datum.
 pub(crate) fn place<W: Word>(address: W, shift: u8) -> W {
     let last = W::from(8 - (1 << shift));
     (last.minus(address & W::from(7)) & W::from(7)) << W::from(3)
 }
 
-/// Returns the datum at an address from the word of eight bytes that contains it.
+/// Returns the datum at an address from the eight-byte word that contains the datum.
 pub(crate) fn part<W: Word>(word: W, address: W, shift: u8) -> W {
     if shift == 3 { word } else { word >> place(address, shift) & datum_mask(shift) }
 }

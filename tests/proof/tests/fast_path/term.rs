@@ -1,7 +1,7 @@
-//! Words that stand for all numbers of 64 bits: terms over named words and over the words of a memory.
+//! Terms: words that stand for all numbers of 64 bits. A term is made of named words and of words of the memory.
 //!
-//! Equal terms are one term, so that most proofs are comparisons. A term is simplified when it is made, and its bits that are the
-//! same for all numbers are known.
+//! Equal terms are stored once, so most proofs only compare two terms. A term is simplified when it is made. The bits that have the same
+//! value in all numbers of a term are stored with the term.
 
 mod bits;
 
@@ -15,11 +15,11 @@ use simulator::interpreter::{Trap, Word};
 use super::paths;
 use bits::Bits;
 
-/// A term, by its number in [`TERMS`]. The first term is the number 0.
+/// A term, as an index into [`TERMS`]. The term with index 0 is the number 0.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Term(pub(crate) u32);
 
-/// An operation of two words, as SMT-LIB defines it for vectors of 64 bits.
+/// An operation on two words, as SMT-LIB defines it for vectors of 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Operation {
     And,
@@ -33,25 +33,26 @@ pub(crate) enum Operation {
     RightWithSign,
     Quotient,
     SignedQuotient,
-    /// The quotient of a 32-bit division, and whether it does not fit. No veneer divides, so these are functions of which nothing is known.
+    /// The quotient of a 32-bit division, and whether the quotient is too large. The proved instructions do not divide, so z3 knows
+    /// nothing about these functions.
     Quotient32,
     Overflow32,
 }
 
-/// What a term is.
+/// The form of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Node {
     Number(u64),
-    /// A named word.
+    /// A word that can be any number, by its name.
     Name(&'static str),
-    /// The word of the memory, as it is when the execution begins, at this address.
+    /// The word of the memory at this address, as it is when the execution begins.
     Memory(Term),
     Not(Term),
-    /// 1 if the word is 0, otherwise 0.
+    /// The value is 1 if the word is 0, and otherwise 0.
     Zero(Term),
-    /// The first word if the condition, which is 0 or 1, is 1; otherwise the second.
+    /// A condition, which is 0 or 1, and two words. The value is the first word if the condition is 1, and otherwise the second word.
     If(Term, Term, Term),
-    /// Functions of which nothing is known: no veneer uses them.
+    /// Functions about which z3 knows nothing, because the proved instructions do not use them.
     Ones(Term),
     Reversed(Term),
     Binary(Operation, Term, Term),
@@ -82,7 +83,7 @@ impl Terms {
     }
 }
 
-/// Returns the number that an operation yields.
+/// Returns the result of an operation on two numbers.
 pub(crate) fn operated(operation: Operation, a: u64, b: u64) -> u64 {
     match operation {
         Operation::And => a & b,
@@ -117,12 +118,12 @@ impl Term {
         TERMS.with_borrow_mut(|terms| terms.number(node, bits))
     }
 
-    /// Returns a named word of which these bits are 0.
+    /// Returns the word with this name. The bits of `zeros` are 0 in the word.
     pub(crate) fn named(name: &'static str, zeros: u64) -> Self {
         Self::new(Node::Name(name), Bits { zeros, ones: 0 })
     }
 
-    /// Returns the bits of a named word that are 0.
+    /// Returns the bits that are always 0 in a word.
     pub(crate) fn zeros(self) -> u64 {
         self.bits().zeros
     }
@@ -178,7 +179,7 @@ impl Term {
             operation,
             Operation::And | Operation::Or | Operation::Xor | Operation::Add | Operation::Mul
         );
-        // A number is on the right, and terms are in the order of their numbers.
+        // A constant is the right operand. Two other terms are sorted by their indices.
         if commutes && (numbers.0.is_some() || numbers.1.is_none() && b < a) {
             return Self::binary(operation, b, a);
         }
@@ -192,7 +193,7 @@ impl Term {
                 if !mask & !bits.0.zeros == 0 {
                     return a;
                 }
-                // Bits that are 0 are not in the mask.
+                // Removes from the mask the bits that are always 0 in the other operand.
                 if mask & bits.0.zeros != 0 {
                     return a & Self::from(mask & !bits.0.zeros);
                 }
@@ -268,7 +269,7 @@ impl Term {
                     all => Self::binary(operation, x, Self::from(all)),
                 })
             }
-            // What is shifted to the left and back again loses its high bits.
+            // A word that is shifted to the left and back again loses its high bits.
             (Operation::Left, Some(other)) if !left => {
                 let kept = x & Self::from(u64::MAX >> other);
                 Some(match other.checked_sub(count) {
@@ -396,7 +397,7 @@ impl Word for Term {
         if bits.ones != 0 {
             return Self::default();
         }
-        // A word is not 0 if it is the difference of a word and the word plus a number.
+        // The exclusive OR of two words is not 0 if the words are sums of the same word and of different numbers.
         if let Node::Binary(Operation::Xor, a, b) = self.node() {
             let ((a, first), (b, second)) = (a.sum(), b.sum());
             if a == b && first != second {
@@ -446,7 +447,7 @@ impl Word for Term {
     }
 }
 
-/// One number for each name and for each word of the memory.
+/// A number for each name and for each word of the memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     pub(crate) names: HashMap<&'static str, u64>,
@@ -454,8 +455,8 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Returns the number that a term is in this model. `known` keeps the numbers of terms. A name that the model lacks is 0, and
-    /// so is a word of the memory.
+    /// Returns the value of a term in this model. `known` keeps the values of terms. Names and words of the memory that the model lacks
+    /// are 0.
     pub(crate) fn number(&self, term: Term, known: &mut HashMap<Term, u64>) -> u64 {
         if let Some(number) = known.get(&term) {
             return *number;
@@ -478,7 +479,7 @@ impl Model {
             Node::Reversed(a) => of(a).reversed(),
             Node::Binary(operation, a, b) => {
                 let (a, b) = (of(a), of(b));
-                // The formulas have functions in place of these, with any value for a division by 0.
+                // For z3, these operations are unknown functions, so a division by 0 may have any value.
                 let divides = matches!(
                     operation,
                     Operation::Quotient
@@ -494,5 +495,5 @@ impl Model {
     }
 }
 
-/// Stands for a trap of an instruction that needs a number and has a term.
+/// The trap of an instruction that needs a number but gets a term.
 pub(crate) const UNKNOWN: Trap = Trap::software(0);

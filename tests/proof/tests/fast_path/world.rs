@@ -7,7 +7,7 @@ use simulator::interpreter::{At, Counting, Environment, Instruction, Level, Trap
 use super::image::Image;
 use super::state::{State, Symbolic, datum_mask, part, place};
 
-/// What a strand does that others can see, in order.
+/// An effect of a strand outside of its integer registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect<W> {
     /// A load from a device.
@@ -37,10 +37,10 @@ pub(crate) enum Effect<W> {
 pub(crate) struct World<'a, W> {
     pub(crate) image: &'a Image,
     pub(crate) state: Rc<State<W>>,
-    /// An instruction that replaces the image's: its address and its word.
+    /// The address and the 32-bit word of an instruction that replaces the image's instruction.
     pub(crate) change: Option<(u64, u32)>,
     pub(crate) effects: Vec<Effect<W>>,
-    /// The words that have been stored: addresses and words.
+    /// The stored words, each with its address, in the order of the stores.
     stored: Vec<(W, W)>,
 }
 
@@ -50,14 +50,14 @@ impl<'a, W: Symbolic> World<'a, W> {
         Self { image, state: Rc::clone(state), change: None, effects, stored }
     }
 
-    /// Returns `true` if the same has been done in both.
+    /// Returns `true` if both worlds have the same effects and stores.
     pub(crate) fn did(&self, other: &Self) -> bool {
         (&self.effects, &self.stored) == (&other.effects, &other.stored)
     }
 
     /// Returns the word of eight bytes at an address.
     fn cell(&self, address: W) -> W {
-        // Other strands and the reports of failed stores change these words meanwhile.
+        // These two words change during the call: other strands change the first, and reports of failed stores change the second.
         let is = |described| address.is_same(described);
         if is(self.state.access_at) && self.swaps() {
             return self.state.access_again;
@@ -65,7 +65,8 @@ impl<'a, W: Symbolic> World<'a, W> {
         if is(self.state.block.plus(W::from(self.image.reports))) {
             return self.state.reports[self.membars().min(2)];
         }
-        // The newest store to the word decides, if it is sure that the store is to this word.
+        // The newest store that is certainly to this address gives the word. A later store replaces the word if its address proves to be
+        // the same.
         if let Some(last) = self.stored.iter().rposition(|(at, _)| at.is_same(address)) {
             let (_, word) = self.stored[last];
             return Self::newest(&self.stored[last + 1..], address, word);
@@ -103,7 +104,7 @@ impl<'a, W: Symbolic> World<'a, W> {
         self.stored.push((cell, value));
     }
 
-    /// Returns `true` if an address is a device's. Traps in other address spaces than that of the strand's memory and devices.
+    /// Returns `true` if an address belongs to a device. Traps if the address space is neither that of memory nor that of devices.
     fn is_device(&self, at: At<W>) -> Result<bool, Trap> {
         if !matches!(at.space, 0x04 | 0x80) || at.level != Level::Hyperprivileged {
             return Err(ELSEWHERE);
@@ -112,10 +113,10 @@ impl<'a, W: Symbolic> World<'a, W> {
     }
 }
 
-/// Stands for an access that this world does not know.
+/// The trap of an access that this world does not have.
 pub(crate) const ELSEWHERE: Trap = Trap::software(1);
 
-/// The scratchpad of the hypervisor that holds the address of the strand's block.
+/// The hypervisor's scratchpad register that holds the address of the strand's block: its address space and address.
 const SCRATCHPAD: (u8, u64) = (0x4f, 0x20);
 
 impl<W: Symbolic> Environment<W> for World<'_, W> {

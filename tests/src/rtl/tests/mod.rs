@@ -150,7 +150,8 @@ fn a_wrap_sets_ov_which_stays_while_counting_goes_on() {
 
 #[test]
 fn with_toe_the_skid_says_how_far_before_the_wrap_ov_is_set() {
-    // Each row is a skid, and what PIC reads when OV is set: -15 in hardware, 0 at the wrap itself.
+    // Each row is a skid, and the value of PIC when OV is set. The hardware has the first row. With a skid of 0, OV is set at the wrap
+    // itself.
     for (skid, pic) in [(15, 0xffff_fff1), (14, 0xffff_fff2), (1, 0xffff_ffff), (0, 0)] {
         let mut strand = strand(Options { skid, phase: None }, STORES | TOE0, 0xffff_ff00);
         while read(&strand, Pcr) & OV0 == 0 {

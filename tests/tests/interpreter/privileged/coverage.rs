@@ -10,14 +10,14 @@ use super::walk::Step;
 /// An opcode: op, op2 or op3, and the condition or control register that it selects.
 type Opcode = (u32, u32, u32);
 
-/// Which instructions and traps all walks together contain.
+/// The instructions and traps that occur in any of the walks.
 #[derive(Default)]
 pub(crate) struct Coverage {
     /// The instructions that were executed and did not trap.
     executed: BTreeSet<Opcode>,
     /// The numbers of traps, and whether each trap interrupted a hypervisor.
     trapped: BTreeSet<(u16, bool)>,
-    /// How many steps all walks have, and how many of them are traps.
+    /// The number of steps of all walks, and the number of these steps that are traps.
     pub(crate) steps: usize,
     pub(crate) traps: usize,
 }

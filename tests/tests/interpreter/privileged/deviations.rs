@@ -68,7 +68,8 @@ deviations! {
     WindowBits,
     /// %wstate has 32 bits (section 5.6, WSTATE: 6 bits).
     WstateBits,
-    /// A write of %hpstate that permits a pending interrupt does not trigger it (chapter 12, Trap Control: it is taken).
+    /// A write of %hpstate that permits a pending interrupt does not trigger the interrupt (chapter 12, Trap Control: the interrupt is
+    /// taken).
     PendingInterrupt,
     /// In an interrupt handler, an interrupt of a lower level waits, no matter what %pil is (chapter 12, Trap Control: %pil decides).
     NestedInterrupt,
@@ -191,7 +192,7 @@ impl Deviation {
     }
 }
 
-/// What is compared after the last instruction of an example.
+/// The part of the state that is compared after the last instruction of an example.
 #[derive(Clone, Copy)]
 enum Shown {
     Pc,

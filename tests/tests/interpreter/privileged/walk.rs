@@ -38,7 +38,7 @@ pub(crate) struct Walk {
     /// The initial memory of the walk, without instructions.
     data: Vec<u8>,
     pub(crate) random: Random,
-    /// The planned instructions, last first. `planned` is the address of the next planned instruction.
+    /// The planned instructions in reverse order. `planned` is the address of the next planned instruction.
     plan: Vec<u32>,
     planned: u64,
     /// The start of the memory that holds no instructions yet.
@@ -184,7 +184,7 @@ impl Walk {
         word
     }
 
-    /// Returns why the walk avoids an instruction; `None` if it does not.
+    /// Returns why the walk avoids an instruction, or `None` if the walk does not avoid this instruction.
     fn avoided(&mut self, word: u32) -> Option<Avoided> {
         let windows = self.strand.windows;
         let tl = self.control(TL).unwrap_or(0);
@@ -304,7 +304,7 @@ impl Walk {
         }
     }
 
-    /// Returns why the walk avoids a write to a control register; `None` if it does not.
+    /// Returns why the walk avoids a write to a control register, or `None` if the walk does not avoid this write.
     fn unwritten(&mut self, control: ControlRegister, value: u64) -> Option<Avoided> {
         let hyperprivileged = self.level() == Level::Hyperprivileged;
         let no_trap = self.control(TL) == Some(0);

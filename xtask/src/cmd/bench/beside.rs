@@ -1,4 +1,4 @@
-//! Measures `vfalls` beside the tools that also simulate caches, on the same programs.
+//! Compares `vfalls` with other tools that simulate caches, on the same programs.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ use super::time::timed;
 use crate::made::{Data, Made};
 use crate::tools::{self, QEMU_X86, VALGRIND};
 
-/// The number of rounds, of which the best counts.
+/// The number of rounds. Only the best round counts.
 const ROUNDS: usize = 3;
 
 /// The number of lines that `sort` sorts, and the number of rounds that each thread of `threads.c` makes.
@@ -29,8 +29,8 @@ const THREAD_ROUNDS: u32 = 20;
 /// The number of references that pycachesim gets.
 const FEW: usize = 1_000_000;
 
-/// Simulates caches of the sizes of a T2 Plus with pycachesim, in one call, which is its fastest way: a call for each reference takes 17 times
-/// as long. All lines have one size, and so have all references.
+/// Simulates caches of the sizes of a T2 Plus with pycachesim. One call passes all references, because a call for each reference takes 17
+/// times as long. All lines have the same size, and all references have the same size.
 const PYCACHESIM: &str = "\
 import array, cachesim, sys
 memory = cachesim.MainMemory()
@@ -49,7 +49,7 @@ references = [
 caches.loadstore(references, length=8)
 ";
 
-/// The processor time of a command in seconds, the best of all rounds.
+/// Returns the processor time of a command in the best of all rounds, in seconds.
 fn seconds(command: &mut Command) -> anyhow::Result<f64> {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut best = f64::INFINITY;
@@ -78,7 +78,7 @@ fn write_words(recording: &Path, file: &Path) -> anyhow::Result<usize> {
     Ok(written)
 }
 
-/// The tools beside `vfalls`.
+/// The tools that are compared with `vfalls`.
 struct Beside<'a> {
     stat: &'a Stat<'a>,
     /// Python with pycachesim, if it is installed.
@@ -86,7 +86,7 @@ struct Beside<'a> {
 }
 
 impl Beside<'_> {
-    /// Returns a command that gives `words` to pycachesim; `None` if it is not installed.
+    /// Returns a command that gives `words` to pycachesim; `None` if pycachesim is not installed.
     fn pycachesim(&self, words: &Path) -> Option<(Command, [OsString; 3])> {
         let python = self.python.as_ref()?;
         let arguments = ["-c".into(), PYCACHESIM.into(), words.into()];
@@ -95,7 +95,7 @@ impl Beside<'_> {
         Some((command, arguments))
     }
 
-    /// Measures the nanoseconds of each reference of a program by all tools, and returns the rows of a table.
+    /// Measures how many nanoseconds each tool takes for a reference of a program. Returns the rows of a table.
     fn times(&self, program: &[OsString]) -> anyhow::Result<Vec<(String, Option<f64>)>> {
         let [recording, words] = ["beside.refs", "beside.words"].map(|name| self.stat.at(name));
         let emulator = tools::path(&QEMU_X86)?;
@@ -144,7 +144,7 @@ impl Beside<'_> {
         ])
     }
 
-    /// Counts the instructions for each reference of a made program of one thread.
+    /// Counts the instructions that `vfalls stat` and pycachesim take for a reference of a generated program with one thread.
     fn instructions(&self, data: Data) -> anyhow::Result<[Option<u64>; 2]> {
         let recorded = self.stat.record(&Made { threads: 1, data, references: 2_000_000 })?;
         let stat = self.stat.of_a_reference(&recorded)?;
@@ -176,7 +176,7 @@ pub(super) fn tables(stat: &Stat<'_>) -> anyhow::Result<String> {
     let mut times =
         table::with_header("ns of CPU time a reference|>sort, one thread|>threads.c, 64 threads");
     for ((name, one), (_, many)) in one.into_iter().zip(many) {
-        // It has no threads: its references are those of the first thread.
+        // pycachesim has no threads, so it gets only the references of the first thread.
         times.add_row([name, cell(one), cell(many)]);
     }
     let mut counts =
@@ -197,7 +197,7 @@ mod tests {
     fn pycachesim_gets_each_reference() {
         let directory = tempfile::tempdir().unwrap();
         let [recording, words] = ["recording", "words"].map(|name| directory.path().join(name));
-        // A load of 8 bytes, a store of 4 bytes, and a fetch.
+        // The recording has a load of 8 bytes, a store of 4 bytes, and a fetch.
         fs::write(&recording, "0 r 0x1000 8\n0 w 0x2004 4\n0 i 0x3000 4\n").unwrap();
         assert_eq!(write_words(&recording, &words).unwrap(), 3);
         let words = fs::read(words).unwrap();

@@ -1,7 +1,8 @@
-//! Counts the instructions of `vfalls stat`: for each reference of made programs and of the bundled recording, and of its details and its
-//! page in percent of the plain run.
+//! Counts the instructions of `vfalls stat` for each reference, of generated programs and of the bundled recording. Also counts the
+//! instructions of its views, the details and the page, in percent of a run without views.
 //!
-//! The recording comes from standard input, which is read once: `stat` makes no second replay to see whether the order of threads matters.
+//! The recording comes from standard input, which can be read only once. So `stat` makes no second replay to see whether the order of
+//! threads matters.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -21,9 +22,13 @@ const fn made(threads: u32, data: Data, references: u64) -> Made {
     Made { threads, data, references }
 }
 
-/// The made programs: their names and what they are. Of the same kind of program in C, recorded by `vfalls record`, a reference costs the
-/// same: 56 instructions of one thread (`Own`), 635 to 640 of 8 or 64 threads, 97 to 121 of a stream, and 590 to 720 of false sharing, when
-/// these programs cost 60, 640 to 680, 123 and 713.
+/// The generated programs and their names. Programs in C of the same kinds, recorded by `vfalls record`, have taken about as many
+/// instructions for each reference:
+///
+/// - one thread (`Own`): 60, and 56 in C
+/// - 8 or 64 threads: 640 to 680, and 635 to 640 in C
+/// - a stream: 123, and 97 to 121 in C
+/// - false sharing: 713, and 590 to 720 in C
 const PROGRAMS: [(&str, Made); 6] = [
     ("one_thread", made(1, Data::Own, 3_000_000)),
     ("stream", made(1, Data::Stream, 2_000_000)),
@@ -33,8 +38,8 @@ const PROGRAMS: [(&str, Made); 6] = [
     ("false_sharing", made(8, Data::Line, 1_000_000)),
 ];
 
-/// What shows more of a replay than the plain run: the name of the count, the program (`None`: the bundled recording), and the option with
-/// which `vfalls stat` shows it.
+/// The views that show more of a replay than the summary. A row has the name of the count, the program (`None` for the bundled
+/// recording), and the option of `vfalls stat` that shows the view.
 const VIEWS: [(&str, Option<Made>, &str); 3] = [
     ("details_one_thread", Some(made(1, Data::Own, 1_000_000)), "--details"),
     ("details_8_threads", Some(made(8, Data::Own, 1_000_000)), "--details"),
@@ -64,14 +69,14 @@ impl<'a> Stat<'a> {
         self.directory.path().join(name)
     }
 
-    /// Writes a made program over the one before.
+    /// Generates the recording of a program. Overwrites the recording of the previous call.
     pub(super) fn record(&self, made: &Made) -> anyhow::Result<Recorded> {
         let file = self.at("made.refs");
         let references = made.write(&file)?;
         Ok(Recorded { file, references })
     }
 
-    /// Counts the instructions of the whole process.
+    /// Counts the instructions of `vfalls stat` from the start of the process to its end.
     pub(super) fn instructions(
         &self,
         recorded: &Recorded,
@@ -84,7 +89,7 @@ impl<'a> Stat<'a> {
         self.counter.with_input(&self.vfalls, &arguments, File::open(&recorded.file)?)
     }
 
-    /// Counts the instructions for each reference, to the nearest one. Those of the start of the process are among them.
+    /// Counts the instructions of `vfalls stat` for each reference, rounded to the nearest number. The start of the process is included.
     pub(super) fn of_a_reference(&self, recorded: &Recorded) -> anyhow::Result<u64> {
         let instructions = self.instructions(recorded, &[])?;
         Ok(nearest(instructions, recorded.references))
@@ -100,11 +105,11 @@ fn bundled() -> anyhow::Result<Recorded> {
     Ok(Recorded { file, references: replay::recording()?.len() as u64 })
 }
 
-/// The numbers of this module, by the names of their budgets.
+/// The costs of `vfalls stat`, by the names of their budgets.
 pub(super) struct Costs {
-    /// Instructions for each reference.
+    /// The instructions for each reference.
     pub(super) references: BTreeMap<&'static str, u64>,
-    /// Percent of the plain run.
+    /// The instructions of runs with a view, in percent of a run without views.
     pub(super) views: BTreeMap<&'static str, u64>,
 }
 
@@ -138,7 +143,7 @@ impl Costs {
     }
 }
 
-/// Counts and prints all numbers. Fails if one is above its budget, which holds on x86-64 only.
+/// Counts and prints all costs. On x86-64, fails if a cost is above its budget.
 pub(super) fn within_budget(counter: &Counter) -> anyhow::Result<()> {
     let costs = Costs::count(counter)?;
     write!(io::stdout(), "{}", costs.tables())?;

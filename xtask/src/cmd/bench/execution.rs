@@ -29,7 +29,7 @@ const PROGRAM: [u32; 14] = [
 /// The number of instructions that one round executes.
 const INSTRUCTIONS: usize = 5_000_000;
 
-/// The names of the measured rates, each with its memory system. `None` executes without one.
+/// The names of the measured rates, each with its memory system. `None` executes without a memory system.
 pub(super) const KINDS: [(&str, Option<Config>); 2] =
     [("without a memory system", None), ("with the memory system", Some(Config::T2_PLUS))];
 

@@ -13,24 +13,24 @@ use super::time::timed;
 use crate::made::{Data, Made};
 use crate::memory;
 
-/// Made programs that differ in one number, their size.
+/// Generated programs that differ only in their size. The size is a number of references, strands or threads.
 struct Series {
     label: &'static str,
     made: fn(u64) -> Made,
     /// The sizes whose instructions are counted.
     counted: &'static [u64],
-    /// Further sizes, of which only the time is measured: an estimate of their instructions.
+    /// Further sizes. Only the time is measured at these sizes, and gives an estimate of the instructions.
     timed: &'static [u64],
-    /// From this counted size on, a reference costs at most [`MOST`] times what it costs here. Below, the start of the process and the
-    /// first misses are much of the cost, or no strands of one core take turns yet.
+    /// The size with which all larger sizes are compared: a reference may cost at most [`MOST`] times what it costs at this size. At
+    /// smaller sizes, the start of the process and the first misses are a large part of the cost, or no two strands share a core.
     from: u64,
 }
 
-/// A reference of a larger program may cost more by this factor: caches that are shared by more strands have more misses. What grows faster
-/// than its input exceeds it, since sizes grow by 10 at least.
+/// The factor by which a reference of a larger program may cost more, because caches that more strands share have more misses. A cost
+/// that grows faster than its input exceeds this factor, because the next size is at least twice as large.
 const MOST: f64 = 1.6;
 
-/// The factor for estimates, because times depend on what else the host does.
+/// The factor for estimates. This factor is larger, because times also depend on other work of the host.
 const MOST_ESTIMATED: f64 = 2.5;
 
 /// The factor by which a longer recording may take more memory.
@@ -56,7 +56,7 @@ const SERIES: [Series; 4] = [
         made: |size| Made { threads: size as u32, data: Data::Own, references: 1_000_000 },
         counted: &[1, 2, 4, 8, 16, 32, 64, 128, 256],
         timed: &[],
-        // Up to 32 strands, each has a core alone.
+        // With up to 32 strands, each strand has a core alone.
         from: 64,
     },
     Series {
@@ -68,19 +68,19 @@ const SERIES: [Series; 4] = [
         },
         counted: &[1, 10, 100, 1_000, 10_000],
         timed: &[],
-        // The threads of smaller sizes are longer: their start and their first misses are less of their cost.
+        // At smaller sizes, each thread has more references, so its start and its first misses are a smaller part of its cost.
         from: 1_000,
     },
 ];
 
-/// What a program of one size costs.
+/// The cost of a program of one size.
 struct Point {
     size: u64,
     references: u64,
-    /// The instructions of a reference.
+    /// The number of instructions for each reference.
     instructions: f64,
     estimated: bool,
-    /// The time of all processors for a reference.
+    /// The processor time for each reference, summed over all processors.
     nanoseconds: f64,
     /// The peak memory in KB.
     memory: u64,
@@ -113,7 +113,7 @@ impl Series {
         Ok(points)
     }
 
-    /// Returns what grows faster than its input.
+    /// Returns a message if the instructions for each reference, or the memory, grow faster than the input.
     fn wrong(&self, points: &[Point]) -> Option<String> {
         let first = points.iter().find(|point| point.size == self.from)?;
         let larger = || points.iter().filter(|point| point.size > self.from);
@@ -125,7 +125,7 @@ impl Series {
                 self.label, first.instructions, first.size, point.instructions, point.size
             )
         });
-        // The other series have more threads, whose references are read ahead.
+        // In the other series, the number of threads grows. The references of each thread are read ahead, so memory grows too.
         let large = larger().filter(|_| !self.timed.is_empty());
         let mut large =
             large.filter(|point| point.memory as f64 > MOST_MEMORY * first.memory as f64);
@@ -190,7 +190,7 @@ impl Costs {
         growth.svg()
     }
 
-    /// Fails if something grows faster than its input.
+    /// Fails if the instructions or the memory grow faster than the input.
     pub(super) fn keep(&self) -> anyhow::Result<()> {
         let mut wrong = SERIES.iter().zip(&self.0).filter_map(|(series, all)| series.wrong(all));
         wrong.next().map_or(Ok(()), |wrong| bail!(wrong))
@@ -210,7 +210,7 @@ mod tests {
     fn what_grows_faster_than_its_input_is_named() {
         let [references, _, strands, _] = &SERIES;
         let first = || point(1_000_000, 60.0, 20_000);
-        // The start of the process is much of a small program.
+        // In a small program, the start of the process is a large part of the cost.
         let small = point(10_000, 500.0, 17_000);
         assert_eq!(references.wrong(&[small, first(), point(10_000_000, 95.0, 22_000)]), None);
         assert_eq!(

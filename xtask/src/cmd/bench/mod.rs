@@ -32,14 +32,14 @@ use vfalls::table;
 
 /// Measure instructions and time per hypercall, instructions per sample, references per second of the replay, and the cost of recording
 ///
-/// valgrind's callgrind counts the instructions and, for comparison, those of rustsbi's counter_fw_read. The numbers for calls and samples
-/// are the same each time. The times of calls are wall time, for one thread and for two threads at once. They are medians of many rounds,
-/// and each round has every kind of call. The ratios are to rustsbi's call in the same round. CPU time is the sum over all processors.
-/// References in memory are replayed while all counters of a Batoka count; the best, the median and the worst of several rounds are
-/// printed. `vfalls stat FILE` is the whole command: on two processors, a second thread reads and decodes. The instructions of the command
-/// are counted as the difference between a long and a short file; those of programs that are made up, of the bundled recording, of
-/// --details and of --html are those of the whole process. The cost of recording is the processor time that recording adds to the
-/// emulator's own, and the instructions that it adds; qemu-user is needed to measure this cost.
+/// valgrind's callgrind counts the instructions and, for comparison, those of rustsbi's counter_fw_read. The numbers for calls and
+/// samples are the same each time. The times of calls are wall time, for one thread and for two threads at once. They are medians of many
+/// rounds, and each round has every kind of call. The ratios are to rustsbi's call in the same round. CPU time is the sum over all
+/// processors. References in memory are replayed while all counters of a Batoka count; the best, the median and the worst of several
+/// rounds are printed. `vfalls stat FILE` is the whole command: on two processors, a second thread reads and decodes. Its instructions
+/// are the difference between a long and a short file. For generated programs, the bundled recording, --details and --html, the
+/// instructions are those of the whole process. The cost of recording is the processor time that recording adds to the emulator's own,
+/// and the instructions that it adds; qemu-user is needed to measure this cost.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask bench --json bench.json\n  cargo xtask bench --growth growth.svg"
@@ -58,8 +58,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "budgets"])]
     growth: Option<PathBuf>,
 
-    /// Measure only the time of vfalls beside other tools that simulate caches, on the same programs: cachegrind, lackey, and pycachesim if
-    /// python3 has it
+    /// Measure only the time of vfalls and of other tools that simulate caches, on the same programs: cachegrind, lackey, and pycachesim
+    /// if python3 has it
     #[arg(long, conflicts_with_all = ["json", "budgets", "growth"])]
     beside: bool,
 
@@ -73,9 +73,9 @@ struct Report {
     instructions: BTreeMap<&'static str, u64>,
     ns_ratio_to_rustsbi: BTreeMap<String, f64>,
     threads: BTreeMap<String, calls::Rates>,
-    /// The counts of the budgets of `vfalls stat`.
+    /// The instructions of `vfalls stat` for each reference, by the names of their budgets.
     stat_instructions_per_reference: BTreeMap<&'static str, u64>,
-    /// In percent of the plain run.
+    /// The instructions of runs of `vfalls stat` with a view, in percent of a run without views.
     stat_views: BTreeMap<&'static str, u64>,
     references_per_second: u64,
     reading: BTreeMap<&'static str, Figures>,
@@ -101,7 +101,7 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
         recording::within_budget()?;
         let counter = Counter::new()?;
         let reading = reading::within_budget(&counter);
-        // The numbers of both are printed.
+        // `cost` prints its numbers even if a number of `reading` is above its budget.
         return cost::within_budget(&counter).and(reading);
     }
     if let Some(picture) = &args.growth {

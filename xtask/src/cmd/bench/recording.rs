@@ -32,21 +32,21 @@ pub(super) const PROGRAMS: [(&str, &[&str]); 3] = [
 
 const LINES: u32 = 50_000;
 
-/// The numbers of lines of the text while instructions are counted. What the numbers differ by is the cost of a longer run, without
-/// the start of the program and without most of the emulator's translation.
+/// The two lengths of the text, in lines, for counting instructions. The difference between their counts is the cost of a longer run,
+/// without the start of the program and without most of the emulator's translation.
 const COUNTED_LINES: [u32; 2] = [1000, 5000];
 
-/// How many instructions recording may add to the emulator's own for each reference, in the emulator's process.
+/// The maximum number of instructions that recording may add in the emulator's process for each reference.
 const MOST_INSTRUCTIONS: f64 = 50.0;
 
-/// The instructions of a recorded reference, counted by callgrind.
+/// The instructions for each recorded reference, counted by callgrind.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Instructions {
     /// The instructions that the emulator executes without the recorder.
     emulator: f64,
     /// The instructions that the recorder adds in the emulator's process.
     recorder: f64,
-    /// The instructions of `vfalls record`, which compresses and writes the recording. They depend a little on the time.
+    /// The instructions of `vfalls record`, which compresses and writes the recording. Their number depends a little on the timing.
     tool: f64,
 }
 
@@ -54,13 +54,13 @@ pub(super) struct Instructions {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Cost {
     references: u64,
-    /// How many nanoseconds recording adds to the emulator's own time for each reference.
+    /// The nanoseconds that recording adds to the emulator's own time for each reference.
     recording_nanoseconds: f64,
     /// The time with recording, divided by the emulator's own time.
     times_the_emulator: f64,
     bytes: f64,
     reading_nanoseconds: f64,
-    /// `None` if the program does not read the text, so that its length cannot be chosen.
+    /// `None` if the program does not read the text, because then the length of its run cannot be chosen.
     instructions: Option<Instructions>,
 }
 
@@ -89,7 +89,7 @@ pub(super) fn cost(program: (&str, &[&str]), rounds: usize) -> anyhow::Result<Op
     Ok(Some(Cost { instructions: instructions(program)?, ..cost }))
 }
 
-/// Counts and prints the instructions of recording. Fails if they are more than [`MOST_INSTRUCTIONS`] for a reference.
+/// Counts and prints the instructions of recording. Fails if recording adds more than [`MOST_INSTRUCTIONS`] for a reference.
 pub(super) fn within_budget() -> anyhow::Result<()> {
     let mut table = table::with_header(
         "instructions of a recorded reference|>emulator|>recorder|>to reach|>vfalls record",
@@ -138,7 +138,7 @@ fn with_text<T>(
     result
 }
 
-/// Counts the instructions of a recorded reference. Returns `None` if the program does not read the text, or is not installed.
+/// Counts the instructions for each recorded reference. Returns `None` if the program does not read the text, or is not installed.
 fn instructions(program: (&str, &[&str])) -> anyhow::Result<Option<Instructions>> {
     if !program.1.contains(&"FILE") {
         return Ok(None);
@@ -173,7 +173,7 @@ fn count(command: &[OsString]) -> anyhow::Result<[u64; 4]> {
     let record = record.map(OsStr::to_owned);
     let with = collected(&[&[vfalls.into_os_string()], &record[..], command].concat())?;
     let references = Recording::open(file)?.references().context("the recording has no end")?;
-    // The emulator ends first.
+    // The process of the emulator ends before the process of `vfalls record`.
     let ([alone], [with, tool]) = (&alone[..], &with[..]) else {
         anyhow::bail!("callgrind counts other processes");
     };

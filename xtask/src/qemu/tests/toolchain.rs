@@ -28,7 +28,7 @@ fn one_of_rustup_with_the_source_is_taken() {
         (&[("nightly", false, NEW)], None),
         (&[("nightly", true, OLD)], None),
         (&[("nightly", true, NEW)], Some("nightly")),
-        // Nightly is preferred to stable toolchains, unless it lacks something.
+        // A nightly toolchain is preferred to stable toolchains, unless the nightly toolchain lacks something.
         (&[("1.96.0", true, NEW), ("nightly", true, NEW)], Some("nightly")),
         (&[("1.96.0", true, NEW), ("nightly", false, NEW)], Some("1.96.0")),
         (&[("1.96.0", true, NEW), ("nightly", true, OLD)], Some("1.96.0")),

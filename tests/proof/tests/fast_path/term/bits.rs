@@ -1,8 +1,8 @@
-//! What is known of the bits of a term.
+//! The known bits of a term.
 
 use super::Operation;
 
-/// The bits of a word that are known: those that are 0, and those that are 1.
+/// The known bits of a word: the bits that are 0, and the bits that are 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bits {
     pub(super) zeros: u64,
@@ -22,7 +22,7 @@ impl Bits {
         Self { zeros: self.zeros & other.zeros, ones: self.ones & other.ones }
     }
 
-    /// Returns what is known of the sum of two words and a carry.
+    /// Returns the known bits of the sum of two words and a carry.
     pub(super) fn sum(self, other: Self, carry: u64) -> Self {
         let most = (!self.zeros).wrapping_add(!other.zeros).wrapping_add(carry);
         let least = self.ones.wrapping_add(other.ones).wrapping_add(carry);
@@ -32,7 +32,7 @@ impl Bits {
         Self { zeros: !most & known, ones: least & known }
     }
 
-    /// Returns what is known of bit 0 of a number that is shifted to the right by at most `most`.
+    /// Returns what is known about bit 0 after a shift of `number` to the right by `most` bits or less.
     pub(super) fn of_shifted(number: u64, most: u64) -> Self {
         let reached = !u64::MAX.checked_shl(most as u32 + 1).filter(|_| most < 63).unwrap_or(0);
         match number & reached {
@@ -62,7 +62,7 @@ impl Bits {
         }
     }
 
-    /// Returns what is known of `Zero` of a word of which `bits` are known.
+    /// Returns the known bits of a term [`Zero`](super::Node::Zero). `bits` are the known bits of the word in the term.
     pub(super) fn exact(self, bits: Self) -> Self {
         match bits.zeros {
             u64::MAX => Self::of(1),

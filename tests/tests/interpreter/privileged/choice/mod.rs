@@ -151,7 +151,8 @@ impl Choice<'_> {
         }
     }
 
-    /// Returns an instruction that sets a register to the upper bits of an address, and the low ten bits, which the instruction leaves 0.
+    /// Returns two values: an instruction that sets a register to the upper bits of an address, and the low ten bits of the address,
+    /// which the instruction leaves 0.
     fn far(&mut self, register: u32, address: u64) -> (u32, u32) {
         (sethi(register, address as u32), (address & 0x3ff) as u32)
     }
