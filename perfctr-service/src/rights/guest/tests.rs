@@ -320,6 +320,10 @@ fn negotiation_crosses_faults() {
 /// out of use lets no call through either. The test covers every order of the steps of both strands.
 #[cfg(not(any(loom, shuttle)))]
 #[test]
+#[cfg_attr(
+    target_arch = "sparc64",
+    ignore = "takes minutes on an emulated processor, and its result does not depend on the processor"
+)]
 fn a_version_that_is_given_up_opens_nothing_while_recording_changes() {
     use hv_core::sync::steps::orders::{Strand, explore};
 

@@ -151,6 +151,10 @@ fn every_byte_takes_every_value() {
 /// and the length of the name; the length of the name and the low byte of its offset; the low bytes of the two halves of the value, which
 /// are the length and the offset of strings and data.
 #[test]
+#[cfg_attr(
+    target_arch = "sparc64",
+    ignore = "takes minutes on an emulated processor, and its result does not depend on the processor"
+)]
 fn two_bytes_of_an_element_take_all_values() {
     for (one, other) in [(0, 1), (1, 7), (11, 15)] {
         for element in (16..176).step_by(16) {
@@ -172,6 +176,10 @@ fn put(bytes: &mut [u8], (at, size): Field, value: u64) {
 /// each element the tag, the length of the name, the reserved bytes, the offset of the name and the halves of the value. Each field gets 11
 /// to 19 values: around 0, around the right value, around the sizes of the blocks, and the largest.
 #[test]
+#[cfg_attr(
+    target_arch = "sparc64",
+    ignore = "takes minutes on an emulated processor, and its result does not depend on the processor"
+)]
 fn every_pair_of_fields_takes_the_values_around_each_bound() {
     let header = [(0, 4), (4, 4), (8, 4), (12, 4)];
     let parts = [(0, 1), (1, 1), (2, 2), (4, 4), (8, 4), (12, 4)];
@@ -286,6 +294,10 @@ fn every_list_of_up_to_four_elements() {
 /// Compares the readers on all 1,111,111 lists of up to six elements, each followed by the end of the list. The 10 elements are: nodes that
 /// name the index 2, 3, 4 or 6 as the next node, the end of a node, arcs to the indexes 0, 2 and 3, a number, and a no-op.
 #[test]
+#[cfg_attr(
+    target_arch = "sparc64",
+    ignore = "takes minutes on an emulated processor, and its result does not depend on the processor"
+)]
 fn every_list_of_up_to_six_elements_that_are_right() {
     let nodes = [2, 3, 4, 6].map(|next| element(b'N', 1, 0, next));
     let arcs = [0, 2, 3].map(|target| element(b'a', 2, 2, target));
