@@ -24,9 +24,9 @@ pub(crate) fn allow(bytes: u64) {
     DEFAULT.fetch_add(bytes, Ordering::Relaxed);
 }
 
-/// Watches the memory of this process from now on. If it exceeds `budget` MB, the watch ends the
-/// process with a one-line error and the exit status of bad input. On systems other than Linux
-/// there is no limit, because this tool cannot tell how much memory a process takes.
+/// Watches the memory of this process from now on. If the memory exceeds `budget` MB, the watch
+/// ends the process with a one-line error and the exit status of bad input. On systems other than
+/// Linux there is no limit, because this tool cannot tell how much memory a process takes.
 pub(crate) fn keep(budget: Option<u64>) -> anyhow::Result<()> {
     if memory().is_none() {
         return Ok(());

@@ -19,10 +19,10 @@ const SELDOM: [&str; 5] = ["instructions", "local", "remote", "c2c", "hypercalls
 
 const JSON: &str = ".json";
 
-/// Named values of many runs. The names are in the order in which the runs bring them.
+/// Named values of many runs. The names are in the order in which they first occur in the runs.
 struct Fields<V> {
     names: Vec<Cow<'static, str>>,
-    /// The values of each run, in the order of the names; a run may lack the last ones.
+    /// The values of each run, in the order of the names. A run may lack the values at the end.
     rows: Vec<Vec<Option<V>>>,
 }
 
@@ -61,7 +61,7 @@ impl<V: Clone + PartialEq> Fields<V> {
     }
 }
 
-/// What the table shows of the runs.
+/// The names, settings and figures of the runs.
 #[derive(Default)]
 pub(crate) struct Runs {
     names: Vec<String>,
@@ -111,7 +111,7 @@ pub(crate) struct Compared {
     names: Vec<String>,
     /// The name of the run that changes are relative to.
     base: String,
-    /// What all runs have in common, but for what a T2 Plus has, too.
+    /// The settings and figures that all runs have in common. A setting is left out if a T2 Plus has the same value.
     same: BTreeMap<Cow<'static, str>, Shared>,
     /// The settings that differ, and their values in each run.
     settings: Vec<(Cow<'static, str>, Vec<Option<SettingValue>>)>,
@@ -138,8 +138,8 @@ impl Shared {
 }
 
 impl Compared {
-    /// Compares the runs. `asked` are the names of the figures; if it is empty, the figures are the usual ones that differ. `base` is the
-    /// index of the run that changes are relative to.
+    /// Compares the runs. `asked` contains the names of the figures. If `asked` is empty, the table shows those usual figures that differ.
+    /// `base` is the index of the run that changes are relative to.
     pub(crate) fn new(runs: Runs, asked: &[String], base: usize) -> anyhow::Result<Self> {
         let Runs { names, settings, figures } = runs;
         let number = names.len();
@@ -244,7 +244,7 @@ impl Compared {
         places
     }
 
-    /// Returns each row's part of the largest number in a column of figures, in percent; nothing for other columns.
+    /// Returns each row's part of the largest number in a column of figures, in percent. Returns an empty list for other columns.
     pub(crate) fn parts(&self, column: usize) -> Vec<Option<f64>> {
         let figures = column.checked_sub(1 + self.settings.len());
         let Some(Column { values, .. }) = figures.and_then(|place| self.figures.get(place)) else {
@@ -261,13 +261,13 @@ impl Compared {
         self.table(|name| name, |column| format!(">{column} %"), usize::MAX, None)
     }
 
-    /// Returns the table with names without what is the same at their beginnings and ends, and with rounded numbers.
+    /// Returns the table with rounded numbers. The names of the runs lack the beginning and the end that all of them share.
     pub(crate) fn rounded(&self) -> Table {
         let (begin, end) = self.around();
         self.table(|name| &name[begin..name.len() - end], |_| ">%".to_owned(), 40, Some(2))
     }
 
-    /// Returns the number of bytes at the beginnings of all names that are the same directory, and of those at their ends that are `.json`.
+    /// Returns two lengths in bytes that are the same for all names: of the common directory at the beginning, and of `.json` at the end.
     fn around(&self) -> (usize, usize) {
         let [first, others @ ..] = &self.names[..] else {
             return (0, 0);
@@ -283,8 +283,9 @@ impl Compared {
         (begin, if self.names.iter().all(ends) { JSON.len() } else { 0 })
     }
 
-    /// Returns the table. `shown` is what is shown of a run's name, `change` the heading of a column's changes, `most` the number of
-    /// characters of a setting, and `digits` the number of digits after a ratio's point; `None` for all.
+    /// Returns the table. `shown` returns the part of a run's name that the table shows. `change` returns the heading of a column of
+    /// changes. `most` is the maximum number of characters of a setting. `digits` is the number of digits after the point of a ratio;
+    /// `None` for all digits.
     fn table(
         &self,
         shown: impl Fn(&str) -> &str,

@@ -25,8 +25,8 @@ pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>
     }
 }
 
-/// Prints an error on one line. If the error is that standard output was a closed pipe, prints it
-/// only if an output file was lost because of it.
+/// Prints an error on one line. If the error is that standard output was a closed pipe, prints it only if the closed pipe has prevented the
+/// completion of an output file.
 fn failure(error: &anyhow::Error) -> ExitCode {
     let gone = |cause: &&(dyn std::error::Error + 'static)| {
         let json = || cause.downcast_ref().and_then(serde_json::Error::io_error_kind);

@@ -209,7 +209,8 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Renames a file or directory on file systems that cannot refuse to replace a file. First claims
-/// the new name by creating an empty directory or file; removes it if the renaming fails.
+/// the new name by creating an empty directory or file. If the renaming fails, removes this empty
+/// directory or file.
 fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
     match from.is_dir() {
         true => fs::create_dir(to)?,

@@ -406,8 +406,7 @@ fn compare(report: &Value, figures: &Value) {
     // The time line has a row for each column of time.
     let ends = report["details"]["timeline"]["cycles"].as_array().unwrap();
     assert_eq!(rows("time-line").len(), ends.len());
-    // The table has a column for each counter. The values that the guest reads are equal to the
-    // truth.
+    // The table has a column for each counter. The values that the guest reads are equal to the true values.
     let series = &report["details"]["series"];
     let counters = series["counters"].as_array().unwrap();
     let mut compared = 0;
@@ -445,8 +444,7 @@ fn compare(report: &Value, figures: &Value) {
         let shown: Vec<u64> = shown[2..].iter().map(|cell| cell.parse().unwrap()).collect();
         assert_eq!(numbers(row), shown);
     }
-    // The counters of all eight clerks are in this line, as the README of the bundled program
-    // explains.
+    // The first row is the line that contains the counters of all eight clerks, as the README of the bundled program explains.
     assert_eq!(rows("lines")[0][6], "false sharing");
     let clerks = rows("line-1");
     let stores = clerks.iter().filter(|row| row[3] == "store" && row[5] == "count_in_one_line");

@@ -150,8 +150,8 @@ fn exit_code(directory: &Path) -> anyhow::Result<u64> {
     code.with_context(|| results["guests"].to_string())
 }
 
-/// Compares the counts that a guest prints with its program. A third of the loads are in
-/// `work_once`.
+/// Compares the counts that a guest prints with the counts that follow from the guest's program. A
+/// third of the loads are in `work_once`.
 fn judge(said: &str) -> anyhow::Result<()> {
     let mut lines = said.lines().skip_while(|line| !line.ends_with(" loads each"));
     let mut numbers = |text: &str| -> anyhow::Result<Vec<u64>> {
@@ -172,7 +172,8 @@ fn judge(said: &str) -> anyhow::Result<()> {
         };
         ensure!((number, loads) == (cpu, 60_000), "loads: {found:?}");
         // Each of 20 rounds calls two loops. The first loop has 1000 iterations of 4 instructions,
-        // and the second has 1000 iterations of 5. Each loop ends with 2 more instructions.
+        // and the second loop has 1000 iterations of 5 instructions. Each loop ends with 2 more
+        // instructions.
         ensure!((180_080..180_400).contains(&instructions), "instructions: {found:?}");
         let all = once + twice + elsewhere;
         ensure!((165..=190).contains(&all) && elsewhere <= 3, "samples: {found:?}");

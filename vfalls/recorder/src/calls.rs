@@ -13,8 +13,8 @@ pub(crate) enum SystemCall {
     },
     /// Starts a process that is a copy of this one.
     Process,
-    /// Replaces the process's program. The numbers are the addresses of the new program's path, and of the lists of its arguments and its
-    /// environment.
+    /// Replaces the process's program. The fields are addresses: of the new program's path, of the list of its arguments, and of the list
+    /// of its environment variables.
     Exec {
         path: u64,
         arguments: u64,
@@ -47,8 +47,8 @@ pub(crate) enum SystemCall {
     },
     /// Maps a file into memory as executable code.
     MapCode,
-    /// Maps memory that the process shares with others: `length` bytes from this offset of a file. If `file` is negative, the memory is
-    /// shared only with processes that this process forks.
+    /// Maps memory that the process shares with others: `length` bytes of a file, from the position `offset` in the file. If `file` is
+    /// negative, the memory is shared only with processes that this process forks.
     Share {
         length: u64,
         file: i32,
@@ -74,7 +74,8 @@ const EXECUTE: u64 = 4;
 
 /// The flags `MAP_SHARED` and `MAP_SHARED_VALIDATE` of the system call `mmap` have this bit.
 const SHARED: u64 = 1;
-/// The size in bytes from which an emulator that notes every page needs more than a second, and gigabytes of memory, for a mapping.
+/// The size of a large mapping, in bytes. For a mapping of this size, an emulator that notes every page needs more than a second, and
+/// gigabytes of memory.
 pub(crate) const LARGE: u64 = 1 << 38;
 
 impl SystemCall {
@@ -284,7 +285,8 @@ mod tests {
         {
             assert_eq!(call(target, sleep, 0), SystemCall::Sleep { time: 1 });
             assert_eq!(call(target, clock_sleep, 0), SystemCall::Sleep { time: 0x30 });
-            // The duration of a sleep until an absolute time is not known, so such a sleep is recorded as a call that blocks.
+            // If a thread sleeps until an absolute time, the duration of the sleep is not known. The recorder records the sleep as a call
+            // that blocks.
             let named = |name| SystemCall::Blocking {
                 call: BLOCKING_CALLS.iter().position(|call| *call == name).unwrap() as u8,
             };
@@ -319,7 +321,8 @@ mod tests {
 
     #[test]
     fn large_mappings_are_told_apart() {
-        // 16 TiB without access, as a sanitizer reserves them, and one page less than 256 GiB.
+        // The first size is 16 TiB: a sanitizer reserves memory of this size, without access. The second size is one page less than 256
+        // GiB.
         let map = |number, bytes| [0, bytes, 0, 0x4022, number, 0];
         for (target, number) in [(Target::X86, 9), (Target::Sparc, 71)] {
             let call = |bytes| SystemCall::new(target, number, map(u64::MAX, bytes));

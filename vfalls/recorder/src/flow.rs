@@ -70,7 +70,7 @@ fn set(sections: &mut Vec<Section>, section: Section) {
     }
 }
 
-/// The sections that must stay before a section of the thread `own`. Of each of the other threads, only the latest such section is kept.
+/// The sections that must stay before a section of the thread `own`. The list has at most one section of each other thread: the latest.
 struct Earlier {
     own: u32,
     sections: Vec<Section>,
@@ -132,7 +132,7 @@ impl Flow {
                 (Use { read: true, written }, Some(writer)) => {
                     if !written || !history.changed {
                         earlier.add(writer);
-                        // The effect is not new if an earlier section of this thread has read the word since it was written.
+                        // The effect is not new if an earlier section of this thread has read the word since the write.
                         let is_new = !history.readers.iter().any(|reader| {
                             reader.thread == section.thread && reader.signal != section.signal
                         });

@@ -132,7 +132,8 @@ impl<F> Symbol<F> {
     }
 }
 
-/// Returns the functions of a file whose symbols `named` knows; `None` if the file is malformed.
+/// Returns each function in a file's symbol tables if `named` returns a value for its name. Returns `None` if the file is
+/// malformed.
 pub(crate) fn symbols<F>(elf: &Elf, named: impl Fn(&str) -> Option<F>) -> Option<Vec<Symbol<F>>> {
     const SYMBOLS: u64 = 2;
     const DYNAMIC_SYMBOLS: u64 = 11;
@@ -202,7 +203,7 @@ mod tests {
             }
             bytes[at..at + size].copy_from_slice(&value);
         };
-        // The header. It names a table of one segment at 0x40, and a table of three sections at 0x80.
+        // The header of the file. There is a table of one segment at 0x40, and a table of three sections at 0x80.
         for (at, size, value) in
             [(32, 8, 0x40), (40, 8, 0x80), (54, 2, 56), (56, 2, 1), (58, 2, 64), (60, 2, 3)]
         {

@@ -1,23 +1,24 @@
 //! A plug-in for QEMU's user-mode emulator. `vfalls record` records programs with this plug-in.
 //!
-//! QEMU calls the plug-in when it translates a block of instructions, when a block executes, when an instruction accesses data, and
-//! around system calls. The plug-in fills a [`Log`](refs::Log) for each thread, and encodes it into the frames that [`refs`]
-//! describes. The program executes as it does without the plug-in.
+//! QEMU calls the plug-in when it translates a block of instructions, when a block executes, when an instruction accesses data, and around
+//! system calls. The plug-in fills a [`Log`](refs::Log) for each thread, and encodes it into the frames that [`refs`] describes. The
+//! program executes as it does without the plug-in.
 //!
-//! A process that the program forks is recorded, too. So is a program that replaces the program of a process, if the emulator can execute it:
-//! the plug-in then replaces the program with the emulator, which executes the new program. This counts as a further process.
+//! A process that the program forks is recorded, too. A process can also replace its program. If the emulator can execute the new program,
+//! the plug-in replaces the old program with the emulator, and the emulator executes the new program. In the recording, the new program is
+//! a further process.
 //!
-//! With `only=NAME`, which can be repeated, the plug-in records nothing but the functions with these symbols (`only`).
+//! With `only=NAME`, which can be repeated, the plug-in records nothing but the functions with these symbols (module `only`).
 //!
-//! The plug-in connects to the socket `socket=PATH` for each message. A message is a line that begins with the number of the process,
-//! which is `process=NUMBER` for a program that has replaced another one:
+//! The plug-in connects to the socket `socket=PATH` for each message. A message is a line that begins with the number of the process. If
+//! the program has replaced another one, `process=NUMBER` gives this number:
 //!
 //! ```text
 //! frames BYTES REFERENCES INSTRUCTIONS THREAD  one or two frames follow this line
-//! begins ID        the process begins, with this number of the kernel's
+//! begins ID        the process begins; ID is its number in the kernel
 //! forks            the process is about to fork; the answer is the number of the new process
 //! forked FRAMES ID the new process begins; the first FRAMES frames of definitions are those of the forking process
-//! child ID         the process has forked this process, by the kernel's number
+//! child ID         the process has forked this process; ID is the number of the new process in the kernel
 //! execs BYTES      the process is about to become another program; its command line follows; the answer is the number of the new process
 //! refused NUMBER   the process could not become the new process
 //! turns PATH       the process is about to become another program, which is not recorded
@@ -29,12 +30,13 @@
 //! ```
 //!
 //! How long a thread waits for a lock, and which thread takes the lock first, depends on the recording host. The recorder leaves these
-//! waits out of the recording. For this, the recorder knows the C library's functions for locks (`functions`) and follows their calls
-//! (`lock_call`). It also finds out which sections of a lock have seen the effect of other sections, and must stay after them (`flow`).
+//! waits out of the recording. For this, the recorder knows the C library's functions for locks (module `functions`) and follows their
+//! calls (module `lock_call`). It also finds the sections of a lock that have seen the effect of other sections: they must stay after these
+//! other sections (module `flow`).
 //!
-//! Simplifications: QEMU restarts a repeated string instruction of x86 after each element, and each start is recorded. A block that
-//! a signal interrupts is recorded whole. A conditional branch of SPARC at the end of a page is recorded as not taken. The kernel's
-//! memory accesses and the traps of SPARC's register windows are not recorded.
+//! Simplifications: QEMU restarts a repeated string instruction of x86 after each element, and each start is recorded. A block that a
+//! signal interrupts is recorded whole. A conditional branch of SPARC at the end of a page is recorded as not taken. The kernel's memory
+//! accesses and the traps of SPARC's register windows are not recorded.
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(dead_code, reason = "QEMU calls it"))]
 

@@ -44,7 +44,7 @@ pub(crate) struct Shared<'a> {
 #[derive(Debug)]
 struct HeldLock {
     lock: u64,
-    /// The position in the log of the order that takes the lock. Waits that must come before this order are inserted here.
+    /// The position in the log of the order that takes the lock. If a wait must come before this order, the wait is inserted here.
     place: Placeholder,
     /// The number of words in the log at the point from which the section has not been examined.
     from: usize,
@@ -65,8 +65,9 @@ pub(crate) struct LockCalls {
     held: Vec<HeldLock>,
     /// The lock that the thread gave back last, and the section that ended then.
     latest: Option<(u64, Section)>,
-    /// The sections of other threads that this thread already stays after. The key is the other thread and a lock. The value is one more
-    /// than the signal of that thread's latest such section of the lock.
+    /// How far this thread stays after the sections of other threads. The key is another thread, and the address of a lock. The value
+    /// belongs to the latest of the other thread's sections of this lock that this thread stays after: it is the number of the section's
+    /// signal, plus 1.
     seen: HashMap<(u32, u64), u64>,
 }
 
@@ -292,9 +293,9 @@ impl LockCalls {
         call.mutex = mutex.map(|at| self.release(at, thread, log, call.place, shared));
     }
 
-    /// Examines what the thread has done since it took a lock, or since the latest examination. In the log, inserts waits for the sections
-    /// that must come first. These waits stand before the order that took the lock. Returns the section; `None` if its start has been
-    /// encoded already, so that the log no longer has that order.
+    /// Examines what the thread has done since it took a lock, or since the latest examination. For each section that must come first,
+    /// inserts a wait into the log, before the order that took the lock. Returns the section; `None` if the start of the section has been
+    /// encoded already, because then the log no longer contains the order that took the lock.
     fn examine(
         &mut self,
         at: usize,

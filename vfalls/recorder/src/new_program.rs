@@ -28,13 +28,14 @@ const EXECUTABLE: u32 = 0o111;
 const LONGEST_LINE: usize = 256;
 
 impl NewProgram {
-    /// Returns the program with the arguments of a system call, which are addresses; `None` if the emulator cannot execute it.
+    /// Returns the program that a system call with these arguments starts. `path` and `arguments` are addresses. Returns `None` if the
+    /// emulator cannot execute the program.
     pub(crate) fn new(target: Target, path: u64, arguments: u64) -> Option<Self> {
         Self::with(target, string_at(path)?, target.strings(arguments)?)
     }
 
     fn with(target: Target, path: CString, mut arguments: Vec<CString>) -> Option<Self> {
-        // Such a path means something else in the emulator, or after the descriptors are closed.
+        // A path in /proc can name another file in the emulator, or after the descriptors are closed.
         let is_of_process = path.as_bytes().starts_with(b"/proc/");
         let start = start_of_program(&path).filter(|_| !is_of_process)?;
         if let Some(line) = start.strip_prefix(b"#!") {

@@ -60,8 +60,8 @@ impl Objects {
         condition.waiting.push_back((thread, condition.latest));
     }
 
-    /// Notes that a signal wakes threads that wait for a condition variable. If `all` is `true`, it wakes all of them; otherwise only the
-    /// one that has waited longest. `inside` is an address in the condition variable.
+    /// Notes that a signal wakes threads that wait for a condition variable. If `all` is `true`, the signal wakes all of them. Otherwise,
+    /// the signal wakes only the thread that has waited longest. `inside` is an address in the condition variable.
     pub(crate) fn wake(&self, inside: u64, signal: u64, all: bool) {
         let mut known = self.known();
         let found = known.conditions.range_mut(..=inside).next_back();

@@ -1,11 +1,13 @@
-//! Recording of a function alone: from a thread's call of the function to its return, with everything that it calls.
+//! Records one function alone. Recording begins when a thread calls the function, and ends when the function returns. The recording
+//! includes everything that the function calls.
 //!
 //! While a thread executes the function, all threads are recorded. Otherwise QEMU translates blocks without callbacks, except the first
 //! blocks of the function, so the program is as fast as without the plug-in. When the first thread enters the function, and some time
 //! after the last one has left it, all blocks are translated again.
 //!
-//! Simplifications: a thread that leaves the function without a return (by `longjmp` or an exception) is inside until a function that
-//! called it returns. The return of a signal handler that interrupts the function counts as a return of the function.
+//! Simplifications: a thread can leave the function without a return, by `longjmp` or an exception. Such a thread counts as inside the
+//! function until a function that called it returns. The return of a signal handler that interrupts the function counts as a return of
+//! the function.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -18,8 +20,9 @@ use crate::functions::symbols;
 use crate::lock;
 use crate::lock_call::{BlockFacts, Leave};
 
-/// The number of blocks that a thread executes with callbacks, but without being recorded, before all blocks are translated again. The
-/// translation takes longer than these blocks. So a function that is called often does not cause many translations.
+/// When a thread has executed this number of blocks with callbacks, but without being recorded, all blocks are translated again. The
+/// translation takes longer than the execution of these blocks. Therefore, a function that is called often does not cause many
+/// translations.
 const PATIENCE: u32 = 1 << 16;
 
 /// The function that is recorded alone.
@@ -27,7 +30,7 @@ const PATIENCE: u32 = 1 << 16;
 pub(crate) struct Only {
     /// The names of the function's symbols.
     names: Vec<String>,
-    /// The addresses of the function's first instruction.
+    /// The addresses at which the function begins: one for each of its symbols in each mapping.
     entries: Mutex<HashSet<u64>>,
     /// The number of threads that execute the function.
     inside: AtomicU32,
@@ -35,7 +38,7 @@ pub(crate) struct Only {
     is_on: AtomicBool,
 }
 
-/// Where a thread is.
+/// Whether a thread is inside the function, and whether the thread is recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Whereabouts {
     /// The number of calls inside the function that have not returned; `None` while the thread does not execute the function.
@@ -48,7 +51,7 @@ pub(crate) struct Whereabouts {
     unrecorded: u32,
 }
 
-/// What to do about a block that begins.
+/// The decision about a block that begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) is_recorded: bool,
@@ -144,7 +147,7 @@ mod tests {
         BlockFacts::new(1, 1, leave, None)
     }
 
-    /// Executes blocks, and returns which are recorded. A block that enters the function is marked.
+    /// Executes blocks, and returns which of them are recorded. In `blocks`, `true` marks a block that enters the function.
     fn recorded(only: &Only, at: &mut Whereabouts, blocks: &[(Leave, bool)]) -> Vec<bool> {
         let one = |(leave, enters): &(Leave, bool)| only.block(at, block(*leave), *enters);
         blocks.iter().map(one).map(|verdict| verdict.is_recorded).collect()

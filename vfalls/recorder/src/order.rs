@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::lock;
 
-/// Numbers the signals of a process. Here, a signal is the start or the end of a thread, or a wake, for which other threads wait.
+/// Numbers the signals of a process. Here, a signal is an event that other threads wait for: the start of a thread, the end of a
+/// thread, or a wake.
 ///
 /// When a thread has ended, the kernel clears the thread's word. The C library joins the thread when it loads the cleared word, so the
 /// recorder watches all loads of these words.
@@ -24,7 +25,8 @@ struct Known {
     wakes: HashMap<u64, u64>,
     /// The watched words. The key is the word's address divided by 8.
     threads: HashMap<u64, Watched>,
-    /// The numbers in the recording of the child processes that this process has not waited for, by the kernel's numbers.
+    /// The child processes that this process has not waited for. The key is the kernel's number of the child. The value is the number
+    /// of the child in the recording.
     children: HashMap<u32, u32>,
 }
 

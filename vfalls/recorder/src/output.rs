@@ -89,7 +89,7 @@ impl Output {
         let _ = self.send(word, &text.replace('\n', " "), &[]);
     }
 
-    /// Asks for the number of a new process. `bytes` is the content of the message; `text` must begin with its length.
+    /// Asks for the number of a new process. `bytes` is the content of the message; `text` must begin with the length of `bytes`.
     pub(crate) fn new_process(&self, word: &str, text: &str, bytes: &[u8]) -> Option<u32> {
         let mut stream = self.send(word, text, bytes).ok()?;
         let mut answer = String::new();

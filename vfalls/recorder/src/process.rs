@@ -126,7 +126,7 @@ impl Process {
         thread
     }
 
-    /// Notes that a thread enters the kernel. Calls that [fork](Self::forks) the process are not of interest here.
+    /// Notes that a thread enters the kernel. A call that forks the process has a function of its own, [`forks`](Self::forks).
     pub(crate) fn call(&self, thread: &mut Thread, call: SystemCall) {
         self.look();
         thread.waits = None;
@@ -195,10 +195,11 @@ impl Process {
         }
     }
 
-    /// Returns the order of a thread that has waited for a child process. `id` is the kernel's number of the child.
+    /// Returns the order (the entry of the log) for a thread that has waited for a child process. `id` is the kernel's number of the
+    /// child.
     fn after_child(&self, status: u64, id: i64) -> Order {
         let word = if status == 0 { 0 } else { self.target.word(status).unwrap_or(0) };
-        // The child may have stopped or continued instead (wait.h: WIFSTOPPED, WIFCONTINUED).
+        // The call also returns when the child has stopped or continued (wait.h: WIFSTOPPED, WIFCONTINUED). Then the child has not ended.
         let has_ended = word & 0xff != 0x7f && word != 0xffff;
         let id = u32::try_from(id).ok().filter(|id| *id != 0 && has_ended);
         match id.and_then(|id| self.orders.ended_child(id)) {

@@ -1,5 +1,6 @@
-//! The part of QEMU's plug-in interface, version 1, that the recorder needs (QEMU's docs/devel/tcg-plugins.rst). QEMU calls
-//! `qemu_plugin_install` and reads `qemu_plugin_version` here, and provides the functions of the block `extern "C"`.
+//! The part of QEMU's plug-in interface, version 1, that the recorder needs (QEMU's docs/devel/tcg-plugins.rst). This module defines
+//! `qemu_plugin_install`, which QEMU calls, and `qemu_plugin_version`, which QEMU reads. QEMU defines the functions of the block `extern
+//! "C"`.
 #![allow(unsafe_code, unreachable_pub, reason = "a C interface")]
 
 mod cursor;
@@ -48,8 +49,8 @@ pub struct Info {
 }
 
 unsafe extern "C" {
-    /// Forgets all translated blocks and all callbacks of the plug-in while no thread executes. Then calls `call`. Does nothing if it has
-    /// been called, and has not done so yet.
+    /// While no thread executes, forgets all translated blocks and all callbacks of the plug-in, and then calls `call`. Does nothing if an
+    /// earlier call of this function has not forgotten the blocks yet.
     fn qemu_plugin_reset(id: u64, call: Simple0);
     fn qemu_plugin_register_vcpu_init_cb(id: u64, call: Simple);
     fn qemu_plugin_register_vcpu_exit_cb(id: u64, call: Simple);
@@ -347,7 +348,7 @@ extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
     }
 }
 
-/// A block begins to execute, and may have to be examined.
+/// Logs a block that begins to execute, on the slow path: the thread may have to examine the block first.
 #[cold]
 extern "C" fn execute_examined(vcpu: c_uint, block: *mut c_void) {
     // SAFETY: QEMU calls this function on the thread's host thread.
@@ -364,7 +365,7 @@ extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_
     }
 }
 
-/// An instruction has accessed data while the program has several threads, or while the log has to be examined.
+/// Logs a data access on the slow path: the program has several threads, or the log has to be examined.
 extern "C" fn access_examined(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
     let Some(process) = PROCESS.get() else {
         return;

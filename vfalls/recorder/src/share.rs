@@ -4,10 +4,10 @@ use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-/// Memory that a thread maps to share it.
+/// Memory that a thread maps in order to share the memory with other processes.
 pub(crate) struct Share {
     length: u64,
-    /// The device and the number of the file; `None` if the memory is of no file.
+    /// The device and the number of the file; `None` if the memory belongs to no file.
     file: Option<(u64, u64)>,
     offset: u64,
 }

@@ -35,7 +35,7 @@ pub(crate) struct Thread {
     pub(crate) status: u64,
     /// The memory that the thread is mapping.
     pub(crate) shares: Option<Share>,
-    /// Where the thread is, if a function is recorded alone.
+    /// Whether the thread is inside the function, if a function is recorded alone.
     pub(crate) at: Whereabouts,
     encoder: Encoder,
     frame: Frame,
@@ -71,7 +71,7 @@ impl Thread {
         self.log.words().push(block_word(block.0));
     }
 
-    /// Returns the number of words from which [`block`](Self::block) examines each block.
+    /// Returns a number of words. If the log has at least this number of words, [`block`](Self::block) examines each block.
     pub(crate) fn examined_from(&self) -> usize {
         self.examined_from
     }

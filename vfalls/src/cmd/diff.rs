@@ -116,7 +116,7 @@ const SPREADS: [&str; 2] = ["orders", "repeats"];
 /// Fields that hold cycles, or that consist of fields that hold cycles. Other fields are counts.
 const CYCLES: [&str; 5] = ["cycles", "busy", "waited", "stack", "states"];
 
-/// The number of cycles that an event is assumed to take when few counts are told from many.
+/// The number of cycles that one event is assumed to take. With this number, changes of counts are compared with the cycles of a run.
 const CYCLES_OF_EVENT: f64 = 100.0;
 
 /// The part of a sum below which a number is of no importance.
@@ -125,7 +125,8 @@ const FEW: f64 = 0.001;
 /// The fields that can identify an item of a list, in order of preference.
 const NAMES: [&str; 5] = ["thread", "name", "event", "counter", "strand"];
 
-/// Fields that identify an item together, if the item has all of one list: a wait of one thread for another, and what is at an address.
+/// Fields that identify an item together, if the item has all fields of one of these lists. The first list identifies a wait of one thread
+/// for another thread. The second list identifies the item at an address of a program.
 const TOGETHER: [&[&str]; 2] = [&["thread", "state", "ended_by"], &["program", "address"]];
 
 /// Fields that identify an item together. They count only if the item has none of the fields in
@@ -152,7 +153,7 @@ fn name(path: &Path) -> String {
 struct Values {
     numbers: BTreeMap<(String, String), Number>,
     texts: BTreeMap<String, String>,
-    /// The differences between the longest and the shortest of several replays, in parts of the shortest.
+    /// The largest difference between the longest and the shortest of several replays, as a fraction of the shortest.
     spread: f64,
 }
 
@@ -387,9 +388,9 @@ impl Differences {
 struct Weights<'v> {
     a: &'v Values,
     b: &'v Values,
-    /// The sum of the numbers of each kind in a group; of the two runs, the larger one.
+    /// For each group and kind, the sum of the numbers in a run. Of the sums of the two runs, this is the larger one.
     sums: BTreeMap<(&'v str, &'v str), f64>,
-    /// The cycles of the longer run; 0 if the runs do not say their cycles.
+    /// The cycles of the longer run; 0 if neither run contains its cycles.
     cycles: f64,
 }
 
@@ -440,8 +441,8 @@ impl<'v> Weights<'v> {
         }
     }
 
-    /// Returns `true` for the truth of a counter that shows it, for the time of a run whose cycles are shown, and for the lengths of a
-    /// spread.
+    /// Returns `true` if another row shows the same change. This holds for the true number of a counter that measured the same number, for
+    /// the time of a run whose cycles are shown, and for the lengths in a spread.
     fn is_repeated(&self, group: &str, name: &str, numbers: [Option<f64>; 2]) -> bool {
         let same = |other: &str| [self.a, self.b].map(|run| run.number(group, other)) == numbers;
         match group {

@@ -13,7 +13,7 @@ use crate::cmd::source::ReplaySource;
 use crate::cmd::stat::{advance, progress_bar};
 use crate::symbols::{Symbols, is_named};
 
-/// What a point can be, for messages.
+/// The forms that a point can have, as error messages describe them.
 const EXPECTED: &str = "a function such as work or work#3 (its third call), a marker such as marker:frame or marker:frame#3, or a number of \
                         instructions such as 5000000 or 5M";
 
@@ -39,7 +39,8 @@ pub(crate) struct RegionArgs {
     warm_up: Option<PointArg>,
 }
 
-/// Returns the addresses and names of functions or markers, of the files that have a symbol with the given part.
+/// A function that returns the addresses and names of functions or markers. With a part of a name, it may leave out the files that have
+/// no symbol with this part.
 type AllNamed<'a> = fn(&'a Symbols, Option<&str>) -> Vec<(u64, &'a str)>;
 
 /// A point of a replay, as the user names it.
@@ -117,7 +118,7 @@ impl PointArg {
         }
     }
 
-    /// Returns the point in these programs. There are symbols for each program whose files are known.
+    /// Returns the point in these programs. A program has no symbols if its files are not known.
     fn point(&self, programs: &[Option<&Symbols>]) -> anyhow::Result<Point> {
         let at = match &self.kind {
             PointKind::Instructions(number) => Moment::Instructions(*number),
@@ -133,7 +134,8 @@ impl PointArg {
         Ok(Point { name: self.text.clone(), at })
     }
 
-    /// Returns where functions or markers with this name are, and in which program. `all` returns those of one program.
+    /// Returns the addresses of the functions or markers with this name, each with the index of its program. `all` returns the functions
+    /// or markers of one program.
     fn addresses<'a>(
         &self,
         programs: &[Option<&'a Symbols>],
@@ -162,7 +164,7 @@ impl PointArg {
         if !addresses.is_empty() {
             return Ok(addresses);
         }
-        // A separate file with debugging information may have the name.
+        // The first search may have left out a separate file with debugging information that has the name.
         let all = found(None);
         let addresses = named(&all);
         if addresses.is_empty() {

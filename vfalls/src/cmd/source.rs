@@ -111,7 +111,7 @@ pub(crate) enum ReplaySource {
     Files(Vec<PathBuf>),
     /// A recording in a temporary file, which is removed when this value is dropped.
     Temporary(OutputFile),
-    /// The paths of files. If a path is that of a stream, its content is in the temporary file.
+    /// The paths of files. If a path belongs to a stream, the temporary file has the content of the stream.
     Copied(Vec<(PathBuf, Option<OutputFile>)>),
 }
 
@@ -133,8 +133,8 @@ impl ReplaySource {
         matches!(self, Self::Bundled)
     }
 
-    /// Returns the path of a recording that can be opened only once, which is a pipe or standard
-    /// input. Returns `None` if all recordings are files.
+    /// Returns the path of a recording that can be opened only once, because it is a pipe or standard input. Returns `None` if all
+    /// recordings are files.
     pub(crate) fn stream(&self) -> Option<&Path> {
         match self {
             Self::Files(paths) => paths.iter().map(PathBuf::as_path).find(|path| is_stream(path)),

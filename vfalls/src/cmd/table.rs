@@ -112,7 +112,7 @@ fn base(args: &TableArgs) -> anyhow::Result<usize> {
     place.with_context(|| format!("{}: is not one of the runs", base.display()))
 }
 
-/// Reads the runs one after the other, and keeps only what the table shows of them.
+/// Reads the runs one after the other, and keeps only the parts that the table shows.
 fn read(paths: &[PathBuf]) -> anyhow::Result<Runs> {
     let mut files = HashMap::new();
     let mut runs = Runs::default();
@@ -150,7 +150,7 @@ fn read(paths: &[PathBuf]) -> anyhow::Result<Runs> {
     Ok(runs)
 }
 
-/// Says which runs have something that limits the meaning of their numbers.
+/// Prints a note about the runs that have a flaw. `what` names the flaw, such as counters that do not show what happened.
 fn note(runs: &[String], what: &str) {
     match runs {
         [] => {}

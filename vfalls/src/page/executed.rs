@@ -119,7 +119,7 @@ fn console(whose: &str, text: &str) -> Markup {
     }
 }
 
-/// What a strand, or the strands of a node in all, executed.
+/// The work of one strand, or the total work of a node's strands.
 struct Work {
     label: String,
     instructions: ByWhom,
@@ -145,7 +145,7 @@ impl Work {
         Self { label: format!("strand {strand}"), instructions, cycles }
     }
 
-    /// Returns what the strands of a node executed; `None` if it has none.
+    /// Returns the total work of a node's strands; `None` if the node has no strands.
     fn of_node(run: &Executed, node: usize) -> Option<Self> {
         let on = || run.strands.iter().filter(|one| one.strand.node().index() == node);
         let sum = |of: fn(&StrandRun) -> ByWhom| {
@@ -178,7 +178,7 @@ fn table_of_strands(run: &Executed) -> Table {
     table
 }
 
-/// Returns the charts of what each strand executed. If there are many strands, they have a table, and each node has a bar.
+/// Returns the charts of the work of each strand. If there are many strands, they have a table, and each node has a bar.
 fn strands(run: &Executed) -> Vec<Figure> {
     let strands = table_of_strands(run);
     if run.strands.len() <= MOST_BARS {
@@ -202,7 +202,8 @@ fn strands(run: &Executed) -> Vec<Figure> {
     std::iter::once(all).chain(charts("node", &work, &nodes)).collect()
 }
 
-/// Returns a chart of instructions and a chart of cycles. `each` is the word for what has a bar.
+/// Returns a chart of instructions and a chart of cycles. `each` is the word for what a bar stands for: `strand` or
+/// `node`.
 fn charts(each: &str, work: &[Work], table: &Table) -> Vec<Figure> {
     let chart = |id: &str, of: fn(&Work) -> ByWhom, value: fn(&Work) -> String, text: String| {
         let bar = |one: &Work| {

@@ -8,8 +8,8 @@ use crate::table::{Table, cells, csv};
 
 /// A picture as SVG. The page scales it to the width of the column if it is [`WIDTH`] units wide.
 pub(super) struct Drawing {
-    /// If the width is greater than [`WIDTH`], the picture has the width of the page. All its horizontal places are percentages, so
-    /// that its text is of the same size at all widths.
+    /// If the width is greater than [`WIDTH`], the picture is as wide as the page. All horizontal places of such a picture are
+    /// percentages, so that its text is of the same size at all widths.
     pub width: f64,
     pub height: f64,
     /// The SVG elements of the picture.
@@ -30,8 +30,8 @@ pub(super) fn legend<'a>(colours: impl IntoIterator<Item = (&'a str, &'a str)>) 
     colours.into_iter().map(|(class, text)| (class.to_owned(), text.to_owned())).collect()
 }
 
-/// The maximum number of characters in a cell of a table, and the maximum in a table that has the width of the page. The table of a
-/// flame graph has stacks, and the table of a function its source lines.
+/// The maximum number of characters in a cell of a table: first in a table with the width of a column, then in a table with the
+/// width of the page. A wide table can contain the stacks of a flame graph, or the source lines of a function.
 const CELL: [usize; 2] = [100, 160];
 
 /// The maximum number of characters in a figure's title.
@@ -62,7 +62,7 @@ fn is_long(text: &str, most: usize) -> bool {
     text.chars().nth(most).is_some()
 }
 
-/// Returns whether a table is too wide for a column of the page, by its widths in pixels.
+/// Returns whether a table is too wide for a column of the page. Estimates the widths in pixels.
 fn is_wide(table: &Table) -> bool {
     const CHARACTER: usize = 7;
     const BETWEEN: usize = 16;
@@ -121,7 +121,7 @@ impl Figure {
         FRAME + LINE * lines as f64 + numbers
     }
 
-    /// Returns the figure as a card. If the page has one column, `order` is the place of the card among the cards of its section.
+    /// Returns the figure as a card. `order` is the place of the card among the cards of its section on a page with one column.
     pub(super) fn html(&self, order: usize) -> Markup {
         let Self { id, title, text, .. } = self;
         let wide = self.is_wide();

@@ -228,8 +228,8 @@ fn event_figures(number: usize, event: &EventProfile) -> Vec<Figure> {
     std::iter::once(own).chain(with_calls).collect()
 }
 
-/// Returns a figure with a pair of bars for each of the first rows: one for the samples, and one
-/// for the truth.
+/// Returns a figure with a pair of bars for each of the first rows: one bar for the samples, and
+/// one bar for the true numbers.
 fn figure(id: String, title: String, text: String, rows: &[CodeRow], table: Table) -> Figure {
     let hot = |row: &&CodeRow| row.percent.max(row.exact_percent) >= LEAST;
     let hottest: Vec<_> = rows.iter().filter(hot).take(BARS).collect();

@@ -1,7 +1,8 @@
 //! The page of many runs: one table, whose rows the reader can sort.
 //!
-//! A page has no script. A hidden radio button for each column chooses which of its places each row takes in a flexible box. So the rows
-//! are no table to the browser's layout, and all cells of a column have a stated width.
+//! This page has no script. It has a hidden radio button for each column. The rows are in a flexible box, and the selected button
+//! decides the order of the rows in this box. Therefore, the browser does not lay out the rows as a table, and the page states the width
+//! of each column.
 
 use std::fmt::Write;
 
@@ -84,7 +85,7 @@ pub(crate) fn runs(compared: &Compared) -> String {
 struct Column {
     width: usize,
     is_number: bool,
-    /// How rows are sorted by the column; `None` for changes, whose order is that of the numbers before them.
+    /// How rows are sorted by the column. `None` for a column of changes, because its order is the order of the column before it.
     sort: Option<Sort>,
     /// Each row's part of the largest number, in percent; empty for settings and changes.
     parts: Vec<Option<f64>>,

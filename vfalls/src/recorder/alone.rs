@@ -15,7 +15,7 @@ pub(super) struct Alone {
     pub(super) function: String,
     /// The names of the function's symbols.
     pub(super) symbols: Vec<String>,
-    /// The message that there is no such function; `None` if the program has it.
+    /// The message that the program has no such function; `None` if the program has the function.
     unknown: Option<String>,
 }
 

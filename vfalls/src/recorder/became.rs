@@ -41,8 +41,8 @@ impl Became {
         }
     }
 
-    /// Returns the command line of the latest program. `turns` is the path of the first program that replaced the recorded one; if that is
-    /// still the latest, returns `None`.
+    /// Returns the command line of the latest program. `turns` is the path of the first program that replaced the recorded program. If
+    /// `turns` is still the latest program, returns `None`.
     pub(super) fn other_than(self, turns: &str) -> Option<String> {
         let (program, line) = self.latest?;
         let same = fs::canonicalize(turns).is_ok_and(|turns| turns == program);
@@ -55,7 +55,7 @@ fn is_own(program: &Path) -> bool {
     std::env::current_exe().is_ok_and(|own| own == program)
 }
 
-/// Converts a command line from /proc to shell syntax. The path of the program becomes its first word.
+/// Converts a command line from /proc to shell syntax. The first word of the result is the path of the program.
 fn command(program: &Path, line: &[u8]) -> String {
     let words = line.strip_suffix(b"\0").unwrap_or(line).split(|byte| *byte == 0);
     let words = words.skip(1).map(|word| quoted(OsStr::from_bytes(word)));

@@ -49,7 +49,8 @@ impl Listener {
         })
     }
 
-    /// Writes the ends of all recordings, and appends those of further processes to that of the first. The notes stand in the first.
+    /// Writes the end of each recording. Appends the recordings of further processes to the recording of the first process, which
+    /// contains the notes.
     fn write_ends(
         &mut self,
         end: Option<&str>,
@@ -57,7 +58,8 @@ impl Listener {
         status: Option<u8>,
     ) -> io::Result<()> {
         let Self { parts, recording, others, .. } = self;
-        // A process that made no reference is left out. What it continues ends with the process before.
+        // A process that made no reference is left out. If another process continues it, the other process then continues the
+        // process before it.
         for number in (0..parts.len()).rev() {
             while let Some(next) = parts[number].continued
                 && parts[next as usize].references == 0
@@ -84,7 +86,8 @@ impl Listener {
         Ok(())
     }
 
-    /// Returns the number of the last process that the first one became, one after another.
+    /// Returns the number of the last process in a chain. The chain begins with the first process. Each further process continues
+    /// the process before it with another program.
     pub(super) fn last(&self) -> usize {
         let mut last = 0;
         while let Some(next) = self.parts[last].continued {
@@ -148,7 +151,8 @@ impl Listener {
         notes
     }
 
-    /// Returns a note on processes, other than the last one that the user started, whose recordings are not complete.
+    /// Returns a note on the processes whose recordings are not complete. The note leaves out the last process of the program that
+    /// the user started.
     fn cut(&self) -> Option<String> {
         let last = self.last();
         let others = self.parts.iter().enumerate().filter(|(number, _)| *number != last);

@@ -36,7 +36,7 @@ pub(super) type Running = Arc<Mutex<Vec<u32>>>;
 pub(super) struct Listener {
     pub(super) path: PathBuf,
     pub(super) target: String,
-    /// The recording, in which the first process is recorded at once.
+    /// The recording. The references of the first process are written to it directly.
     pub(super) recording: Store,
     /// The recordings of all other processes.
     pub(super) others: Store,
@@ -267,7 +267,7 @@ impl Listener {
                 let part = &mut self.parts[process as usize];
                 let shared = left.min(length);
                 part.share(start, shared, file.clone(), (owner, at));
-                // This process is the first that maps what lies behind.
+                // This process is the first that maps the rest of the file.
                 if let Some(file) = file.filter(|_| shared < length) {
                     let (start, offset) = (start + shared, file.offset.saturating_add(shared));
                     let rest = FilePart { offset, ..file };
@@ -282,7 +282,7 @@ impl Listener {
         Ok(())
     }
 
-    /// Notes that a process with this number of the kernel runs.
+    /// Notes that the process that has this number in the kernel runs.
     fn runs(&self, id: u32) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if !running.contains(&id) {

@@ -25,14 +25,14 @@ pub(super) struct Mappings {
 }
 
 impl Mappings {
-    /// Returns the mappings of a program for the architecture that QEMU calls `target`, before the first one.
+    /// Returns the state before the first mapping of a program. `target` is QEMU's name for the program's architecture.
     pub(super) fn new(emulator: &Path, target: &str) -> Self {
         let page = if target == "sparc64" { 0x2000 } else { 0x1000 };
         Self { emulator: emulator.to_owned(), page, largest: 0 }
     }
 
-    /// Returns a note on the cost of a mapping that the program `name` is about to make. Returns `None` if the mapping costs nothing, or
-    /// if the program has already made one as large.
+    /// Returns a note on the cost of a mapping that the program `name` is about to make. Returns `None` if the mapping costs nothing, or if
+    /// the program has already made a mapping of at least this size.
     pub(super) fn note(&mut self, name: &str, bytes: u64) -> Option<String> {
         if bytes <= self.largest {
             return None;
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_mapping_costs_time_and_memory_for_each_page() {
-        // No emulator says its version here, so the cost is that of an old one.
+        // The emulator does not exist, so its version is unknown, and the cost is that of an old emulator.
         let note = |target, bytes| {
             Mappings::new(Path::new("/nonexistent/qemu"), target).note("./p", bytes).unwrap()
         };

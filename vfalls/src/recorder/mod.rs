@@ -147,7 +147,7 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
         still_running(&running);
     });
     wait_for_others(&command[0], &running, &name);
-    // The listener may have ended before.
+    // A failure is ignored, because the listener may have ended before.
     let _ = UnixStream::connect(&name).and_then(|mut end| end.write_all(DONE.as_bytes()));
     let heard = listener.join().map_err(|_| anyhow!("the messages of the recorder are lost"))?;
     heard?.complete(status?, became)
@@ -206,7 +206,7 @@ fn wait_for_others(program: &OsStr, running: &Running, socket: &Path) {
     }
 }
 
-/// Waits until the listener has handled all messages so far. Returns `false` if it has ended.
+/// Waits until the listener has handled all messages so far. Returns `false` if the listener has ended.
 fn synchronise(socket: &Path) -> bool {
     let ask = || -> io::Result<usize> {
         let mut stream = UnixStream::connect(socket)?;
@@ -240,7 +240,8 @@ fn is_running(id: u32) -> bool {
     })
 }
 
-/// The time after which a message says that processes still run, and the time that they have to end after an interrupt.
+/// After this time, a message says that processes still run. After an interrupt, the recorder waits for the processes no longer than this
+/// time.
 const LONGEST_END: Duration = Duration::from_secs(1);
 
 /// The plug-in, which `build.rs` compiles; `None` on systems other than Linux, because the emulator needs Linux.

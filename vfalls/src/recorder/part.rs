@@ -24,7 +24,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Returns a store in an empty file, which can be read and appended to.
+    /// Returns a store that uses `file`. The file must be empty, and open for reading and appending.
     pub(super) fn new(file: File) -> Self {
         Self { file, length: 0 }
     }
@@ -64,12 +64,12 @@ pub(super) struct ProcessRecording {
     pub(super) id: Option<u32>,
     /// The number of the process that has the same [`id`](Self::id) and began first.
     pub(super) first: u32,
-    /// The number of the process that continues this one with another program.
+    /// The number of the process that continues this process with another program.
     pub(super) continued: Option<u32>,
-    /// The program, not recorded, that replaces the process's program.
+    /// The unrecorded program that replaces the process's program.
     pub(super) turns: Option<String>,
     pub(super) end: ProcessEnd,
-    /// The memory that the process shares. If a range is of a file, it has the part of the file.
+    /// The memory that the process shares. If a range of this memory is mapped from a file, the range comes with the part of the file.
     shared: Vec<(SharedRange, Option<FilePart>)>,
     /// The positions in the store of the frames of definitions.
     definitions: Vec<Range<u64>>,
@@ -122,8 +122,8 @@ impl ProcessRecording {
         Ok(part)
     }
 
-    /// Begins the recording of a process that this process forks. The new process, with the number `number`, shares the memory that this
-    /// one shares.
+    /// Begins the recording of a process that this process forks. The new process has the number `number`, and shares the memory that this
+    /// process shares.
     pub(super) fn fork(&self, store: &mut Store, number: u32) -> io::Result<Self> {
         let part = Self::new(store, &self.target, self.command.clone(), number)?;
         Ok(Self { shared: self.shared.clone(), ..part })
@@ -190,7 +190,8 @@ impl ProcessRecording {
         Ok(())
     }
 
-    /// Notes that the process has mapped memory to share it. `owner` is the process that first mapped it, and the address there.
+    /// Notes that the process has mapped memory in order to share it. `owner` is the process that first mapped this memory, and the address
+    /// of the memory in that process.
     pub(super) fn share(
         &mut self,
         start: u64,
@@ -204,8 +205,8 @@ impl ProcessRecording {
         self.shared.push((range, file));
     }
 
-    /// Returns the process that first mapped a part of a file, the address of this part there, and the number of bytes from there to the end
-    /// of the mapping; `None` if this process has not mapped it.
+    /// If this process has mapped the start of `part`, returns three values: the process that first mapped this part of the file, the
+    /// address of the part in that process, and the number of bytes from this address to the end of the mapping. Otherwise, returns `None`.
     pub(super) fn owner(&self, part: &FilePart) -> Option<(u32, u64, u64)> {
         self.shared.iter().find_map(|(range, mapped)| {
             let mapped = mapped.as_ref().filter(|mapped| mapped.file == part.file)?;
@@ -215,7 +216,7 @@ impl ProcessRecording {
         })
     }
 
-    /// Completes the recording. `process` is its number.
+    /// Completes the recording. `process` is the number of the process.
     pub(super) fn complete(
         &mut self,
         store: &mut Store,

@@ -278,7 +278,7 @@ fn markers(files: &[&object::File<'_>]) -> Vec<(u64, String)> {
     symbols.filter_map(marker).collect()
 }
 
-/// Returns `true` if the name of a symbol of a file contains `part`.
+/// Returns `true` if a file has a symbol whose name contains `part`.
 pub(super) fn has_symbol(path: &Path, part: &str) -> bool {
     let Ok(bytes) = input::read_found(path, LONGEST_PROGRAM) else { return false };
     let Ok(elf) = parse(&bytes) else { return false };

@@ -233,19 +233,20 @@ impl Symbols {
         })
     }
 
-    /// Returns the first address and the name of each function. If `part` is given, leaves out files without a symbol that contains it.
+    /// Returns the first address and the name of each function. If `part` is given, leaves out files without a symbol whose name contains
+    /// `part`.
     pub(crate) fn functions(&self, part: Option<&str>) -> Vec<(u64, &str)> {
         self.located(part, Binary::functions)
     }
 
     /// Returns the address and the name of each place of a marker, which the header `vfalls-marker.h` defines. If `part` is given, leaves
-    /// out files without a symbol that contains it.
+    /// out files without a symbol whose name contains `part`.
     pub(crate) fn markers(&self, part: Option<&str>) -> Vec<(u64, &str)> {
         self.located(part, Binary::markers)
     }
 
-    /// Returns the addresses in the recording of what `all` finds in each file, with its names. Reading all symbols and the debugging
-    /// information of a file takes long, so files without a symbol that contains `part` are left out.
+    /// Calls `all` for each file, and returns the names that `all` finds, each with its address in the recording. It takes long to read
+    /// all symbols and the debugging information of a file, so files without a symbol whose name contains `part` are left out.
     fn located<'a, I: Iterator<Item = (u64, &'a str)>>(
         &'a self,
         part: Option<&str>,

@@ -23,7 +23,7 @@ fn instance(place: Place) -> String {
     }
 }
 
-/// The columns of samples: the widths of those for instances and events.
+/// The widths of the columns in the table of samples: of the column of instances, and of the columns of events.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns([usize; 2]);
 
@@ -126,7 +126,7 @@ impl Samples {
                 .collect();
             for (place, _) in &first.units {
                 for (units, counts) in &mut passes {
-                    // The later passes have units of the first one, in the same order.
+                    // Each unit of a later pass is also a unit of the first pass, and the units are in the same order.
                     if let [unit, rest @ ..] = units
                         && unit.0 == *place
                     {

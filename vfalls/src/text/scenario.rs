@@ -74,7 +74,8 @@ pub(crate) fn phase(output: &mut impl Write, number: usize, phase: &PhaseRun) ->
     output.flush()
 }
 
-/// Prints the state of the units, the hypercalls, and a comparison of the counters with the truth.
+/// Prints the state of the units, the hypercalls, and a comparison of the counters with the truth
+/// (the simulator's own counts).
 pub(crate) fn end(output: &mut impl Write, run: &Played) -> io::Result<()> {
     let Played { references, cycles, .. } = run;
     writeln!(output, "After {references} references in {cycles} cycles of machine time:\n")?;

@@ -12,14 +12,15 @@ use crate::numbers::counted_plainly;
 use crate::table::{self, cut};
 use crate::text::layouts::time;
 
-/// The number of lines on a screen. If not all threads fit, the last row adds up the others. All wrong counters are listed, even if they do
-/// not fit on the screen.
+/// The number of lines on a screen. If not all threads fit, the last row is the sum of the other threads. All wrong counters are listed,
+/// even if they do not fit on the screen.
 const LINES: usize = 24;
 
-/// The number of rows that the table of threads has at least, even if there are so many events that the summary is longer than a screen.
+/// The minimum number of rows in the table of threads. The table has these rows even if there are so many events that the summary is longer
+/// than a screen.
 const FEWEST: usize = 4;
 
-/// The number of lines outside the tables: three header lines, two empty lines, and the comparison with the truth.
+/// The number of lines outside the tables: three header lines, two empty lines, and the line that compares the counters with the truth.
 const OTHERS: usize = 6;
 
 /// Returns a table of totals. Each event has a row with the number of its counters, the sum of
@@ -57,8 +58,8 @@ impl FromStr for ThreadRows {
     }
 }
 
-/// Prints the tables of events and threads, and the comparison with the truth. With a header of
-/// three lines and the usual rows, the output fills a screen.
+/// Prints the tables of events and threads, and compares the counters with the truth (the simulator's own counts). With a header of three
+/// lines and the usual rows, the output fills a screen.
 pub(crate) fn print(output: &mut impl Write, run: &Replayed, rows: ThreadRows) -> io::Result<()> {
     let sums = Total::by_event(&run.counters);
     writeln!(output, "{}", units(&sums, run))?;
@@ -180,7 +181,7 @@ fn cells(thread: String, strand: String, results: &ThreadRun) -> Vec<String> {
     cells
 }
 
-/// Formats a number. If it has more than seven digits, shortens it to its first digits and a suffix.
+/// Formats a number. If the number has more than seven digits, shortens it to its first digits and a suffix.
 pub(crate) fn short(number: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
         (1_000_000_000_000_000, "P"),
@@ -197,7 +198,7 @@ pub(crate) fn short(number: u64) -> String {
     }
 }
 
-/// Prints whether the counters agree with the truth, and lists each counter that does not.
+/// Prints whether the counters agree with the truth (the simulator's own counts), and lists each counter that does not agree.
 fn truth(output: &mut impl Write, run: &Replayed) -> io::Result<()> {
     let counters = run.counters.len();
     let wrong: Vec<&CounterResult> =
@@ -236,7 +237,7 @@ fn truth(output: &mut impl Write, run: &Replayed) -> io::Result<()> {
     missing(output, run)
 }
 
-/// Prints what the counters and the truth do not cover, because it is not recorded.
+/// Prints the parts of the program that neither the counters nor the truth cover, because these parts are not recorded.
 fn missing(output: &mut impl Write, run: &Replayed) -> io::Result<()> {
     run.missing.iter().try_for_each(|one| writeln!(output, "Not covered: {one}."))
 }

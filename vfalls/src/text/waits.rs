@@ -9,7 +9,8 @@ use crate::page::names::Names;
 use crate::table::{self, WIDTH, wrap};
 use crate::text::summary::{ThreadRows, shown};
 
-/// The maximum number of pairs of threads in the text, of locks, and of places in each sentence.
+/// The maximum number of pairs of threads in the text. The same maximum applies to the locks in the text, and to the places in each
+/// sentence.
 const MOST: usize = 5;
 
 /// Prints how long threads were in each state, which threads waited for which others, and the locks with the longest waits. Prints nothing
@@ -52,8 +53,8 @@ pub(crate) fn occurring(run: &Replayed) -> Vec<State> {
     State::ALL.into_iter().filter(occurs).collect()
 }
 
-/// Returns a table of the time in each state. Each thread with a row in the summary has a row, and so have each node with several threads, and
-/// all threads together.
+/// Returns a table of the time in each state. The table has a row for each thread that has a row in the summary, for each node with several
+/// threads, and for all threads together.
 fn states(run: &Replayed, rows: ThreadRows) -> String {
     let states = occurring(run);
     let columns: String = states.iter().map(|state| format!("|>{}", state.name())).collect();
@@ -92,7 +93,7 @@ fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// Returns a table of at most `most` of the longest waits of one thread for another.
+/// Returns a table of the longest waits of one thread for another. The table has at most `most` rows.
 pub(crate) fn pairs(run: &Replayed, most: usize) -> table::Table {
     let mut table = table::with_header(">thread|waits for|>ended by thread|>times|>cycles");
     // The strands of a dealt recording execute one thread, which does not wait for itself.
@@ -110,7 +111,7 @@ pub(crate) fn pairs(run: &Replayed, most: usize) -> table::Table {
     table
 }
 
-/// Returns a table of at most `most` locks for which threads waited.
+/// Returns a table of locks for which threads waited. The table has at most `most` rows.
 pub(crate) fn locks(run: &Replayed, names: &Names, most: usize) -> table::Table {
     let mut table = table::with_header("lock|>taken|>waits|>cycles waited|taken at");
     for lock in run.waits.locks.iter().filter(|lock| lock.waits > 0).take(most) {

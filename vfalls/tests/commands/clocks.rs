@@ -73,8 +73,8 @@ fn all_are_measured_and_the_best_is_chosen() {
     assert_eq!(drift.len(), present * (present - 1));
 }
 
-/// Each clock belongs to a witness. If there is only one witness, the verdict says that it proves
-/// nothing.
+/// Each clock belongs to a witness. If there is only one witness, the verdict says that there is no
+/// second witness.
 #[test]
 fn clocks_are_grouped_by_witness() {
     let (ended, report) = clocks("clocks-witnesses", "");

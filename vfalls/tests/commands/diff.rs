@@ -40,8 +40,9 @@ fn differences_are_shown_by_group() {
             "cycles 1000000 800000 -200000 -20.0",
             "",
             &*format!("{} change %", heading("counters")),
-            // The measure is the relative change, times the root of the part in the sum of the second run: 1 * (40/125)^0.5, 1 * (39/105)^0.5
-            // for the truth, and 15/85 * (85/125)^0.5. The truth of the last counter changes by 6: few counts in 1,000,000 cycles.
+            // The measure of a difference is its relative change, times the square root of the number's part in the sum of the second run:
+            // 1 * (40/125)^0.5 and 15/85 * (85/125)^0.5 for the measured numbers, and 1 * (39/105)^0.5 for the truth. The truth of the last
+            // counter changes by 6, which is few counts in 1,000,000 cycles.
             "NODE0_MCU1_PIC mem_reads counter 0 truth - 39 +39 -",
             "NODE0_MCU1_PIC mem_reads counter 0 measured - 40 +40 -",
             "NODE0_MCU0_PIC mem_reads counter 0 measured 70 85 +15 +21.4",
@@ -104,7 +105,7 @@ fn what_matters_comes_first() {
             &*heading("counters"),
             "%pic L2_dmiss_ld counter 0 measured 90000 990 -89010 -98.9",
             "",
-            // Six channels with reads, writes and busy cycles, and four hubs.
+            // The 22 rows are the reads, writes and busy cycles of six channels, and the counts of four hubs.
             "22 rows of few counts are left out; --all shows them",
         ]
     );
@@ -219,7 +220,7 @@ fn traffic_is_compared_by_nodes_and_kind() {
     assert_eq!(rows, expected);
 }
 
-/// The longest waits come first in a run, so their positions say nothing.
+/// A run lists the longest waits first, so the position of a wait does not identify the wait.
 #[test]
 fn waits_are_compared_by_threads_and_locks_by_addresses() {
     let place = Place::new("diff-waits");

@@ -42,20 +42,20 @@ fn champsim() -> Vec<u8> {
     iteration.iter().flat_map(ChampSim::bytes).collect::<Vec<_>>().repeat(500)
 }
 
-/// Returns lines by hand, with the loop of two threads.
+/// Returns a recording in the form of text, with the loop of two threads.
 fn by_hand() -> String {
     let iteration = "P0 i 0x401000\nP0 r 0x1000\nP0 i 0x401004\nP0 w 0x1000\n\
                      P64 i 0x401000\nP64 r 0x1008\nP64 i 0x401004\nP64 w 0x1008\n";
     iteration.repeat(500)
 }
 
-/// A recording of two threads, and what every view says of it.
+/// A recording of two threads, and the results that every view shows for it.
 struct Case {
     name: &'static str,
     notes: &'static [&'static str],
     threads: usize,
     instructions: u64,
-    /// What `c2c` says of lines that move between nodes.
+    /// What `c2c` shows about the lines that move between nodes.
     moving: &'static [&'static str],
 }
 

@@ -289,7 +289,8 @@ fn long_names_are_cut_in_the_middle() {
     let name = format!("Map<{}1>::find", "Key, ".repeat(40));
     let page = page(&PROFILE.replace("sum<int>", &name));
     let whole = name.replace('<', "&lt;").replace('>', "&gt;");
-    // This label has at most 56 characters, a name in a sentence 64, and a cell of a table 100.
+    // A label of this chart has at most 56 characters. A name in a sentence has at most 64 characters, and
+    // a cell of a table at most 100.
     let label = "Map&lt;Key, Key, Key, Key, Key,…ey, Key, Key, Key, 1&gt;::find";
     let words = "Map&lt;Key, Key, Key, Key, Key, Key…y, Key, Key, Key, Key, 1&gt;::find";
     let cell = "Map&lt;Key, Key, Key, Key, Key, Key, Key, Key, Key, K… Key, Key, Key, Key, Key, Key, Key, Key, 1&gt;::find";

@@ -71,15 +71,17 @@ fn functions_and_markers_are_found_in_every_kind_of_program() {
         assert_eq!(part(&warm, "counted"), part(&lap, "counted"));
         assert_eq!(part(&warm, "warmed"), part(&lap, "counted"));
         assert_eq!(measured(&warm, "L2_dmiss_ld"), 0);
-        // So do as many instructions as the previous lap has.
+        // A warm-up with as many instructions as the previous lap also fills the caches.
         let instructions = part(&lap, "counted")[1];
         let last = stat(&format!("--phase marker:lap#3 --warm-up {instructions}"));
         assert_eq!(last["region"]["warmed"], warm["region"]["warmed"]);
         assert_eq!(measured(&last, "L2_dmiss_ld"), 0);
-        // The compiler has put the marker in several places. All are counted: this is the second lap of the last two.
+        // The compiler has put the marker in several places, and the number of a lap counts the laps at all these places. Lap 7 is the
+        // second of the two laps at the end of the program.
         let end = stat("--from marker:lap#7 --to marker:end");
         assert_eq!(data(&end, "counted"), 1000);
-        // Three of five calls of the function: 3000 loads, and at most two accesses for each call and return.
+        // The region has three of the five calls of the function. They make 3000 loads, and each call and return makes at most two
+        // further accesses.
         let calls = stat("--from work#3 --to marker:work_is_done");
         assert!((3000..=3012).contains(&data(&calls, "counted")), "{}", data(&calls, "counted"));
         place
@@ -167,8 +169,8 @@ fn a_function_is_recorded_alone() {
         let read = Read::new(&place.path().join("refs"));
         assert_eq!(read.notes, ["./program is recorded only while a thread executes work"]);
         let [thread] = &*read.threads else { panic!("{} threads", read.threads.len()) };
-        // Five calls load each word once. The other seven laps are not recorded, and neither is anything else, except what the return
-        // loads on x86-64.
+        // Five calls load each word once. On x86-64, each return from the function may load the return address. Nothing else is
+        // recorded: the other seven laps are missing.
         let begin = printed(&ended, "words");
         assert_eq!(loads(thread.references.iter().copied(), begin, 1000), [5; 1000], "{build:?}");
         let data = thread.references.iter().filter(|one| !one.kind.is_fetch()).count();

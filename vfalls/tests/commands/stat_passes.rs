@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::program::{Place, contains_all, squeezed, vfalls, with_input};
 use crate::stat::{json, program};
 
-/// Five events of the channels and three of the strands: three passes.
+/// Five events of the channels and three events of the strands. Together, they need three passes.
 const EVENTS: [&str; 8] = [
     "dram:mem_reads",
     "dram:mem_writes",
@@ -80,7 +80,7 @@ fn all_events_of_a_class_are_counted() {
     assert_eq!(events.len(), 39);
     let results = json(&place, &format!("refs.txt -e {}", events.join(",")));
     assert_eq!(results["counters"].as_array().unwrap().len(), 39);
-    // Many events leave room for some threads.
+    // Even if there are many events, the table of threads has some rows.
     let ended = place.run(&format!("stat refs.txt refs.txt -e {}", events.join(",")));
     assert_eq!(ended.status, 0, "{}", ended.stderr);
     let output = ended.stdout;

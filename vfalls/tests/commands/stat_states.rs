@@ -157,7 +157,7 @@ fn a_wait_for_an_earlier_section_is_a_wait_for_its_lock() {
     assert_eq!(waits["pairs"][0]["state"], "lock");
 }
 
-/// The details say in which state each thread was over time, and the page draws this.
+/// The details say in which state each thread was over time, and the page draws these states.
 #[test]
 fn a_page_draws_who_runs_and_who_waits() {
     let place = Place::new("stat-time-line");
@@ -191,7 +191,7 @@ fn a_page_draws_who_runs_and_who_waits() {
         "<figure id=\"locks\"",
         "<li><span class=\"c4\"></span>waits for a lock</li>",
         "<li><span class=\"c0\"></span>sleeps</li>",
-        // The lock wait and the sleep of thread 1: orange, then grey.
+        // Thread 1 waits for the lock (orange), and then sleeps (grey).
         "<title>thread 1</title>",
         "<td class=\"w\">0x9000</td><td>2</td><td>1</td>",
     ];

@@ -64,8 +64,8 @@ fn a_closed_pipe_is_no_error() {
     unread(&["call"], &"0 core 3 0\n".repeat(10_000)).well();
 }
 
-/// Runs the program with a standard output that is a closed pipe. The pipe is closed before the program starts, so that the program
-/// cannot write before.
+/// Runs the program with a standard output that is a closed pipe. The pipe is closed before the program starts, so the program can
+/// write nothing to it.
 fn unread(arguments: &[&str], input: &str) -> Ended {
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);

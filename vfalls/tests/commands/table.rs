@@ -129,7 +129,8 @@ fn rows_are_sorted_and_changes_have_a_base() {
     place.run(&format!("{all} -e dram:mem_raeds")).badly("did you mean dram:mem_reads?");
 }
 
-/// Runs of one program that stand in several directories are named without what their names have in common.
+/// The files of the runs are in different directories, but have the same name. The table leaves out the
+/// parts of the paths that are the same for all runs.
 #[test]
 fn a_number_that_a_run_lacks_is_missing() {
     let place = Place::new("table-lacks");
@@ -193,7 +194,7 @@ fn what_is_no_run_or_comes_twice_is_named() {
     place.run("table").badly("<RUN.json>...");
 }
 
-/// What a user sets is a column, for every kind of run.
+/// Each setting of the user has a column, for every kind of run.
 #[test]
 fn settings_of_real_runs_are_columns() {
     let place = Place::new("table-real");
@@ -243,7 +244,7 @@ fn settings_of_real_runs_are_columns() {
     }
 }
 
-/// Runs are read one after the other, and only what the table shows of them is kept.
+/// Runs are read one after the other. Only the parts that the table shows stay in memory.
 #[test]
 fn ten_thousand_runs_need_little_memory() {
     let place = Place::new("table-many");

@@ -226,8 +226,8 @@ fn a_buffer_on_one_node_is_remote_to_the_others() {
 
 /// The main thread of a program initialises memory that threads on other nodes read. If the first touch places pages, all pages are on
 /// node 0, and the loads of the other threads are remote. In the repaired program, each thread initialises its own part, so the loads are
-/// local. Each part begins 1 MB after the previous part. The test counts only accesses to the second half megabyte of each part: the
-/// second run uses it, and the first run does not.
+/// local. Each part begins 1 MB after the previous part. The test counts only accesses to the second half megabyte of each part. Only the
+/// second run uses this half.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn pages_on_the_wrong_node_and_repaired() {
@@ -240,8 +240,8 @@ fn pages_on_the_wrong_node_and_repaired() {
             near(more.served("c2c").iter().sum(), 0);
             [more.served("local"), more.served("remote")]
         };
-        // A store to a line that is in no cache reads the line. So a thread that initialises a part and reads it, reads each line twice.
-        // The main thread initialises four parts and reads one of them, which makes five reads.
+        // A store to a line that is in no cache reads the line. So a thread that initialises and reads a part reads each line of the part
+        // twice. The main thread initialises four parts and reads one of them, which makes five reads.
         for (who, memory, local, remote) in [
             ("main", "first-touch", [5, 0, 0, 0], [0, 1, 1, 1]),
             ("own", "first-touch", [2, 2, 2, 2], [0, 0, 0, 0]),

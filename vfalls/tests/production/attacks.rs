@@ -1,5 +1,5 @@
-//! Tests the attacks of `simulator::conform::attacks` on the production image. On images that lack
-//! a guarding instruction, they must succeed.
+//! Tests the attacks of `simulator::conform::attacks` on the production image. On images that lack a
+//! guarding instruction, the attacks must succeed.
 
 use std::env;
 use std::ops::Range;
@@ -65,8 +65,8 @@ fn attacks_reach_nothing() {
     }
 }
 
-/// On an image that lacks a guarding instruction, one kind of attack succeeds. It performs an access
-/// that the missing instruction prevents.
+/// On an image that lacks a guarding instruction, one kind of attack succeeds. Such an attack
+/// performs an access that the missing instruction would prevent.
 #[test]
 #[ignore = "builds images"]
 fn attacks_break_what_is_broken() {
@@ -91,8 +91,8 @@ const OWN: Range<u64> = map::PARTITION + MEMORY..map::PARTITION + 2 * MEMORY;
 /// An image in which one guarding instruction is replaced.
 struct Broken {
     what: &'static str,
-    /// The attacks that detect the change: their kind, the number of the first, and the step to the
-    /// next.
+    /// The attacks that detect the change: their kind, the number of the first attack, and the step
+    /// to the number of the next attack.
     kind: &'static Kind,
     first: usize,
     step: usize,

@@ -102,8 +102,7 @@ pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     if answer(&mut booted).is_none() {
         return Some("the guest is not reset".to_owned());
     }
-    // The interrupted request may have moved some rights or all rights, so the first rights are
-    // granted again.
+    // The interrupted request may have moved some rights or all rights, so the original rights are granted again.
     if step && !(0..SLICES).any(|_| is_done(&mut booted, &Step::Reconfigure(grants(0)))) {
         return Some("the rights do not return".to_owned());
     }
@@ -332,8 +331,8 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
     }
 }
 
-/// While the hypervisor handles an unexpected trap, a second one comes. The guest ends, or the strand is parked. Once a second trap has
-/// parked the strand, a second trap at any later instruction parks it too, until the guest has ended.
+/// While the hypervisor handles an unexpected trap, a second trap comes. Then the guest ends, or the strand is parked. If a second trap
+/// at one instruction parks the strand, a second trap at any later instruction parks the strand, too, until the guest has ended.
 #[test]
 #[ignore = "builds images"]
 fn a_second_trap_parks_the_strand() {

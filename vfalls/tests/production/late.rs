@@ -117,7 +117,7 @@ struct Failing {
     /// The number of cycles after which the unit works again.
     mended: u64,
     without_address: bool,
-    /// The status that calls on the unit return after the first refused one.
+    /// The status that calls on the unit return after the first refused call.
     status: u64,
 }
 
@@ -348,9 +348,9 @@ fn a_channel_fails_while_an_interrupt_comes() {
     }
 }
 
-/// While the hypervisor's Rust code waits for a store that fails, the operator revokes the rights.
-/// When the failed access returns to the Rust code, the trap level of the report must be clear. A
-/// slow call may return to the guest from there, and then the guest could read this trap level.
+/// While the hypervisor's Rust code waits for a store that fails, the operator revokes the rights. When the failed access returns to the
+/// Rust code, the trap level of the report must be clear. If a slow call returns to the guest from this Rust code, the guest could read a
+/// trap level that is not clear.
 #[test]
 #[ignore = "builds images"]
 fn a_failed_access_leaves_no_trap_level() {

@@ -1,5 +1,5 @@
-//! Checks the trap levels that a guest can select, because it can read their trap registers and
-//! return from them.
+//! Checks the trap levels that a guest can select, because the guest can read the trap registers of
+//! these levels and return from these levels.
 
 use simulator::execute::map;
 use simulator::interpreter::{Strand, TrapFrame};

@@ -90,7 +90,7 @@ impl Booted {
     }
 
     /// Returns the address of the instruction `ta 0x80` with which entries of kind 7 make their
-    /// calls. The CPU continues with the next entry after it.
+    /// calls. After this instruction, the CPU continues with the next entry.
     pub(super) fn call_of_list(&mut self) -> u64 {
         /// The instructions `ta 0x80` and `cmp %o0, 9`.
         const CALL: [u32; 2] = [0x91d0_2080, 0x80a2_2009];
@@ -111,8 +111,8 @@ impl Booted {
         self.words(guest, LISTS + cpu * LIST + BEHIND)
     }
 
-    /// Returns a list that starts empty. The machine adds each hypercall to it when the call
-    /// returns.
+    /// Returns a list that starts empty. When a hypercall returns, the machine adds the call to the
+    /// list.
     pub(super) fn calls(&mut self) -> Rc<RefCell<Vec<Call>>> {
         let calls = Rc::new(RefCell::new(Vec::new()));
         let noted = Rc::clone(&calls);

@@ -1,5 +1,5 @@
-//! The sweeps that the simulator's guide shows: 200 runs, of which one worker is killed in the middle. Afterwards each run is there, whole,
-//! and once in the table.
+//! Tests the sweeps that the simulator's guide shows. A sweep makes 200 runs. In the middle of the sweep, the test kills one worker. At the
+//! end, each run must be complete, and must be in the table exactly once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -187,7 +187,8 @@ struct Sweep {
     started: Vec<Child>,
 }
 
-/// The complete files of runs. Each has the number of its inode and the time of its last change: a file that is made again has others.
+/// The complete files of runs. Each file has the number of its inode and the time of its last change. These numbers differ if the file is
+/// made again.
 type Complete = BTreeMap<String, (u64, i64, i64)>;
 
 impl Sweep {
@@ -273,7 +274,7 @@ impl Sweep {
         Ok(None)
     }
 
-    /// Checks that each run is there, whole, and once in the table, and that the runs of `before` have not been made again.
+    /// Checks that each run is complete and is in the table exactly once, and that the runs of `before` have not been made again.
     fn check(&self, before: &Complete) -> anyhow::Result<()> {
         let after = self.complete()?;
         let names: BTreeSet<_> = after.keys().cloned().collect();

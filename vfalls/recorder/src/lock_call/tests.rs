@@ -305,8 +305,8 @@ fn a_wait_that_does_not_end_has_given_the_mutex_back() {
     assert_eq!(thread.orders(), [acquire(A), release(A, 0), Order::LeftOut(3)]);
 }
 
-/// A signal handler interrupts a thread that waits inside a lock function, and makes a system call. The order of the system call stays
-/// in the log.
+/// A signal handler interrupts a thread that waits inside a lock function, and makes a system call. The order (the entry of the log)
+/// for the system call stays in the log.
 #[test]
 fn an_order_of_a_signal_handler_stays() {
     let program = Program::new();
@@ -334,7 +334,8 @@ fn a_thread_that_has_left_a_lock_function_by_a_jump_is_recorded_again() {
     thread.locks(A);
     thread.unlocks(A);
     let (references, orders) = thread.ends();
-    // The first 1,024 blocks after the jump are missing, each with its store. The load and store of the lock count once.
+    // The first 1,024 blocks after the jump are missing, each with its store. The remaining blocks are recorded, and so are the calls
+    // that take and release the lock.
     assert_eq!(orders, [Order::LeftOut(2 * 1024), acquire(A), release(A, 0)]);
     assert_eq!(references, 1 + 2 * (1_996 - 1024) + 6);
 }

@@ -1,4 +1,4 @@
-//! The short way from QEMU's callbacks to the log of a thread: two pointers, and no lock.
+//! The fast path from QEMU's callbacks to the log of a thread. It uses two pointers, and no lock.
 
 use std::cell::Cell;
 use std::ptr;
@@ -8,17 +8,17 @@ use super::SharedThread;
 use crate::process::MOST_THREADS;
 use crate::thread::Thread;
 
-/// Where the callbacks of a thread append words to the thread's log.
+/// The place at which the callbacks of a thread append words to the thread's log.
 ///
-/// A cursor is open or closed. While it is open, the words before `next` belong to the log, although the log does not count them yet. Only
-/// the callbacks of the thread's blocks and accesses use the log then. Everything else closes the cursor first.
+/// A cursor is open or closed. While it is open, the words before `next` belong to the log, although the log does not count them yet.
+/// During this time, only the callbacks of the thread's blocks and accesses use the log. Everything else closes the cursor first.
 #[repr(align(64))]
 pub(super) struct Cursor {
     /// The place of the next word; null if the cursor is closed.
     next: Cell<*mut u64>,
-    /// From this place on, blocks take the long way. The log has room for two words more. Null if the cursor is closed.
+    /// From this place on, blocks take the slow path, although the log has room for two more words. Null if the cursor is closed.
     end: Cell<*mut u64>,
-    /// From this place on, accesses take the long way. It is `end`, or null if loads may join threads.
+    /// From this place on, accesses take the slow path. The place is `end`, or null if loads may join threads.
     access_end: Cell<*mut u64>,
     thread: AtomicPtr<SharedThread>,
 }
@@ -38,7 +38,8 @@ static CURSORS: [Cursor; MOST_THREADS as usize] = [const {
 }; MOST_THREADS as usize];
 
 impl Cursor {
-    /// Returns the cursor of a virtual processor. Processors that no recorded thread has share the cursors of others: none of them executes.
+    /// Returns the cursor of a virtual processor. A processor without a recorded thread may share the cursor of another processor, because
+    /// such a processor does not execute.
     #[inline(always)]
     pub(super) fn of(vcpu: u32) -> &'static Self {
         const { assert!(MOST_THREADS == 1 << 16) };
@@ -57,7 +58,7 @@ impl Cursor {
         self.thread.store(thread, Ordering::Release);
     }
 
-    /// Appends the word of a block. Returns `false` if the block has to take the long way.
+    /// Appends the word of a block. Returns `false` if the block has to take the slow path.
     #[inline(always)]
     pub(super) fn block(&self, word: u64) -> bool {
         let next = self.next.get();
@@ -72,7 +73,7 @@ impl Cursor {
         true
     }
 
-    /// Appends the words of an access. Returns `false` if the access has to take the long way.
+    /// Appends the words of an access. Returns `false` if the access has to take the slow path.
     #[inline(always)]
     pub(super) fn access(&self, words: [u64; 2]) -> bool {
         self.append_access(words, self.access_end.get())

@@ -33,14 +33,14 @@ fn begin(vcpu: c_uint, block: *mut c_void, enters: bool) {
     }
 }
 
-/// An instruction has accessed data. The access is recorded if its block is.
+/// Records a data access of an instruction if the instruction's block is recorded.
 pub(super) extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
     if is_recorded(vcpu) {
         access_examined(vcpu, info, address, instruction);
     }
 }
 
-/// An atomic instruction has accessed data. The access is recorded if its block is.
+/// Records a data access of an atomic instruction if the instruction's block is recorded.
 pub(super) extern "C" fn atomic(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
     if is_recorded(vcpu) {
         super::atomic(vcpu, info, address, instruction);
@@ -48,11 +48,12 @@ pub(super) extern "C" fn atomic(vcpu: c_uint, info: u32, address: u64, instructi
 }
 
 fn is_recorded(vcpu: c_uint) -> bool {
-    // SAFETY: QEMU calls the callers on the thread's host thread.
+    // SAFETY: QEMU calls the callers of this function on the thread's host thread.
     unsafe { executing(vcpu) }.is_some_and(|(thread, _)| thread.at.is_recorded)
 }
 
-/// QEMU calls this function while no thread executes. It has forgotten all blocks and callbacks.
+/// QEMU calls this function after it has forgotten all blocks and callbacks, and while no thread
+/// executes.
 extern "C" fn again(id: u64) {
     if let Some(only) = super::PROCESS.get().and_then(|process| process.only.as_ref()) {
         only.switch();

@@ -15,8 +15,9 @@ use crate::lock;
 use crate::new_program::{NewProgram, escaped};
 use crate::process::Process;
 
-/// A thread that forks the process holds this lock for writing. Other callbacks that change the recorder's state, and that QEMU calls while
-/// no block executes, hold it for reading. (QEMU forks only when no thread executes a block.) So the state is whole in the new process.
+/// A thread that forks the process holds this lock for writing. Some other callbacks change the recorder's state while no block executes.
+/// These callbacks hold the lock for reading. (QEMU forks only when no thread executes a block.) Therefore, the state in the new process is
+/// consistent.
 static FORKS: RwLock<()> = RwLock::new(());
 
 /// The forking of the process by the current host thread.
@@ -36,11 +37,11 @@ pub(super) fn no_fork() -> RwLockReadGuard<'static, ()> {
     FORKS.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The time that a fork of another thread has to end when the process exits.
+/// How long an exiting process waits for another thread's fork to end.
 const LONGEST_FORK: Duration = Duration::from_secs(1);
 
-/// Waits until no thread forks the process, which exits. QEMU no longer says that a fork has ended, so the wait has a limit. Returns `false`
-/// in a forked process that has not begun its own recording.
+/// Waits until no thread forks this process, which is about to exit. The wait has a limit, because QEMU does not report the end of a fork
+/// at this time. Returns `false` in a forked process that has not begun its own recording.
 pub(super) fn wait_for_forks() -> bool {
     if FORKING.take().is_some() {
         return false;
@@ -66,7 +67,8 @@ pub(super) struct Arguments {
 pub(super) static ARGUMENTS: OnceLock<Arguments> = OnceLock::new();
 
 impl Arguments {
-    /// Returns the value of the emulator's option `-plugin` that records the process with this number.
+    /// Returns a value of the emulator's option `-plugin`. With this value, the emulator records its program as the process with this
+    /// number.
     fn of_process(&self, process: u32) -> CString {
         let [plugin, socket, sysroot] =
             [&self.plugin, &self.socket, &self.sysroot].map(|text| escaped(text).into_vec());
@@ -115,14 +117,15 @@ pub(super) fn end_fork(vcpu: c_uint, shared: &SharedThread, process: &Process, c
         }
         Cursor::of(vcpu).set_thread(Arc::as_ptr(&own).cast_mut());
         MAY_JOIN.store(false, Ordering::Relaxed);
-        // The other threads do not exist in this process, but their locks may be held. This thread's old state is still in use.
+        // The old states must not be dropped. The other threads do not exist in this process, but their locks may be held. This thread's
+        // old state is still in use.
         mem::forget(mem::take(&mut *threads));
         threads.resize(vcpu as usize + 1, None);
         threads[vcpu as usize] = Some(own);
     } else {
         if let Ok(child) = u32::try_from(child) {
             process.orders.child(child, number);
-            // The child may be slow to say that it begins, and this process may end before.
+            // The parent reports the child, because the parent may end before the child reports its own start.
             process.output.say("child", &child.to_string());
         }
         *lock(&shared.in_call) = false;

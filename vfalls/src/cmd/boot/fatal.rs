@@ -1,8 +1,8 @@
 //! Parses the message that a hypervisor or a guest prints when an unexpected trap ends it.
 
-/// Parses the message at the end of a console. Returns whether the hypervisor printed it (`false`
-/// means a guest), and the addresses in %tpc, %o7 and %i7 as hexadecimal digits. Returns `None` if
-/// there is no such message.
+/// Parses the message at the end of a console. Returns `true` if the hypervisor printed the
+/// message, or `false` if a guest printed it, together with the addresses in %tpc, %o7 and %i7 as
+/// hexadecimal digits. Returns `None` if there is no such message.
 pub fn addresses(console: &str) -> Option<(bool, Vec<(&'static str, String)>)> {
     let (before, registers) = console.rsplit_once(": trap ")?;
     let mut addresses = Vec::new();

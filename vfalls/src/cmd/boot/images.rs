@@ -22,7 +22,7 @@ const GUEST: &[u8] = include_bytes!("../../../bundled/guest.elf.gz");
 /// An ELF file for SPARC V9, and where it comes from.
 #[derive(Clone)]
 pub(crate) struct Image {
-    /// What messages call the image.
+    /// The name of the image in messages.
     pub(crate) name: String,
     /// The path; `None` for a bundled image.
     pub(crate) path: Option<PathBuf>,

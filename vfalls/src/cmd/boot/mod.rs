@@ -259,7 +259,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     ended(&mut execution, stop, &consoles, &complete.guests)
 }
 
-/// Prints which optional interfaces an image lacks, and which it has in a version that this program does not know.
+/// Prints the optional interfaces that an image lacks. Also prints the interfaces whose version in the image is unknown to this program.
 fn tell_interfaces(image: &str, interfaces: &Interfaces) {
     let lacking: Vec<_> = interfaces.lacking().map(|one| format!("no {}", one.name())).collect();
     if !lacking.is_empty() {

@@ -94,8 +94,7 @@ pub(crate) fn print(output: &mut impl Write, report: &SharingReport) -> io::Resu
     write!(output, "{}", table::text(&table))
 }
 
-/// Uses of the same bytes by the same instruction. They are one row of the table, whatever threads
-/// they come from.
+/// One row of the table: all uses of the same bytes by the same instruction, in any thread.
 #[derive(Default)]
 struct Group<'a> {
     code: Option<&'a Code>,
@@ -104,8 +103,8 @@ struct Group<'a> {
     times: u64,
 }
 
-/// Returns a table of the users of a line, sorted by their lowest byte, and then by falling number
-/// of uses.
+/// Returns a table of the users of a line. The rows are sorted by the lowest byte that they use,
+/// and then by the number of uses, the largest number first.
 fn users(line: &SharedLine) -> String {
     let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
     for user in &line.users {

@@ -178,7 +178,8 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
             watched.note(watchdog.check(keeper, strand));
             day.iter_mut().for_each(Following::follow);
         }
-        // The pauses differ in length, so that the rounds do not keep step with a clock that an interrupt updates.
+        // The pauses differ in length. With equal pauses, the rounds could keep the same distance from the interrupts that update a
+        // clock.
         let uneven = 0.5 + (f64::from(round) * 0.618).fract();
         thread::sleep(Duration::from_secs_f64(args.seconds / f64::from(ROUNDS) * uneven));
     }

@@ -245,8 +245,8 @@ mod tests {
         }
     }
 
-    /// The device counts nanoseconds, so its frequency is 1 GHz. A clock by which it is 700 parts per million lower is 700 parts per million
-    /// too fast.
+    /// The device counts nanoseconds, so its frequency is 1 GHz. In this test, the frequency that the clock measures for the device is 700
+    /// parts per million lower. So the clock is 700 parts per million too fast.
     #[test]
     fn a_clock_that_differs_from_its_witness_is_named() {
         let compared = |frequency| Compared::new("monotonic", "rtc0".to_owned(), frequency);

@@ -35,8 +35,8 @@ const OF_HOST: [&str; 3] = ["KVM virtual PTP", "hyperv", "ptp_vmw"];
 
 impl Witnesses {
     /// Groups the clocks of `devices` and the kernel's clocks, whose names are in `clocks`.
-    /// `discipline` tells whether a time server or another source corrects the clock `realtime`. If
-    /// so, this clock shows the source's time, and belongs to the witness `NTP`.
+    /// `discipline` tells whether a time server or another source corrects the clock `realtime`. A
+    /// corrected clock shows the time of its source, and belongs to the witness `NTP`.
     pub(super) fn new(
         processors: &Processors,
         clocks: &[&str],

@@ -98,7 +98,7 @@ pub(crate) struct ReportArgs {
     force: Force,
 }
 
-/// The page shows the source lines of this number of functions for each event.
+/// The number of functions whose source lines the page shows for each event.
 const PAGE_FUNCTIONS: usize = 5;
 
 pub(crate) fn run(args: ReportArgs) -> anyhow::Result<()> {

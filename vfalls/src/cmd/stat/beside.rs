@@ -14,7 +14,7 @@ const STACK: usize = 8 << 20;
 pub(super) trait Job: Send {
     type Done: Send;
 
-    /// Replays. Returns soon once `stop` is `true`.
+    /// Performs the replay. Returns soon after `stop` becomes `true`.
     fn run(self, stop: &AtomicBool) -> anyhow::Result<Self::Done>;
 }
 

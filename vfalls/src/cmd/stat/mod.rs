@@ -270,7 +270,7 @@ pub(crate) fn header(
     writeln!(output)
 }
 
-/// Returns the end of the machine's line, which states how memory is spread over nodes. It is empty if the machine has one node.
+/// Returns the end of the machine's line, which states how memory is spread over nodes. The end is empty if the machine has one node.
 fn memory(setup: &Setup) -> String {
     let interleave = match setup.machine.interleave() {
         Interleave::Bytes512 => "512 bytes",

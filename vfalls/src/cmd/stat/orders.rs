@@ -32,7 +32,7 @@ enum Purpose {
     /// The replay shows whether a small change of order matters.
     Check,
     Orders,
-    /// The replay is of another recording of the program.
+    /// The replay uses another recording of the program.
     Repeat,
 }
 
@@ -67,10 +67,10 @@ impl Job for Order<'_> {
     }
 }
 
-/// The replays in addition to those of the recording that is shown.
+/// The replays that `stat` performs in addition to the replay that it shows.
 pub(super) struct Orders<'a> {
     jobs: Vec<Order<'a>>,
-    /// The reason for which the check of the order is left out. `None` if the order is checked, or if it cannot matter.
+    /// The reason for which the check of the order is left out. `None` if the order is checked, or if the order cannot matter.
     unchecked: Option<String>,
 }
 
@@ -149,12 +149,12 @@ impl<'a> Orders<'a> {
 pub(super) struct Spreads {
     /// Whether the user has asked for replays in other orders.
     asked: bool,
-    /// The reason for which the order was not checked. `None` if it was checked, or if it cannot matter.
+    /// The reason for which the order was not checked. `None` if the order was checked, or if the order cannot matter.
     unchecked: Option<String>,
 }
 
 impl Spreads {
-    /// Prints how much the cycles of these replays differ, or why this was not checked.
+    /// Prints how much the cycles of these replays differ, or why the replays were not compared.
     pub(super) fn print(self, output: &mut impl Write, run: &Replayed) -> io::Result<()> {
         if run.stopped {
             return Ok(());
@@ -194,7 +194,7 @@ fn long() -> String {
     )
 }
 
-/// Returns `true` if the numbers of cycles differ by more than 5%, not counting the delay of the threads' starts.
+/// Returns `true` if the numbers of cycles differ by more than 5%. The delay of the threads' starts does not count.
 fn matters(orders: &Spread) -> bool {
     orders.most - orders.least > orders.least / 20 + Setup::LATEST
 }

@@ -76,8 +76,8 @@ impl<'a> Passes<'a> {
         1 + self.passes.len()
     }
 
-    /// Calls `first`, which is the first pass and keeps its samples, while other host threads make these passes. Adds their counters to the run,
-    /// and their samples to those of the first pass, unless the run was stopped.
+    /// Calls `first`, which performs the first pass and keeps its samples. At the same time, other host threads perform these passes. Adds
+    /// their counters to the run, and their samples to the samples of the first pass, unless the run was stopped.
     pub(super) fn beside(
         self,
         samples: &mut Samples,

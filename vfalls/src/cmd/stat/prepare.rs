@@ -55,7 +55,7 @@ impl ReplayArgs {
         self.of(source, configuration, guests, selections.first().copied().unwrap_or_default())
     }
 
-    /// Returns the events of each pass, into which `parse` splits the list of events.
+    /// Returns the events of each pass. `parse` divides the list of events among the passes.
     fn selections(&self, machine: Machine, parse: Parse) -> anyhow::Result<Vec<Selection>> {
         match &self.event[..] {
             [] => Ok(vec![Selection::default_for(machine)]),
@@ -129,7 +129,7 @@ fn machine_and_guests(
     Ok((configuration, guests))
 }
 
-/// Removes the events of hubs, with a note, if the machine has no hubs.
+/// If the machine has no hubs, removes the events of hubs, and prints a note.
 fn selections_of(machine: Machine, passes: Vec<Selection>) -> anyhow::Result<Vec<Selection>> {
     if !machine.hubs().is_empty() {
         return Ok(passes);

@@ -83,7 +83,7 @@ impl App {
     pub(crate) fn sample(&mut self, next: LiveSample) {
         let last = self.now.as_ref().map(|now| next.run.since(&now.run));
         // If the replay ends exactly at the end of an interval, the last sample contains no new
-        // references. Then the previous interval stays.
+        // references. In this case, the view still shows the previous interval.
         if last.as_ref().is_none_or(|last| last.references > 0) {
             self.last = Some(last.unwrap_or_else(|| next.run.clone()));
         }

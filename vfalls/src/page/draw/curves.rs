@@ -10,7 +10,7 @@ use crate::page::figure::Drawing;
 
 /// A curve of a chart.
 pub struct Curve {
-    /// What the sizes are.
+    /// The name of the curve in the legend, which says what the sizes are.
     pub label: String,
     /// The points, by ascending size.
     pub points: Vec<CurvePoint>,
@@ -39,7 +39,8 @@ struct LogAxis {
 }
 
 impl LogAxis {
-    /// Returns an axis for values from `least` to `most`, whose ends are among the `steps` of a decade.
+    /// Returns an axis for values from `least` to `most`. The ends of the axis are among the `steps` of
+    /// a decade.
     fn new(places: [f64; 2], least: f64, most: f64, steps: &[f64]) -> Self {
         let marks = marks(steps);
         let first = marks.iter().rev().find(|mark| **mark <= least).copied().unwrap_or(least);
@@ -62,7 +63,7 @@ impl LogAxis {
     }
 }
 
-/// Returns the `steps` of all decades from 1.
+/// Returns the `steps` multiplied by each power of ten, from 1 on.
 fn marks(steps: &[f64]) -> Vec<f64> {
     (0..16).flat_map(|decade| steps.iter().map(move |step| step * 10_f64.powi(decade))).collect()
 }
@@ -125,7 +126,7 @@ mod tests {
         let axis = LogAxis::new([0.0, 100.0], 3.0, 40_000.0, &[1.0]);
         assert_eq!(axis.marks(&[1.0]).collect::<Vec<_>>(), [1.0, 10.0, 100.0, 1e3, 1e4, 1e5]);
         assert_eq!([1.0, 10.0, 1e5].map(|value| axis.place(value)), [0.0, 20.0, 100.0]);
-        // Values that are all the same have an axis, too.
+        // There is an axis even if all values are equal.
         let axis = LogAxis::new([100.0, 0.0], 50.0, 50.0, &[1.0, 2.0, 5.0]);
         assert_eq!(axis.marks(&[1.0, 2.0, 5.0]).collect::<Vec<_>>(), [50.0, 100.0]);
         assert_eq!([50.0, 100.0].map(|value| axis.place(value).round()), [100.0, 0.0]);

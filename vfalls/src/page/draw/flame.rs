@@ -14,7 +14,7 @@ const WIDTH: f64 = 1200.0;
 const ROW: f64 = 18.0;
 /// An upper limit for the average width of a character, in units of the drawing. The script of pages has the same number.
 const CHARACTER: f64 = 7.4;
-/// Boxes with a smaller share of all samples, in percent, are left out.
+/// The minimum share of all samples, in percent. Boxes with a smaller share are left out.
 const LEAST: f64 = 0.1;
 /// The maximum number of boxes that are drawn above each other. Deeper calls are left out.
 pub(crate) const DEEPEST: usize = 64;

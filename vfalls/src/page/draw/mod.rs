@@ -47,7 +47,8 @@ fn round(length: f64) -> String {
     const LONGEST: f64 = 1e6;
     let tenths = length * 10.0;
     let below = tenths.floor();
-    // A page has many thousands of lengths. Only one that is about halfway between two tenths needs exact decimals to be rounded.
+    // A page has many thousands of lengths. Only a length that is about halfway between two tenths needs exact decimals to be
+    // rounded.
     let is_clear = ((tenths - below) - 0.5).abs() > 1e-6;
     if !(is_clear && (0.0..LONGEST).contains(&length) && length.is_sign_positive()) {
         let text = format!("{length:.1}");

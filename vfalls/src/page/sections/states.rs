@@ -13,7 +13,8 @@ use simulator::run::{Replayed, State, ThreadLine, TimeLine};
 /// The maximum number of rows of a table.
 const ROWS: usize = 100;
 
-/// The maximum number of strips for which a chart draws every column. With more strips, each pair of neighbouring columns is drawn as one.
+/// The maximum number of strips for which a chart draws every column. If there are more strips, the chart draws each pair of neighbouring
+/// columns as one column.
 const FEW: usize = 64;
 
 /// Returns the charts of a run with several threads, or of a thread that did not run all the time.
@@ -68,7 +69,8 @@ fn legend_of(states: &[State]) -> Legend {
     legend(states.iter().map(|state| (class(*state), words(*state))))
 }
 
-/// Returns the chart of the states of each thread. If the table of threads has the states, the chart shows the states of each node.
+/// Returns the chart of the states of each thread. If there are too many threads for bars, the chart shows the states of each node, and
+/// the table of threads shows the states of each thread.
 fn bars_of(run: &Replayed, states: &[State]) -> Figure {
     let each = if run.threads.len() > MOST_BARS { "node" } else { "thread" };
     let groups = groups(run);

@@ -1,5 +1,5 @@
 //! The part of a replay's page before the charts: the programs, the comparison of the counters with
-//! the truth, and what stands out.
+//! the truth (the simulator's own counts), and what stands out.
 
 use maud::{Markup, html};
 use simulator::machine::configuration::Configuration;

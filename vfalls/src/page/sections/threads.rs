@@ -8,14 +8,14 @@ use crate::table::{self, Table};
 use crate::text::waits;
 use simulator::run::{Replayed, Stack, ThreadRun};
 
-/// The maximum number of threads or strands of which each has a bar. If there are more, each has a row of a table, and each node has a
-/// bar.
+/// The maximum number of threads or strands that each have a bar. If there are more, each thread or strand has a row of a table, and
+/// each node has a bar.
 pub(in crate::page) const MOST_BARS: usize = 16;
 
 /// What a bar shows: a thread, or all threads of a node.
 pub(super) struct Group {
     pub label: String,
-    /// What the threads did in all.
+    /// The sum of the threads' results.
     pub sum: ThreadRun,
 }
 
@@ -69,7 +69,8 @@ fn table_of_nodes(run: &Replayed) -> Table {
     table
 }
 
-/// Returns the table of threads that are too many for bars. It has all that the page knows of a thread.
+/// Returns the table of threads for a run with too many threads for bars. Each row has all the numbers that the page knows of a
+/// thread.
 fn many(run: &Replayed) -> Figure {
     let programs = run.programs();
     let states = waits::occurring(run);
@@ -103,7 +104,7 @@ fn many(run: &Replayed) -> Figure {
     }
 }
 
-/// Returns the cells of a thread's number, strand and node.
+/// Returns the cells for a thread's number, strand and node.
 pub(super) fn place(thread: &ThreadRun) -> [String; 3] {
     [thread.thread, thread.strand.index(), thread.node()].map(|number| number.to_string())
 }
@@ -118,7 +119,7 @@ fn cycles(of: &ThreadRun) -> [String; 9] {
     parts(&of.stack).map(|(_, cycles)| cycles.to_string())
 }
 
-/// Returns the chart of the parts of each thread's or node's cycles. `each` is the word for a bar.
+/// Returns the chart of the parts of each thread's or node's cycles. `each` is the word for what a bar stands for: `thread` or `node`.
 fn stacks(run: &Replayed, each: &str, table: Table) -> Figure {
     let groups = groups(run);
     let bar = |Group { label, sum }: &Group| Bar {

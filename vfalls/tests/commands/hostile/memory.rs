@@ -89,11 +89,11 @@ fn threads_that_wait_stay_within_the_budget() {
     );
 }
 
-/// The number of lines that the caches of a node hold: 4 MB of 64 bytes in the L2 cache; in each of eight cores, 8 KB of 16 bytes and 16 KB
-/// of 32 bytes in the L1 caches.
+/// The number of lines that the caches of a node hold. The L2 cache has 4 MB in lines of 64 bytes. In each of the eight cores, the L1
+/// caches have 8 KB in lines of 16 bytes, and 16 KB in lines of 32 bytes.
 const LINES: u64 = (4 << 20) / 64 + 8 * ((8 << 10) / 16 + (16 << 10) / 32);
 
-/// A replay takes memory for what caches hold, at most 200 bytes for a line, and none for the length of the recording.
+/// A replay takes at most 200 bytes of memory for each line that the caches hold. The length of the recording does not matter.
 #[test]
 fn a_long_recording_takes_no_more_memory_than_a_short_one() {
     let place = Place::new("hostile-long");
@@ -106,7 +106,7 @@ fn a_long_recording_takes_no_more_memory_than_a_short_one() {
         assert!(status.success(), "{made:?}: {status}");
         peak
     };
-    // Two bytes of data a reference: the L2 cache is full after two million references.
+    // Each reference takes two new bytes of data on average. So the L2 cache is full after two million references.
     let few = peak(1, Data::Stream, 20_000);
     let [full, long] = [5_000_000, 50_000_000].map(|all| peak(1, Data::Stream, all));
     let most = 200 * LINES / 1024;

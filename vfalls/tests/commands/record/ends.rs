@@ -1,4 +1,5 @@
-//! Records programs that start programs which the emulator cannot execute, or that are killed.
+//! Records programs that are killed, and programs that start other programs that the emulator
+//! cannot execute.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -56,7 +57,8 @@ int main(int count, char **arguments) {
 fn place(name: &str) -> Place {
     let place = Place::new(&format!("record-{name}"));
     HOST.compile(&place, "store", STORE, &[]);
-    // The kernel gives such a program the rights of its owner. An emulator cannot do this.
+    // The kernel gives a program with this mode the rights of the file's owner. An emulator cannot
+    // give these rights.
     let rights = place.path().join("rights");
     fs::copy("/bin/sh", &rights).unwrap();
     fs::set_permissions(rights, Permissions::from_mode(0o4755)).unwrap();

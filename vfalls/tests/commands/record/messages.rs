@@ -72,7 +72,8 @@ fn what_is_not_there_is_named() {
 /// A note announces what a large mapping costs, before the emulator makes the mapping.
 #[test]
 fn a_large_mapping_is_announced() {
-    // The address is not the start of a page, so the emulator refuses the mapping, and the test does not last for minutes.
+    // The address is not the start of a page, so the emulator refuses the mapping. Otherwise, the test would last for
+    // minutes.
     let source = r#"
         #include <stdio.h>
         #include <sys/mman.h>

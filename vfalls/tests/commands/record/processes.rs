@@ -95,8 +95,8 @@ fn forked_children_on_sparc() {
     four_children("four-sparc", |place| SPARC_STATIC.compile(place, "four", FOUR, &[]));
 }
 
-/// The four words that the children store are in one line of memory. The replay moves it between the nodes of the children, but not the line
-/// with the word of each child's own memory.
+/// The four shared words that the children store are in one line of memory. The replay moves this line between the nodes of the children.
+/// The lines with the children's own words do not move.
 #[test]
 #[ignore = "needs qemu-user"]
 fn shared_memory_is_shared_and_other_memory_is_not() {
@@ -166,7 +166,7 @@ fn a_script_and_its_programs() {
     assert!(annotated.stdout.contains("work_of_two"), "{}", annotated.stdout);
 }
 
-/// A program that becomes another program, on SPARC with shared libraries, is recorded as two processes.
+/// A SPARC program with shared libraries becomes another program. The recording then has two processes.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_program_that_becomes_another_one() {
@@ -355,7 +355,7 @@ fn a_child_that_a_signal_ends_is_named() {
     }
 }
 
-/// Two processes take a lock that is in memory which they share. Each holds it for a tenth of a million rounds, four times.
+/// Two processes take a lock in memory that they share. Each process takes the lock four times, and holds it for 100,000 rounds each time.
 const LOCKED: &str = r#"
 #include <pthread.h>
 #include <sys/mman.h>

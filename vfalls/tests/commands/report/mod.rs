@@ -179,8 +179,8 @@ fn waits_are_frames_under_the_function_that_waits() {
 fn symbols_of_a_file() {
     let place = Place::new("profile-symbols");
     let line = |address: u64, times: usize| format!("I  {address:x},4\n").repeat(times);
-    // Two of the addresses are in functions of the bundled program. The third address is outside,
-    // such as an address in a stack.
+    // Two of the addresses are in functions of the bundled program. The third address is outside all functions, like an address in a
+    // stack.
     let refs = [line(0x10_0a84, 500), line(0x10_0cac, 300), line(0x1fff_0000, 200)].concat();
     place.file("refs.txt", refs);
     let (_, json) =

@@ -130,9 +130,9 @@ impl Theory<'_> {
     }
 }
 
-/// Each of four threads works 20 times with the mutex. This takes 4 * 20 * 1 = 80 units. The mutex goes to the thread that has waited
-/// longest, so the threads take turns. Thread n has its last turn from 76 + n to 77 + n. It works for 20 units until then, and waits in
-/// the other 77 + n - 20 units.
+/// All times are in units. Each of four threads works 20 times with the mutex, which takes 4 * 20 * 1 = 80 units. The mutex goes to the
+/// thread that has waited longest, so the threads take turns. The last turn of thread n lasts from time 76 + n to time 77 + n. Until then,
+/// the thread works for 20 units, and waits in the other 77 + n - 20 units.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_mutex_is_held_by_one_thread_at_a_time() {
@@ -156,9 +156,9 @@ fn a_barrier_waits_for_the_late_thread() {
         .holds_for("barrier");
 }
 
-/// Two of four threads work at a time, and each thread works 20 times. This takes 4 * 20 * 1 / 2 = 40 units. Threads 0 and 1 take turns
-/// with threads 2 and 3. Threads 0 and 1 have their last turns from 38 to 39, so they wait for 39 - 20 units. Threads 2 and 3 have their
-/// last turns from 39 to 40, so they wait for 40 - 20 units.
+/// All times are in units. Two of four threads work at the same time, and each thread works 20 times. This takes 4 * 20 * 1 / 2 = 40 units.
+/// Threads 0 and 1 take turns with threads 2 and 3. The last turns of threads 0 and 1 last from time 38 to time 39, so these threads wait
+/// for 39 - 20 units. The last turns of threads 2 and 3 last from time 39 to time 40, so these threads wait for 40 - 20 units.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_semaphore_of_two_lets_two_threads_work() {
@@ -166,20 +166,20 @@ fn a_semaphore_of_two_lets_two_threads_work() {
         .holds_for("semaphore");
 }
 
-/// Each thread works 20 times for 1 unit with the lock and for 2 units without the lock. The writer starts first, and has the lock from 0
-/// to 1. The three readers wait for the lock, and share it from 1 to 2. After that, the lock is always free when a thread needs it: the
-/// writer takes it at 3, 6 and so on, and the readers take it at 4, 7 and so on. So the readers wait once, for 1 unit, and end at
-/// 1 + 20 * 3 = 61.
+/// All times are in units. Each thread works 20 times for 1 unit with the lock and for 2 units without the lock. The writer starts first,
+/// and has the lock from time 0 to time 1. The three readers wait for the lock, and share it from time 1 to time 2. After that, the lock is
+/// always free when a thread needs it: the writer takes it at times 3, 6 and so on, and the readers take it at times 4, 7 and so on. So the
+/// readers wait once, for 1 unit, and end at time 1 + 20 * 3 = 61.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn readers_share_a_lock_and_a_writer_does_not() {
     Theory { takes: 61, works: &[60; 4], waits: &[0, 1, 1, 1], state: "lock" }.holds_for("rwlock");
 }
 
-/// The producer works for 1 unit at each of 80 items, and the consumer for 2 units. The consumer waits for the first item until 1. After
-/// that, it always finds an item: it takes item k at 1 + 2k, and ends at 1 + 80 * 2 = 161. The queue has room for 4 items. So from k = 8 on,
-/// the producer puts item k at 2k - 7, when the consumer takes item k - 4. The producer puts the last item, k = 79, at 151, and has waited
-/// for 151 - 80 units.
+/// All times are in units. The producer works for 1 unit at each of 80 items, and the consumer works for 2 units at each item. The consumer
+/// waits for the first item until time 1. After that, the consumer always finds an item: it takes item k at time 1 + 2k, and ends at time 1
+/// + 80 * 2 = 161. The queue has room for 4 items. So from k = 8 on, the producer puts item k at time 2k - 7, when the consumer takes item
+/// k - 4. The producer puts the last item, k = 79, at time 151, and has waited for 151 - 80 units.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_producer_waits_for_a_slow_consumer() {
@@ -187,9 +187,9 @@ fn a_producer_waits_for_a_slow_consumer() {
         .holds_for("queue");
 }
 
-/// The first two stages are a producer that works for 1 unit at each of 80 items, and a consumer that works for 2 units. The second stage
-/// puts item k into a second queue at 3 + 2k. The third stage works for 1 unit at each item, and then waits for the next item. It ends at
-/// 3 + 2 * 79 + 1 = 162, and has waited for 162 - 80 units.
+/// All times are in units. The first two stages are a producer that works for 1 unit at each of 80 items, and a consumer that works for 2
+/// units at each item. The second stage puts item k into a second queue at time 3 + 2k. The third stage works for 1 unit at each item, and
+/// then waits for the next item. It ends at time 3 + 2 * 79 + 1 = 162, and has waited for 162 - 80 units.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_pipeline_is_as_fast_as_its_slowest_stage() {

@@ -1,5 +1,5 @@
-//! What strands do together while their stores complete late: the machine boots, guests end and
-//! restart, the L2 control is set, and a right passes from guest to guest.
+//! Scenes in which strands act together while their stores complete late: the machine boots, guests
+//! end and restart, the L2 control is set, and a right passes from guest to guest.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ use super::super::orders::waits_for;
 use super::super::{Booted, ENOACCESS, Guest, REAL};
 
 /// A store completes when its strand has had this number of turns, unless an instruction waits for
-/// it before.
+/// the store earlier.
 const LATEST: u64 = 1000;
 
 /// The maximum number of instructions that a strand executes alone.
@@ -32,21 +32,24 @@ const LONGEST: u32 = 1_000_000;
 /// The strands of the guests, two of them on node 0. Strand 0 boots the machine.
 const STRANDS: [usize; 3] = [3, 60, 130];
 
-/// An entry of a list that takes some time. If a call is repeated, it is cpu_yield.
+/// An entry of a list: a loop that takes some time. If a call that the test inserts must be
+/// repeated, the guest makes the call of this entry, which is cpu_yield.
 const LOOP: Entry = [4, 1000, 0, 0, 0, 0, 0x12, 0];
 
 /// The number of the register of the L2 control.
 const L2: u64 = 1;
 
-/// What strands do together.
+/// A scene in which strands act together.
 pub(super) struct Scene {
     pub(super) name: &'static str,
-    /// The barrier that one of the strands passes: the beginning of its row.
+    /// The barrier that one of the strands passes: the first three fields of the barrier's row in
+    /// the table of verdicts.
     pub(super) barrier: (&'static str, &'static str, usize),
-    /// Boots the image, and does what comes before.
+    /// Boots the image, and brings the machine to the start of the scene.
     prepare: fn(&[u8]) -> Booted,
-    /// Lets a strand pass the barrier at the address, and do as much as it can before its stores
-    /// complete. Meanwhile, another strand acts. Returns whether all is well in the end.
+    /// Lets a strand pass the barrier at the given address. The strand then does as much as it can
+    /// before its stores complete, while another strand acts. Returns whether all is well in the
+    /// end.
     plays: fn(&mut Late<'_>, u64) -> bool,
 }
 
@@ -95,7 +98,8 @@ pub(super) const SCENES: [Scene; 6] = [
         },
         plays: |late, barrier| {
             let [cpu, traps] = late.starts;
-            // A fatal trap ends the guest once; mach_exit does so twice.
+            // This scene uses a fatal trap, because a fatal trap ends the guest once. The call
+            // mach_exit ends the guest twice.
             late.fatal(60);
             late.pass(60, barrier);
             late.call(130, [0, cpu, traps], CPU_START);
@@ -149,7 +153,7 @@ pub(super) const SCENES: [Scene; 6] = [
         name: "a set of the L2 control fails while another strand gets it",
         barrier: ("", "perfctr_set_l2", 1),
         prepare: |image| loops(image, &[Guest::listed(&STRANDS, "global")]),
-        // The other strand gets it at any time after the barrier.
+        // The other strand gets the L2 control at any time after the barrier.
         plays: |late, barrier| {
             let before = late.execution.clone();
             (0..80).all(|turns| {
@@ -192,7 +196,7 @@ fn remove(booted: &mut Booted, removed: &[u64]) {
 }
 
 impl Scene {
-    /// Plays the scene with an image, some of whose barriers are removed. Returns whether all is
+    /// Plays the scene with an image from which some barriers are removed. Returns whether all is
     /// well in the end.
     pub(super) fn is_right(&self, image: &[u8], removed: &[u64], barrier: u64) -> bool {
         let mut booted = (self.prepare)(image);
@@ -206,7 +210,7 @@ impl Scene {
 }
 
 /// A right passes from a guest to another guest while the strands execute at different times.
-/// Returns whether the new owner gets it, and the former owner is refused.
+/// Returns whether the new owner gets the right, and the former owner is refused.
 pub(super) fn passes_a_right(image: &[u8], removed: &[u64]) -> bool {
     let passes = |late: &mut Late<'_>, delay: u64| {
         let mut grants = Grants::none(2).unwrap();
@@ -248,10 +252,10 @@ struct Late<'a> {
     call: u64,
     /// The start address of a guest's CPUs, and their trap table.
     starts: [u64; 2],
-    /// How many turns each store of a strand has waited: stores to memory, and to devices. Strand 0
-    /// is first.
+    /// For each strand, how many turns each of its incomplete stores has waited: first the stores
+    /// to memory, then the stores to devices. Strand 0 comes first.
     ages: [[VecDeque<u64>; 2]; 4],
-    /// The status and the value of each strand's latest call; `None` until it has returned.
+    /// The status and the value of each strand's latest call; `None` until the call has returned.
     results: [Option<[u64; 2]>; 4],
     /// Whether the hypervisor has done what the operator asked for.
     answer: bool,
@@ -348,7 +352,8 @@ impl<'a> Late<'a> {
         memory && !buffer.memory.is_empty() || devices && !buffer.devices.is_empty()
     }
 
-    /// Lets all strands but one execute until a condition holds, but at most so many turns.
+    /// Lets all strands but one execute until a condition holds, or until each of them has had
+    /// `turns` turns.
     fn without(&mut self, number: usize, turns: u64, holds: impl Fn(&mut Self) -> bool) {
         for _ in 0..turns {
             if holds(self) {
@@ -358,7 +363,8 @@ impl<'a> Late<'a> {
         }
     }
 
-    /// Lets all strands execute until a condition holds. Returns whether it holds in time.
+    /// Lets all strands execute until a condition holds. Returns `false` if the condition does not
+    /// hold in time.
     fn until(&mut self, holds: impl Fn(&mut Self) -> bool) -> bool {
         for _ in 0..20_000 {
             if holds(self) {
@@ -410,7 +416,7 @@ impl<'a> Late<'a> {
         self.results[of(number)] = None;
     }
 
-    /// Returns the status and the value of a strand's call; `None` until it has returned.
+    /// Returns the status and the value of a strand's call; `None` until the call has returned.
     fn result(&self, number: usize) -> Option<[u64; 2]> {
         self.results[of(number)]
     }

@@ -1,12 +1,12 @@
-//! Every `membar` of the shipped image: what its absence breaks, or why the architecture does not
-//! need it.
+//! Tests each instruction `membar` of the shipped image. The module states what goes wrong without
+//! the instruction, or why the architecture does not need it.
 //!
-//! Most of them have only #LoadLoad, #LoadStore and #StoreStore. Total store order has these orders
-//! anyway, so no such `membar` has an effect. The compiler adds them to atomic loads and stores.
-//! The others have a row in [`ROWS`].
+//! Most of the instructions `membar` have only #LoadLoad, #LoadStore and #StoreStore. Total store
+//! order has these orders anyway, so such an instruction has no effect. The compiler adds these
+//! instructions to atomic loads and stores. Each other `membar` has a row in [`ROWS`].
 //!
-//! Without a `membar`, everything can happen that can happen with it. So one run of the image
-//! without all those that are not needed says as much as a run for each of them.
+//! Everything that can happen with a `membar` can also happen without it. So one run of an image
+//! that lacks all unneeded instructions `membar` says as much as a separate run for each of them.
 
 mod late;
 
@@ -27,26 +27,27 @@ use super::image;
 use super::orders::{CASES, Ready, all, waits_for};
 use Verdict::{Faults, Needed, Orders, Scene, Unneeded};
 
-/// What shows that a `membar` is needed, or why it is not.
+/// The verdict on a `membar`: what shows that the architecture needs it, or why the architecture
+/// does not need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// The [orders](super::orders) of two calls of a hub are wrong without it.
+    /// Without the `membar`, the [orders](super::orders) of two calls of a hub are wrong.
     Orders,
-    /// The [scene](late::SCENES) of this name goes wrong without it.
+    /// Without the `membar`, the [scene](late::SCENES) of this name goes wrong.
     Scene(&'static str),
-    /// A random run with units that fail goes wrong without it. The [`broken`] image with this name
-    /// does not have it.
+    /// Without the `membar`, a random run with units that fail goes wrong. The [`broken`] image
+    /// with this name lacks the `membar`.
     Faults(&'static str),
-    /// The architecture needs it there, for this reason, and no test shows it.
+    /// The architecture needs the `membar` for this reason, but no test shows it.
     Needed(&'static str),
-    /// The architecture does not need it there, for this reason.
+    /// The architecture does not need the `membar`, for this reason.
     Unneeded(&'static str),
 }
 
-/// A line of the source that becomes an instruction `membar` wherever the compiler puts the line. A
-/// row has the file, the beginning of the line's text, which of the instructions `membar` of the
-/// lines with the same text it is, and the verdict. In assembly, the label before the instruction
-/// replaces the file and the text.
+/// A row about a line of the source that becomes an instruction `membar`, in all functions into
+/// which the compiler puts the line. The fields are the file, the beginning of the line's text, the
+/// number of the instruction among the instructions `membar` of all lines with the same text, and
+/// the verdict. In assembly, the label before the instruction replaces the file and the text.
 type Row = (&'static str, &'static str, usize, Verdict);
 
 const EXCHANGED: &str =
@@ -63,12 +64,13 @@ const AFTER: &str = "nothing that the strand does next has to follow the interru
 const REPORT: &str = "it only makes the report of a failed store arrive before Rust is called. A \
                       report that arrives later is kept as well";
 
-/// The lines that send an interrupt and that start a strand. Each contains two instructions.
+/// The source line that sends an interrupt, and in [`START`] the source line that starts a strand.
+/// Each line contains two instructions `membar`.
 const SEND: &str = "asm!(\"membar #Sync\", \"stxa {value}, ";
 const START: &str = "asm!(\"membar #Sync\", \"stxa {bit}, ";
 
 const ROWS: &[Row] = &[
-    // Of the fast path and the slow path, in assembly.
+    // Barriers of the fast path and the slow path, in assembly.
     ("", "perfctr_wait_hub", 1, Orders),
     ("", "sun4v_store_wait", 1, Orders),
     ("", "perfctr_set_l2", 1, Scene("a set of the L2 control fails while another strand gets it")),
@@ -76,7 +78,7 @@ const ROWS: &[Row] = &[
     ("", "sun4v_keep", 1, Faults("no wait for stores before Rust is called for an interrupt")),
     ("", "sun4v_general_wait", 1, Unneeded(REPORT)),
     ("", "sun4v_core_wait", 1, Unneeded(REPORT)),
-    // Of a hub's gate.
+    // Barriers of a hub's gate.
     ("perfctr-service/src/hubs/gate.rs", "exchanged();", 1, Unneeded(EXCHANGED)),
     ("perfctr-service/src/hubs/gate.rs", "exchanged();", 2, Unneeded(EXCHANGED)),
     (
@@ -97,7 +99,7 @@ const ROWS: &[Row] = &[
     ("perfctr-service/src/hubs/gate.rs", "self.lock.reset();", 1, Unneeded(NOBODY)),
     ("perfctr-service/src/hubs/gate.rs", "self.closed.store(0, ", 1, Unneeded(NOBODY)),
     ("perfctr-service/src/hubs/gate.rs", "self.state.store(0, ", 1, Unneeded(NOBODY)),
-    // Of rights and versions.
+    // Barriers of rights and versions.
     ("perfctr-service/src/rights/guest.rs", "exchanged();", 1, Unneeded(EXCHANGED)),
     ("perfctr-service/src/rights/guest.rs", "exchanged();", 2, Unneeded(EXCHANGED)),
     ("perfctr-service/src/rights/guest.rs", "exchanged();", 3, Unneeded(EXCHANGED)),
@@ -109,7 +111,7 @@ const ROWS: &[Row] = &[
     ("perfctr-service/src/rights/state.rs", "self.global.store(", 1, Unneeded(LOCKED)),
     ("perfctr-service/src/rights/state.rs", "self.resetting.store(Some", 1, Unneeded(EXCHANGES)),
     ("perfctr-service/src/rights/state.rs", "self.resetting.store(None", 1, Unneeded(LOCKED)),
-    // Of the end and the start of guests and their CPUs.
+    // Barriers of the end and the start of guests and their CPUs.
     ("hypervisor/src/image/guests.rs", "LIVES[guest.index()].runs.store(true", 1, Unneeded(TELLS)),
     ("hypervisor/src/image/guests.rs", "life.runs.store(false", 1, Scene("two guests end")),
     ("hypervisor/src/image/guests.rs", "fence(SeqCst);", 1, Unneeded(EXCHANGES)),
@@ -152,10 +154,10 @@ const ROWS: &[Row] = &[
              to each other. No test makes two strands fail at the same moment",
         ),
     ),
-    // Of the logger.
+    // Barriers of the logger.
     ("hypervisor/src/logger/mod.rs", "fence(SeqCst);", 1, Unneeded(EXCHANGES)),
     ("hypervisor/src/logger/mod.rs", "fence(SeqCst);", 2, Unneeded(EXCHANGES)),
-    // Of registers of the processor.
+    // Barriers of accesses to the processor's registers.
     (
         "platform/src/sparc64/interrupt.rs",
         START,
@@ -224,8 +226,9 @@ impl<'a> Places<'a> {
         Self { context, labels: labels.filter(|(_, name)| !name.is_empty()).collect() }
     }
 
-    /// Returns the file and the line of the innermost function that does more than wrap an atomic
-    /// instruction or a barrier, and the number of equal lines before it in the file.
+    /// Looks for the innermost function that does more than wrap an atomic instruction or a
+    /// barrier. Returns the file and the line in this function, and the number of equal lines
+    /// before this line in the file.
     fn source(&self, address: u64) -> Option<(String, String, usize)> {
         let mut frames = self.context.find_frames(address).skip_all_loads().unwrap();
         while let Some(frame) = frames.next().unwrap() {
@@ -253,7 +256,7 @@ impl<'a> Places<'a> {
 fn barriers(file: &[u8]) -> Vec<Barrier> {
     let elf = elf::parse(file).unwrap();
     let places = Places::new(&elf);
-    // The number of barriers so far, by place.
+    // The number of barriers found so far at each place.
     let mut seen: BTreeMap<(String, String, usize), usize> = BTreeMap::new();
     let instructions = elf::instructions(&elf).unwrap().into_iter();
     let barriers = instructions
@@ -293,7 +296,7 @@ fn judged(file: &[u8]) -> Vec<(Barrier, &'static Row)> {
         .collect()
 }
 
-/// Returns the addresses of all instructions that the architecture does not need.
+/// Returns the addresses of all instructions `membar` that the architecture does not need.
 fn unneeded(judged: &[(Barrier, &Row)]) -> Vec<u64> {
     let unneeded = judged.iter().filter(|(_, row)| matches!(row.3, Unneeded(_)));
     unneeded.map(|(barrier, _)| barrier.address).collect()
@@ -302,7 +305,7 @@ fn unneeded(judged: &[(Barrier, &Row)]) -> Vec<u64> {
 #[test]
 #[ignore = "builds images"]
 fn each_barrier_has_a_verdict() {
-    /// #LoadLoad, #LoadStore and #StoreStore.
+    /// The bits of #LoadLoad, #LoadStore and #StoreStore in the instruction.
     const IMPLIED: u32 = 1 | 1 << 2 | 1 << 3;
     let shipped = image(Production::Shipped);
     let judged = judged(&shipped);
@@ -326,8 +329,8 @@ fn each_barrier_has_a_verdict() {
     println!("{} of {} barriers have an effect", judged.len(), every.len());
 }
 
-/// Without a barrier that the calls of a hub need, an order of two calls is wrong. Without all that
-/// they do not need, no order is.
+/// If a barrier that the calls of a hub need is missing, an order of two calls is wrong. If all
+/// barriers that these calls do not need are missing, every order is right.
 #[test]
 #[ignore = "builds images"]
 fn the_orders_find_each_barrier_that_calls_of_a_hub_need() {
@@ -340,7 +343,7 @@ fn the_orders_find_each_barrier_that_calls_of_a_hub_need() {
         assert!(wrong.is_some(), "{barrier:x?}");
     }
     assert_eq!(wrong(&mut ready, &[]), None);
-    // The calls execute some of the others.
+    // The calls also execute some of the barriers that they do not need.
     let executed: BTreeSet<u64> = ready.orders.barriers();
     let on_the_way = others.iter().filter(|(barrier, _)| executed.contains(&barrier.address));
     assert!(on_the_way.count() > 4);
@@ -361,8 +364,8 @@ fn wrong(ready: &mut Ready, without: &[&Barrier]) -> Option<String> {
     wrong
 }
 
-/// Without a barrier that strands need when their stores complete late, a scene goes wrong. Without
-/// all that the architecture does not need, no scene does.
+/// If a barrier that strands need when their stores complete late is missing, a scene goes wrong.
+/// If all barriers that the architecture does not need are missing, no scene goes wrong.
 #[test]
 #[ignore = "builds images"]
 fn the_scenes_find_each_barrier_that_they_need() {

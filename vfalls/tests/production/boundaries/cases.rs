@@ -25,7 +25,7 @@ const WINDOWS: [[u8; 3]; 6] = [[0, 6, 0], [6, 0, 0], [0, 0, 6], [1, 5, 0], [2, 2
 /// The offset of the programs of cases in the guest's memory.
 const PLACE: u64 = 0x10_0000;
 
-/// The most instructions of a transfer.
+/// The maximum number of instructions of a transfer.
 const LONGEST: u32 = 1_000_000;
 
 /// The vector of a cross-call of this image.
@@ -38,7 +38,7 @@ pub(super) enum What {
     Instruction(u32),
     /// An interrupt of the guest.
     Interrupt(u8),
-    /// The operator looks.
+    /// The operator asks for the state of the hypervisor.
     Look,
     /// The guest's rights pass to its neighbour, so that the guest's strand is asked to clear its
     /// registers and to acknowledge.
@@ -75,7 +75,7 @@ const HUB: FaultyUnit = FaultyUnit::Hub(Hub::ALL[0]);
 
 const L2_CONTROL: FaultyUnit = FaultyUnit::L2(Node::Node0);
 
-/// The value of %pcr that a case sets. It counts nothing.
+/// The value of %pcr that a case sets. With this value, the counters count nothing.
 const PCR: u64 = 2 << 14 | 0xfd << 6;
 
 pub(super) static CASES: [Case; 28] = [
@@ -103,14 +103,14 @@ pub(super) static CASES: [Case; 28] = [
     core("cons_putchar", 1, 0x78, 0, 0),
     other("a software trap", What::Instruction(trap(0x83))),
     other("a trap that the guest takes", What::Instruction(ILLEGAL[0])),
-    // The address is in a page of which the TLB has no entry, or in no page of the guest.
+    // The address is in a page for which the TLB has no entry, or in no page of the guest.
     other("a miss of the TLB", What::Instruction(accesses(LDX, L4, L2, 0))),
     other("an interrupt", What::Interrupt(CROSS_CALL)),
     other("the operator looks", What::Look),
     other("an acknowledgement", What::Transfer),
 ];
 
-/// The grants with which the neighbour has the rights of the guest.
+/// Returns the grants that give the guest's rights to its neighbour.
 pub(super) fn all_to_the_neighbour() -> Grants {
     let mut grants = Grants::none(2).unwrap();
     for right in [Right::Global, Right::Strand] {

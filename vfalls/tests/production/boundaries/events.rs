@@ -36,7 +36,7 @@ pub(super) enum Event {
     Breaks,
     /// An interrupt that asks for a heartbeat.
     Heartbeat,
-    /// A cross-call, without a change that it announces.
+    /// A cross-call that announces no change.
     CrossCall,
     /// The operator asks this strand for the state of the hypervisor.
     Look,
@@ -56,11 +56,11 @@ pub(super) const EVENTS: [Event; 7] = [
     Event::Trap,
 ];
 
-/// The machines after a case without an event.
+/// The machines at the end of a case in which no event came.
 pub(super) struct References {
     right: Execution,
-    /// The machines after a transfer before the case, and after it. `None` if the operator is
-    /// already at work in the case.
+    /// Two machines with a transfer: first with the transfer before the case, then with the
+    /// transfer after the case. `None` if the operator is already at work in the case.
     transfers: Option<[Execution; 2]>,
 }
 

@@ -30,19 +30,21 @@ use super::{MEMORY, REAL, image, strand};
 use cases::{CASES, Case};
 use events::{EVENTS, Event, References};
 
-/// The maximum number of slices of a call, and of instructions in a slice.
+/// The maximum number of slices of a call. [`SLICE`] is the number of instructions in a slice.
 const PATIENCE: usize = 500;
 const SLICE: u64 = 1000;
 
-/// The number of steps, after the guest is back, in which pending events are served and stores end.
-/// A store to a device takes [`STORE`] cycles.
+/// The number of steps that the guest executes after its return from the hypervisor. During these
+/// steps, pending events are served and stores end. A store to a device takes [`STORE`] cycles.
 const SETTLES: usize = 40;
 const STORE: u64 = 20;
 
-/// Names the boundaries at which the hypervisor saves a window because it needs it itself.
+/// The name of the boundaries at which the hypervisor saves a window because it needs the window
+/// itself.
 const SPILL: &str = "the hypervisor saves a window";
 
-/// How often events come at one instruction of a call. A loop executes it more often.
+/// The number of visits to one instruction of a call at which events come. If the instruction is in
+/// a loop, later visits have no events.
 const VISITS: usize = 2;
 
 /// A machine whose guest is ready, and the addresses of the image.
@@ -56,7 +58,7 @@ impl Machine {
         let rights = Rights { guest: "global,htstrand", neighbour: "strand", moves: false };
         let image = Image::new(&elf::parse(hypervisor).unwrap());
         let mut ready = Ready::new(hypervisor, rights);
-        // After a trap that it takes, the guest waits.
+        // After the guest has taken a trap, the guest waits.
         let wait = branch(BA_ANNULLED, CAUGHT, CAUGHT).to_be_bytes();
         ready.execution.load(MEMORIES[0] + CAUGHT - REAL, &wait).unwrap();
         let latency = StoreLatency::Fixed(STORE);
@@ -94,9 +96,9 @@ fn finish(execution: &mut Execution) -> Result<(), String> {
 }
 
 /// Compares the whole state of two machines: all strands as their guests see them, the memory of
-/// both guests, the devices, and the hypervisor's memory but for what records events. `may_differ`
-/// are device registers, and `changed` changes the guest's strand of the first machine to what is
-/// expected.
+/// both guests, the devices, and the hypervisor's memory, except the words that record events.
+/// `may_differ` selects the device registers that may differ. `changed` changes the guest's strand
+/// of the first machine to the expected state.
 fn same(
     machine: &Machine,
     right: &Execution,
@@ -138,8 +140,8 @@ fn same(
     judge_hypervisor(right, found, &machine.image)
 }
 
-/// Clears registers of the first strand that are clear in the second, and on whose values the guest
-/// cannot rely: those of two windows that were free at a call.
+/// Clears some registers of the first strand: the registers of two windows that were free at a call,
+/// if they are clear in the second strand. The guest cannot rely on the values of these registers.
 fn clear_free(first: &mut Strand, second: &mut Strand) {
     let window = first.registers.window();
     if first.windows.can_save < 2 || second.registers.window() != window {
@@ -160,7 +162,7 @@ fn clear_free(first: &mut Strand, second: &mut Strand) {
     }
 }
 
-/// Names what the guest's strand is doing.
+/// Returns the name of the work that the guest's strand is doing.
 fn work(execution: &Execution, case: &Case) -> &'static str {
     let strand = execution.strand(strand(GUEST));
     let (frames, _) = strand.control.frames();
@@ -176,10 +178,11 @@ fn work(execution: &Execution, case: &Case) -> &'static str {
     }
 }
 
-/// How often an event came during some work.
+/// How often each event came during each kind of work.
 type Table = BTreeMap<(&'static str, Event), usize>;
 
-/// Lets events come at every `every`-th boundary. Returns what is wrong, at most `most` findings.
+/// Lets events come at every `every`-th boundary. Returns at most `most` descriptions of what is
+/// wrong.
 fn sweep(machine: &Machine, every: usize, most: usize, table: &mut Table) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut numbers = BTreeMap::<bool, usize>::new();
@@ -235,8 +238,9 @@ fn sweep(machine: &Machine, every: usize, most: usize, table: &mut Table) -> Vec
     wrong
 }
 
-/// With `ALL` in the environment, each event comes at every boundary, otherwise at every
-/// 251st. The variable `EVERY` chooses another number, and `CASE` one case.
+/// With `ALL` in the environment, each event comes at every boundary. Otherwise, each event comes at
+/// every 251st boundary. The variable `EVERY` sets another number than 251, and `CASE` selects one
+/// case.
 #[test]
 #[ignore = "builds images"]
 fn whatever_comes_between_two_instructions() {
@@ -253,7 +257,8 @@ fn whatever_comes_between_two_instructions() {
         return;
     }
     for event in EVENTS {
-        // No call that uses a unit needs more windows.
+        // A call that uses a unit needs no more windows, so the hypervisor saves none when this unit
+        // breaks.
         let came = match event {
             Event::Breaks => table.keys().any(|(_, came)| *came == event),
             _ => table.contains_key(&(SPILL, event)),
@@ -262,12 +267,12 @@ fn whatever_comes_between_two_instructions() {
     }
 }
 
-/// Returns an image in which the handler of reports does not let an interrupted save of a window
-/// begin again.
+/// Returns an image in which the handler of reports does not restart an interrupted save of a
+/// window.
 fn without_restarts(image: &mut Changed) {
     let [first, end] = ["__sun4v_restarts", "__sun4v_restarts_end"].map(|name| image.symbol(name));
     for range in (first..end).step_by(24) {
-        // The low half of the address at which the range ends.
+        // Clears the low half of the address at which the range ends.
         image.put(range + 12, 0);
     }
 }

@@ -22,7 +22,8 @@ use super::image::{table, unanswered};
 
 /// A run of one of these seeds must fail on each image.
 const SEEDS: RangeInclusive<u64> = 1..=300;
-/// The first seed for the defect that runs find most rarely. The seeds before it miss the defect, which takes a minute.
+/// The first seed for the defect that runs find most rarely. The seeds before it do not find the defect, and the test
+/// would take a minute to try them.
 const FIRST_OF_RARE: u64 = 150;
 const RARE: &str = "no wait for stores before Rust is called for an interrupt";
 

@@ -1,4 +1,4 @@
-//! One copy of the machine: the guest, and its neighbour between the guest's instructions.
+//! One copy of the machine, in which the neighbour acts between the guest's instructions.
 
 use perfctr_service::mailbox::{Seen, Step};
 use simulator::execute::mailbox::GuestState;
@@ -17,7 +17,7 @@ pub(super) struct Copy<'a> {
     pub(super) ready: &'a Ready,
     pub(super) execution: Execution,
     pub(super) others: Others,
-    /// The seed of the turns of the neighbour. It is the same in both copies.
+    /// The seed for the neighbour's turns. Both copies have the same seed.
     schedule: u64,
     /// The number of the guest's next instruction.
     next: u64,
@@ -26,7 +26,8 @@ pub(super) struct Copy<'a> {
 /// What has happened to the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Happened {
-    /// The guest has executed an instruction or taken a trap, without the hypervisor or with it.
+    /// The guest has executed an instruction or taken a trap. The hypervisor may have taken part in
+    /// it.
     Own,
     Returned,
     /// The guest has ended.
@@ -48,8 +49,8 @@ impl<'a> Copy<'a> {
         (0..turns).try_for_each(|_| self.others.act(self.ready, &mut self.execution))
     }
 
-    /// Makes the guest's strand perform a step of the operator, and waits until it is complete, also
-    /// the change of rights that it begins.
+    /// Makes the guest's strand perform a step of the operator. Waits until the step is complete. If
+    /// the step begins a change of rights, also waits until this change is complete.
     pub(super) fn operate(&mut self, step: &Step) -> Result<(), String> {
         for _ in 0..PATIENCE {
             if !self.others.is_reset() {

@@ -1,5 +1,5 @@
-//! Tests images with one defect each, through which a guest observes its neighbour. A pair must find
-//! each of them.
+//! Tests images with one defect each, through which a guest observes its neighbour. On each image, a
+//! pair of executions must find the defect.
 
 use std::fs;
 
@@ -26,8 +26,8 @@ const IN_THE_IMAGE: [(u32, &str); 3] = [
     (7, "while a strand asks for a hub, others are refused"),
 ];
 
-/// In this image, the slow path leaves a value of strand 0 in a window of strand 1: %o0 of the latest
-/// slow call there.
+/// In this image, the slow path leaves a value of strand 0 in a register window of strand 1. The
+/// value is the %o0 of strand 0's latest slow call.
 fn leaves_a_register(image: &mut Changed) {
     const CLEAR_L0: u32 = computes(OR, L0, 0, 0);
     /// The words of a block before %o0: see `platform::sparc64::StrandBlock`.
@@ -43,7 +43,7 @@ fn leaves_a_register(image: &mut Changed) {
     image.put(address, load);
 }
 
-/// Returns what the first pair that fails finds.
+/// Returns the finding of the first pair that fails.
 fn found(hypervisor: &[u8]) -> Option<String> {
     let ready = RIGHTS.map(|rights| Ready::new(hypervisor, rights));
     (1..=SEEDS).find_map(|seed| {

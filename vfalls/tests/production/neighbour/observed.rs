@@ -1,4 +1,5 @@
-//! What a guest can observe, and what of it may depend on its neighbour.
+//! The values that a guest can observe, and the values among them that may depend on the guest's
+//! neighbour.
 
 use std::collections::BTreeSet;
 
@@ -25,8 +26,9 @@ const CLOCK: Excluded = Excluded("%tick and %stick");
 const HYPERVISOR: Excluded = Excluded("%pic while %pcr counts in hyperprivileged mode (HT)");
 const CLOCKS: Excluded = Excluded("a hub's counter whose select is the event of clocks");
 
-/// All such values, each with the reason why it may depend on the neighbour. When the guest has
-/// read one, it becomes the same in both copies, so that the rest of the script is the same.
+/// All such values, each with the reason why it may depend on the neighbour. After the guest has
+/// read such a value, the test makes the value equal in both copies, so that the rest of the script
+/// is the same.
 ///
 /// - No call of the guest can be refused with EWOULDBLOCK because of its neighbour: only the holder
 ///   of `global` can use hubs and L2 control.
@@ -46,9 +48,9 @@ pub(super) const EXCLUDED: [(Excluded, &str); 3] = [
 /// The opcodes (op3) of `rd` and `rdpr`, and the clocks among their registers.
 const READS: [(u32, &[u32]); 2] = [(0x28, &[4, 24]), (0x2a, &[4])];
 
-/// Makes what may depend on the neighbour the same in both copies. `before` is the guest's strand
-/// before its latest instruction, and `counting` are the hubs' counters that counted clocks then.
-/// Returns what was excluded.
+/// Makes the values that may depend on the neighbour equal in both copies. `before` is the guest's
+/// strand before its latest instruction. `counting` contains the hubs' counters that counted clocks
+/// at that time. Returns the kinds of the excluded values.
 pub(super) fn equalise(
     copies: [&mut Execution; 2],
     before: &Strand,
@@ -61,7 +63,7 @@ pub(super) fn equalise(
     let (op3, rd, read) = (word >> 19 & 0x3f, word >> 25 & 0x1f, word >> 14 & 0x1f);
     let is_clock = |(code, clocks): &(u32, &[u32])| *code == op3 && clocks.contains(&read);
     let is_read = word >> 30 == 2 && READS.iter().any(is_clock);
-    // The instruction has not trapped.
+    // The instruction has read a clock without taking a trap.
     if is_read && copies[0].strand(id).pc == before.npc {
         excluded.insert(CLOCK);
     }
@@ -156,14 +158,16 @@ pub(super) fn compare(copies: [&Execution; 2], memory: bool) -> Result<(), Strin
     }
 }
 
-/// Returns the trap registers of the levels that a guest can select, because it can read them.
+/// Returns the trap registers of the levels that a guest can select, because the guest can read
+/// these registers.
 fn selectable(strand: &Strand) -> [TrapFrame; LEVELS] {
     let (used, unused) = strand.control.frames();
     let mut frames = used.iter().chain(unused);
     std::array::from_fn(|_| *frames.next().unwrap())
 }
 
-/// Describes a word of the guest's memory that differs; `None` if all are equal.
+/// Describes a word of the guest's memory that differs between the copies; `None` if all words are
+/// equal.
 pub(super) fn memory([first, second]: [&Execution; 2]) -> Option<String> {
     let own = MEMORIES[0]..MEMORIES[0] + MEMORY;
     let (at, words) = differences(first, second, own).into_iter().next()?;

@@ -24,19 +24,21 @@ const LONG: usize = 150;
 /// How the neighbour of a copy behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// It executes nothing.
+    /// The neighbour executes nothing.
     Absent,
-    /// It executes an endless loop.
+    /// The neighbour executes an endless loop.
     Idle,
-    /// It makes calls of all kinds, with random values in all registers.
+    /// The neighbour makes calls of all kinds, with random values in all registers.
     Calls,
-    /// It uses the performance counters.
+    /// The neighbour uses the performance counters.
     Counts,
-    /// It attacks, in all ways.
+    /// The neighbour attacks, in all ways.
     Attacks,
-    /// It ends again and again, by a call or an attack. The operator resets it each time.
+    /// The neighbour ends again and again, by a call or an attack. The operator resets it each
+    /// time.
     Ends,
-    /// All of these.
+    /// The neighbour behaves in all of these ways, except [`Absent`](Self::Absent), in random
+    /// order.
     Mixed,
 }
 
@@ -79,7 +81,8 @@ impl Others {
 
     pub(super) fn manners(random: &mut Random) -> [Manner; 2] {
         let first = random.below(MANNERS.len());
-        // Two copies of one manner still differ in what they draw, if they draw anything.
+        // Two neighbours with the same manner still differ in their random actions. The first two
+        // manners have no random actions, so the second copy then has another manner.
         let second = match first {
             0 | 1 => (first + 1 + random.below(MANNERS.len() - 1)) % MANNERS.len(),
             _ => random.below(MANNERS.len()),
@@ -112,7 +115,7 @@ impl Others {
         }
     }
 
-    /// Looks whether the operator's reset is complete.
+    /// Checks whether the operator's reset is complete.
     fn look(&mut self, execution: &mut Execution) -> Result<(), String> {
         match execution.operated() {
             Some(Ok(None)) => self.resets = false,

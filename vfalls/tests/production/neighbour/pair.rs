@@ -100,7 +100,8 @@ pub(super) fn make(ready: &Ready, seed: u64, tally: &mut Tally) -> Result<(), St
     Ok(())
 }
 
-/// Lets the neighbour act before the guest begins. Then the operator moves rights, if they move.
+/// Lets the neighbour act before the guest begins. If the test is one in which rights move, the
+/// operator then moves the rights.
 fn before(copy: &mut Copy<'_>) -> Result<(), String> {
     if !copy.ready.rights.moves {
         return copy.neighbour(300);

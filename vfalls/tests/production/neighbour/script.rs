@@ -15,10 +15,10 @@ use super::{GUEST, MEMORIES, MEMORY, Ready};
 /// An action of the guest.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
-    /// A call, with values in the other registers that come from a seed.
+    /// A call, and the seed for the values in the other registers.
     Call(Request, u64),
-    /// A program: the number of its kind, and its number in the kind. Programs of most kinds take
-    /// traps.
+    /// A program: the number of its kind, and the number of the program within its kind. Programs
+    /// of most kinds take traps.
     Program(usize, usize),
     /// The operator asks the guest's strand for a heartbeat, which interrupts the strand.
     Heartbeat,
@@ -38,7 +38,7 @@ impl Action {
             kind => {
                 let kind = match kind {
                     14..16 => ALL.len() - 1,
-                    // The guest seldom ends, because a script ends there.
+                    // The guest seldom ends, because the script ends together with the guest.
                     _ => Some(random.below(ALL.len())).filter(|kind| *kind != ENDS).unwrap_or(4),
                 };
                 Self::Program(kind, random.below(ALL[kind].count))
@@ -79,11 +79,11 @@ impl Action {
     }
 }
 
-/// The most instructions of the guest before an interrupt arrives.
+/// The maximum number of instructions that the guest executes before an interrupt arrives.
 const LATEST: u32 = 100_000;
 
-/// The value of %pcr with which both counters count instructions of user and privileged code, and
-/// the bit that adds those of the hypervisor.
+/// The value of %pcr with which both counters count instructions of user and privileged code. With
+/// the bit [`HT`], they also count instructions of the hypervisor.
 const INSTRUCTIONS: u64 = 2 << 27 | 0xfd << 19 | 2 << 14 | 0xfd << 6 | 1 << 2 | 1 << 1;
 const HT: u64 = 1 << 3;
 

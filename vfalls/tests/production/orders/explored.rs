@@ -50,8 +50,8 @@ fn token(number: usize) -> u32 {
 /// What the machine's observer has recorded.
 #[derive(Default)]
 struct Noted {
-    /// The accesses of hyperprivileged software since they were last cleared. Each entry is `true`
-    /// for a store, and the address.
+    /// The accesses of hyperprivileged software since this list was last cleared. Each entry is a kind
+    /// (`true` for a store) and an address.
     accesses: Vec<(bool, u64)>,
     /// The addresses of all instructions `membar` that hyperprivileged software has fetched.
     barriers: BTreeSet<u64>,
@@ -67,7 +67,7 @@ enum Event {
     Completes(usize, Target),
 }
 
-/// What the calls change of the machine's state.
+/// The parts of the machine's state that the calls change.
 #[derive(Clone)]
 pub(super) struct State {
     strands: [Strand; 2],
@@ -98,7 +98,7 @@ pub(in super::super) struct Orders {
     /// The words of the current state, in the form of [`State::memory`].
     memory: BTreeMap<u64, (u64, usize)>,
     functions: [u64; 2],
-    /// Whether stores wait. If not, every store completes before anything else happens.
+    /// Whether stores wait. If stores do not wait, every store completes before anything else happens.
     pub(super) waits: bool,
     known: HashMap<[u64; 2], u128>,
     allowed: Allowed,

@@ -4,7 +4,7 @@
 //!
 //! The shared memory is the hub's arbiter and the hub's registers. A strand executes until its next
 //! access to shared memory. After each access, either strand may continue, and the test explores
-//! both choices. It explores a state only once, even if several orders reach it.
+//! both choices. The test explores a state only once, even if several orders reach the state.
 //!
 //! The strands have store buffers ([`simulator::execute::buffers`]). In the first test, every store
 //! completes before anything else happens, so the memory is sequentially consistent. In the second
@@ -14,13 +14,14 @@
 //! checks this, too. A strand that comes to an atomic instruction or a `membar` first waits for the
 //! stores that the instruction completes, and the other strand may act in between.
 //!
-//! With `ALL` in the environment, the tests explore all cases, otherwise the small ones.
+//! With `ALL` in the environment, the tests explore all cases. Otherwise, they explore the small
+//! cases.
 //!
 //! The allowed outcomes come from [`Turns::step`], which the test applies to the two calls' events
 //! in every order. While the calls overlap, the gate may remember a strand before it decides on the
-//! strand's request. It may also refuse and remember a strand without a decision, if the strand
-//! finds that the other strand is in the gate. A call overlaps the other call if the other call's
-//! stores are not complete when it begins.
+//! strand's request. The gate may also refuse and remember a strand without a decision, if the
+//! strand finds that the other strand is in the gate. A call overlaps an earlier call if it begins
+//! before the stores of the earlier call are complete.
 
 mod explored;
 mod specified;
@@ -47,10 +48,11 @@ const C: usize = 2;
 const BEFORE: u64 = 0x0101;
 const WRITTEN: u64 = 0x0202;
 
-/// For so many ticks after a refusal that counts, further refusals of the strand do not count.
+/// After a refusal that counts, further refusals of the strand do not count for this number of
+/// ticks.
 const REPEAT_TICKS: i64 = 1 << 19;
 
-/// Returns whether the tests take as long as they need.
+/// Returns `true` if the tests explore all cases, however long they take.
 pub(super) fn all() -> bool {
     env::var_os("ALL").is_some()
 }
@@ -78,7 +80,7 @@ enum Step {
     Calls(usize),
     /// The strand begins a call, and stops after its access to the hub.
     Accesses(usize),
-    /// The strand that stopped after its access finishes its call.
+    /// A strand finishes its call. The strand has stopped after its access to the hub.
     Ends(usize),
     /// The test sets the number of refusals in this turn.
     Refusals(u32),
@@ -196,7 +198,8 @@ impl Ready {
             }
         }
         assert_eq!(orders.turns(), specified.outcome.turns, "{name}");
-        // A refusal counts again in the same tick.
+        // In the tick of a refusal that has counted, a further refusal would count again. So one
+        // tick passes.
         orders.passes(1);
         [None, Some(A), Some(B)]
             .map(|first| {

@@ -30,7 +30,7 @@ pub(super) struct Specified {
     pub(super) outcome: Outcome,
     pub(super) holder: Option<usize>,
     pub(super) marked: [bool; 2],
-    /// Whether each strand was refused so recently that another refusal does not count.
+    /// For each strand, whether it was refused so recently that another refusal does not count.
     pub(super) recent: [bool; 3],
 }
 
@@ -98,9 +98,9 @@ impl Specified {
                         after.outcome.device = WRITTEN;
                     }
                     after.holder = None;
-                    // A call on the slow path passes the turn on when it ends. Two kinds of call do
-                    // not: a call on the fast path, and a call that ends just as the other strand
-                    // is remembered. Therefore both outcomes are possible.
+                    // A call on the slow path passes the turn on when the call ends. Two kinds of
+                    // call do not pass the turn on: a call on the fast path, and a call that ends
+                    // just as the other strand is remembered. Therefore both outcomes are possible.
                     let mut passed = after;
                     passed.step(HubEvent::Ended);
                     passed.outcomes(functions, overlap, first, all);

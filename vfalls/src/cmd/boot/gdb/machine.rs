@@ -52,8 +52,8 @@ pub(super) enum Resume {
         strands: Vec<StrandId>,
         begun: bool,
     },
-    /// One strand executes one instruction. If this strand waits, other strands execute until it
-    /// can step, unless `alone` is `true`.
+    /// One strand executes one instruction. If this strand waits, other strands execute until this strand can step, unless `alone` is
+    /// `true`.
     Step {
         strand: StrandId,
         from: Level,

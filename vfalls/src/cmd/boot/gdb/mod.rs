@@ -1,10 +1,10 @@
 //! Serves gdb's remote protocol. gdb sees each strand as a thread.
 //!
 //! Breakpoints and watchpoints apply to every strand, at real addresses in a guest and physical
-//! addresses in the hypervisor. gdb reads and writes memory as the selected strand does: the
-//! guest's memory by real address while the strand executes its guest, and all memory by physical
-//! address while it executes the hypervisor. If the next instruction of a guest enters the
-//! hypervisor, a step includes the whole hypercall or trap.
+//! addresses in the hypervisor. gdb reads and writes memory as the selected strand does. While the
+//! strand executes its guest, gdb uses the guest's memory by real address. While the strand
+//! executes the hypervisor, gdb uses all memory by physical address. If the next instruction of a
+//! guest enters the hypervisor, a step includes the whole hypercall or trap.
 //!
 //! The crate `gdbstub` does not fit, because it ends its session at a malformed packet. This module
 //! answers such a packet with an error, and continues the session. If the connection is lost, the

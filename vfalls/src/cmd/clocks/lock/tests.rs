@@ -15,7 +15,8 @@ fn outcomes(way: Way, trouble: Trouble) -> [Outcome; 2] {
     [80, 500].map(|drift| Outcome::of(way, Situation { trouble, drift }))
 }
 
-/// "let the HRT free-run until it differs by 1.5 ticks, then bring it back"; "the timer would not be monotonic, and would jump often".
+/// The text about bounding: "let the HRT free-run until it differs by 1.5 ticks, then bring it back"; "the timer would not be
+/// monotonic, and would jump often".
 #[test]
 fn a_bounded_timer_jumps() {
     let [slow, fast] = outcomes(Way::Bound, Trouble::Nothing);
@@ -30,7 +31,8 @@ fn a_bounded_timer_jumps() {
     }
 }
 
-/// "its gain was way too high, and it was basically bouncing back and forth at the maximum allowed adjustment value".
+/// The text about the first controller: "its gain was way too high, and it was basically bouncing back and forth at the maximum
+/// allowed adjustment value".
 #[test]
 fn a_controller_with_a_high_gain_bounces() {
     let [slow, fast] = outcomes(Way::HighGain, Trouble::Nothing);
@@ -40,8 +42,8 @@ fn a_controller_with_a_high_gain_bounces() {
     }
 }
 
-/// "if slightly above/below the target value, it will never correct the difference": with a gain of
-/// 1/2 per second, an error of 160 us balances a drift of 80 parts per million.
+/// The text about a low gain: "if slightly above/below the target value, it will never correct the difference". In the simulation, the
+/// gain is 1/2 per second. With this gain, an error of 160 us balances a drift of 80 parts per million.
 #[test]
 fn a_controller_with_a_low_gain_never_corrects_the_difference() {
     for (found, error) in outcomes(Way::LowGain, Trouble::Nothing).iter().zip([160, 1000]) {
@@ -52,7 +54,8 @@ fn a_controller_with_a_low_gain_never_corrects_the_difference() {
     }
 }
 
-/// "This worked surprisingly well: the HRT was typically only a few microseconds (!) off from the given ST value."
+/// The text about the PID controller: "This worked surprisingly well: the HRT was typically only a few microseconds (!) off from the
+/// given ST value."
 #[test]
 fn a_pid_controller_converges_if_all_goes_well() {
     for found in outcomes(Way::Pid, Trouble::Nothing) {
@@ -61,8 +64,8 @@ fn a_pid_controller_converges_if_all_goes_well() {
     }
 }
 
-/// "The calibration thread wasn't waking up on time [...] up to 5 ms late. With inaccurate system time values, the controller was
-/// constantly adjusting the frequency back and forth"; "the timer still drifted too much".
+/// The text about late wake-ups: "The calibration thread wasn't waking up on time [...] up to 5 ms late. With inaccurate system time
+/// values, the controller was constantly adjusting the frequency back and forth"; "the timer still drifted too much".
 #[test]
 fn late_wake_ups_defeat_the_controllers() {
     for way in [Way::HighGain, Way::LowGain, Way::Pid] {
@@ -73,7 +76,8 @@ fn late_wake_ups_defeat_the_controllers() {
     }
 }
 
-/// "every 57th or so update comes later, every 32nd comes earlier"; "Sometimes, the ST had not been updated after thread wakeup".
+/// The text about uneven updates of the system time (ST): "every 57th or so update comes later, every 32nd comes earlier"; "Sometimes,
+/// the ST had not been updated after thread wakeup".
 #[test]
 fn an_uneven_system_time_defeats_the_controllers() {
     let situation = Situation { trouble: Trouble::UnevenSystemTime, drift: 0 };
@@ -93,8 +97,8 @@ fn an_uneven_system_time_defeats_the_controllers() {
     }
 }
 
-/// "jumps in time (especially backwards) are unacceptable"; "If we have the ST only good to 10 ms, we can obviously never return the
-/// current time closer to its true value".
+/// The text about the requirements: "jumps in time (especially backwards) are unacceptable"; "If we have the ST only good to 10 ms, we
+/// can obviously never return the current time closer to its true value".
 #[test]
 fn the_time_of_day_is_bounded_and_never_steps_back() {
     for trouble in [Trouble::Nothing, Trouble::LateWakeUps, Trouble::UnevenSystemTime] {

@@ -85,8 +85,8 @@ impl Locked for Bound {
 /// A time whose rate a controller corrects.
 #[derive(Default)]
 struct Controlled {
-    /// The gains for the error, its integral and its trend, in tenths of a part per billion per
-    /// nanosecond of error.
+    /// The gains for the error, its integral and its trend. The unit is a tenth of a part per
+    /// billion for each nanosecond of error.
     gains: [i64; 3],
     limit: i64,
     /// The local clock, the shown time and the error, all at the latest correction.

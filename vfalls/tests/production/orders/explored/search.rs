@@ -13,7 +13,8 @@ use super::{Allowed, CLOSED, Event, LOCK, Orders, RESERVED, SHUT, STATE, State, 
 pub(in super::super::super) struct Explored {
     pub(in super::super) orders: u128,
     pub(in super::super) states: usize,
-    /// What is wrong in one of the orders, and this order.
+    /// A description of what is wrong in one of the orders, and of this order; `None` if all orders
+    /// are right.
     pub(in super::super::super) wrong: Option<String>,
 }
 
