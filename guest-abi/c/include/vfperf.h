@@ -608,8 +608,8 @@ struct vfperf_version {
 struct vfperf_retry {
   // The maximum number of tries of a call whose status is EWOULDBLOCK; 0 means 1.
   uint32_t tries;
-  // The maximum number of times that a snapshot reads the counters, which it does again if the control register has changed; 0
-  // means 1.
+  // The maximum number of times that a snapshot reads the counters; 0 means 1. The snapshot reads the counters again if the
+  // control register has changed.
   uint32_t reads;
   // Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below half a
   // millisecond: then the service serves a refused strand after at most one access of each other strand.
@@ -620,7 +620,7 @@ struct vfperf_retry {
   void *context;
 };
 
-// The registers of a unit, read together: the counters count what the control register selects.
+// The registers of a unit, read together: the counters count the events that the control register selects.
 struct vfperf_snapshot {
   // The control register, the same before and after the read of the counters.
   uint64_t pcr;
@@ -648,7 +648,7 @@ struct vfperf_present {
   uint32_t refused;
   // The unit exists, but its hub was taken at that moment: EWOULDBLOCK.
   uint32_t busy;
-  // Another status, which says nothing about the unit. illumos treats the unit as present.
+  // Whether the unit exists is unknown, because the status was another one. illumos treats the unit as present.
   uint32_t unclear;
 };
 
@@ -672,7 +672,7 @@ struct vfperf_request {
   uint32_t event;
   // Events between two samples, 1 to 2^31. 0: no samples.
   uint32_t period;
-  // Ticks between two samples. `period` is then only the first period; later periods follow the rate of the events.
+  // Ticks between two samples. If this is not 0, `period` is only the first period; later periods follow the rate of the events.
   uint32_t interval;
   // 1 to 31: periods are random, and differ from the due period by up to 1/2^`spread` of the due period. 3 is a good choice.
   uint32_t spread;
@@ -709,13 +709,13 @@ struct vfperf_sample {
   uint64_t period;
 };
 
-// What a profiler has counted of an event.
+// The result of a profiler for one event.
 struct vfperf_report {
   // The number of the event, as in the profiler's request.
   uint32_t event;
   // The counter: one of `enum vfperf_counter`.
   uint32_t counter;
-  // Events that were counted, in `running` of `enabled` ticks.
+  // The number of events that were counted, during `running` of the `enabled` ticks.
   uint64_t counted;
   // Ticks in which the event was counted.
   uint64_t running;
@@ -865,7 +865,7 @@ uint64_t vfperf_sparc_pcr_with(uint64_t pcr,
                                enum vfperf_counter counter,
                                enum vfperf_sparc_event event);
 
-// Returns `pcr`, the value of the strand's PCR, with a counter off: it neither counts nor traps.
+// Returns `pcr`, the value of the strand's PCR, with a counter off: the counter neither counts nor traps.
 VFPERF_MUST_CHECK uint64_t vfperf_sparc_pcr_without(uint64_t pcr, enum vfperf_counter counter);
 
 // Returns a counter of `pic`, a value of %pic; 0 for a counter that does not exist.

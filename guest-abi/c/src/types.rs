@@ -45,7 +45,7 @@ pub struct vfperf_present {
     pub refused: u32,
     /// The unit exists, but its hub was taken at that moment: EWOULDBLOCK.
     pub busy: u32,
-    /// Another status, which says nothing about the unit. illumos treats the unit as present.
+    /// Whether the unit exists is unknown, because the status was another one. illumos treats the unit as present.
     pub unclear: u32,
 }
 
@@ -55,8 +55,8 @@ pub struct vfperf_present {
 pub struct vfperf_retry {
     /// The maximum number of tries of a call whose status is EWOULDBLOCK; 0 means 1.
     pub tries: u32,
-    /// The maximum number of times that a snapshot reads the counters, which it does again if the control register has changed; 0
-    /// means 1.
+    /// The maximum number of times that a snapshot reads the counters; 0 means 1. The snapshot reads the counters again if the
+    /// control register has changed.
     pub reads: u32,
     /// Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below half a
     /// millisecond: then the service serves a refused strand after at most one access of each other strand.
@@ -67,7 +67,7 @@ pub struct vfperf_retry {
     pub context: *mut c_void,
 }
 
-/// The registers of a unit, read together: the counters count what the control register selects.
+/// The registers of a unit, read together: the counters count the events that the control register selects.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_snapshot {
@@ -107,7 +107,7 @@ pub struct vfperf_request {
     pub event: u32,
     /// Events between two samples, 1 to 2^31. 0: no samples.
     pub period: u32,
-    /// Ticks between two samples. `period` is then only the first period; later periods follow the rate of the events.
+    /// Ticks between two samples. If this is not 0, `period` is only the first period; later periods follow the rate of the events.
     pub interval: u32,
     /// 1 to 31: periods are random, and differ from the due period by up to 1/2^`spread` of the due period. 3 is a good choice.
     pub spread: u32,
@@ -148,7 +148,7 @@ pub struct vfperf_sample {
     pub period: u64,
 }
 
-/// What a profiler has counted of an event.
+/// The result of a profiler for one event.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_report {
@@ -156,7 +156,7 @@ pub struct vfperf_report {
     pub event: u32,
     /// The counter: one of `enum vfperf_counter`.
     pub counter: u32,
-    /// Events that were counted, in `running` of `enabled` ticks.
+    /// The number of events that were counted, during `running` of the `enabled` ticks.
     pub counted: u64,
     /// Ticks in which the event was counted.
     pub running: u64,

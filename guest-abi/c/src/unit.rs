@@ -64,7 +64,7 @@ pub extern "C" fn vfperf_sparc_pcr_with(
     counter.get().map_or(pcr, with)
 }
 
-/// Returns `pcr`, the value of the strand's PCR, with a counter off: it neither counts nor traps.
+/// Returns `pcr`, the value of the strand's PCR, with a counter off: the counter neither counts nor traps.
 #[unsafe(no_mangle)]
 pub extern "C" fn vfperf_sparc_pcr_without(pcr: u64, counter: vfperf_counter) -> u64 {
     counter.get().map_or(pcr, |counter| SparcPcr::from(pcr).without(counter).into())
