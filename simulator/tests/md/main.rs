@@ -14,7 +14,7 @@ use simulator::machine::description::parse;
 
 /// Returns the source of a machine in `simulator/machines`, without its comments.
 pub(crate) fn machine(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("machines/{name}.toml"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../machines/{name}.toml"));
     let text = fs::read_to_string(path).unwrap();
     let start = text.find("\n[root]").unwrap() + 1;
     assert!(text[..start].lines().all(|line| line.is_empty() || line.starts_with("# ")));

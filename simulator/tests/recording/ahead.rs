@@ -55,7 +55,7 @@ fn text(lines: usize) -> String {
 
 #[test]
 fn each_chunk_is_the_same() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/bundled/workload.refs");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../bundled/workload.refs");
     let bundled = fs::read(path).unwrap();
     let mut damaged = bundled.clone();
     let middle = damaged.len() / 2;
@@ -85,7 +85,7 @@ fn each_chunk_is_the_same() {
 
 #[test]
 fn what_is_known_of_a_recording_stays_known() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/bundled/workload.refs");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../bundled/workload.refs");
     let known = |recording: &Recording| {
         let program = (recording.target(), recording.command(), recording.mappings());
         let reading = (recording.threads(), recording.has_flow(), recording.progress());

@@ -92,7 +92,7 @@ const SUITES: [Suite; 4] = [
             "perfctr-service/src/rights/protocol/**",
             "platform/src/md/**",
         ],
-        tests: "--package=guest-abi-c --package=proof --package=sun4v-simulator --test=c --test=small --test=md",
+        tests: "--package=guest-abi-c --package=proof --package=simulator-tests --test=c --test=small --test=md",
         on_sparc: false,
     },
     Suite {
