@@ -58,7 +58,7 @@ impl UnknownName {
 
 error_text!(UnknownName, |error| "no {} has this name", error.what);
 
-/// Implements `TryFrom` by the function `new` of a type, for numbers in a range.
+/// Implements `TryFrom` for a type whose function `new` accepts the numbers in a range.
 macro_rules! in_range {
     ($type:ty, $number:ty, $what:literal, $least:expr, $most:expr) => {
         impl TryFrom<$number> for $type {

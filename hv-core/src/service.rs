@@ -292,7 +292,7 @@ macro_rules! list_of_services {
             ) -> bool {
                 let ($($name,)*) = contexts;
                 $(if $name.fast_path(function, frame) {
-                    // A debug assertion, because a check would slow down every call.
+                    // This is a debug assertion, because a check in every build would slow down every call.
                     debug_assert!(<$name::Group>::FUNCTIONS.contains(&function), "not stated");
                     return true;
                 })*

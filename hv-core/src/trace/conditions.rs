@@ -19,7 +19,7 @@
 pub struct Conditions {
     /// The rate of the clock, in Hz.
     pub hz: u64,
-    /// The duration of a probe, which records one event, in ns. Two events of a strand are at least this far apart.
+    /// The duration of a probe, in ns. A probe records one event, so two events of a strand are at least this duration apart.
     pub probe_ns: u64,
     /// The rate of the timer interrupt, in Hz; 0 if there is none.
     pub timer_hz: u64,

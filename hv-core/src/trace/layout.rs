@@ -39,9 +39,9 @@ impl Header {
     }
 }
 
-/// How the headers of events are stored.
+/// The format in which the headers of events are stored.
 pub trait Layout {
-    /// How many low bits of the clock a header omits.
+    /// The number of low bits of the clock that a header omits.
     const DROPPED: u32 = 0;
     /// The number of bits that distinguish a short header from a full header.
     const TYPE_BITS: u32 = 1;
@@ -148,7 +148,7 @@ pub(super) const fn size<L: Layout>(header: usize, payload: usize) -> usize {
 #[inline(always)]
 fn store<const N: usize>(into: &[AtomicU32], words: [u32; N]) {
     for (cell, word) in into.iter().zip(words) {
-        // Relaxed: the ring publishes the words together with the event.
+        // A relaxed store is enough, because the ring publishes the words together with the event.
         cell.store(word, Ordering::Relaxed);
     }
 }

@@ -67,7 +67,7 @@ fn no_strand_sees_a_step_back() {
     clocks.iter().for_each(|clock| near(clock.ticks(), 4 * SECOND + SECOND / 2));
 }
 
-/// This test performs more changes than the timekeeper keeps epochs.
+/// The sources change more often than the number of epochs that the timekeeper keeps.
 #[test]
 fn sources_change_any_number_of_times() {
     let world = World::default();
@@ -93,7 +93,7 @@ fn sources_change_any_number_of_times() {
     }
 }
 
-/// The action of another strand during the next read of a counter, if there is one.
+/// An action that another strand performs during the next read of a counter; `None` for no action.
 type Other = Rc<Cell<Option<Box<dyn FnOnce()>>>>;
 
 /// A counter. If the cell holds an action, another strand performs it during the next read.
@@ -221,7 +221,7 @@ proptest! {
 struct Shared {
     count: AtomicU64,
     rating: u16,
-    /// How far each strand's count is ahead of the previous strand's count, in ticks.
+    /// The number of ticks by which each strand's count is ahead of the previous strand's count.
     apart: u64,
 }
 

@@ -209,7 +209,7 @@ pub fn choice(number: u64) -> u64 {
     answered(|run| run.known(Next::Chooses(number))).unwrap_or(0)
 }
 
-/// Takes part in a loop of tries, after a try that failed. If the same try has failed twice, the search continues in two ways: the strand
+/// Notes that a try has failed in a loop of tries. If the same try has failed twice, the search continues in two ways: the strand
 /// waits until the word changes, or the strand fails in all further tries. Returns `false` if no search is active.
 pub(in crate::sync::steps) fn spins() -> bool {
     if !ACTIVE.get() || DEAD.with(Cell::get) {
