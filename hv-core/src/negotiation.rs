@@ -190,8 +190,8 @@ impl Word {
         self.0.load(Ordering::Relaxed) as u8
     }
 
-    /// Returns `true` if `version` is negotiated. If the strand then loads a word that was derived from the version, that load
-    /// stays after the load of the version.
+    /// Returns `true` if `version` is negotiated. If the strand then loads a word that was derived from the version, the two loads
+    /// stay in this order.
     #[inline(always)]
     pub(crate) fn is(&self, version: u8) -> bool {
         let is = self.get() == version;

@@ -21,7 +21,7 @@ pub trait Group {
     const FUNCTIONS: &'static [u64];
 }
 
-/// A service: it serves the functions of one API group.
+/// A service serves the functions of one API group.
 ///
 /// The hypervisor refuses calls of guests that have not negotiated the group. The service never sees these calls.
 ///

@@ -178,7 +178,7 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
         Some((time, header.id, from..from + payload))
     }
 
-    /// Returns an event's time in units of `1 << DROPPED` ticks: the earliest time from the base on with the header's lower bits.
+    /// Returns an event's time in units of `1 << DROPPED` ticks: the earliest time that is not before the base and has the header's bits.
     fn units(&mut self, header: Header) -> u64 {
         match header.stamp {
             Stamp::Full(units) => {

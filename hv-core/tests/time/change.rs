@@ -150,8 +150,8 @@ fn a_reader_whose_epoch_is_overwritten_reads_again() {
         // The timekeeper keeps eight epochs. The reader's epoch had source 0.
         for chosen in [1, 2, 0, 1, 2, 0, 1, 2] {
             assert_eq!(keeper.demote(keeper.chosen(), strand(1)), Ok(chosen));
-            // After each change, the watchdog trusts the retired sources again, except after a change to source 1. The next change
-            // is then to source 2.
+            // The watchdog restores the retired sources after each change, except after a change to source 1. Then source 0 stays
+            // retired, so the next change is to source 2.
             let is_restored = |found| matches!(found, Finding::Restored { .. });
             while chosen != 1 && is_restored(watchdog.check(keeper, strand(1))) {}
         }

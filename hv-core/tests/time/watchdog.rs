@@ -211,7 +211,7 @@ fn a_source_that_has_been_right_for_a_minute_is_trusted_again() {
         for _ in 0..119 {
             assert_eq!(watched.check_after(HALF), Finding::Agrees);
         }
-        // Source 0 is wrong again, so the minute restarts.
+        // Source 0 is wrong again, so its minute of probation restarts.
         watched.counters[0].jump(1_000_000_000);
         for _ in 0..120 {
             assert_eq!(watched.check_after(HALF), Finding::Agrees);
@@ -259,7 +259,7 @@ fn a_source_that_is_slow_to_read_condemns_none() {
         assert_eq!(watched.check_after(HALF), Finding::Skipped(Skipped::Slow));
     }
     watched.counters[1].cost.set(500);
-    // The watchdog still compares the counts with the counts of the latest conclusive check.
+    // The slow checks were inconclusive, so this check compares its counts with the counts of the check before them.
     assert_eq!(watched.check(0), Finding::Agrees);
     // A difference that is larger than the uncertainty is found at once.
     watched.counters[1].cost.set(MILLISECOND);

@@ -71,7 +71,7 @@ impl Words {
 /// The next action of a strand.
 #[derive(Clone, Debug)]
 pub(super) enum Next {
-    /// Performs the operation on the word with this number. With `Some(value)`, first waits until the word holds another value.
+    /// Performs the operation on the word with this number. With `Some(value)`, first waits until the word no longer holds `value`.
     Takes(usize, Operation, Option<u64>),
     /// The strand makes a choice. The search tries every answer below this number.
     Chooses(u64),
@@ -94,7 +94,7 @@ pub(super) struct Run {
     pub(super) spins: Spins,
 }
 
-/// How a strand continues after tries that failed.
+/// The way in which a strand continues after failed tries.
 #[derive(Clone, Copy)]
 pub(super) enum Spins {
     Not,
