@@ -78,7 +78,7 @@ macro_rules! in_range {
 }
 pub(crate) use in_range;
 
-/// Implements conversions between the values of a type that has `ALL`, and their names.
+/// Implements conversions between values and names, for a type that lists its values in `ALL`.
 macro_rules! named {
     ($type:ty, $what:literal, $name:ident) => {
         impl $type {

@@ -21,7 +21,7 @@ use crate::{CallError, Caller, ForeignStrand, Frame, GuestId, NegotiatedVersion,
 pub enum After {
     /// The strand continues at the instruction after the trap.
     Resume,
-    /// The strand stops: the guest has ended itself with this code. No register has changed.
+    /// The strand stops: the guest has ended itself with this exit code. No register has changed.
     Exit(u64),
 }
 

@@ -161,7 +161,7 @@ pub(super) const fn join(upper: u32, lower: u32) -> u64 {
     (upper as u64) << 32 | lower as u64
 }
 
-/// The first word of a header that holds the size of the payload.
+/// The first word of a header whose layout has a field for the size of the payload.
 #[bitfield(u32)]
 struct Large {
     /// The size of the payload in bytes.
@@ -171,7 +171,7 @@ struct Large {
     short: bool,
 }
 
-/// Returns the first word of a header that holds the size of the payload, which is `payload` words.
+/// Returns the first word of a header, which holds the size of the payload. This size is `payload` words.
 const fn large(short: bool, id: u16, payload: usize) -> u32 {
     let first = Large::new().with_short(short).with_id(id & 0x7fff);
     first.with_size((payload * 4) as u16).into_bits()

@@ -1,4 +1,4 @@
-//! Tests how many clock bits headers can omit. Line numbers refer to the seed document, compact_trace_events.txt.
+//! Tests the number of clock bits that headers can omit. Line numbers refer to the seed document, compact_trace_events.txt.
 
 use hv_core::trace::Conditions;
 

@@ -81,7 +81,7 @@ pub(super) enum Next {
     Panics(String),
 }
 
-/// The execution of a strand's code that is in progress.
+/// The current execution of a strand's code.
 pub(super) struct Run {
     pub(super) words: Words,
     /// The strand that executes, as one bit.
