@@ -16,22 +16,22 @@ macro_rules! bit_set {
                 Self(self.0 | 1 << value.index())
             }
 
-            /// Returns the values that are in either set.
+            /// Returns a new set with the values of both sets. To add a single value, call [`with`](Self::with).
             pub const fn union(self, other: Self) -> Self {
                 Self(self.0 | other.0)
             }
 
-            /// Returns `true` if `value` is in the set.
+            /// Tests the bit of `value`: returns `true` if `value` is in the set.
             pub const fn contains(self, value: $item) -> bool {
                 self.0 >> value.index() & 1 != 0
             }
 
-            /// Returns `true` if the set is empty.
+            /// Returns `true` if the set equals [`NONE`](Self::NONE), so that no bit is set.
             pub const fn is_empty(self) -> bool {
                 self.0 == 0
             }
 
-            /// Returns the number of values in the set.
+            /// Returns the number of values in the set, which is the number of bits that are set.
             pub const fn len(self) -> usize {
                 self.0.count_ones() as usize
             }

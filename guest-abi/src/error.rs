@@ -58,7 +58,7 @@ impl UnknownName {
 
 error_text!(UnknownName, |error| "no {} has this name", error.what);
 
-/// Implements `TryFrom` by the function `new` of a type, for numbers in a range.
+/// Implements `TryFrom` for a type whose function `new` accepts the numbers in a range.
 macro_rules! in_range {
     ($type:ty, $number:ty, $what:literal, $least:expr, $most:expr) => {
         impl TryFrom<$number> for $type {
@@ -78,7 +78,7 @@ macro_rules! in_range {
 }
 pub(crate) use in_range;
 
-/// Implements conversions between the values of a type that has `ALL`, and their names.
+/// Implements conversions between values and names, for a type that lists its values in `ALL`.
 macro_rules! named {
     ($type:ty, $what:literal, $name:ident) => {
         impl $type {

@@ -5,7 +5,7 @@ use core::str::FromStr;
 
 use crate::error::{OutOfRange, UnknownName};
 
-/// Success.
+/// The status of a successful call.
 #[doc(alias("HV_EOK", "H_EOK"))]
 pub const EOK: u64 = 0;
 

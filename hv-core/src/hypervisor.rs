@@ -15,13 +15,13 @@ use crate::sync::{array_of, const_unless_loom};
 use crate::trace::{FastCall, GuestReset, Heartbeat, Off, SetVersion, Trace, duration};
 use crate::{CallError, Caller, ForeignStrand, Frame, GuestId, NegotiatedVersion, Reply, Services};
 
-/// Whether the strand continues or stops after a call through trap 0xff.
+/// Tells whether the strand continues or stops after a call through trap 0xff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum After {
     /// The strand continues at the instruction after the trap.
     Resume,
-    /// The strand stops: the guest has ended itself with this code. No register has changed.
+    /// The strand stops: the guest has ended itself with this exit code. No register has changed.
     Exit(u64),
 }
 
@@ -313,8 +313,8 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                 .versions
                 .version(group)
                 .map(|Version { major, minor }| Reply::Values(major, minor)),
-            // While tracing is on, `core_slow` records an event. Relaxed: if tracing is switched on
-            // or off at this moment, either path is right.
+            // While tracing is on, `core_slow` records an event. A relaxed load is enough: if tracing is switched
+            // on or off at this moment, either path is right.
             API_SET_VERSION if !self.traced.load(Ordering::Relaxed) => {
                 match self.versions.ask(group, Version::new(o1, o2)) {
                     Ok(Asked { version, granted, minor }) => {

@@ -179,19 +179,19 @@ pub(crate) struct Word(AtomicU32);
 impl Word {
     #[inline]
     pub(crate) fn get(&self) -> u8 {
-        // A fast path does not call this function. It loads a word that its service has derived from the version. If a strand has
-        // loaded a word derived from one version, its load of the version here must return the same version or a later one. So a
-        // fence orders the two loads. SPARC V9 needs no fence. The processor keeps the order of loads (total store order). The
+        // A fast path does not call this function. It loads a word that its service has derived from the version. A strand may load this
+        // word first, and the version here afterwards. The load here must then return the same version as the word, or a later one. A
+        // fence orders the two loads. SPARC V9 needs no fence, because the processor keeps the order of loads (total store order). The
         // compiler cannot exchange the two loads, because the load of the word is in another call or in a trap entry.
         if !cfg!(target_arch = "sparc64") {
             fence(Ordering::Acquire);
         }
-        // Relaxed: the fence orders this load, and the version publishes no other memory.
+        // A relaxed load is enough, because the fence orders it, and the version publishes no other memory.
         self.0.load(Ordering::Relaxed) as u8
     }
 
-    /// Returns `true` if `version` is negotiated. If the strand then loads a word that was derived from the version, that load
-    /// stays after the load of the version.
+    /// Returns `true` if `version` is negotiated. If the strand then loads a word that was derived from the version, the two loads
+    /// stay in this order.
     #[inline(always)]
     pub(crate) fn is(&self, version: u8) -> bool {
         let is = self.get() == version;
@@ -206,8 +206,8 @@ impl Word {
 
     /// Stores a version. The caller then calls [`Service::version_changed`](crate::Service::version_changed).
     pub(crate) fn set(&self, version: u8) {
-        // An exchange, because loom does not order stores of two strands. Relaxed, because the service then publishes the version
-        // with its own exchange.
+        // This is an exchange, because loom does not order stores of two strands. It can be relaxed, because the service then publishes
+        // the version with its own exchange.
         self.0.swap(version.into(), Ordering::Relaxed);
     }
 }

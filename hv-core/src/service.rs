@@ -21,7 +21,7 @@ pub trait Group {
     const FUNCTIONS: &'static [u64];
 }
 
-/// A service: it serves the functions of one API group.
+/// A service serves the functions of one API group.
 ///
 /// The hypervisor refuses calls of guests that have not negotiated the group. The service never sees these calls.
 ///
@@ -292,7 +292,7 @@ macro_rules! list_of_services {
             ) -> bool {
                 let ($($name,)*) = contexts;
                 $(if $name.fast_path(function, frame) {
-                    // A debug assertion, because a check would slow down every call.
+                    // This is a debug assertion, because a check in every build would slow down every call.
                     debug_assert!(<$name::Group>::FUNCTIONS.contains(&function), "not stated");
                     return true;
                 })*

@@ -85,7 +85,7 @@ pub(crate) fn field(pmu: Pmu, counter: Counter) -> u64 {
     }
 }
 
-/// Returns `pcr` with `event` for a counter of `pmu`; `None` if the event belongs to another kind of unit, or its code does not fit.
+/// Returns `pcr` with `event` for a counter of `pmu`; `None` if the event belongs to another kind of unit, or its code is too large.
 pub(crate) fn selected(pmu: Pmu, pcr: u64, counter: Counter, event: u32) -> Option<u64> {
     let mask = field(pmu, counter);
     let code = u64::from(event.checked_sub(event::kind(pmu))?);
@@ -98,8 +98,8 @@ pub(crate) fn insert(mask: u64, pcr: u64, code: u64) -> u64 {
 }
 
 impl vfperf_count {
-    /// Adds the events since the last value to the count, and returns the sum. `since` computes the number of these events from
-    /// the last value.
+    /// Adds the new events to the count, and returns the count. `since` returns the number of events from the previous value of the
+    /// counter to `raw`.
     pub(crate) fn advance(&mut self, raw: u64, since: impl FnOnce(u64) -> u64) -> u64 {
         self.events = self.events.wrapping_add(since(self.last));
         self.last = raw;

@@ -22,7 +22,7 @@ pub use sampling::*;
 pub use types::*;
 pub use unit::*;
 
-// A static library needs a panic handler. If panics abort, it is the function below. Otherwise (as in a debug build) std has one.
+// A static library needs a panic handler: the function below if panics abort, otherwise (as in a debug build) that of std.
 #[cfg(not(panic = "abort"))]
 extern crate std;
 

@@ -38,7 +38,7 @@ pub struct Description {
     pub step: u64,
     /// The rating of the counter. Of several safe counters, the counter with the highest rating is chosen.
     pub rating: u16,
-    /// Whether strands share the counter.
+    /// Tells whether strands share the counter, and if not, whether their counters agree.
     pub scope: Scope,
     /// The ways in which the values of the counter can be wrong.
     pub hazards: Hazards,

@@ -94,7 +94,7 @@ impl<H: Hypercall> PerfCounters<H> {
         self.set(PerfReg::SPARC_PCR, pcr.into())
     }
 
-    /// Reads register 1: which L2 misses are counted on the caller's node. Fails like [`get`](Self::get).
+    /// Reads register 1, which selects the L2 misses that are counted on the caller's node. Fails like [`get`](Self::get).
     pub fn perf_config(&self) -> Result<PerfConfig, HvError> {
         self.get(PerfReg::L2_PERF_CONFIG).map(PerfConfig::from_value)
     }

@@ -55,7 +55,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns a count of 0 for this counter of this PMU, to [update](PmuCount::update) with later snapshots.
+    /// Returns a count of this counter's events since this snapshot. To update the count, pass later snapshots to [`PmuCount::update`].
     pub fn count(&self, counter: Counter) -> PmuCount {
         PmuCount::new(self.pmu, counter, self.raw(counter))
     }

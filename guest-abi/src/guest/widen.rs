@@ -92,8 +92,8 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
         let (now, last) = (reading.value(), self.last.value());
         let wrapped = Reading::<BITS, FLAG>::WRAPPED;
         let new_flag = reading.raw() & !self.last.raw() & wrapped;
-        // If a counter has wrapped but is not below its last value, 2^BITS more events have happened than the difference of the
-        // values shows.
+        // If the counter has wrapped and its value is not lower than the last value, the number of events is 2^BITS more than the
+        // difference of the values.
         let hidden = if now >= last { new_flag } else { 0 };
         let more = (now.wrapping_sub(last) & Self::MOST).wrapping_add(hidden);
         let was_clear = FLAG && self.last.raw() & wrapped == 0;

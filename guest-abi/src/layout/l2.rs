@@ -3,7 +3,7 @@
 use bitfield_struct::bitfield;
 
 crate::numbered::numbered! {
-    /// PERF_CONFIG, the value of register 1: which L2 misses the SPARC events `L2_imiss` and `L2_dmiss_ld` count.
+    /// PERF_CONFIG, the value of register 1. It selects the L2 misses that the SPARC events `L2_imiss` and `L2_dmiss_ld` include.
     #[derive(Default)]
     PerfConfig "PERF_CONFIG" {
         /// All misses, no matter where the line comes from.

@@ -81,7 +81,7 @@ impl SparcSelect {
         self.class() & 7
     }
 
-    /// Returns `true` if the events of flushed instructions count too, as in classes 8 to 15.
+    /// Returns `true` if the events of flushed instructions are counted too, as in classes 8 to 15.
     pub const fn counts_flushed(self) -> bool {
         self.class() >= 8
     }

@@ -28,9 +28,9 @@ crate::numbered::numbered! {
         LpuC "LPU_C",
         /// Link port unit D, the link to node 3.
         LpuD "LPU_D",
-        /// General purpose design block.
+        /// The general purpose design block of the hub (FWARC/2007/529 section 2.5).
         Gpd "GPD",
-        /// Address serialization unit.
+        /// The address serialization unit of the hub (FWARC/2007/529 section 2.6).
         Asu "ASU",
     }
 

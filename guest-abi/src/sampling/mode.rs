@@ -31,17 +31,17 @@ impl<M: UnitMode> ModeSet<M> {
         PhantomData,
     );
 
-    /// Returns `true` if the mode is in the set.
+    /// Tests the bit of `mode`: returns `true` if the mode is in the set.
     pub fn contains(self, mode: M) -> bool {
         self.0 & Self::from(mode).0 != 0
     }
 
-    /// Returns `true` if no mode is in the set.
+    /// Returns `true` if the set equals [`NONE`](Self::NONE). A counter with this set of modes counts nothing.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Returns the number of modes in the set.
+    /// Returns the number of modes in the set, 0 to 8.
     pub const fn len(self) -> usize {
         self.0.count_ones() as usize
     }

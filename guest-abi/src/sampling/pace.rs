@@ -23,7 +23,7 @@ enum Rhythm {
     Ticks(NonZeroU32, Period),
 }
 
-/// How far a random period may deviate from the due period.
+/// The maximum deviation of a random period from the due period (1/2^`shift` of the due period), and the seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Spread {
     shift: u32,

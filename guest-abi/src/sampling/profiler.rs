@@ -49,9 +49,9 @@ type Turn<E> = [Option<Slot<E>>; 2];
 /// owner calls [`handle`](Self::handle) for each interrupt of the unit. If there is more than one turn, the owner also calls
 /// [`rotate`](Self::rotate) from time to time, which begins the next turn. Reports then scale each count to the whole time.
 ///
-/// Each call stops the counters while it works. Between calls, the profiler misses no event of the current turn if a counter that stops
-/// has counted all events before the stop. A strand's counters have counted all of them if the strand's handlers run in a mode that is
-/// not counted. Otherwise each call loses up to 8 of the handler's own events for each counter: see [`StrandCounters`].
+/// Each call stops the counters while it works. Between calls, the profiler misses no event of the current turn if the counters of the
+/// unit lose no earlier events when they stop. A strand's counters lose none if the strand's handlers run in a mode that is not
+/// counted. Otherwise each call loses up to 8 of the handler's own events for each counter: see [`StrandCounters`].
 ///
 /// Late interrupts do not delay later samples: each overflow is due one period after the time at which the previous overflow was due.
 #[derive(Clone, Debug)]

@@ -131,7 +131,7 @@ impl<E: Copy> Slot<E> {
     fn reload(&mut self, period: Period, past: i64) -> u64 {
         let period = i64::from(period.events());
         let missed = past.max(0) / period;
-        // The result is at least 1, because `past` is less than `missed + 1` periods, and at most 2^31 + 15.
+        // The result is 1 to 2^31 + 15. It is at least 1, because `past` is less than `missed + 1` periods.
         self.due = ((missed + 1) * period - past) as u32;
         missed.unsigned_abs()
     }

@@ -49,7 +49,7 @@ impl<S: StrandCounters, H: Hypercall> CounterUnit for OwnCounters<S, H> {
         started.inspect_err(|_| self.stop())
     }
 
-    /// If HT is set and the service does not clear it, the counters still count hyperprivileged events.
+    /// Stops counting. If HT is set and no service clears it, the counters still count hyperprivileged events.
     fn stop(&mut self) {
         let _ = self.0.stop();
     }

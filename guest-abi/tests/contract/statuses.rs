@@ -58,7 +58,7 @@ proptest! {
         keeps_its_number(status);
     }
 
-    /// A 64-bit number has no name if its upper half is not 0, even if its lower half is a status.
+    /// A status number whose upper 32 bits are not 0 has no name, even if the lower 32 bits are the number of a named status.
     #[test]
     fn high_bits(low in 0u64..24, high in 1u64..1 << 32) {
         keeps_its_number(high << 32 | low);

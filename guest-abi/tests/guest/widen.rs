@@ -113,14 +113,14 @@ fn the_flag_makes_longer_intervals_safe() {
     assert!(!right(0x7fff_0000, 0x8000_0000, 0x8001_0000));
     assert!(right(0x8000_0000, 0xffff_ffff, 0x7fff_ffff), "the flag was set");
     assert!(!right(0x8000_0000, 0xffff_ffff, 0x8000_0000));
-    // A clock that goes back shows as a very long interval.
+    // A clock that goes back looks like a very long interval.
     let mut count = StrandCount::new(0_u32);
     count.update(1_u32);
     assert!(!Rate::ONE_A_TICK.is_within(count.right_up_to(), 49_u64.wrapping_sub(50)));
 }
 
-/// Lets a counter of `WIDTH` bits count several times, and reads the counter each time. The upper `WIDTH` bits of each item in `more` are the
-/// number of events to count.
+/// Adds events to a counter of `WIDTH` bits, and checks the count after each item of `more`. The upper `WIDTH` bits of an item are the number
+/// of events to add.
 fn safe_increments<const WIDTH: u32>(start: u32, more: &[u32]) {
     let start = u64::from(start >> (32 - WIDTH));
     let mut truth = start;
@@ -138,7 +138,7 @@ proptest! {
         safe_increments::<32>(start, &more);
     }
 
-    /// A count is right for up to `right_up_to` events. After more events it is wrong by whole wraps. The guest
+    /// A count is right for up to `right_up_to` events. After more events, the count is too low by a multiple of 2^31. The guest
     /// sometimes clears the flag.
     #[test]
     fn a_count_knows_how_far_it_is_right(

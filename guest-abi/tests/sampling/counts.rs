@@ -26,7 +26,7 @@ fn extended<const AT: u32>() {
     let reports = profiler.events().map(|report| (report.estimate, report.samples));
     let events = 11_000_000_000;
     let all = Estimate { counted: events, running: 12, enabled: 12, events, error: Some(0) };
-    // An event that is counted but not sampled has no samples.
+    // The first event has no pace, so the profiler counts it but takes no samples.
     assert!(reports.eq([(Some(all), 0), (Some(all), 10)]));
 }
 

@@ -41,9 +41,10 @@ fn one_turn_is_always_on() {
     assert_eq!(estimates(&profiler)[0], (10, Some(estimate(50, 5, 5, 50, Some(0)))));
 }
 
-/// Two events share counter 0 in four turns of 100 ticks. Event 10 counts 30 and 50 in its turns, event 11 counts 7 and 7.
+/// Two events share counter 0 in four turns of 100 ticks. In its two turns, event 10 happens 30 and 50 times.
+/// Event 11 happens 7 times in each of its turns.
 ///
-/// Event 10 counts 80 in 200 of 400 ticks, so the estimate is 160. From 30 and 50, s = sqrt(200) = 14.142. With n = 2 of N = 4
+/// Event 10 happens 80 times in 200 of 400 ticks, so the estimate is 160. From 30 and 50, s = sqrt(200) = 14.142. With n = 2 of N = 4
 /// turns, the error is s * sqrt(N * (N - n) / n) = 14.142 * 2 = 28.28, rounded up to 29.
 #[test]
 fn counts_are_scaled_and_have_an_error() {
@@ -57,7 +58,7 @@ fn counts_are_scaled_and_have_an_error() {
     };
     assert_eq!(event10, estimate(80, 200, 400, 160, Some(29)));
     assert_eq!(event10.to_string(), "160 +- 29");
-    // Event 11 counts 7 in both turns. But 7 / 100 is not a binary fraction, so its rate is rounded to 32 bits.
+    // Event 11 happens 7 times in each turn. But 7 / 100 is not a binary fraction, so its rate is rounded to 32 bits.
     let error = Some(event11.error.unwrap().min(1));
     assert_eq!(event11, estimate(14, 200, 400, 28, error));
 }
@@ -79,7 +80,7 @@ fn turns_may_be_of_different_length() {
     assert!(estimate.error.unwrap() <= 1, "a steady rate");
 }
 
-/// An event that counts 11 in 20 of 30 ticks has the estimate 16.5, which is rounded to 17.
+/// An event that happens 11 times in 20 of 30 ticks has the estimate 16.5, which is rounded to 17.
 #[test]
 fn no_estimate_without_a_turn_and_no_error_with_one() {
     let (mut profiler, mut unit) = started::<0, 3>(&[counted(10), counted(11), counted(12)]);

@@ -84,7 +84,7 @@ impl<T: Id> AtomicId<T> {
                 number(old),
                 number(new),
                 Ordering::SeqCst,
-                // Relaxed: after a failure, the caller reads no memory that the holder has written.
+                // A failed exchange can be relaxed, because the caller then reads no memory that the holder has written.
                 Ordering::Relaxed,
             )
             .is_ok()

@@ -46,9 +46,9 @@ pub const BEFORE_DEVICE: Ordering =
 pub const EXCHANGE_AND_LOOK: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::SeqCst };
 
-/// Keeps a strand's exchange of a word before its later load of another word. Both use the ordering [`EXCHANGE_AND_LOOK`]. This
-/// function only stops the compiler from changing the order, because the ordering or the processor does the rest. Loom treats
-/// sequentially consistent accesses as acquire and release, and therefore needs a fence.
+/// Stops the compiler from moving a strand's load of a word before the strand's earlier exchange of another word. Both accesses use
+/// the ordering [`EXCHANGE_AND_LOOK`]. The ordering or the processor does the rest. Under loom, this function is a fence, because
+/// loom treats sequentially consistent accesses as acquire and release.
 #[inline(always)]
 pub fn exchanged() {
     if cfg!(loom) {

@@ -37,7 +37,7 @@ pub fn explore(preemptions: usize, least: u64, model: impl Fn() + Send + Sync + 
     let test = std::thread::current();
     let name = test.name().unwrap_or_default();
     let said = std::format!("{name}: {orders} orders, at most {preemptions} preemptions\n");
-    // Unlike `println!`, this prints even when the test passes. If the write fails, nothing is lost.
+    // Unlike `println!`, a direct write shows the text even if the test passes. If the write fails, nothing is lost.
     let _ = std::io::stdout().write_all(said.as_bytes());
     assert!(orders >= least, "{orders} orders");
 }

@@ -51,7 +51,7 @@ pub fn explore(schedules: usize, model: impl Fn() + Clone + Send + Sync + 'stati
     let schedules = times * schedules;
     let random = run(RandomScheduler::new_from_seed(SEED, schedules), model.clone());
     let pct = run(PctScheduler::new_from_seed(SEED, DEPTH, schedules), model);
-    // Unlike `println!`, this prints even when the test passes. If the write fails, nothing is lost.
+    // Unlike `println!`, a direct write shows the text even if the test passes. If the write fails, nothing is lost.
     let said = format!("{name}: {random} random schedules, {pct} of PCT\n");
     let _ = std::io::stdout().write_all(said.as_bytes());
 }

@@ -83,8 +83,8 @@ thread_local! {
 /// The payload of the panic with which a strand dies.
 struct Dead;
 
-/// Calls `call`, and calls `other` just before step number `step` of the call, counted from 0. `other` stands for another strand:
-/// its steps do not count. Returns the result of the call, and `true` if the call reached the step.
+/// Calls `call`, and calls `other` just before step number `step` of the call, counted from 0. `other` stands for another
+/// strand, whose steps are not counted. Returns the result of the call, and `true` if the call reached the step.
 ///
 /// Calls of [`before`] and [`die_at`] can be nested.
 pub fn before<R>(
@@ -133,7 +133,7 @@ pub fn die_at<R>(step: usize, call: impl FnOnce() -> R) -> Option<R> {
 }
 
 /// Calls `call`, and calls `observer` just before each operation of the call on an atomic, with the address of the word and `true` if
-/// the operation may change the word. The steps of `observer` do not count.
+/// the operation may change the word. The steps of `observer` are not counted.
 pub fn observed<R>(observer: impl FnMut(usize, bool) + 'static, call: impl FnOnce() -> R) -> R {
     OBSERVER.with(|cell| cell.set(Some(Box::new(observer))));
     let result = call();

@@ -93,8 +93,8 @@ impl TimeOfDay {
         self.last
     }
 
-    /// Corrects the time of day by a reading. Call this at most once per millisecond. Between calls, the time of day drifts with the
-    /// clock.
+    /// Corrects the time of day by a reading. Call this method at most once per millisecond. Between calls, the time of day drifts with
+    /// the clock.
     pub fn follow(&mut self, reading: DayReading) -> Followed {
         let DayReading { before, day, after, .. } = reading;
         let Some(taken) = after.checked_sub(before).filter(|_| after >= self.clock) else {

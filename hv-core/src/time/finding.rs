@@ -7,7 +7,7 @@ use super::frequency::Frequency;
 /// The limits of a [`Watchdog`](super::Watchdog).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest difference between the rates of two sources that still agree, in parts per million.
+    /// Two sources agree if their rates differ by at most this number of parts per million.
     pub tolerance: u32,
     /// The maximum duration of the reads of a check, in nanoseconds. If the reads take longer, the check cannot show that the
     /// sources agree.
@@ -26,7 +26,7 @@ impl Default for Limits {
     }
 }
 
-/// What is wrong with a bad source.
+/// The way in which a bad source is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {

@@ -18,9 +18,9 @@ pub struct Reading {
 /// The bounds of a measured frequency, in millihertz. The bounds are right if the reference has its nominal frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frequency {
-    /// The lowest possible frequency.
+    /// The lower bound of the frequency, in millihertz.
     pub least: u64,
-    /// The highest possible frequency.
+    /// The upper bound of the frequency, in millihertz.
     pub most: u64,
 }
 

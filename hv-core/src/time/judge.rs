@@ -4,7 +4,7 @@ use core::array;
 
 use super::finding::Fault;
 
-/// How a source compares with another source over a span of time.
+/// The relation of a source to another source over a span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Relation {
     /// Both sources show the same duration, within their bounds.
@@ -32,18 +32,18 @@ impl Relation {
     }
 }
 
-/// The evidence about the sources over a span of time: how they relate to each other, and which faults are proven.
+/// The evidence about the sources over a span of time: the relations between the sources, and the faults that are proven.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Evidence<const N: usize> {
-    /// Which sources are trusted. Only trusted sources are judged.
+    /// `true` for each source that is trusted. Only trusted sources are judged.
     pub(super) trusted: [bool; N],
     /// `relations[i][j]` is the relation of source i to source j.
     pub(super) relations: [[Relation; N]; N],
     /// For each source, the fault that its own counts prove, no matter which sources are right; `None` if they prove no fault.
     pub(super) proven: [Option<Fault>; N],
-    /// Whether each source can gain time.
+    /// `true` for each source that can gain time.
     pub(super) can_gain: [bool; N],
-    /// Whether each source can lose time.
+    /// `true` for each source that can lose time.
     pub(super) can_lose: [bool; N],
 }
 

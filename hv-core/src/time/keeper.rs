@@ -63,8 +63,8 @@ impl Epoch {
         Self { source: AtomicU32::new(0), ticks: AtomicU64::new(0), time: AtomicU64::new(0) }
     }
 
-    /// Writes an epoch over an old one. Release: a reader that sees one of the new values also sees that the previous epoch was
-    /// published.
+    /// Writes an epoch over an old one. The stores have release ordering, so that a reader that loads one of the new values also sees
+    /// the number of the previous epoch.
     fn begin(&self, source: usize, ticks: u64, time: u64) {
         self.source.store(source as u32, Ordering::Release);
         self.ticks.store(ticks, Ordering::Release);
@@ -122,7 +122,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         Some((source.verdict, source.trust()))
     }
 
-    /// Reads all sources, so that no wrap goes unnoticed. Poll at least once in every [`longest_poll`](Self::longest_poll).
+    /// Reads all sources, so that no wrap goes unnoticed. Call this method at least once per [`longest_poll`](Self::longest_poll).
     pub fn poll(&self, strand: StrandId) {
         for source in self.sources.iter().flatten() {
             source.ticks(strand);
@@ -202,7 +202,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         let Some((source, ticks)) = self.best_readable(strand) else {
             return false;
         };
-        // Relaxed: only the strand that owns `changing` writes the number of the epoch.
+        // A relaxed load is enough, because only the strand that owns `changing` writes the number of the epoch.
         let number = self.epoch.load(Ordering::Relaxed);
         let begun = || self.slot(number).time.load(Ordering::Relaxed);
         let time = time(source, ticks).or_else(|| self.time(strand)).unwrap_or_else(begun);
@@ -225,7 +225,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         None
     }
 
-    /// Returns the best trusted source other than `other`. A source with full trust is better than a witness.
+    /// Returns the index of the best trusted source except `other`. Prefers any source with full trust to any witness.
     pub(super) fn best_except(&self, other: Option<usize>) -> Option<usize> {
         let best = |trust| {
             choose(self.sources.iter().enumerate().map(|(index, source)| match source {
@@ -273,7 +273,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
             let number = self.epoch.load(Ordering::Acquire);
             let epoch = self.slot(number);
             let value = read(epoch, self.tracked(epoch.source())?);
-            // If `read` saw a value of a later epoch n, this load sees the number n - 1 or a later number.
+            // If `read` loaded a value that a later epoch n has written, this load returns at least n - 1.
             if self.epoch.load(Ordering::Relaxed).wrapping_sub(number) < EPOCHS as u32 - 1 {
                 return value;
             }
@@ -309,7 +309,7 @@ impl<S: ClockSource, const N: usize> Clock for StrandClock<'_, S, N> {
     fn ticks(&self) -> u64 {
         let shown = &self.keeper.shown;
         match self.keeper.time(self.strand) {
-            // Relaxed: all strands see the changes of a single word in the same order.
+            // Relaxed accesses are enough, because all strands see the changes of a single word in the same order.
             Some(time) => shown.fetch_max(time, Ordering::Relaxed).max(time),
             None => shown.load(Ordering::Relaxed),
         }

@@ -61,7 +61,7 @@ pub const fn tsc(hz: u64) -> Description {
 ///
 /// `hz` is the rate that the system states. The counter is safe if `hz` is the rate of a well-known timer, or differs from the
 /// rate of the CPU's clock by at least 5%. A counter of the CPU's clock that runs at a fraction of the clock's rate is not
-/// recognised, and counts as safe. If `hz` is [`PMT_HZ`], only the 24 bits of that timer can be trusted, and it wraps every 4.7
+/// recognised, and is treated as safe. If `hz` is [`PMT_HZ`], only the 24 bits of that timer can be trusted, and it wraps every 4.7
 /// seconds. The counter may jump forward under heavy load of the PCI bus.
 pub const fn performance_counter(hz: u64) -> Description {
     Description {

@@ -84,7 +84,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Whether a source is usable.
+/// Tells whether a source is usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The source is safe on this machine, and the operator has not disabled it.
@@ -163,7 +163,7 @@ fn check_hidden(hz: u64, cpu_hz: u64) -> Result<(), Reason> {
 /// Returns the longest safe time between two polls of a source, in nanoseconds; 0 if its frequency is unusable.
 pub fn longest_poll(source: &Description) -> u64 {
     match Scale::new(source.hz) {
-        // One less than the converted interval, because the conversion may round up by 1.
+        // The result is one less than the converted interval, because the conversion may round up by 1.
         Some(scale) => scale.nanoseconds(Wrap::longest_interval(source.width)).saturating_sub(1),
         None => 0,
     }

@@ -24,7 +24,7 @@ impl<S> Candidate<S> {
     }
 }
 
-/// How much a source is trusted. The first level is the best.
+/// The level of trust in a source. The first level is the highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Trust {
@@ -95,7 +95,7 @@ impl<S: ClockSource> Tracked<S> {
     }
 
     /// Returns `true` if the source may show less time than has passed. Some hazards depend on the machine. A source that is safe
-    /// on this machine is free of them, so these hazards count only if the source is forced.
+    /// on this machine is free of them, so this method considers these hazards only in a forced source.
     pub(super) const fn can_lose(&self) -> bool {
         let hazards = self.description.hazards;
         let varies = hazards.stops_when_idle || hazards.rate_varies || hazards.may_be_cpu_clock;
@@ -113,7 +113,7 @@ impl<S: ClockSource> Tracked<S> {
         matches!(self.verdict, Verdict::Forced(_))
     }
 
-    // Relaxed, here and below: these atomics affect only the choice of a source, and `Timekeeper::changing` orders the choices.
+    // Relaxed accesses of these atomics are enough: they affect only the choice of a source, which `Timekeeper::changing` orders.
     pub(super) fn trust(&self) -> Trust {
         match self.trust.load(Ordering::Relaxed) {
             trust if trust == Trust::Full as u8 => Trust::Full,

@@ -75,7 +75,7 @@ impl<const N: usize> Watchdog<N> {
     }
 
     /// Compares the sources on the strand that executes the call, and retires a bad source. If several strands use the same
-    /// watchdog, a counter that differs between these strands counts as bad.
+    /// watchdog, the watchdog treats a counter that differs between these strands as bad.
     pub fn check<S: ClockSource>(
         &mut self,
         keeper: &Timekeeper<S, N>,

@@ -33,11 +33,11 @@ impl Wrap {
     /// Returns the value that the counter would show if it had 64 bits.
     #[inline]
     pub fn extend(&self, shown: u64) -> u64 {
-        // Relaxed, as are all accesses to `last`: any value that was stored within the last half of a wrap gives the right
+        // All accesses to `last` are relaxed, because any value that was stored within the last half of a wrap gives the right
         // result, and no other memory depends on this word.
         let last = self.last.load(Ordering::Relaxed);
         let beyond = 64 - self.width.bits();
-        // The signed distance from the stored value to `shown`. It is less than half of the range.
+        // The signed distance from the stored value to `shown` is less than half of the range.
         let distance = (shown.wrapping_sub(last) << beyond).cast_signed() >> beyond;
         let count = last.wrapping_add_signed(distance);
         if distance >= Self::longest_interval(self.width).cast_signed() {

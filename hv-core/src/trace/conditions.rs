@@ -1,6 +1,6 @@
-//! Computes how many bits of the clock a header can omit.
+//! Computes the number of clock bits that a header can omit.
 
-/// The properties of a machine and its hypervisor that determine how many bits of the clock a header needs.
+/// The properties of a machine and its hypervisor that determine the number of clock bits in a header.
 ///
 /// ```
 /// use hv_core::trace::{Clock19, Conditions, Layout};
@@ -19,7 +19,7 @@
 pub struct Conditions {
     /// The rate of the clock, in Hz.
     pub hz: u64,
-    /// The duration of a probe, which records one event, in ns. Two events of a strand are at least this far apart.
+    /// The duration of a probe, in ns. A probe records one event, so two events of a strand are at least this duration apart.
     pub probe_ns: u64,
     /// The rate of the timer interrupt, in Hz; 0 if there is none.
     pub timer_hz: u64,
@@ -33,14 +33,14 @@ const fn first_bit(value: u128) -> u32 {
 }
 
 impl Conditions {
-    /// Returns how many low bits of the clock a header can omit: `first_bit(probe in ticks) - 1`. The times of any two
+    /// Returns the number of low clock bits that a header can omit: `first_bit(probe in ticks) - 1`. The times of any two
     /// events of a strand differ in the other bits.
     pub const fn lowest_cut(&self) -> u32 {
         let probe = self.hz as u128 * self.probe_ns as u128 / 1_000_000_000;
         first_bit(probe).saturating_sub(1)
     }
 
-    /// Returns how many high bits of a 32-bit clock a header can omit: `32 - first_bit(2 * (longest off + timer interval)
+    /// Returns the number of high bits of a 32-bit clock that a header can omit: `32 - first_bit(2 * (longest off + timer interval)
     /// in ticks)`. A reader can supply these bits because the timer interrupt records a heartbeat within each wrap of the other
     /// bits. Returns 0 if the clock needs all 32 bits or more, or if there is no timer.
     pub const fn highest_cut(&self) -> u32 {

@@ -4,8 +4,8 @@ use super::layout::join;
 
 /// A kind of event.
 ///
-/// [`events!`](crate::events) implements it. Numbers below 8 are reserved for `hv-core`, and numbers 8 to 19 for the performance
-/// counter service.
+/// [`events!`](crate::events) implements this trait. Numbers below 8 are reserved for `hv-core`, and numbers 8 to 19 for the
+/// performance counter service.
 pub trait TraceEvent {
     /// The number of the kind, 1 to 32767. In [`Clock27`](super::Clock27), numbers from 31 on need a full header.
     const ID: u16;
@@ -30,7 +30,7 @@ pub struct Field {
     pub name: &'static str,
     /// The width in bits: 8, 16, 32 or 64.
     pub bits: u32,
-    /// How a viewer shows the field.
+    /// The form in which a viewer shows the field.
     pub shown: Shown,
 }
 
@@ -120,7 +120,7 @@ pub fn put(words: &mut [u32], at: u32, bits: u32, value: u64) {
     }
 }
 
-/// Returns the field of `bits` bits after the first `at` bits of the words. Missing words count as 0.
+/// Returns the field of `bits` bits after the first `at` bits of the words. Missing words are read as 0.
 #[doc(hidden)]
 pub fn take(words: &[u32], at: u32, bits: u32) -> u64 {
     let word = |index: usize| words.get(index).copied().unwrap_or(0);
@@ -202,7 +202,7 @@ macro_rules! events {
             );
         )*
 
-        // A section of bare-metal images: see `hv_core::trace::description`.
+        // The descriptions are in a section of bare-metal images: see `hv_core::trace::description`.
         #[cfg(target_os = "none")]
         const _: () = {
             use $crate::trace::description::{bytes, length};

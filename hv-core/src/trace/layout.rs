@@ -39,9 +39,9 @@ impl Header {
     }
 }
 
-/// How the headers of events are stored.
+/// The format in which the headers of events are stored.
 pub trait Layout {
-    /// How many low bits of the clock a header omits.
+    /// The number of low bits of the clock that a header omits.
     const DROPPED: u32 = 0;
     /// The number of bits that distinguish a short header from a full header.
     const TYPE_BITS: u32 = 1;
@@ -148,7 +148,7 @@ pub(super) const fn size<L: Layout>(header: usize, payload: usize) -> usize {
 #[inline(always)]
 fn store<const N: usize>(into: &[AtomicU32], words: [u32; N]) {
     for (cell, word) in into.iter().zip(words) {
-        // Relaxed: the ring publishes the words together with the event.
+        // A relaxed store is enough, because the ring publishes the words together with the event.
         cell.store(word, Ordering::Relaxed);
     }
 }
@@ -161,7 +161,7 @@ pub(super) const fn join(upper: u32, lower: u32) -> u64 {
     (upper as u64) << 32 | lower as u64
 }
 
-/// The first word of a header that holds the size of the payload.
+/// The first word of a header whose layout has a field for the size of the payload.
 #[bitfield(u32)]
 struct Large {
     /// The size of the payload in bytes.
@@ -171,7 +171,7 @@ struct Large {
     short: bool,
 }
 
-/// Returns the first word of a header that holds the size of the payload, which is `payload` words.
+/// Returns the first word of a header, which holds the size of the payload. This size is `payload` words.
 const fn large(short: bool, id: u16, payload: usize) -> u32 {
     let first = Large::new().with_short(short).with_id(id & 0x7fff);
     first.with_size((payload * 4) as u16).into_bits()

@@ -17,7 +17,7 @@ pub(super) struct Start {
     pub(super) discarded: u64,
 }
 
-/// How many words and events the writer has written in a packet.
+/// The number of words and the number of events that the writer has written in a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fill(u32);
 
@@ -80,7 +80,7 @@ impl<const WORDS: usize> Packet<WORDS> {
     pub(super) fn begin(&self, number: u64, start: Start) {
         self.number.store(NONE, Ordering::Release);
         fence(Ordering::Release);
-        // Relaxed: these stores come after the fence. A reader that loads one of the new values also finds that the number has changed.
+        // Relaxed stores are enough after this fence: a reader that loads one of the new values also finds that the number has changed.
         self.base.store(start.base, Ordering::Relaxed);
         self.first.store(start.first, Ordering::Relaxed);
         self.discarded.store(start.discarded, Ordering::Relaxed);
@@ -91,7 +91,7 @@ impl<const WORDS: usize> Packet<WORDS> {
     /// For the writer: returns the current fill.
     #[inline(always)]
     pub(super) fn fill(&self) -> Fill {
-        // Relaxed, as in `offered` and `discarded_before`: no other strand writes these words.
+        // Relaxed loads are enough here, in `offered` and in `discarded_before`, because no other strand writes these words.
         Fill(self.fill.load(Ordering::Relaxed))
     }
 
@@ -122,7 +122,7 @@ impl<const WORDS: usize> Packet<WORDS> {
     pub(super) fn close(&self) {
         let fill = self.fill();
         if let Some(end) = self.words.get(fill.words()) {
-            // No layout has an event whose first word is 0. Relaxed: the fill publishes the word.
+            // No layout has an event whose first word is 0. A relaxed store is enough, because the fill publishes the word.
             end.store(0, Ordering::Relaxed);
             let events = fill.0 & 0xffff << 16;
             self.fill.store(events | WORDS as u32, Ordering::Release);
@@ -135,7 +135,7 @@ impl<const WORDS: usize> Packet<WORDS> {
             return None;
         }
         let fill = Fill(self.fill.load(Ordering::Acquire));
-        // Relaxed, as are the loads of the words below: the load of the number after the fence shows whether the packet was overwritten.
+        // Relaxed loads are enough here and below: the load of the number after the fence shows whether the packet was overwritten.
         let start = Start {
             base: self.base.load(Ordering::Relaxed),
             first: self.first.load(Ordering::Relaxed),

@@ -46,8 +46,8 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
     /// Returns the next event, or the number of lost events before it; `None` if there is nothing to read now. Each event that the
     /// writer offers to the ring is either returned once or counted once as [lost](Next::Lost).
     ///
-    /// `words` returns the payload size of a kind of event, in words, or `None` if the kind is unknown. An event of an unknown
-    /// kind, and the rest of its packet, count as lost.
+    /// `words` returns the payload size of a kind of event, in words, or `None` if the kind is unknown. If the kind of an event is
+    /// unknown, the event and the rest of its packet are counted as lost.
     pub fn next(&mut self, words: impl Fn(u16) -> Option<usize>) -> Option<Next<'_>> {
         self.cursor.next(self.ring, words)
     }
@@ -150,7 +150,7 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
         self.number - 1
     }
 
-    /// Counts as lost all events up to `number` that the reader has not returned.
+    /// Counts the events up to `number` that were not returned or counted before, and returns them as [lost](Next::Lost).
     fn lost(&mut self, number: u64) -> Option<Next<'_>> {
         let lost = number.saturating_sub(self.passed);
         self.passed += lost;
@@ -178,7 +178,7 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
         Some((time, header.id, from..from + payload))
     }
 
-    /// Returns an event's time in units of `1 << DROPPED` ticks: the earliest time from the base on with the header's lower bits.
+    /// Returns an event's time in units of `1 << DROPPED` ticks: the earliest time that is not before the base and has the header's bits.
     fn units(&mut self, header: Header) -> u64 {
         match header.stamp {
             Stamp::Full(units) => {

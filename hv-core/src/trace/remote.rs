@@ -99,7 +99,7 @@ impl Directory {
             return None;
         }
         let end = new.stride.checked_mul(new.rings)?.checked_add(new.first)?;
-        // The last word shows that the memory has all rings.
+        // This load fails if the memory ends before the last ring ends.
         memory.load(end.checked_sub(8)?)?;
         (new.place(0).stride() == new.stride).then_some(new)
     }

@@ -8,7 +8,7 @@ use super::packet::{Fill, Packet, Start};
 use super::reader::Source;
 use crate::sync::plain::{AtomicU64, Ordering};
 
-/// What the writer does when the ring is full.
+/// Determines what the writer does when the ring is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// The writer overwrites the oldest packet, whether it has been read or not. The ring holds the latest events.
@@ -66,7 +66,7 @@ impl<L, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
     pub fn clear(&self, mode: Mode) {
         self.discards.store(mode as u64, Ordering::Relaxed);
         self.packets.iter().for_each(Packet::clear);
-        // Relaxed: there is no reader yet.
+        // Relaxed stores are enough, because there is no reader yet.
         for word in [&self.number, &self.limit, &self.discarded, &self.finished] {
             word.store(0, Ordering::Relaxed);
         }
@@ -131,7 +131,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         const { assert!(E::ID > 0 && E::ID < 1 << 15) };
         let size = size::<L>(L::SHORT_WORDS, E::WORDS);
         let units = time >> L::DROPPED;
-        // Relaxed: no other strand writes these words, and the commit publishes them.
+        // Relaxed accesses are enough: no other strand writes these words, and the commit publishes the event.
         let packet = self.packet(self.number.load(Ordering::Relaxed));
         let fill = packet.fill();
         if E::ID < L::SHORT_IDS
@@ -162,7 +162,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
     #[inline(always)]
     fn record_with_full_header(&self, units: u64, id: u16, payload: &[u32]) {
         let size = size::<L>(L::FULL_WORDS, payload.len());
-        // Relaxed, as in `record`: no other strand writes these words.
+        // Relaxed loads are enough, because no other strand writes these words.
         let number = self.number.load(Ordering::Relaxed);
         let mut packet = self.packet(number);
         if number == 0 || packet.room(packet.fill(), size).is_none() {
@@ -191,7 +191,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
 
     fn begin(&self, number: u64, units: u64) -> &Packet<WORDS> {
         let before = self.packet(number - 1);
-        // Relaxed: no other strand writes this number.
+        // A relaxed load is enough, because no other strand writes this number.
         let discarded = self.discarded.load(Ordering::Relaxed);
         let start = Start {
             base: units,
@@ -209,7 +209,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
     /// Makes `units`, a full time in units of `1 << DROPPED` ticks, the base of the following events.
     fn set_base(&self, units: u64) {
         let limit = units.saturating_add(L::REACH).saturating_add(1);
-        // Relaxed: no other strand uses this value.
+        // A relaxed store is enough, because no other strand uses this value.
         self.limit.store(limit, Ordering::Relaxed);
     }
 }

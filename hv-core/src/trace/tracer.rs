@@ -36,8 +36,8 @@ pub trait Trace {
     /// Returns the time in ticks on this strand; `None` if tracing is off.
     fn time(&self, strand: StrandId) -> Option<u64>;
 
-    /// Runs `call`, and measures it for an event. Returns the time before the call, its result, and the time after it. Times are in ticks. By
-    /// default, both times are the same if tracing is switched on or off during the call.
+    /// Runs `call`, and measures its duration for an event. Returns the time before the call, its result, and the time after it. Times are in
+    /// ticks. By default, both times are the same if tracing is switched on or off during the call.
     #[inline(always)]
     fn timed<R>(&self, strand: StrandId, call: impl FnOnce() -> R) -> (u64, R, u64) {
         let started = self.time(strand);
@@ -217,7 +217,7 @@ impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKET
 
     /// Returns the number of events that were lost because their strand has no ring.
     pub fn missed(&self) -> u64 {
-        // Relaxed: the count publishes no other memory.
+        // A relaxed load is enough, because the count publishes no other memory.
         self.missed.load(Ordering::Relaxed)
     }
 
@@ -244,7 +244,7 @@ impl<C: Clocks, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
 
     #[inline(always)]
     fn time(&self, strand: StrandId) -> Option<u64> {
-        // Relaxed: if tracing is switched on or off during a call, the call may be recorded or not.
+        // A relaxed load is enough: if tracing is switched on or off during a call, the call may be recorded or not.
         if self.on.load(Ordering::Relaxed) { Some(self.clocks.ticks(strand)) } else { None }
     }
 

@@ -67,7 +67,7 @@ fn no_strand_sees_a_step_back() {
     clocks.iter().for_each(|clock| near(clock.ticks(), 4 * SECOND + SECOND / 2));
 }
 
-/// This test performs more changes than the timekeeper keeps epochs.
+/// The sources change more often than the number of epochs that the timekeeper keeps.
 #[test]
 fn sources_change_any_number_of_times() {
     let world = World::default();
@@ -93,7 +93,7 @@ fn sources_change_any_number_of_times() {
     }
 }
 
-/// The action of another strand during the next read of a counter, if there is one.
+/// An action that another strand performs during the next read of a counter; `None` for no action.
 type Other = Rc<Cell<Option<Box<dyn FnOnce()>>>>;
 
 /// A counter. If the cell holds an action, another strand performs it during the next read.
@@ -150,8 +150,8 @@ fn a_reader_whose_epoch_is_overwritten_reads_again() {
         // The timekeeper keeps eight epochs. The reader's epoch had source 0.
         for chosen in [1, 2, 0, 1, 2, 0, 1, 2] {
             assert_eq!(keeper.demote(keeper.chosen(), strand(1)), Ok(chosen));
-            // After each change, the watchdog trusts the retired sources again, except after a change to source 1. The next change
-            // is then to source 2.
+            // The watchdog restores the retired sources after each change, except after a change to source 1. Then source 0 stays
+            // retired, so the next change is to source 2.
             let is_restored = |found| matches!(found, Finding::Restored { .. });
             while chosen != 1 && is_restored(watchdog.check(keeper, strand(1))) {}
         }
@@ -221,7 +221,7 @@ proptest! {
 struct Shared {
     count: AtomicU64,
     rating: u16,
-    /// How far each strand's count is ahead of the previous strand's count, in ticks.
+    /// The number of ticks by which each strand's count is ahead of the previous strand's count.
     apart: u64,
 }
 

@@ -108,8 +108,8 @@ fn a_counter_at_the_clock_of_the_cpu_is_the_cycle_counter_in_disguise() {
     }
 }
 
-/// The rate, the step and the width of all sources in windows_high_resolution_timer.txt: "These are hardware counters", "a
-/// variable incremented every clock interrupt", "32 KHz oscillator; ... programmable 2^n divisor".
+/// Tests the rate, the step and the width of all sources in windows_high_resolution_timer.txt, which says: "These are hardware
+/// counters", "a variable incremented every clock interrupt", "32 KHz oscillator; ... programmable 2^n divisor".
 #[test]
 fn the_sources_of_a_pc() {
     for (source, hz, step, width) in [
@@ -126,8 +126,8 @@ fn the_sources_of_a_pc() {
         assert_eq!(facts, (hz, step, width), "{}", source.name);
     }
     assert_eq!(pc::rtc(16).hz, 0);
-    // The "order of preference (due to resolution and speed)" of windows_high_resolution_timer.txt. The sources that it does not
-    // rank come last.
+    // windows_high_resolution_timer.txt gives this "order of preference (due to resolution and speed)". The sources that the document
+    // does not rank come last.
     let ranking = [
         pc::tsc(GHZ),
         pc::performance_counter(3_579_545),

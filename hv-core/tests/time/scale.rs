@@ -32,7 +32,7 @@ fn known_values() {
         (10_000_000_000, 9_223_372_036_854_775_800, 922_337_203_685_477_580),
         (31_250_000, 1, 32),
         (3_579_545, 1 << 24, 4_686_968_874),
-        // Sources: a tick counter, a real-time clock, and the slowest possible source.
+        // The sources are a tick counter, a real-time clock, and the slowest possible source.
         (1000, 15, 15_000_000),
         (32_768, 1, 30_517),
         (32_768, 32_768, 1_000_000_000),

@@ -73,8 +73,8 @@ fn settled<const N: usize>(
 }
 
 /// Three clocks go wrong, one after the other. For a period plus 10 ms after each fault, the timekeeper may be wrong. After that, its time
-/// must be within 1 ms of the true time, or in doubt. When a finding says that two sources differ undecidably, or that only one source is
-/// left, the time stays in doubt from then on.
+/// must be within 1 ms of the true time, or in doubt. After a finding other than `Agrees` (such as `Undecided` or `NoReference`), the time
+/// stays in doubt until the end of the test.
 fn three_faults(faults: &[(usize, Wrong, u64)]) {
     let world = World::default();
     let counters: [Counter<'_>; 3] = std::array::from_fn(|number| {

@@ -57,12 +57,12 @@ impl<const N: usize> Watched<N> {
     }
 }
 
-/// The finding that retires source 1, while source 0 stays chosen.
+/// Returns the finding that source 1 is bad and is retired. Source 0 is still the chosen source.
 const fn bad_reference(fault: Fault) -> Finding {
     Finding::Demoted { source: 1, fault, chosen: 0 }
 }
 
-/// The finding that retires the chosen source 0, so that source 1 replaces it.
+/// Returns the finding that source 0 is bad and is retired. Source 1 is then the chosen source.
 const fn demoted(fault: Fault) -> Finding {
     Finding::Demoted { source: 0, fault, chosen: 1 }
 }
@@ -136,7 +136,7 @@ fn a_clock_that_stands_still_from_the_first_check_on_is_replaced() {
     assert_eq!(watched.check_after(HALF), demoted(Fault::Stopped));
 }
 
-/// If two sources differ, and neither is known to gain or lose time, nothing decides which of them is wrong.
+/// Two sources differ, and neither of them is known to gain or lose time. The watchdog cannot decide which of them is wrong.
 #[test]
 fn two_sources_that_differ_are_in_doubt() {
     let undecided = |ahead| Finding::Undecided { ahead, behind: 1 - ahead };
@@ -187,7 +187,8 @@ fn what_a_source_can_do_wrong_decides() {
     }
 }
 
-/// If all three sources differ, the sources that are known to make such errors are wrong.
+/// All three sources differ. Source 1 is behind and is known to lose time. Source 2 is ahead and is known to gain time. So these
+/// two sources are wrong.
 #[test]
 fn of_three_sources_that_differ_those_are_wrong_that_can_be() {
     let watched = Watched::<3>::begun(|counters| {
@@ -210,7 +211,7 @@ fn a_source_that_has_been_right_for_a_minute_is_trusted_again() {
         for _ in 0..119 {
             assert_eq!(watched.check_after(HALF), Finding::Agrees);
         }
-        // Source 0 is wrong again, so the minute restarts.
+        // Source 0 is wrong again, so its minute of probation restarts.
         watched.counters[0].jump(1_000_000_000);
         for _ in 0..120 {
             assert_eq!(watched.check_after(HALF), Finding::Agrees);
@@ -228,7 +229,7 @@ fn a_source_that_has_been_right_for_a_minute_is_trusted_again() {
     }
 }
 
-/// When the last trusted source stops, a retired source that runs replaces it.
+/// Source 0 was bad and is retired, but still runs. When source 1, the only trusted source, stops, source 0 replaces it.
 #[test]
 fn a_source_that_runs_replaces_the_last_one() {
     let watched = Watched::<2>::begun(|_| {});
@@ -258,7 +259,7 @@ fn a_source_that_is_slow_to_read_condemns_none() {
         assert_eq!(watched.check_after(HALF), Finding::Skipped(Skipped::Slow));
     }
     watched.counters[1].cost.set(500);
-    // The watchdog still compares the counts with the counts of the latest conclusive check.
+    // The slow checks were inconclusive, so this check compares its counts with the counts of the check before them.
     assert_eq!(watched.check(0), Finding::Agrees);
     // A difference that is larger than the uncertainty is found at once.
     watched.counters[1].cost.set(MILLISECOND);
@@ -319,8 +320,8 @@ fn a_reference_between_two_steps_is_not_a_stopped_one() {
     for _ in 0..50 {
         assert_eq!(watched.check_after(100 * MILLISECOND), Finding::Agrees);
     }
-    // Source 1 stops. At the first check, 1.5 s later, the source has missed a step, but it may only be slow. At the second check,
-    // the source still stands still, which proves that it has stopped.
+    // Source 1 stops. A check 1.5 s later is undecided: the source has missed a step, but it may only be slow. By the next check, the
+    // source still has not advanced, which proves that it has stopped.
     watched.counters[1].set_stopped(true);
     let found: Vec<Finding> = (0..40).map(|_| watched.check_after(SECOND + HALF)).take(2).collect();
     assert_eq!(found, [Finding::Undecided { ahead: 0, behind: 1 }, bad_reference(Fault::Stopped)]);

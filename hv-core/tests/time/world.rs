@@ -54,7 +54,7 @@ pub(crate) struct Counter<'a> {
     drift: Cell<i64>,
     stopped: Cell<bool>,
     pub(crate) dead: Cell<bool>,
-    /// How far the counter is ahead on each of the strands 0, 1 and 2, in ticks.
+    /// The number of ticks by which the counter is ahead on each of the strands 0, 1 and 2.
     pub(crate) apart: Cell<[i64; 3]>,
     /// The bits above the counter's width in each returned value.
     pub(crate) beyond: Cell<u64>,

@@ -1,4 +1,4 @@
-//! Tests how many clock bits headers can omit. Line numbers refer to the seed document, compact_trace_events.txt.
+//! Tests the number of clock bits that headers can omit. Line numbers refer to the seed document, compact_trace_events.txt.
 
 use hv_core::trace::Conditions;
 
@@ -50,7 +50,7 @@ fn highest_bits_by_the_longest_time_without_interrupts() {
         (1_000_000_000, 100, 0, 7),
         (1_000, 100, 0, 27),
         (1_000_000_000, 1000, 0, 11),
-        // The timer is faster than the clock, so the interval counts as one cycle.
+        // The timer is faster than the clock, so the interval is rounded up to one cycle.
         (100, 1000, 0, 30),
         // Twice 2^31 cycles is a number of 33 bits, and twice 2^30 cycles is a number of 32 bits, so no bit can be omitted.
         (1 << 31, 1, 0, 0),

@@ -66,7 +66,7 @@ impl From<Next<'_>> for Got {
     }
 }
 
-/// Reads until nothing is left.
+/// Returns all entries that the reader can read now.
 pub(crate) fn drain<L: Layout, const P: usize, const W: usize>(
     reader: &mut Reader<'_, L, P, W>,
 ) -> Vec<Got> {

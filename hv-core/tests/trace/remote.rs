@@ -118,7 +118,7 @@ fn a_directory_says_where_rings_are() {
     }
 }
 
-/// Whatever the memory contains, a reader comes to an end.
+/// If any byte after the tracer is wrong, a reader still returns only a limited number of entries.
 #[test]
 fn any_memory_is_read() {
     let seed = bytes();

@@ -2,12 +2,12 @@
 //!
 //! The strands execute the code that ships. Each operation of the code on an atomic is a step, and memory is sequentially consistent. (For
 //! weak memory there is loom, which tries fewer orders.) The search visits each state once. A state consists of the contents of all words
-//! and the position of each strand. The values that a strand has found determine its next step. So the search executes a strand's code only
-//! once for each sequence of found values, up to the first step without a value. Then the strand stops, by unwinding.
+//! and the position of each strand. The values that a strand has found in words determine its next step. So the search executes the code
+//! of the strand only once for each sequence of such values. At the first step whose value is not known yet, the strand stops by unwinding.
 //!
 //! The order of accesses makes no difference for words that only one strand uses, and for words that never change. Operations on
-//! such words are not steps of the search. The search learns which words these are. If an operation contradicts the words
-//! learned so far, the search begins again.
+//! such words are not steps of the search. The search finds out which words these are. If a strand later uses such a word in a new
+//! way, the search begins again.
 //!
 //! ```
 //! use hv_core::sync::steps::orders::{Strand, explore};
@@ -47,7 +47,7 @@ pub(super) use run::{spins, taken};
 /// (0 at first). If the code returns `None`, the strand ends. The returned value is all that the strand knows in the next round.
 pub type Part<'a, T> = &'a dyn Fn(&T, u64) -> Option<u64>;
 
-/// A strand of a model.
+/// A strand of a model: its code, and whether it can die.
 #[allow(missing_debug_implementations, reason = "it is code")]
 pub struct Strand<'a, T> {
     part: Part<'a, T>,
@@ -70,7 +70,7 @@ impl<'a, T> Strand<'a, T> {
 /// The result of a search: the numbers of visited states, orders and ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Explored {
-    /// The number of states.
+    /// The number of different states that the search has visited.
     pub states: usize,
     /// The number of orders of steps. An order ends when no strand can continue, or when it returns to one of its earlier states.
     pub orders: f64,
@@ -82,7 +82,7 @@ pub struct Explored {
 struct Node {
     strand: usize,
     round: u64,
-    /// The previous node, and the answer that led from that node to this one; `None` at the beginning of a round.
+    /// The previous node, and the answer to its step: the value that the word held, or the choice. `None` at the beginning of a round.
     from: Option<(usize, u64)>,
     next: Next,
 }
@@ -277,7 +277,7 @@ impl<T> Search<'_, T> {
         panic!("{said}\nafter these steps:\n{text}");
     }
 
-    /// Visits every state. Returns `None` if an operation contradicts the words learned so far.
+    /// Visits every state. Returns `None` if an operation uses a word in a new way: the search must then begin again.
     fn visit(&mut self, after: &mut impl FnMut(&T)) -> Option<Explored> {
         struct Frame {
             fingerprint: u128,
@@ -401,7 +401,7 @@ pub fn explore_within<T>(
             let said = format!(
                 "{name}: {states} states, {orders:.1e} orders, {ends} ends, {seconds:.1} s\n"
             );
-            // Unlike `println!`, this prints even when the test passes. If the write fails, nothing is lost.
+            // Unlike `println!`, a direct write shows the text even if the test passes. If the write fails, nothing is lost.
             let _ = std::io::stdout().write_all(said.as_bytes());
             return explored;
         }

@@ -34,7 +34,7 @@ fn takes<const STRAND: usize>(guarded: &Guarded) {
     guarded.change_locked(STRAND);
 }
 
-/// Three strands take the lock, and it never has two owners at once. At most 3 preemptions.
+/// Three strands take the lock, and it never has two owners at once. Each order has at most 3 preemptions.
 #[test]
 fn three_owners() {
     explore(3, 20, || {
@@ -46,7 +46,7 @@ fn three_owners() {
 }
 
 /// Strand 0 has died as the owner. Two other strands report the death, which frees the lock. Then they try to take the lock. All
-/// accesses of the dead strand happen before the changes of the other two strands. At most 4 preemptions.
+/// accesses of the dead strand happen before the changes of the other two strands. Each order has at most 4 preemptions.
 #[test]
 fn two_strands_report_a_death() {
     fn reports_and_takes<const STRAND: usize>(guarded: &Guarded) {
@@ -64,7 +64,7 @@ fn two_strands_report_a_death() {
 }
 
 /// Strand 0 dies at some step while it takes the lock, changes the value and frees the lock. Its
-/// death is reported. Meanwhile strand 1 takes the lock. At most 4 preemptions.
+/// death is reported. Meanwhile strand 1 takes the lock. Each order has at most 4 preemptions.
 #[test]
 fn an_owner_dies_at_each_step() {
     fn dies_at<const STEP: usize>(guarded: &Guarded) {

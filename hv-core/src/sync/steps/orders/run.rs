@@ -71,7 +71,7 @@ impl Words {
 /// The next action of a strand.
 #[derive(Clone, Debug)]
 pub(super) enum Next {
-    /// Performs the operation on the word with this number. With `Some(value)`, first waits until the word holds another value.
+    /// Performs the operation on the word with this number. With `Some(value)`, first waits until the word no longer holds `value`.
     Takes(usize, Operation, Option<u64>),
     /// The strand makes a choice. The search tries every answer below this number.
     Chooses(u64),
@@ -81,7 +81,7 @@ pub(super) enum Next {
     Panics(String),
 }
 
-/// The execution of a strand's code that is in progress.
+/// The current execution of a strand's code.
 pub(super) struct Run {
     pub(super) words: Words,
     /// The strand that executes, as one bit.
@@ -94,7 +94,7 @@ pub(super) struct Run {
     pub(super) spins: Spins,
 }
 
-/// How a strand continues after tries that failed.
+/// The way in which a strand continues after failed tries.
 #[derive(Clone, Copy)]
 pub(super) enum Spins {
     Not,
@@ -209,7 +209,7 @@ pub fn choice(number: u64) -> u64 {
     answered(|run| run.known(Next::Chooses(number))).unwrap_or(0)
 }
 
-/// Takes part in a loop of tries, after a try that failed. If the same try has failed twice, the search continues in two ways: the strand
+/// Notes that a try has failed in a loop of tries. If the same try has failed twice, the search continues in two ways: the strand
 /// waits until the word changes, or the strand fails in all further tries. Returns `false` if no search is active.
 pub(in crate::sync::steps) fn spins() -> bool {
     if !ACTIVE.get() || DEAD.with(Cell::get) {
