@@ -193,7 +193,7 @@ fn a_rejected_configuration_changes_nothing() {
     assert_eq!(machine.get(2, 0).0, 10);
 }
 
-/// Only the newest configuration counts. A guest never gets a right that only an earlier, replaced configuration grants.
+/// Only the newest configuration is in force. A guest never gets a right that only an earlier, replaced configuration grants.
 #[test]
 fn a_newer_transfer_replaces_a_pending_one() {
     let board = board();

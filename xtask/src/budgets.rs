@@ -1,5 +1,5 @@
-//! The budgets: the maximum numbers of instructions of each kind of call, and of each reference that `vfalls stat` replays; and the
-//! maximum cost of the views that `vfalls stat` shows in addition to its summary. `cargo xtask bench` and `cargo xtask qemu` print the
+//! The budgets limit the instructions of each kind of call, and of each reference that `vfalls stat` replays. They also limit the
+//! cost of the views that `vfalls stat` shows in addition to its summary. `cargo xtask bench` and `cargo xtask qemu` print the
 //! budgets beside their counts. `cargo xtask test` fails if a count is above its budget.
 
 use std::collections::BTreeMap;
@@ -9,13 +9,13 @@ use anyhow::bail;
 use simulator::conform::sun;
 use vfalls::table;
 
-/// The number of instructions that one measured operation may take. Such an operation is a kind of call, or the replay of one reference.
+/// The limit of one count. Most counts are the instructions of a call, or of the replay of one reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// The name of the count, as in the files of `bench --json` and `qemu --json`.
     pub name: &'static str,
-    /// The number of instructions of the most similar function of another project. On SPARC V9, this is Sun's code for the UltraSPARC T2,
-    /// assembled and executed in the same way.
+    /// The number of instructions of the most similar function of another project. On SPARC V9, this function is Sun's code for
+    /// the UltraSPARC T2, assembled and executed in the same way.
     pub others: Option<u64>,
     /// The maximum number of instructions. A larger number is a defect.
     pub reach: u64,

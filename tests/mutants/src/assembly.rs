@@ -1,6 +1,6 @@
-//! The rules for assembly. A rule leaves an instruction out, swaps two instructions, negates a condition, adds one to a number, or reads
-//! another source register. The rules read string literals, also in the bodies of macros. Each line of a literal is an instruction, which
-//! can follow a label.
+//! The rules for assembly. A rule leaves an instruction out, swaps two instructions, negates a condition, adds one to a number,
+//! or reads another source register. The rules read string literals, also in the bodies of macros. Each line of a literal is an
+//! instruction, and may have a label before the instruction.
 
 use std::ops::Range;
 

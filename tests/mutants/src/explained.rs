@@ -1,4 +1,4 @@
-//! Mutants that no test can notice, and why.
+//! Lists the mutants that no test can notice, with reasons.
 
 use anyhow::{Context, bail};
 use serde::Deserialize;

@@ -45,7 +45,7 @@ const INSTALL: &str = "cargo install --locked cargo-mutants@27.1.0";
 /// The configuration of cargo-mutants, relative to the root of the workspace.
 const CONFIG: &str = ".cargo/mutants.toml";
 
-/// How many of a thousand mutants [`Config::exclude_re`] may exclude.
+/// The maximum number of mutants in a thousand that [`Config::exclude_re`] may exclude.
 const MOST_EXCLUDED: usize = 30;
 
 /// Tests that run together on each mutant. The suites closest to the code come first, because later suites do not need to build the mutants

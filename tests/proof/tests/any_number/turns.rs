@@ -52,7 +52,7 @@ fn state(random: &mut Random) -> Turns {
     Turns { remembered, turn: turn.map(strand), refusals, last: number(random).into() }
 }
 
-/// In random states, z3 computes steps from the definition. The shipped function must return the same.
+/// z3 applies the definition to random steps in random states. The shipped function must return the same results.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn the_definition_is_the_function_that_ships() {

@@ -31,7 +31,7 @@ impl Coverage {
             }
             Step::Trapped(number) => {
                 self.traps += 1;
-                // All software traps of a level count as one number.
+                // All software traps of a level are recorded under one number.
                 let number = if number < 0x100 { number } else { number & !0x7f };
                 self.trapped.insert((number, from == Level::Hyperprivileged));
             }

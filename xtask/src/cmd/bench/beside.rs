@@ -19,7 +19,7 @@ use super::time::timed;
 use crate::made::{Data, Made};
 use crate::tools::{self, QEMU_X86, VALGRIND};
 
-/// The number of rounds. Only the best round counts.
+/// The number of rounds. Only the best round is reported.
 const ROUNDS: usize = 3;
 
 /// The number of lines that `sort` sorts, and the number of rounds that each thread of `threads.c` makes.

@@ -19,7 +19,7 @@ struct Series {
     made: fn(u64) -> Made,
     /// The sizes whose instructions are counted.
     counted: &'static [u64],
-    /// Further sizes. Only the time is measured at these sizes, and gives an estimate of the instructions.
+    /// Further sizes. At these sizes, the instructions are not counted, but estimated from the time.
     timed: &'static [u64],
     /// The size with which all larger sizes are compared: a reference may cost at most [`MOST`] times what it costs at this size. At
     /// smaller sizes, the start of the process and the first misses are a large part of the cost, or no two strands share a core.
