@@ -179,7 +179,7 @@ impl<'a> Comparison<'a> {
                 !transfer.awaited.contains_key(strand) && !transfer.dead.contains_key(strand)
             });
             let Some(next) = more.next() else {
-                // The comparison skips accesses during cross-calls, but not the state after them.
+                // The comparison leaves out the accesses during cross-calls, but compares the state after the cross-calls.
                 self.machine.board().take_log();
                 return;
             };

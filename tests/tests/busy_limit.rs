@@ -127,7 +127,7 @@ fn an_access_to_another_hub_is_no_progress() {
     played(machine, &[(0, 100 + LIMIT, 10)]);
 }
 
-/// A strand takes the hub and never releases it. This has the same effect as a chip that stays busy forever.
+/// A strand takes the hub and never releases it. The service treats such a hub like a chip that stays busy forever.
 #[test]
 fn a_hub_that_is_never_released() {
     let machine = machine();

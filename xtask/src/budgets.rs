@@ -27,9 +27,9 @@ const fn row(name: &'static str, others: Option<u64>, [reach, aim]: [u64; 2]) ->
     Budget { name, others, reach, aim }
 }
 
-/// The budgets of calls on SPARC V9. A count includes the trap, `done`, and all instructions in between. For a row that is named after a
-/// status, such as `get_no_access`, each kind of register that can be refused with this status is measured. The largest of these counts
-/// must be within the budget.
+/// The budgets of calls on SPARC V9. A count includes the trap, `done`, and all instructions in between. For a row that is named
+/// after a status, such as `get_no_access`, the calls for each kind of register that can be refused with this status are
+/// measured. The largest count must be within the budget.
 pub const SPARC: [Budget; 22] = [
     row("get_dram", Some(sun::GET_DRAM), [23, 21]),
     row("set_dram", Some(sun::SET_DRAM), [29, 27]),

@@ -1,4 +1,4 @@
-//! The gate of a hub: which strands it serves and refuses, and how often.
+//! The model of a hub's gate. It determines which strands the gate serves and refuses, and how often.
 //!
 //! **State.** The [`Turns`], and the strand whose access is in flight. The shipped function computes each next state of the turns. The
 //! turns remember strands that were refused, until these strands are served or forgotten.

@@ -13,7 +13,8 @@ use crate::conformance::Machine;
 /// A unit that owns its strand.
 pub(crate) type Strand = SparcUnit<Box<StrandUnit>>;
 
-/// Makes the events of several selects happen together. The number of a select says in how many clocks its events happen.
+/// Makes the events of several selects happen together. The number beside a select is the number of clocks in which the select's
+/// events happen.
 pub(crate) fn happen(strand: &mut StrandUnit, mode: SparcMode, events: &[(SparcSelect, u32)]) {
     SparcUnit::new(strand).step(mode, events);
 }

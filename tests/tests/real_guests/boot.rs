@@ -123,8 +123,8 @@ fn linux() {
         (Fast, 0x104, [0, X, X, X, P], [7, X, X, X, P]),
         set(0, 0x8, 7),
         get(0, Err(7)),
-        // The console of Linux sends a break (-1) by cons_putchar. Its mmu_map_addr, mmu_unmap_addr
-        // and ttrace_addentry are software traps for which this hypervisor has no service.
+        // The console of Linux sends a break (-1) by cons_putchar. For the calls mmu_map_addr, mmu_unmap_addr and
+        // ttrace_addentry, Linux uses software traps that this hypervisor does not serve.
         (Core, 1, [u64::MAX, X, X, X, P], [0, X, X, X, P]),
         (Other(0x83), 0, [1, 2, 3, 4, P], [7, 2, 3, 4, P]),
         (Other(0x84), 0, [1, 2, 3, X, P], [7, 2, 3, X, P]),

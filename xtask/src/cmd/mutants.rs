@@ -195,8 +195,8 @@ impl Config {
         toml::from_str(&text).context(CONFIG)
     }
 
-    /// Lists the names of all mutants, including those that the regular expressions of the configuration exclude. A name looks like
-    /// `hv-core/src/caller.rs:26:9: replace GuestId::index -> usize with 1`.
+    /// Lists the names of all mutants, including mutants that the regular expressions of the configuration exclude. A name looks
+    /// like `hv-core/src/caller.rs:26:9: replace GuestId::index -> usize with 1`.
     fn mutants(&self) -> anyhow::Result<Vec<String>> {
         let mut command = mutants(false)?;
         command.args(["--no-config", "--list", "--colors=never"]);

@@ -43,7 +43,7 @@ loop_end:
 );
 
 unsafe extern "C" {
-    /// Writes a byte `times` times. The other loops do the same.
+    /// Writes a byte `times` times, as each of the loops does.
     fn loop_0(byte: *mut u8, times: u64);
     fn loop_1(byte: *mut u8, times: u64);
     fn loop_2(byte: *mut u8, times: u64);

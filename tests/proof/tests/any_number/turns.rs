@@ -107,7 +107,7 @@ fn the_definition_is_the_function_that_ships() {
         check(turns, HubEvent::AsksFree(asks));
         check(turns, other);
     }
-    // A new hub is the same in the definition and in the function.
+    // A new hub must be the same in the definition and in the function.
     let new = format!("(= new {})", definition(&Turns::NEW));
     steps.push(("new".to_owned(), new));
     all_are_true(&["words.smt2", "turns.smt2"], &steps);

@@ -278,8 +278,8 @@ struct Counts {
     unchanged: usize,
 }
 
-/// Every change of a field of an instruction of the fast path makes a call differ from the contract, or changes nothing. The test changes
-/// a few instructions, which the seed chooses. With `ALL` in the environment, the test changes all instructions.
+/// If a field of a fast-path instruction is changed, a call differs from the contract, or the change has no effect. The test
+/// changes a few instructions, which the seed chooses. With `ALL` in the environment, the test changes all instructions.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn each_change_is_found_or_changes_nothing() {

@@ -59,8 +59,8 @@ impl Solver {
         answer
     }
 
-    /// Returns a model in which all conditions are true. Such a model must exist. It has all names and words on which the conditions
-    /// depend.
+    /// Returns a model in which all conditions are true. Such a model must exist. The model has all names and words on which the
+    /// conditions depend.
     pub(crate) fn model(&mut self, conditions: &[Condition]) -> Model {
         assert!(self.ask(conditions), "{conditions:?}");
         self.models.last().unwrap().clone()

@@ -158,7 +158,7 @@ pub(crate) struct State<W> {
     /// The described words of the memory. Each row is a condition, an address and a word. The memory holds the word if the condition is
     /// true.
     pub(crate) memory: Vec<(W, W, W)>,
-    /// Further words of the memory, by their addresses. Only a state of numbers has such words.
+    /// Further words of the memory, by their addresses. A state of terms has no such words.
     pub(crate) others: HashMap<u64, u64>,
 }
 

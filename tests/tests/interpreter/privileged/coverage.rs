@@ -1,4 +1,5 @@
-//! Records the instructions and traps that occur in random walks (`walk.rs`), and lists those that must occur.
+//! Records the instructions and traps that occur in random walks (`walk.rs`). Also lists the instructions and traps that must
+//! occur.
 
 use std::collections::BTreeSet;
 

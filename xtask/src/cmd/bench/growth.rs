@@ -26,8 +26,9 @@ struct Series {
     from: u64,
 }
 
-/// The factor by which a reference of a larger program may cost more, because caches that more strands share have more misses. A cost
-/// that grows faster than its input exceeds this factor, because the next size is at least twice as large.
+/// The factor by which a reference of a larger program may cost more. The reason is that a cache has more misses when more
+/// strands share it. A cost that grows faster than its input exceeds this factor, because the next size is at least twice as
+/// large.
 const MOST: f64 = 1.6;
 
 /// The factor for estimates. This factor is larger, because times also depend on other work of the host.
