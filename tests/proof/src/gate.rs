@@ -1,4 +1,4 @@
-//! The model of a hub's gate. It determines which strands the gate serves and refuses, and how often.
+//! Models the gate of a hub. The gate determines which strands are served and refused, and how often.
 //!
 //! **State.** The [`Turns`], and the strand whose access is in flight. The shipped function computes each next state of the turns. The
 //! turns remember strands that were refused, until these strands are served or forgotten.
