@@ -33,7 +33,7 @@ struct State {
     stops: BTreeMap<Cell, Stop>,
 }
 
-/// An access before which a strand stops until [`go_on`](Self::go_on) is called.
+/// A strand stops before this access, until [`go_on`](Self::go_on) is called.
 #[derive(Clone, Debug)]
 pub struct Stop {
     reached: Arc<Barrier>,
@@ -183,8 +183,8 @@ impl Board {
         self.state().pcr.insert(strand, value);
     }
 
-    /// Returns the contents of all cells that were ever written. [`pcrs`](Self::pcrs) and [`pics`](Self::pics) do the
-    /// same for their registers.
+    /// Returns the contents of all cells that were ever written. [`pcrs`](Self::pcrs) and [`pics`](Self::pics) return the
+    /// contents of the PCRs and PICs.
     pub fn cells(&self) -> BTreeMap<Cell, u64> {
         self.state().cells.clone()
     }

@@ -20,7 +20,7 @@ pub struct Comparison<'a> {
     pub world: World,
     pub machine: MachineUnderTest<'a>,
     pub cases: u64,
-    /// The numbers of calls of group 0x205 by guest, function, class of register and answer of the model.
+    /// The number of calls of group 0x205 by guest, function, class of register and answer of the model.
     pub answered: HashMap<(usize, Operation, Class, statistics::Outcome), u64>,
 }
 
@@ -179,7 +179,7 @@ impl<'a> Comparison<'a> {
                 !transfer.awaited.contains_key(strand) && !transfer.dead.contains_key(strand)
             });
             let Some(next) = more.next() else {
-                // The comparison skips accesses during cross-calls, but not the state after them.
+                // The comparison leaves out the accesses during cross-calls, but compares the state after the cross-calls.
                 self.machine.board().take_log();
                 return;
             };
@@ -206,7 +206,7 @@ impl<'a> Comparison<'a> {
         self.world.has_unit(unit) && !(matches!(unit, Unit::L2 { .. }) && is_broken())
     }
 
-    /// Writes a strand's PIC in the model and on the machine, as the strand itself could do.
+    /// Writes a strand's PIC in the model and on the machine. The strand itself could write its PIC in the same way.
     pub fn put_pic(&mut self, strand: u16, value: u64) {
         self.world.pic.insert(strand, value);
         self.machine.board().put_pic(strand, value);

@@ -10,7 +10,7 @@ use crate::comparison::{Comparison, board};
 use crate::oracle::negotiation::Versions;
 use crate::oracle::{Answer, Cell, Fault, Grant, Guest, HubCondition, Machine, Trap, Unit, World};
 
-/// What happened in a sequence, as counts.
+/// Counts what happened in a sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     /// The number of calls that returned each status.

@@ -156,7 +156,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         self.begin_reset_on(self.operator, number);
     }
 
-    /// Resets a guest on this strand of the operator. The strands of the guest do not acknowledge yet.
+    /// Resets a guest from the operator's strand `on`. The strands of the guest do not acknowledge yet.
     pub fn begin_reset_on(&self, on: StrandId, number: usize) {
         self.hypervisor.reset_guest(guest_id(number), on);
     }

@@ -84,7 +84,7 @@ pub fn start(mut command: Command) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Waits for the end of a command, whose standard input is closed.
+/// Closes the standard input of a command, and waits until the command ends.
 #[must_use]
 pub fn wait(child: Child) -> Ended {
     let output = child.wait_with_output().unwrap();

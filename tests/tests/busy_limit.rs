@@ -127,7 +127,7 @@ fn an_access_to_another_hub_is_no_progress() {
     played(machine, &[(0, 100 + LIMIT, 10)]);
 }
 
-/// A strand takes the hub and never releases it. This has the same effect as a chip that stays busy forever.
+/// A strand takes the hub and never releases it. The service treats such a hub like a chip that stays busy forever.
 #[test]
 fn a_hub_that_is_never_released() {
     let machine = machine();
@@ -135,7 +135,8 @@ fn a_hub_that_is_never_released() {
     thread::spawn(|| machine.set(1, 40, 1));
     stop.reached();
     played(machine, &[(64, 77, 9)]);
-    // Two refusals of a strand within `1 << 19` ticks count as one. So the hub may go out of service up to `1 << 19` ticks later.
+    // Two refusals of a strand within `1 << 19` ticks are treated as one refusal. So the hub may go out of service up to
+    // `1 << 19` ticks after the limit.
     waits_for_limit(machine, 0, 10, 1 << 19);
     // When the strand is reported dead, the hub is free. When the hub is returned to service, it serves calls.
     machine.strand_died(0, 1);

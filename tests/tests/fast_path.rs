@@ -146,7 +146,7 @@ fn the_slow_path_serves_the_same() {
     }
 }
 
-/// When the reason for which the fast path was closed has gone, the fast path serves calls again.
+/// The fast path can be closed for several reasons. As soon as the reason has gone, the fast path serves calls again.
 #[test]
 fn the_fast_path_opens_again() {
     let board = Board::new(Machine::Batoka, 1, &[]);

@@ -11,7 +11,7 @@ use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Action, Answer, Cell, Grant, Guest, Machine};
 
-/// More tries than any strand can need. A strand that needs all of them starves.
+/// A number of calls that is larger than any strand can need. If a strand is still refused after so many calls, it starves.
 const TRIES: usize = 1_000_000;
 
 /// Repeats a call until it is served. Returns the number of refusals. The callers check the registers of refused calls.
@@ -42,7 +42,8 @@ fn hammer(threads: u16, rounds: u64) {
                 let (machine, strands, started, barrier) = (&machine, &strands, &started, &barrier);
                 scope.spawn(move || {
                     let strand = strands[number];
-                    // Registers of hub 2: each thread has a different counter. The first counter is common to all.
+                    // All these registers belong to hub 2. Each thread has a different counter. The first counter is common to
+                    // all threads.
                     let own = [56, 58, 59, 61, 62, 64, 65, 67, 68, 70, 71].get(number);
                     let common = 55;
                     let mut refusals = 0;

@@ -16,8 +16,9 @@ fn others(node: usize, bank: usize) -> u64 {
     (0x0f1e_2d3c_4b5a_6978_u64).rotate_left((8 * node + bank) as u32) & !(0b11 << 36)
 }
 
-/// Asserts that calls that write PERF_CONFIG on one node come one after another, and that each gives all banks one value. Also asserts that
-/// a call that reads PERF_CONFIG reads bank 0, which a writing call reads and writes last. Returns the numbers of writing and reading calls.
+/// Asserts that no two calls that write PERF_CONFIG on one node overlap, and that each such call gives PERF_CONFIG the same value
+/// in all banks. Also asserts that a call that reads PERF_CONFIG reads bank 0, which a writing call reads and writes last.
+/// Returns the numbers of writing and reading calls.
 fn check_steps(log: &[Logged], node: usize) -> (usize, usize) {
     let bank = |bank: usize| Target::Address(0xa9_0000_0000 + 0x40 * bank as u64);
     let mut of_strands = BTreeMap::<usize, Vec<(usize, &Logged)>>::new();

@@ -1,5 +1,4 @@
-//! Tests that every list of machines has every family. If a list lacks a family, the failure names
-//! both.
+//! Tests that every list of machines has every family. If a list lacks a family, the failure names the list and the family.
 
 #![cfg(not(any(loom, shuttle)))]
 
@@ -53,7 +52,7 @@ fn every_machine_has_a_description() {
     }
 }
 
-/// The reference model knows how many nodes each machine can have, and which hubs.
+/// The reference model has the right maximum number of nodes, and the right hubs, for each machine.
 #[test]
 fn the_reference_model_knows_the_machines() {
     for model in Model::ALL.iter().copied() {

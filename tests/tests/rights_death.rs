@@ -101,7 +101,7 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
         assert_eq!(machine.set(0, 1, 3), 9, "the lock is taken");
         assert_eq!(machine.get(0, 1), (0, 1), "a get takes no lock");
         let unit = Unit::L2(Node::Node0);
-        // The call may still end, so the unit counts as busy.
+        // The call may still end, so the service treats the unit as busy.
         let not_clean = ChangeError::NotClean(unit, AccessError::Busy);
         assert_eq!(machine.return_to_service(1, unit), Err(not_clean));
         machine.strand_died(65, 3);

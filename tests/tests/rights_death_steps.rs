@@ -162,7 +162,8 @@ fn the_operator_dies(change: &Change) {
     tests::tell(format_args!("{steps} steps"));
 }
 
-/// The operator begins the change. The loser acknowledges and scrubs, and dies at each step of both. There are more than 300 steps.
+/// The operator begins the change. The loser acknowledges and scrubs, and dies at each step of the acknowledgement and of the
+/// scrub. There are more than 300 steps.
 fn the_loser_dies(change: &Change) {
     let begin = |machine: &MachineUnderTest| (change.begin)(machine, OPERATOR);
     let steps = at_each_step(change, begin, LOSER, |machine| assert!(machine.acknowledge(LOSER)));

@@ -47,8 +47,8 @@ fn a_call_in_flight_is_waited_for() {
     }
 }
 
-/// A strand is in the middle of its acknowledgement. The strand is reported dead, and the next transfer begins and requires a larger scrub.
-/// The acknowledgement counts for the second transfer only after the larger scrub.
+/// A strand is in the middle of its acknowledgement. The strand is reported dead, and the next transfer begins and requires a
+/// larger scrub. The acknowledgement is valid for the second transfer only after the larger scrub.
 #[test]
 fn an_acknowledgement_of_an_older_transfer_does_not_count() {
     /// The number of %pcr writes that may return, and the number of writes already executed.

@@ -193,7 +193,7 @@ fn a_rejected_configuration_changes_nothing() {
     assert_eq!(machine.get(2, 0).0, 10);
 }
 
-/// Only the newest configuration counts. A guest never gets a right that only an earlier, replaced configuration grants.
+/// Only the newest configuration is in force. A guest never gets a right that only an earlier, replaced configuration grants.
 #[test]
 fn a_newer_transfer_replaces_a_pending_one() {
     let board = board();
@@ -204,7 +204,7 @@ fn a_newer_transfer_replaces_a_pending_one() {
     assert_eq!(machine.reconfigure(&to_second), Ok(()));
     assert!(machine.acknowledge(64));
     assert_eq!(machine.reconfigure(&to_third), Ok(()));
-    // The transfer also waits for guest 1, which never had the right. This does no harm.
+    // The transfer also waits for guest 1, which never had the right. To wait for guest 1 does no harm.
     assert_eq!(machine.awaited(), Some([0, 1, 65].into()));
     for strand in [0, 1, 2] {
         assert_eq!(machine.get(strand, 2).0, 10);
@@ -334,7 +334,7 @@ fn a_unit_that_returns_to_the_same_guest_keeps_its_contents() {
     assert_eq!(machine.get(0, 3), (0, u64::MAX));
 }
 
-/// A guest that negotiates while a transfer is pending gets the version, but not the right for which it waits.
+/// If a guest negotiates while a transfer is pending, the guest gets the version. It does not get the right for which it waits.
 #[test]
 fn negotiation_gives_no_right_that_is_being_transferred() {
     let board = board();

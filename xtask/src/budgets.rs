@@ -1,5 +1,5 @@
-//! The budgets: the maximum numbers of instructions of each kind of call, and of each reference that `vfalls stat` replays; and the
-//! maximum cost of the views that `vfalls stat` shows in addition to its summary. `cargo xtask bench` and `cargo xtask qemu` print the
+//! The budgets limit the instructions of each kind of call, and of each reference that `vfalls stat` replays. They also limit the
+//! cost of the views that `vfalls stat` shows in addition to its summary. `cargo xtask bench` and `cargo xtask qemu` print the
 //! budgets beside their counts. `cargo xtask test` fails if a count is above its budget.
 
 use std::collections::BTreeMap;
@@ -9,13 +9,13 @@ use anyhow::bail;
 use simulator::conform::sun;
 use vfalls::table;
 
-/// The number of instructions that one measured operation may take. Such an operation is a kind of call, or the replay of one reference.
+/// The limit of one count. Most counts are the instructions of a call, or of the replay of one reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// The name of the count, as in the files of `bench --json` and `qemu --json`.
     pub name: &'static str,
-    /// The number of instructions of the most similar function of another project. On SPARC V9, this is Sun's code for the UltraSPARC T2,
-    /// assembled and executed in the same way.
+    /// The number of instructions of the most similar function of another project. On SPARC V9, this function is Sun's code for
+    /// the UltraSPARC T2, assembled and executed in the same way.
     pub others: Option<u64>,
     /// The maximum number of instructions. A larger number is a defect.
     pub reach: u64,
@@ -27,9 +27,9 @@ const fn row(name: &'static str, others: Option<u64>, [reach, aim]: [u64; 2]) ->
     Budget { name, others, reach, aim }
 }
 
-/// The budgets of calls on SPARC V9. A count includes the trap, `done`, and all instructions in between. For a row that is named after a
-/// status, such as `get_no_access`, each kind of register that can be refused with this status is measured. The largest of these counts
-/// must be within the budget.
+/// The budgets of calls on SPARC V9. A count includes the trap, `done`, and all instructions in between. For a row that is named
+/// after a status, such as `get_no_access`, the calls for each kind of register that can be refused with this status are
+/// measured. The largest count must be within the budget.
 pub const SPARC: [Budget; 22] = [
     row("get_dram", Some(sun::GET_DRAM), [23, 21]),
     row("set_dram", Some(sun::SET_DRAM), [29, 27]),

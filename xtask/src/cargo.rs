@@ -91,7 +91,7 @@ pub(crate) fn add_components(components: &[&str], say: impl FnOnce()) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// The fields of cargo's message about a built package that this program reads.
+/// The fields that this program reads from cargo's message about a built package.
 #[derive(Deserialize)]
 struct Artifact {
     executable: Option<PathBuf>,

@@ -119,7 +119,7 @@ impl Code {
     }
 }
 
-/// The blocks that the threads execute: the loops, the loop that counts in a word, and the atomic instruction.
+/// The blocks that the threads execute: the loops, the loop that increments a word, and the atomic instruction.
 struct Functions {
     loops: Vec<Block>,
     count: Block,

@@ -7,14 +7,14 @@ use simulator::execute::{Execution, Setup, map};
 use simulator::machine::guests::NamedGuest;
 use vfalls::cmd::boot::gdb::{self, Debugger};
 
-/// Counts of the answers that a debugger gets.
+/// The numbers of answers that a debugger gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     pub known: u32,
     pub wrong: u32,
-    /// Packets with a wrong checksum.
+    /// The number of packets with a wrong checksum.
     pub refused: u32,
-    /// Machines that a debugger has ended.
+    /// The number of machines that a debugger has ended.
     pub killed: u32,
 }
 

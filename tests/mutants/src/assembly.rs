@@ -1,6 +1,6 @@
-//! The rules for assembly. A rule leaves an instruction out, swaps two instructions, negates a condition, adds one to a number, or reads
-//! another source register. The rules read string literals, also in the bodies of macros. Each line of a literal is an instruction, which
-//! can follow a label.
+//! The rules for assembly. A rule leaves an instruction out, swaps two instructions, negates a condition, adds one to a number,
+//! or reads another source register. The rules read string literals, also in the bodies of macros. Each line of a literal is an
+//! instruction, and may have a label before the instruction.
 
 use std::ops::Range;
 
@@ -8,7 +8,8 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use crate::mutant::{ASM_NEGATE, ASM_NOP, ASM_NUMBER, ASM_REGISTER, ASM_SWAP, Edit};
 
-/// The mnemonics of instructions with operands ([`ALONE`] has those without). A mnemonic may have a suffix after a comma.
+/// The mnemonics of instructions with operands ([`ALONE`] has the mnemonics of instructions without operands). A mnemonic may
+/// have a suffix after a comma.
 const WITH: &str = "add and andcc andn be bg bge bgeu bgu bl ble bleu blu bne brgez brgz brlez brlz brnz brz ba call cas casa casx clr cmp dec inc \
      jmp jmpl ld lda ldsw ldub lduh lduw ldx ldxa membar mov movre movrnz movrz or orcc rd rdhpr rdpr set sll sllx sra srax srl srlx st sta \
      stb sth stw stx stxa sub subcc ta udivx wr wrhpr wrpr xnor xor";

@@ -70,7 +70,8 @@ pub(crate) const STEPS: [Step; 13] = [
 /// The name of the first step that builds the image.
 pub(crate) const BOOT: &str = "image boots";
 
-/// The name of the step with a verdict on each memory barrier. Its test finds a barrier by the text of the source line.
+/// The name of the step that gives a verdict on each memory barrier. The step's test finds a barrier by the text of the source
+/// line.
 const BARRIERS: &str = "barriers";
 
 /// The files that use loom's atomics in a build for loom.

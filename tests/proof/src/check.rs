@@ -16,7 +16,7 @@ pub struct CheckedModel {
 #[derive(Debug)]
 pub struct Violation {
     pub property: &'static str,
-    /// The first state, the actions that lead from it to a state in which the property does not hold, and this last state.
+    /// The first state, the actions that lead to a state in which the property does not hold, and that last state.
     pub path: String,
 }
 

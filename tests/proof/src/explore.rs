@@ -89,9 +89,10 @@ where
 
 /// The number of parts of the table. Only one thread at a time uses a part.
 const PARTS: usize = 256;
-/// How many states a thread takes from a level, or looks up in a part of the table, at a time.
+/// The number of states that a thread takes from a level, or looks up in a part of the table, at a time.
 const BATCH: usize = 128;
-/// How many recent states a thread remembers. Several actions often lead to the same state, so this saves look-ups.
+/// The number of recent states that a thread remembers. Several actions often lead to the same state, so the thread saves
+/// look-ups.
 const RECENT: usize = 1 << 12;
 
 pub struct Visited<const WORDS: usize> {
@@ -169,7 +170,7 @@ impl<const WORDS: usize> Visited<WORDS> {
         used.sum()
     }
 
-    /// Calls `each` with each state for whose level `such` returns `true`.
+    /// Calls `each` with each state that belongs to a level for which `such` returns `true`.
     pub fn for_each(&self, such: impl Fn(u8) -> bool, mut each: impl FnMut([u64; WORDS])) {
         for part in &self.parts {
             let part = part.lock().expect("a thread panics");
@@ -180,8 +181,9 @@ impl<const WORDS: usize> Visited<WORDS> {
         }
     }
 
-    /// Takes the states of a level that no other thread has `taken`, and visits their next states. Returns
-    /// the new states, which belong to the next level, and the properties that do not hold in this level.
+    /// Shares the states of `level` with other threads: `taken` is the index of the first state that no thread has taken yet.
+    /// Visits the next states of the states that this thread takes. Returns the new states, which belong to the next level, and
+    /// the properties that do not hold in this level.
     fn expand<M: Packed<WORDS>>(
         &self,
         model: &M,

@@ -1,4 +1,4 @@
-//! The gate of a hub: which strands it serves and refuses, and how often.
+//! Models the gate of a hub. The gate determines which strands are served and refused, and how often.
 //!
 //! **State.** The [`Turns`], and the strand whose access is in flight. The shipped function computes each next state of the turns. The
 //! turns remember strands that were refused, until these strands are served or forgotten.
@@ -23,9 +23,9 @@ pub struct Gate {
 /// The bound that a model checks for strand 0. Two models, one for each bound, are smaller than one model for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watches {
-    /// The bound b: how many accesses of other strands are served while strand 0 keeps asking.
+    /// The bound b on the number of accesses of other strands that are served while strand 0 keeps asking.
     Wait,
-    /// The bound r: how often other strands are refused in the turn of strand 0, which no longer asks.
+    /// The bound r on the number of refusals of other strands in the turn of strand 0, which no longer asks.
     Absence,
 }
 
@@ -40,7 +40,7 @@ pub struct State {
 enum Watched {
     /// The history since strand 0 was refused; `None` if it was not refused or does not keep asking.
     Wait(Option<Wait>),
-    /// How often other strands have been refused in the turn of strand 0, since the last action of strand 0 at the hub.
+    /// The number of refusals of other strands in the turn of strand 0, since the last action of strand 0 at the hub.
     Absence(u32),
 }
 
@@ -51,7 +51,7 @@ struct Wait {
     accesses: u32,
     /// Whether an access of another strand is in flight.
     in_flight: bool,
-    /// How often other strands have asked since the strand last asked.
+    /// The number of times that other strands have asked since the strand last asked.
     asks: u32,
     /// The smallest number of remembered strands since the strand last asked. The bound r is twice this number.
     fewest: u32,
@@ -128,7 +128,7 @@ impl Gate {
         }
     }
 
-    /// A strand that does not come back costs the other strands at most r = 2N refusals, once.
+    /// If a strand does not come back, other strands are refused in its turn at most r = 2N times in total.
     fn the_absent_cost_r_refusals(&self, state: &State) -> bool {
         match state.watched {
             Watched::Absence(refusals) => refusals <= 2 * u32::from(self.strands),
@@ -155,8 +155,8 @@ impl Gate {
             && after.step(HubEvent::AsksFree(holder)).1 == Answer::Served
     }
 
-    /// If only one strand still asks, it is refused at most 2w times in the turn of each remembered strand, where w strands are remembered at
-    /// that time. After that it is always served.
+    /// If only one strand still asks, it is refused at most 2w times in the turn of each remembered strand. Here w is the number
+    /// of strands that are remembered at that time. After these turns, the strand is always served.
     fn who_is_alone_is_served(&self, state: &State) -> bool {
         (0..self.strands).map(|number| self.strand(number)).all(|alone| {
             let mut turns = state.turns;
@@ -189,7 +189,8 @@ impl Gate {
         }
     }
 
-    /// A request that does not enter the gate does not count, whichever strand makes the request.
+    /// Returns the history after an action. A request that cannot enter the gate does not change the history, whichever strand
+    /// makes the request.
     fn wait(
         &self,
         before: &State,
@@ -199,8 +200,8 @@ impl Gate {
         answer: Answer,
     ) -> Option<Wait> {
         let served = answer == Answer::Served;
-        // w counts at least two strands: the refused strand, and the strand that has the turn. If the refused strand is not
-        // remembered, its next request is refused too.
+        // w is at least 2, for the refused strand and for the strand that has the turn. If the refused strand is not remembered,
+        // its next request is refused too.
         let w = (after.remembered.len() as u32).max(2);
         let refused = Wait { accesses: 0, in_flight: false, asks: 0, fewest: w };
         match (action, wait) {
@@ -217,7 +218,7 @@ impl Gate {
                 wait.in_flight |= served;
                 (wait.asks <= 2 * wait.fewest).then_some(wait)
             }
-            // The access does not count, because it did not happen.
+            // The access is not counted, because it did not happen.
             (Action::ChipBusy, Some(wait)) => Some(Wait {
                 accesses: wait.accesses - u32::from(wait.in_flight),
                 in_flight: false,

@@ -66,7 +66,7 @@ const fn passing<const G: usize, const S: usize>(
     Rights { configurations, crossings: false, strands_scrub: true, alike }
 }
 
-/// Checks a model in which each guest can get what the other guests have.
+/// Checks a model in which each guest can get the rights of the other guests.
 fn around<const G: usize, const S: usize>(
     configurations: &'static [[Grant; G]],
     strands_scrub: bool,

@@ -1,15 +1,15 @@
-//! Non-interference, checked on two copies of a machine: one guest acts differently in the copies, and the other guest must observe the
-//! same in both.
+//! Checks non-interference on two copies of a machine. One guest acts differently in the copies, and the other guest must observe
+//! the same results in both.
 //!
-//! **What differs.** In [`Product`], the calls of guest 0 differ: when they begin and end, and what they write. In [`Handover`], the
-//! previous holder of `global` asks for a hub at different times.
+//! **What differs.** In [`Product`], the calls of guest 0 differ: when they begin and end, and what they write. In [`Handover`],
+//! the previous holder of `global` asks for a hub at different times.
 //!
-//! **What is the same.** Guest 0 does not determine the steps of the operator, faults, deaths, resets, and the time at which a strand
-//! takes a cross-call (the strand's call ends before the cross-call). So these are the same in both copies.
+//! **What is the same.** Faults, deaths, resets, the steps of the operator, and the time at which a strand takes a cross-call do
+//! not depend on guest 0, so they are the same in both copies. (The strand's call ends before the cross-call.)
 //!
-//! **What is observed.** In each state, guest 1 observes the status and value that each of its calls would return if the call ended in
-//! this state. A call for a hub ends with EWOULDBLOCK only if another strand of the same guest has the hub or the turn, because no other
-//! guest can ask for the hub.
+//! **What is observed.** In each state, guest 1 observes the status and value that each of its calls would return if the call
+//! ended in this state. A call for a hub ends with EWOULDBLOCK only if another strand of the same guest has the hub or the turn,
+//! because no other guest can ask for the hub.
 
 use guest_abi::StrandId;
 use perfctr_service::StrandRight;
@@ -24,7 +24,7 @@ use crate::rights::{Act, Action, Alike, Crossing, Rights, Steps};
 #[derive(Clone, Copy, Debug)]
 pub struct Product<const S: usize>(pub Rights<2, S>);
 
-/// An action in both copies, or only in one of them, given by its number.
+/// An action in both copies, or only in the copy with this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum In<A> {
     Both(A),

@@ -39,7 +39,7 @@ pub struct Rights<const G: usize, const S: usize> {
     pub alike: Alike,
 }
 
-/// Which machines count as alike. The check visits only one of them.
+/// The machines that the check treats as alike. Of such machines, the check visits only one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alike {
     Nothing,
@@ -119,7 +119,7 @@ pub enum Crossing {
     Nothing,
     /// The owner dies after one of its operations. The number is the index of the world after this operation.
     Dies(usize),
-    /// An action before the operation with this number.
+    /// The action happens before the operation with this number.
     Meets(usize, Act),
 }
 
@@ -221,7 +221,8 @@ impl<const G: usize, const S: usize> World<G, S> {
                 let asked = !idle[number] || self.global.user() == Some(guest(number));
                 strands_differ |= asked && strands.iter().any(|strand| *strand != strands[0]);
             }
-            // An order counts only if the guests without steps come last in it, sorted by their numbers.
+            // Leaves out orders that make no difference. In the remaining orders, the guests without steps come last, sorted by
+            // their numbers.
             let matters = |order: &&[usize; 3]| {
                 let pairs = [(0, 1), (1, 2), (0, 2)];
                 pairs.iter().all(|(one, next)| {
@@ -241,7 +242,7 @@ impl<const G: usize, const S: usize> World<G, S> {
 }
 
 impl<const G: usize, const S: usize> Rights<G, S> {
-    /// Returns what an owner of the lock does, and the world afterwards.
+    /// Returns the action of the lock's owner, and the world after this action.
     fn work(&self, world: &World<G, S>, work: Work, how: Steps) -> To<Action, World<G, S>> {
         let (action, mut state) = (Action::Works(work, how), *world);
         state.works(self, work, how);

@@ -18,7 +18,8 @@ const GLOBAL_OF_TWO: Rights<2, 1> = Rights {
     alike: Alike::Nothing,
 };
 
-/// Compares the states that the explorer visits with and without symmetry, and the number of states that stateright visits.
+/// Asserts that the explorer visits the same number of states as stateright. Also asserts that with symmetry, the explorer visits
+/// exactly one of the states that are alike.
 fn compare<const WORDS: usize, M>(plain: M, reduced: M)
 where
     M: Packed<WORDS> + Clone + Send + Sync + 'static,

@@ -3,8 +3,8 @@
 //!
 //! - Accesses happen between clocks. A clock adds at most 1 to a counter. SL 0 counts the clocks in which none of the 8
 //!   strands issues.
-//! - If SL has bit 3, a counter counts the events of a flushed instruction. If not, these events neither count nor set OV. They request a
-//!   trap only if the counter has TOE, selects them, and is near its wrap.
+//! - If SL has bit 3, a counter counts the events of a flushed instruction. If not, these events are not counted and do not set
+//!   OV. They request a trap only if the counter has TOE, selects them, and is near its wrap.
 //! - With a [phase](Options::phase), PIC lags by at most 8 events. A change of ST, UT, HT or SL loses at most 8 events. At most 7 events
 //!   that happened before a write of %pic are added after the write.
 

@@ -4,11 +4,11 @@ use super::event::Event;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// User code. Its events count if UT is set.
+    /// User code. Its events are counted if UT is set.
     User,
-    /// Privileged code. Its events count if ST is set.
+    /// Privileged code. Its events are counted if ST is set.
     Privileged,
-    /// Hyperprivileged code. Its events count if HT is set.
+    /// Hyperprivileged code. Its events are counted if HT is set.
     Hyperprivileged,
 }
 
@@ -81,7 +81,7 @@ pub struct Strand {
     /// 26:19 and 13:6, and TOE in bits 5 and 4. Both counters share HT (bit 3), UT (bit 2), ST (bit 1) and PRIV (bit 0).
     pcr: u64,
     pic: [u32; 2],
-    /// How many events, at most 8, wait for the next update of PIC, for each counter.
+    /// For each counter, the number of events (at most 8) that wait for the next update of PIC.
     waiting: [u32; 2],
     softint_15: bool,
 }

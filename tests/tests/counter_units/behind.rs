@@ -44,15 +44,15 @@ fn clock(world: &World, random: &mut Random) -> [u64; 2] {
     happened.map(u64::from)
 }
 
-/// Returns how many events each counter has not counted yet.
+/// Returns the number of events that each counter has not counted yet.
 fn lack(pic: SparcPic, happened: [u64; 2]) -> [u64; 2] {
     let lack = |shown: u32, happened: u64| happened.checked_sub(shown.into());
     let lack = [lack(pic.pic0(), happened[0]), lack(pic.pic1(), happened[1])];
     lack.map(|lack| lack.expect("no more than happened"))
 }
 
-/// A read misses up to 8 events, and a stop loses up to 8. After 8 clocks in a mode that does not count, neither a read nor a stop
-/// misses any. Every number from 0 to 8 occurs.
+/// A read misses at most 8 events, and a stop loses at most 8 events. After 8 clocks in a mode whose events are not counted,
+/// neither a read nor a stop misses an event. Every number from 0 to 8 occurs.
 #[test]
 fn a_driver_lacks_and_loses_up_to_8() {
     let random = &mut Random(3);

@@ -63,7 +63,7 @@ fn request<M: Sampled>(counter: Counter, pace: Option<Pace>) -> Request<M::Event
 struct Step {
     events: [u32; 2],
     early: u8,
-    /// How many steps pass before the interrupt is taken.
+    /// The number of steps that pass before the interrupt is taken.
     delay: u32,
 }
 

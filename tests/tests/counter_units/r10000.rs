@@ -103,7 +103,8 @@ fn instructions_that_set_the_fp_status_graduate_as_floating_point() {
     assert_eq!(counts(15, 5, &cycle), (3, 2));
 }
 
-/// Five branches are decoded, and the second is mispredicted. The later branches are nullified and do not count.
+/// Five branches are decoded, and the second is mispredicted. The later branches are nullified, so they are not counted as
+/// mispredicted.
 #[test]
 fn nullified_branches_are_not_mispredicted() {
     let mut unit = counting(6, 8);
@@ -116,7 +117,7 @@ fn nullified_branches_are_not_mispredicted() {
     assert_eq!((unit.read(Pic0), unit.read(Pic1)), (5, 1));
 }
 
-/// A new miss counts in the mode that it interrupts. A miss in the handler counts at exception level.
+/// A new miss is counted in the mode that it interrupts. A miss in the handler is counted at exception level.
 #[test]
 fn tlb_refills_count_within_the_handler_too() {
     let handler = Status { exl: true, ..USER };

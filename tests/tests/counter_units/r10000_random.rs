@@ -78,14 +78,14 @@ enum Action {
     WriteCompare,
 }
 
-/// Generates values of a control register. Most count in user mode and interrupt.
+/// Generates values of a control register. With most of them, the counter counts in user mode and interrupts.
 fn control() -> impl Strategy<Value = u32> {
     let events = prop::sample::select(vec![0_u32, 1, 9, 10, 15]);
     let useful = (events, 0_u32..32).prop_map(|(event, low)| event << 5 | low | 0x18);
     prop_oneof![6 => useful, 1 => any::<u32>()]
 }
 
-/// Generates counts. Most are about to overflow or to wrap.
+/// Generates counts. Most of them are close to an overflow or to a wrap.
 fn count() -> impl Strategy<Value = u32> {
     prop_oneof![
         6 => 0x7fff_fff0_u32..=0x8000_0004,

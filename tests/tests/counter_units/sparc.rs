@@ -13,7 +13,8 @@ use crate::conformance::Machine;
 /// A unit that owns its strand.
 pub(crate) type Strand = SparcUnit<Box<StrandUnit>>;
 
-/// Makes the events of several selects happen together. The number of a select says in how many clocks its events happen.
+/// Makes the events of several selects happen together. The number beside a select is the number of clocks in which the select's
+/// events happen.
 pub(crate) fn happen(strand: &mut StrandUnit, mode: SparcMode, events: &[(SparcSelect, u32)]) {
     SparcUnit::new(strand).step(mode, events);
 }
@@ -220,8 +221,8 @@ fn softint_shows_nothing_while_the_strand_takes_no_interrupts() {
     assert!(hyperprivileged.softint());
 }
 
-/// With the counter at -16 to -1, an event of a flushed instruction requests the trap for a moment.
-/// If bit 3 of SL is clear, the event neither counts nor sets OV.
+/// With the counter at -16 to -1, an event of a flushed instruction requests the trap for a moment. If bit 3 of SL is clear, the
+/// event is not counted and does not set OV.
 #[test]
 fn a_flushed_instruction_can_request_the_trap_without_ov() {
     let flushed = SparcSelect::new(0xa, 0x08).unwrap();
@@ -351,7 +352,7 @@ fn mask_bits_are_ored() {
     }
 }
 
-/// A program for one counter switches off the other counter, so that idle clocks neither count nor trap.
+/// A program for one counter switches off the other counter, so that idle clocks are not counted and cause no trap.
 #[test]
 fn a_counter_that_is_not_wanted_is_off() {
     let mut unit = Strand::reset();

@@ -273,7 +273,7 @@ impl Case<'_> {
             6 => computes(0x28, rd, self.random.one_of(&[0, 2, 3, 5]), 0),
             7 => NOP,
             _ => {
-                // Leaves out the instructions of `division` and `with_carry`, and those that trap on overflow.
+                // Leaves out the instructions of `division` and `with_carry`, and all instructions that trap on overflow.
                 const OTHERS: [u32; 10] =
                     [0x0d, 0x0e, 0x0f, 0x18, 0x1c, 0x1e, 0x1f, 0x22, 0x23, 0x2d];
                 let op3 = loop {

@@ -64,7 +64,7 @@ pub(crate) struct Devices {
     registers: [Register; ADDRESSES.len()],
     /// Stands for all registers of the hubs. Even two reads must not happen at the same time.
     hubs: UnsafeCell<()>,
-    /// The number of the strand that last accessed `registers`, plus 1. Writes of 0 do not count.
+    /// The number of the strand that last accessed `registers`, plus 1. A write of 0 does not change this number.
     last: AtomicU64,
     pcr: [Register; STRANDS],
     cross_calls: [ModelledBool; STRANDS],
@@ -85,7 +85,7 @@ impl Default for Devices {
 }
 
 impl Devices {
-    /// Returns the strand that last accessed one of the registers. Writes of 0 do not count.
+    /// Returns the strand that last accessed one of the registers, apart from writes of 0.
     pub(crate) fn last(&self) -> Option<usize> {
         let last = self.last.load(Ordering::SeqCst).checked_sub(1);
         last.map(|last| last as usize)
@@ -188,7 +188,8 @@ fn strand_id(strand: usize) -> StrandId {
     StrandId::new(strand).unwrap()
 }
 
-/// Creates the service on the heap. Like [`Modelled::of_parts`], not inlined, because loom's stacks have 32 KiB.
+/// Creates the service on the heap. Neither this function nor [`Modelled::of_parts`] is inlined, because loom's stacks have 32
+/// KiB.
 #[inline(never)]
 fn service(board: Board, guests: &[GuestConfig]) -> Box<Service> {
     let machine = Machine::new(Model::Batoka, 1).unwrap();

@@ -120,8 +120,9 @@ fn the_loser_starts_again() {
     });
 }
 
-/// One guest is reset while the operator grants another right to the other guest. The reset guest does not hold a register until
-/// the register is scrubbed, even if the operator's strand completes grants in the meantime. At most 3 preemptions.
+/// One guest is reset while the operator grants another right to the other guest. The guest that was reset does not hold a
+/// register until the register is scrubbed, even if the operator's strand completes grants in the meantime. At most 3
+/// preemptions.
 #[test]
 fn a_guest_that_starts_again_finds_zeros() {
     explore(3, 100, || {

@@ -85,7 +85,8 @@ pub(crate) fn random_script(random: &mut Random, grants: [Grant; 2], length: usi
                     random.one_of(&[busy, busy, faulted]),
                 )
             }
-            // A's strands delay each other. These strands are refused while the hub is busy, and later because of turns.
+            // Strands of A delay each other: they are refused while the hub is busy, and afterwards while another strand has the
+            // turn.
             26 if !world.machine.hubs().is_empty() => {
                 let hub = random.one_of(world.machine.hubs());
                 for condition in [HubCondition::Busy, HubCondition::Free] {

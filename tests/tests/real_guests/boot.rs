@@ -46,7 +46,8 @@ fn illumos_boots_on_every_machine() {
         (Batoka, 2, None, all(128).with_compat(), "0 0 0 0 13 13 13 13 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"),
         // The guest is on nodes 0 and 3. Nodes 1 and 2 are present, but the guest may not access them.
         (Batoka, 4, None, last_node, "0 0 10 10 10 10 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"),
-        // Without the right, every unit still counts as present, so that illumos can use it after a later grant.
+        // The guest lacks the right, but illumos still treats every unit as present, so that it can use the unit after a later
+        // grant.
         (Batoka, 4, None, without(256), "10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10"),
         (Batoka, 1, Some((0, 1)), without(64), "10 13 13 13 13 13 13 13 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10"),
         (Maramba, 1, None, all(64), one_node),
@@ -60,8 +61,8 @@ fn illumos_boots_on_every_machine() {
     }
 }
 
-/// Hub 0 has faulted before illumos boots. All its LPUs, GPDs and ASUs still count as present, so that illumos creates their
-/// tables, which it writes to later. Each read of hub 0 fails.
+/// Hub 0 has faulted before illumos boots. illumos still treats all LPUs, GPDs and ASUs of the hub as present, so that it creates
+/// their tables, which it writes to later. Each read of hub 0 fails.
 #[test]
 #[rustfmt::skip]
 fn illumos_boots_while_a_hub_is_out_of_service() {
@@ -122,8 +123,8 @@ fn linux() {
         (Fast, 0x104, [0, X, X, X, P], [7, X, X, X, P]),
         set(0, 0x8, 7),
         get(0, Err(7)),
-        // The console of Linux sends a break (-1) by cons_putchar. Its mmu_map_addr, mmu_unmap_addr
-        // and ttrace_addentry are software traps for which this hypervisor has no service.
+        // The console of Linux sends a break (-1) by cons_putchar. For the calls mmu_map_addr, mmu_unmap_addr and
+        // ttrace_addentry, Linux uses software traps that this hypervisor does not serve.
         (Core, 1, [u64::MAX, X, X, X, P], [0, X, X, X, P]),
         (Other(0x83), 0, [1, 2, 3, 4, P], [7, 2, 3, 4, P]),
         (Other(0x84), 0, [1, 2, 3, X, P], [7, 2, 3, X, P]),

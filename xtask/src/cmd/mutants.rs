@@ -45,7 +45,7 @@ const INSTALL: &str = "cargo install --locked cargo-mutants@27.1.0";
 /// The configuration of cargo-mutants, relative to the root of the workspace.
 const CONFIG: &str = ".cargo/mutants.toml";
 
-/// How many of a thousand mutants [`Config::exclude_re`] may exclude.
+/// The maximum number of mutants in a thousand that [`Config::exclude_re`] may exclude.
 const MOST_EXCLUDED: usize = 30;
 
 /// Tests that run together on each mutant. The suites closest to the code come first, because later suites do not need to build the mutants
@@ -195,8 +195,8 @@ impl Config {
         toml::from_str(&text).context(CONFIG)
     }
 
-    /// Lists the names of all mutants, including those that the regular expressions of the configuration exclude. A name looks like
-    /// `hv-core/src/caller.rs:26:9: replace GuestId::index -> usize with 1`.
+    /// Lists the names of all mutants, including mutants that the regular expressions of the configuration exclude. A name looks
+    /// like `hv-core/src/caller.rs:26:9: replace GuestId::index -> usize with 1`.
     fn mutants(&self) -> anyhow::Result<Vec<String>> {
         let mut command = mutants(false)?;
         command.args(["--no-config", "--list", "--colors=never"]);

@@ -22,7 +22,7 @@ pub const PUBLISHED: [&str; 8] = [
 
 /// Creates the packages, unpacks them side by side, and compiles them there.
 ///
-/// Compiles them without the help of `cargo package`, because cargo assumes that a version of a package, once compiled, never changes.
+/// Does not let `cargo package` compile them, because cargo assumes that a version of a package, once compiled, never changes.
 pub fn check() -> anyhow::Result<()> {
     let mut package = cargo();
     package.args("package --quiet --locked --allow-dirty --no-verify".split(' '));

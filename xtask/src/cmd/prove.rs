@@ -137,7 +137,7 @@ const UNLIMITED: [&str; 9] = [
     "negotiation::two_strands_negotiate",
 ];
 
-/// Parts of the names of models that take minutes with 3, and with 4, preemptions.
+/// Parts of the names of models that take minutes with 3 preemptions. The models of `WITH_4` take minutes with 4 preemptions.
 const WITH_3: [&str; 3] = ["the_strand_that_stays", "one_access_in_flight", "a_busy_chip"];
 const WITH_4: [&str; 2] = ["three_asks", "a_refused_strand_is_served"];
 

@@ -102,7 +102,7 @@ pub fn smallest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
         file.parent().map_or(Ok(()), fs::create_dir_all)?;
         let is_manifest = path == "Cargo.toml";
         let content = if is_manifest { &content.replace("\"../../", &checkout) } else { content };
-        // Leaves files alone that have not changed, because cargo rebuilds after any write.
+        // Does not write files that have not changed, because cargo rebuilds after any write.
         if fs::read(&file).ok().as_deref() != Some(content.as_bytes()) {
             fs::write(file, content)?;
         }

@@ -100,8 +100,8 @@ pub fn difference(
 
 fn first_difference(images: &[Image; 2]) -> Option<String> {
     let [shipped, tested] = images;
-    // The upper halves of the addresses in each register, in both images. `open` holds the registers whose upper halves differ, until the
-    // instruction with the lower half follows.
+    // For each register, the upper half of the address that an instruction has put there, in both images. If the two halves
+    // differ, `open` holds the register until an instruction adds the lower half.
     let mut upper = [None; 32];
     let mut open = BTreeMap::new();
     for ((address, a), (other, b)) in shipped.code.iter().zip(&tested.code) {

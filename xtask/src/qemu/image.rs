@@ -128,8 +128,7 @@ fn waits(instructions: &[(u64, u32)], address: u64) -> bool {
         && release >> 25 & 31 == 0
 }
 
-/// Returns whether an instruction uses floating-point registers or conditions. Such an instruction is an operation, a load, a store or a
-/// branch.
+/// Returns whether an instruction (an operation, a load, a store or a branch) uses floating-point registers or conditions.
 const fn is_float(code: u32) -> bool {
     match op(code) {
         0 => matches!(code >> 22 & 7, 5 | 6),

@@ -1,5 +1,5 @@
-//! Shows the purpose of each instruction of a call, from comments in the source. All instructions
-//! in Rust count as one purpose.
+//! Shows the purpose of each instruction of a call, from comments in the source. All instructions in Rust are in one
+//! row of the table.
 
 use std::array;
 use std::collections::BTreeMap;

@@ -59,9 +59,9 @@ mod faults {
         unsafe { (Bus(Mmio::new()), StrandRegs::new(hypervisor::cross_call)) }
     }
 
-    /// On the fast path, a set of a hub's register waits at one instruction until the store is done. Replaces this instruction by one
-    /// that can trap, because a store in QEMU faults at once or never. The new instruction, `ldx [%o1 + 0], %g0`, uses the value of the
-    /// call as an address, and traps if the value is not a multiple of eight.
+    /// On the fast path, a call that sets a hub's register waits at one instruction until the store is done. Replaces this
+    /// instruction by one that can trap, because a store in QEMU faults at once or never. The new instruction,
+    /// `ldx [%o1 + 0], %g0`, uses the value of the call as an address, and traps if the value is not a multiple of eight.
     ///
     /// # Safety
     /// The image must call this function before the first hypercall.

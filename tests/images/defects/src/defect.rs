@@ -43,7 +43,7 @@ pub enum Defect {
     Version,
 }
 
-/// How many strands are asking for each hub.
+/// For each hub, the number of strands that are asking for it.
 static ASK: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
 impl Defect {
@@ -61,7 +61,7 @@ impl Defect {
         Self::Version,
     ];
 
-    /// Returns the defect whose number the test has written into the image; [`None`](Self::None) if there is no such defect.
+    /// Returns the defect whose number the test has written into the image, or [`None`](Self::None) if no defect has this number.
     pub fn of_image() -> Self {
         // SAFETY: the word is constant while the image runs. The compiler must not know its value.
         let number = unsafe { (&raw const DEFECT).read_volatile() };

@@ -1,4 +1,5 @@
-//! Checks the statuses and values of negotiation and register calls, and function numbers.
+//! Checks the statuses and values that negotiation and register calls return. Also checks which function numbers the hypervisor
+//! serves.
 
 use guest_abi::guest::Sun4v;
 use guest_abi::{Hypercall, Registers, Trap};

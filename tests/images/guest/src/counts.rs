@@ -47,8 +47,8 @@ pub fn run(report: &mut Report, machine: Machine) {
 const OF_CLASSES: [u64; 5] = [0, 1, 3, 62, 90];
 const HT: u64 = 1 << 3;
 
-/// Counts the instructions of refusals. The guest's strand is on node 0 of two nodes. So registers 6-9 belong to another node, and
-/// registers 10-17 to nodes that the machine lacks.
+/// Counts the instructions of calls that are refused. The guest's strand is on node 0 of two nodes. So registers 6-9 belong to
+/// another node, and registers 10-17 to nodes that the machine lacks.
 pub fn refused(report: &mut Report) {
     as_guest(Grant::ALL, None);
     refusals(report, ["get_bad_trap", "set_bad_trap"], EBADTRAP, &OF_CLASSES);
@@ -80,8 +80,8 @@ fn as_guest(grant: Grant, minor: Option<u64>) {
     }
 }
 
-/// Makes calls for the registers `ids`, which must be refused with `status`. Reports the instructions of the longest get and of the longest
-/// set.
+/// Makes a call for each of the registers `ids`, and checks that the call is refused with `status`. Reports the instructions of
+/// the longest get and of the longest set.
 fn refusals(report: &mut Report, names: [&str; 2], status: u64, ids: &[u64]) {
     for (name, function) in names.into_iter().zip([GET, SET]) {
         let mut longest = 0;

@@ -1,5 +1,5 @@
-//! Calls to devices that trap. Channel 1 of node 0 (registers 4 and 5) and hub 3 (registers 72 to 89) always trap.
-//! On the fast path, a store to another hub traps where the strand waits for the store. When the slow path repeats the
+//! Makes calls for devices on which accesses trap. Channel 1 of node 0 (registers 4 and 5) and hub 3 (registers 72 to 89) always
+//! trap. On the fast path, a store to another hub traps where the strand waits for the store. When the slow path repeats the
 //! call, the store succeeds, except to hub 1 (registers 36 to 53).
 
 use guest_abi::Trap;

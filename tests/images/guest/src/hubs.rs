@@ -38,7 +38,8 @@ pub fn count(report: &mut Report) {
         let [status, ..] = call(Trap::Fast, [18, 0, 2, 3, 4, GET]);
         asks.next().map(|place| *place = status);
     };
-    // Prints nothing between two refusals, because printing takes so long that the second refusal would not count as a repetition.
+    // Prints nothing between two refusals. Printing takes so long that the hypervisor would no longer treat the second refusal as
+    // a repetition.
     let mut counted = [0; 3];
     states.hold();
     ask();
@@ -151,8 +152,9 @@ impl States {
         self.ids().for_each(|id| self.get(check, id, EOK));
     }
 
-    /// Calls from strand `own` while the hub is taken, so that the strand has the next turn, and calls again when the hub is free.
-    /// Afterwards the turn passes to the next higher strand number among the strands that the hub remembers as refused.
+    /// While the hub is taken, strand `own` calls and is refused, so that it has the next turn. When the hub is free, strand
+    /// `own` calls again. Afterwards the turn passes to the next higher strand number among the strands that the hub remembers as
+    /// refused.
     fn turn(&self, check: &mut Check<'_>, id: u64) {
         self.hold();
         self.get(check, id, EWOULDBLOCK);

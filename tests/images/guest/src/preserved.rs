@@ -17,7 +17,7 @@ const PCR: u64 = 0x1234_5670;
 /// The number of the hypervisor's own function.
 const OWN: u64 = 0x84;
 
-/// The number of a function that does not exist, but has the lower 32 bits of one that does.
+/// A number that no function has. Its lower 32 bits are the number of the hypervisor's own function.
 const FAR: u64 = 1 << 32 | OWN;
 
 /// An address of the guest, a misaligned address, the hypervisor's trap table, and an address without memory.
@@ -97,7 +97,7 @@ pub fn registers<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>)
             Trap::Fast => probes::around_fast,
             Trap::Core => probes::around_core,
         };
-        // The calls differ in %o3 and %o4, but the sum of the two is the same.
+        // The calls differ in %o3 and %o4, but not in the sum of %o3 and %o4.
         let others = |[o0, o1, o2, o3, o4, o5]: [u64; 6]| {
             [o0, o1, o2, o3 + number, o4.wrapping_sub(number), o5]
         };

@@ -1,4 +1,4 @@
-//! Declares the probes in assembly, which check registers, windows and levels around a trap. The guest in C has the same probes.
+//! Declares the assembly probes, which check registers, windows and levels around a trap. The guest in C has the same probes.
 
 use core::arch::global_asm;
 
@@ -92,9 +92,9 @@ unsafe extern "C" {
     pub fn with_pstate(o0: u64, function: u64, bits: u64) -> WithPstate;
     /// Causes a trap whose handler traps again, and so on.
     pub fn trap_in_handlers() -> !;
-    /// Returns by how many ticks %tick advances across a trap.
+    /// Returns the number of ticks by which %tick advances across a trap.
     pub fn ticks_fast(o0: u64, o1: u64, function: u64) -> u64;
     pub fn ticks_core(o0: u64, o1: u64, function: u64) -> u64;
-    /// Returns by how many ticks %tick advances if the probe leaves out the trap.
+    /// Returns the number of ticks by which %tick advances if the probe leaves out the trap.
     pub fn ticks_none() -> u64;
 }

@@ -1,4 +1,4 @@
-//! Samples with `guest-abi` in the handler of overflow traps.
+//! Takes samples with `guest-abi` in the handler of overflow traps.
 //!
 //! The hypervisor has a model of the counters. The guest tells the model which events happen: see [`traps`](crate::traps). Plain
 //! division gives the expected counts and samples: of `n` events with period `p`, `n / p` are sampled.
@@ -230,7 +230,7 @@ fn registers(check: &mut Check<'_>) {
         sun4v().set_pic(SparcPic::from(value));
         check.same("pic", u64::from(sun4v().pic()), value);
     }
-    // All bits except the reserved bits and HT. Privileged code cannot write HT.
+    // Sets all bits except the reserved bits and HT. Privileged code cannot write HT.
     sun4v().set_pcr(SparcPcr::from(0x3fff_ffff_ffff_ffff));
     check.same("pcr", sun4v().pcr().into(), 0xffff_fff7_u64);
     // HOLDOV0 and HOLDOV1 preserve OV0 and OV1. HOLDOV0 and HOLDOV1 themselves read as 0.
@@ -242,7 +242,7 @@ fn registers(check: &mut Check<'_>) {
     check.same("pcr", sun4v().pcr().into(), 0_u64);
 }
 
-/// Two events happen at two instructions, a few at a time.
+/// Makes two events happen at two instructions, a few at a time, and checks each sample.
 fn two_counters(check: &mut Check<'_>) {
     const EVENTS: [(SparcEvent, u64); 2] = [(SparcEvent::Loads, 1000), (SparcEvent::Stores, 700)];
     let started =
@@ -252,7 +252,7 @@ fn two_counters(check: &mut Check<'_>) {
     let mut time = 0;
     for round in 0_u32..400 {
         let place = if round % 3 == 0 { Place::There } else { Place::Here };
-        // Events of other modes do not count.
+        // Events of other modes are not counted.
         happens_at(place, SparcMode::User, SparcEvent::Loads, 5000);
         happens_at(place, SparcMode::Hyperprivileged, SparcEvent::Stores, 5000);
         for (number, (event, period)) in EVENTS.into_iter().enumerate() {

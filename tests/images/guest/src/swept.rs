@@ -38,7 +38,7 @@ fn called(control: Control) -> Registers {
     registers
 }
 
-/// The machine of the guest, which a control call replaces with another.
+/// The machine of the guest. A control call replaces this machine with another.
 struct Here;
 
 impl Machines for Here {

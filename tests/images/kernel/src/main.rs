@@ -43,7 +43,7 @@ loop_end:
 );
 
 unsafe extern "C" {
-    /// Writes a byte `times` times. The other loops do the same.
+    /// Writes a byte `times` times, as each of the loops does.
     fn loop_0(byte: *mut u8, times: u64);
     fn loop_1(byte: *mut u8, times: u64);
     fn loop_2(byte: *mut u8, times: u64);
@@ -175,7 +175,7 @@ fn description(console: &Core<Sun4v>) -> Option<usize> {
     unsafe impl Sync for Room {}
     static DESCRIPTION: Room = Room(UnsafeCell::new([0; ROOM]));
     let address = DESCRIPTION.0.get();
-    // Without a buffer, the call returns the size that it needs.
+    // A call without a buffer returns the size of the buffer that is needed.
     let needed = sun4v().call(Trap::Fast, MACH_DESC, [0; 5]);
     let size = sun4v().call(Trap::Fast, MACH_DESC, [address as u64, ROOM as u64, 0, 0, 0]);
     let [size, ..] = size.ok()?;
@@ -260,7 +260,7 @@ fn sample(strand: &'static Strand, pace: Pace) {
     interrupts(false);
 }
 
-/// Returns two numbers: the atomic instructions of a loop, and all instructions of the loop and of the calls around it.
+/// Returns two counts: the atomic instructions of a loop, and all instructions of the loop and of the calls around it.
 #[inline(never)]
 fn counted(strand: &Strand, times: u64) -> [u64; 2] {
     let driver = StrandDriver::new(sun4v());

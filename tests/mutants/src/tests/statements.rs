@@ -24,7 +24,8 @@ fn lines_stay_where_they_are() {
 
 #[test]
 fn what_cannot_matter_stays() {
-    // Values that have no effect or that the next statement uses, macros, constants, and code that does not ship.
+    // The rules change none of these: values that have no effect, values that the next statement uses, macros, constants, code
+    // that does not ship, and documentation.
     for text in [
         "fn f() { let x = a + 1; let y = c(2); }",
         "fn f() { let x = a.load(O); let y = x.load(O); }",

@@ -95,8 +95,8 @@ impl<const G: usize, const S: usize> Rights<G, S> {
         world.is_pending() || world.is_complete()
     }
 
-    /// A change ends when each strand has acknowledged or is declared dead: after that, strands take the pending steps at
-    /// most three times.
+    /// A change ends after at most three rounds. In a round, each strand that is not declared dead acknowledges, and then
+    /// a strand takes the pending steps.
     pub(super) fn a_change_ends(&self, world: &World<G, S>) -> bool {
         let shipped = Rc::new(Shipped::new(world));
         for _ in 0..3 {

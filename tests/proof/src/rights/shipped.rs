@@ -1,5 +1,5 @@
-//! Takes the steps of the owner of the lock, and the actions between them, with the service's own code for rights and the atomics that
-//! ship.
+//! Executes the service's own code for rights, with the atomics that ship. This code takes the steps of the lock's owner, and the
+//! actions between these steps.
 //!
 //! The model itself keeps only what the service does not know: what strands are doing, and who has written to registers. A [`World`]
 //! holds both this knowledge and the state of the rights. For each action, the model sets a machine's rights to the state in the world,
@@ -251,7 +251,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         (recorder.operations.take(), recorder.trail.take())
     }
 
-    /// Returns the addresses of the words that an action uses, each with whether the action may change the word.
+    /// Returns the addresses of the words that an action uses. With each address, returns whether the action may change the word.
     pub(crate) fn words(&self, act: Act) -> Vec<(usize, bool)> {
         let shipped = Shipped::new(self);
         let words = Rc::new(RefCell::new(vec![]));

@@ -10,9 +10,9 @@ use super::{Act, Register, guest};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct World<const G: usize, const S: usize> {
     pub(crate) guests: [Holding; G],
-    /// For each guest, whether it was reset and no strand has begun to handle the reset.
+    /// For each guest, `true` from a reset of the guest until a strand begins to handle the reset.
     pub(crate) reset: [bool; G],
-    /// The guest with a reset that a strand has begun to handle and no strand has finished.
+    /// The guest whose reset strands are handling. `None` before a strand begins and after a strand has finished.
     pub(crate) resetting: Option<GuestId>,
     pub(crate) global: Global,
     pub(crate) strands: [[Strand; S]; G],
@@ -84,7 +84,7 @@ impl Strand {
     }
 }
 
-/// Returns the guests for whose rights `such` returns `true`.
+/// Returns the guests that hold rights for which `such` returns `true`.
 pub(crate) fn held_by<const G: usize>(
     guests: &[Holding; G],
     such: impl Fn(Grant) -> bool,
@@ -141,9 +141,9 @@ impl<const G: usize, const S: usize> World<G, S> {
         }
     }
 
-    /// Ends the tenures of the rights that are in `before` but not in `after`. This affects the values that the guest has written by these
-    /// rights, and the values that the guest is about to write. (The owner of the lock may take a right from the guest and die before it
-    /// stores the new grant. Then the right is not revoked, and the guest gets it back.)
+    /// Ends the tenures of the rights that are in `before` but not in `after`. Values that the guest has written with these
+    /// rights, or is about to write, then belong to an ended tenure. (The owner of the lock may take a right from the guest and
+    /// die before it stores the new grant. Then the right is not revoked, and the guest gets it back.)
     pub(crate) fn end_tenures(&mut self, number: usize, before: Grant, after: Grant) {
         let end = |tenure: &mut Tenure, lost| {
             if lost {

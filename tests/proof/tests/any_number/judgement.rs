@@ -7,7 +7,7 @@ use super::{all_are_true, random};
 
 /// The time for which a unit may stay busy, in ticks.
 const LIMIT: u64 = 1 << 30;
-/// The longest time between two looks that does not count as a pause, in ticks.
+/// The longest time between two looks that the service does not treat as a pause, in ticks.
 const PAUSE: u64 = 1 << 25;
 
 fn counts(counts: Counts) -> String {
@@ -29,7 +29,7 @@ fn near(random: &mut Random, numbers: &[u64]) -> u64 {
     }
 }
 
-/// In random states, z3 computes from the definition the result of a look at a busy unit. The shipped function must return the same.
+/// z3 applies the definition to random looks at a busy unit, in random states. The shipped function must return the same results.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn the_judgement_is_the_function_that_ships() {

@@ -52,7 +52,7 @@ fn state(random: &mut Random) -> Turns {
     Turns { remembered, turn: turn.map(strand), refusals, last: number(random).into() }
 }
 
-/// In random states, z3 computes steps from the definition. The shipped function must return the same.
+/// z3 applies the definition to random steps in random states. The shipped function must return the same results.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn the_definition_is_the_function_that_ships() {
@@ -107,7 +107,7 @@ fn the_definition_is_the_function_that_ships() {
         check(turns, HubEvent::AsksFree(asks));
         check(turns, other);
     }
-    // A new hub is the same in the definition and in the function.
+    // A new hub must be the same in the definition and in the function.
     let new = format!("(= new {})", definition(&Turns::NEW));
     steps.push(("new".to_owned(), new));
     all_are_true(&["words.smt2", "turns.smt2"], &steps);

@@ -299,7 +299,7 @@ impl<W: Symbolic> Call<W> {
         Done { ended, strand, effects: world.effects, executed }
     }
 
-    /// Returns what the contract says that the call does.
+    /// Returns the effects and the result that the contract requires for the call.
     pub(crate) fn contract(&self) -> Expected<W> {
         match self.begins {
             Begins::Trap => contract::served(&self.state),

@@ -6,7 +6,7 @@ use guest_abi::HvError;
 use super::state::{State, Symbolic, block, id_below, part};
 use super::world::Effect;
 
-/// The number of FAST_TRAP, and the value that the fast path leaves in %g5 after a fault.
+/// The number of FAST_TRAP. `FAULTED` is the value that the fast path leaves in %g5 after a fault.
 const FAST: u64 = 0x80;
 pub(crate) const FAULTED: u64 = 0x100;
 
@@ -92,7 +92,8 @@ impl<W: Symbolic> Call<'_, W> {
         End::Slow(W::from(FAST))
     }
 
-    /// Returns `true` if the guest's first word (its rights) has the bit for this place set. A place stands for a register or for a hub.
+    /// Returns `true` if the bit for this place is set in the guest's first word (its rights). A place stands for a register or
+    /// for a hub.
     fn allows(&self, place: W) -> bool {
         bit(self.state.access, W::from(63).minus(place))
     }
@@ -143,7 +144,7 @@ impl<W: Symbolic> Call<'_, W> {
         self.refused(Class::Invalid, |call, _| call.refuse(Class::Invalid, HvError::Invalid))
     }
 
-    /// Serves register 0. A set of the bit HT takes the slow path, unless the call is refused.
+    /// Serves register 0. A call that sets the bit HT takes the slow path, unless the call is refused.
     fn strand(&mut self) -> End<W> {
         let sets_ht = self.set && bit(self.state.value, W::from(3));
         if sets_ht || !self.allows(W::from(0)) {
@@ -299,8 +300,9 @@ impl<W: Symbolic> Call<'_, W> {
         }
     }
 
-    /// Refuses a call that the guest's first word (its rights) does not allow, if the second word (its refusals) says so and is for the
-    /// negotiated version. Without a negotiated version, an open second word refuses every call. `refused` decides from the second word.
+    /// Serves a call that the guest's first word (its rights) does not allow. If the second word (its refusals) is for the
+    /// negotiated version, `refused` decides from the second word. If not, the call takes the slow path. Without a negotiated
+    /// version, an open second word refuses every call.
     fn refused(&mut self, class: Class, refused: impl FnOnce(&mut Self, W) -> End<W>) -> End<W> {
         let State { version, refusals, .. } = *self.state;
         let is_open = bit(refusals, W::from(63));

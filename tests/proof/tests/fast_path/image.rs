@@ -88,7 +88,7 @@ impl Image {
         self.code(address).map(Instruction::decode)
     }
 
-    /// Returns the addresses of all instructions of a call of trap 0x80, in the trap table and in the fast path.
+    /// Returns the addresses of all instructions that a call of trap 0x80 can execute in the trap table and in the fast path.
     pub(crate) fn instructions(&self) -> Vec<u64> {
         let entry = self.table + 0x180 * 32;
         (entry..entry + 32).step_by(4).chain(self.fast.clone().step_by(4)).collect()

@@ -1,6 +1,6 @@
-//! Proves the fast path for all inputs: from the trap to the guest's next instruction, or to the slow path, the instructions of the image
-//! that ships do what the contract says. The inputs are all values of registers, words of rights, rows of the table, versions and states
-//! of hubs.
+//! Proves for all inputs that the fast path of the shipped image does what the contract says. The proof covers the instructions
+//! from the trap to the guest's next instruction, or to the slow path. An input consists of the values of all registers, the
+//! words of rights, the rows of the table, the versions, and the states of the hubs.
 //!
 //! The interpreter executes the instructions on [terms](term) in place of numbers, on each [path](paths). The contract is a
 //! [function](contract) of the same terms. z3 decides whether a word of the result can differ.
@@ -86,8 +86,8 @@ fn all_paths(image: &Image, call: &Call<Term>, solver: Solver) -> (Vec<Path>, So
     (found, solver)
 }
 
-/// Every instruction is on some path. No instruction reads the guest's window, globals, trap level and %pstate, so these are numbers in
-/// place of terms. For all tested values of these, the paths and the questions to z3 are the same.
+/// Asserts that every instruction is on some path. The guest's window, globals, trap level and %pstate are numbers and not terms,
+/// because no instruction reads them. For all tested values of these numbers, the paths and the questions to z3 must be the same.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn each_path_does_what_the_contract_says() {
@@ -143,15 +143,16 @@ struct Input {
     expected: Expected<u64>,
 }
 
-/// The calls with numbers that execute an instruction, and the paths that contain the instruction.
+/// The calls (with numbers in place of terms) that execute an instruction, and the paths that contain the instruction.
 #[derive(Default)]
 struct Reached {
     inputs: Vec<usize>,
-    /// The numbers of the paths. The key is the number of the call of terms, and the conditions that hold before the instruction.
+    /// The indices of the paths. The key consists of the index of the call of terms and of the conditions that hold before the
+    /// instruction.
     paths: BTreeMap<(usize, Vec<Condition>), Vec<usize>>,
 }
 
-/// The paths on which the image is proved, and calls with numbers that execute the image.
+/// The paths on which the image is proved. Also the calls that have numbers in place of terms, with their expected results.
 struct Proved {
     image: Image,
     calls: Vec<Call<Term>>,
@@ -212,7 +213,7 @@ impl Proved {
         self.inputs.push(Input { call, expected });
     }
 
-    /// Returns `true` if the change makes one of the calls with numbers differ from the contract.
+    /// Returns `true` if, with this change, one of the calls with numbers does not do what the contract says.
     fn is_found(&self, change: Change) -> bool {
         self.reached[&change.at].inputs.iter().any(|input| {
             let Input { call, expected } = &self.inputs[*input];
@@ -263,7 +264,8 @@ fn random() -> Random {
     Random(seed)
 }
 
-/// The numbers of changed words by result, for one kind of field. A changed word differs from the image in one field of one instruction.
+/// Counts the changed words with each result, for one kind of field. A changed word differs from the image in one field of one
+/// instruction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     /// The changed word encodes the same instruction.
@@ -276,8 +278,8 @@ struct Counts {
     unchanged: usize,
 }
 
-/// Every change of a field of an instruction of the fast path makes a call differ from the contract, or changes nothing. The test changes
-/// a few instructions, which the seed chooses. With `ALL` in the environment, the test changes all instructions.
+/// If a field of a fast-path instruction is changed, a call differs from the contract, or the change has no effect. The test
+/// changes a few instructions, which the seed chooses. With `ALL` in the environment, the test changes all instructions.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn each_change_is_found_or_changes_nothing() {

@@ -23,8 +23,8 @@ thread_local! {
     static PATH: RefCell<Option<Path>> = const { RefCell::new(None) };
 }
 
-/// Returns whether a condition, which is 0 or 1, is 1 on the current path. If both values are possible, chooses one, and leaves the other
-/// to a further execution.
+/// Returns `true` if a condition, which is 0 or 1, is 1 on the current path. If both values are possible, chooses one of them,
+/// and leaves the other to a further execution.
 pub(crate) fn decide(condition: Term) -> bool {
     if let Some(number) = condition.number() {
         return number != 0;

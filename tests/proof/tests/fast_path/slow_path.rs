@@ -15,8 +15,9 @@ use super::state::State;
 use super::term::Term;
 use super::world::{Effect, World};
 
-/// Offsets in a strand's block (`platform::sparc64::block`): the address of the stack, the first of the saved words and their end, and
-/// the saved windows, which Rust needs and the guest uses. The saved words are %o0 to %o7, %y, and the numbers of windows.
+/// Offsets in a strand's block (`platform::sparc64::block`), in this order: the address of the stack, the first of the saved
+/// words, the end of the saved words, and the saved windows. The saved words are %o0 to %o7, %y, and the numbers of windows. The
+/// slow path saves each window that the guest uses and Rust needs.
 const STACK: u64 = 0xb0;
 const O0: u64 = 0xc8;
 const END: u64 = 0x130;
@@ -154,7 +155,7 @@ fn check(image: &Image, rust: &Rust, state: &Rc<State<Term>>, of: Guest, windows
         expected.registers.set_window(of.window);
     }
     call::copy_hidden(&mut expected, &strand);
-    // A switch to other windows and globals saves the current registers over their stale copies.
+    // Switches to other windows and globals, because such a switch writes the current registers over their stale copies.
     for strand in [&mut strand, &mut expected] {
         let global = strand.registers.global();
         for other in 1..9 {

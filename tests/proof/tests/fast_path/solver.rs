@@ -27,7 +27,7 @@ pub(crate) struct Solver {
     pub(crate) asked: usize,
 }
 
-/// Returns z3's answer to a question. Starts a new process for each question, because a new process finds the answer soon.
+/// Returns z3's answer to a question. Starts a new process for each question, because a new process answers quickly.
 fn answered(text: &str) -> String {
     let mut z3 = Command::new(Z3.find().unwrap());
     z3.args(["-in", "-T:900"]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -59,8 +59,8 @@ impl Solver {
         answer
     }
 
-    /// Returns a model in which all conditions are true. Such a model must exist. It has all names and words on which the conditions
-    /// depend.
+    /// Returns a model in which all conditions are true. Such a model must exist. The model has all names and words on which the
+    /// conditions depend.
     pub(crate) fn model(&mut self, conditions: &[Condition]) -> Model {
         assert!(self.ask(conditions), "{conditions:?}");
         self.models.last().unwrap().clone()
@@ -141,7 +141,7 @@ impl Solver {
         let uses_memory = |terms: &BTreeSet<Term>| {
             terms.iter().any(|term| matches!(term.node(), Node::Memory(_)))
         };
-        // An address may name any described word. So a question that reads memory includes all described words.
+        // Any described word may be at the address. So a question that reads memory includes all described words.
         let described = if uses_memory(&terms) { &*self.memory } else { &[] };
         for (condition, address, word) in described {
             for term in [condition, address, word] {

@@ -14,10 +14,10 @@ use super::term::Term;
 
 /// A word that is a number or a term, with access to the memory as it is when the execution begins.
 pub(crate) trait Symbolic: Word {
-    /// Returns `a` if the condition, which is 0 or 1, is 1, and otherwise `b`.
+    /// Returns `a` if the condition is 1, and `b` if the condition is 0.
     fn choice(condition: Self, a: Self, b: Self) -> Self;
 
-    /// Returns the word at an address for which the state describes no word.
+    /// Returns the word at an address that the state does not describe.
     fn undescribed(state: &State<Self>, address: Self) -> Self;
 
     /// Returns the number of decisions of the current path.
@@ -158,7 +158,7 @@ pub(crate) struct State<W> {
     /// The described words of the memory. Each row is a condition, an address and a word. The memory holds the word if the condition is
     /// true.
     pub(crate) memory: Vec<(W, W, W)>,
-    /// Further words of the memory, by their addresses. Only a state of numbers has such words.
+    /// Further words of the memory, by their addresses. A state of terms has no such words.
     pub(crate) others: HashMap<u64, u64>,
 }
 
@@ -193,7 +193,8 @@ impl<W: Symbolic> State<W> {
         // The bit for place 1 is never set.
         let access = any("access", 1 << 62);
         let access_again = any("access_again", 1 << 62);
-        // All refused hubs have one status, ENOTSUPPORTED or ENOACCESS, and the count of this status.
+        // All refused hubs have one status, ENOTSUPPORTED or ENOACCESS. The word of refusals holds this status and the place of
+        // its count.
         let (refusals, no_access) =
             (any("refusals", 0xf << 36 | 0x3f << 3), any("hubs_no_access", !1));
         let status = W::choice(no_access, number(10 << 36 | 52 << 3), number(13 << 36 | 51 << 3));

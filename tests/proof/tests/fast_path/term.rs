@@ -1,7 +1,8 @@
-//! Terms: words that stand for all numbers of 64 bits. A term is made of named words and of words of the memory.
+//! A term is a formula for a word of 64 bits. It is made of numbers, of named words, and of words of the memory. The named words
+//! and the words of the memory may have any value.
 //!
-//! Equal terms are stored once, so most proofs only compare two terms. A term is simplified when it is made. The bits that have the same
-//! value in all numbers of a term are stored with the term.
+//! Equal terms are stored once, so most proofs only compare two terms. A term is simplified when it is made. The known bits of a
+//! term are stored with it: these bits have the same value whatever the values of the words are.
 
 mod bits;
 
@@ -83,7 +84,6 @@ impl Terms {
     }
 }
 
-/// Returns the result of an operation on two numbers.
 pub(crate) fn operated(operation: Operation, a: u64, b: u64) -> u64 {
     match operation {
         Operation::And => a & b,
@@ -128,7 +128,7 @@ impl Term {
         self.bits().zeros
     }
 
-    /// Returns the word of the memory at an address.
+    /// Returns the word that the memory holds at an address when the execution begins.
     pub(crate) fn memory(address: Self) -> Self {
         Self::new(Node::Memory(address), Bits::default())
     }
@@ -140,7 +140,7 @@ impl Term {
         }
     }
 
-    /// Returns `a` if the condition, which is 0 or 1, is 1, and otherwise `b`.
+    /// Returns `a` if the condition is 1, and `b` if the condition is 0.
     pub(crate) fn choice(condition: Self, a: Self, b: Self) -> Self {
         match condition.number() {
             _ if a == b => a,
@@ -150,7 +150,7 @@ impl Term {
         }
     }
 
-    /// Returns the word and the number whose sum is this word.
+    /// Returns a word and a number whose sum is this term.
     fn sum(self) -> (Self, u64) {
         if let Node::Binary(Operation::Add, base, number) = self.node()
             && let Some(number) = number.number()
@@ -179,7 +179,7 @@ impl Term {
             operation,
             Operation::And | Operation::Or | Operation::Xor | Operation::Add | Operation::Mul
         );
-        // A constant is the right operand. Two other terms are sorted by their indices.
+        // Puts a constant to the right, and sorts two other terms by their indices.
         if commutes && (numbers.0.is_some() || numbers.1.is_none() && b < a) {
             return Self::binary(operation, b, a);
         }
@@ -397,7 +397,7 @@ impl Word for Term {
         if bits.ones != 0 {
             return Self::default();
         }
-        // The exclusive OR of two words is not 0 if the words are sums of the same word and of different numbers.
+        // Two sums of one word and different numbers differ, so their exclusive OR is not 0.
         if let Node::Binary(Operation::Xor, a, b) = self.node() {
             let ((a, first), (b, second)) = (a.sum(), b.sum());
             if a == b && first != second {

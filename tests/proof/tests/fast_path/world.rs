@@ -65,8 +65,8 @@ impl<'a, W: Symbolic> World<'a, W> {
         if is(self.state.block.plus(W::from(self.image.reports))) {
             return self.state.reports[self.membars().min(2)];
         }
-        // The newest store that is certainly to this address gives the word. A later store replaces the word if its address proves to be
-        // the same.
+        // The word comes from the newest store whose address is certainly this address. A later store may also be to this
+        // address. If it is, its word replaces the older word.
         if let Some(last) = self.stored.iter().rposition(|(at, _)| at.is_same(address)) {
             let (_, word) = self.stored[last];
             return Self::newest(&self.stored[last + 1..], address, word);

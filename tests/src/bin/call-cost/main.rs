@@ -225,7 +225,7 @@ fn call_of(kind: &str) -> Option<(Registers, u64)> {
         "get_zambezi" => (VFALLS_GET_PERFREG, 62, 0),
         "set_zambezi" => (VFALLS_SET_PERFREG, 62, 0),
         "get_other_zambezi" => (VFALLS_GET_PERFREG, 26, 0),
-        // For each status, the refusals of calls for hubs take the most instructions.
+        // Of all calls that are refused with the same status, the calls for hubs take the most instructions.
         "get_bad_trap" => (VFALLS_GET_PERFREG, 62, 7),
         "set_bad_trap" => (VFALLS_SET_PERFREG, 62, 7),
         "get_invalid" => (VFALLS_GET_PERFREG, 90, 6),

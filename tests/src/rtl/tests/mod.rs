@@ -175,7 +175,7 @@ fn an_event_near_the_wrap_pulses_a_request_although_it_is_flushed() {
     ] {
         let mut strand = strand(HARDWARE, pcr, pic);
         assert_eq!(strand.clock(&input, false), outcome(request, request));
-        // The event does not count and is not an overflow. The request lasts one clock.
+        // The event is not counted and is not an overflow. The request lasts one clock.
         assert_eq!(overflow_and_pic(&strand), (0, pic));
         assert!(!strand.clock(&clock(&[]), false).request);
     }

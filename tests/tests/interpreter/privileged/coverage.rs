@@ -1,4 +1,5 @@
-//! Records the instructions and traps that occur in random walks (`walk.rs`), and lists those that must occur.
+//! Records the instructions and traps that occur in random walks (`walk.rs`). Also lists the instructions and traps that must
+//! occur.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +32,7 @@ impl Coverage {
             }
             Step::Trapped(number) => {
                 self.traps += 1;
-                // All software traps of a level count as one number.
+                // All software traps of a level are recorded under one number.
                 let number = if number < 0x100 { number } else { number & !0x7f };
                 self.trapped.insert((number, from == Level::Hyperprivileged));
             }

@@ -75,7 +75,8 @@ deviations! {
     NestedInterrupt,
     /// Guests take traps that belong to the hypervisor, such as illegal_instruction (chapter 12, table of exceptions).
     HypervisorTraps,
-    /// A trap of a guest at MAXPTL goes to the hypervisor with its own vector (chapter 12, Trap Processing: with guest_watchdog, 2).
+    /// A trap of a guest at MAXPTL goes to the hypervisor, at the vector of the trap itself (chapter 12, Trap Processing: at the
+    /// vector of guest_watchdog, 2).
     GuestWatchdog,
     /// A hypervisor's handler begins with PSTATE.PRIV, and with an unchanged %pstate after a
     /// software trap (chapter 12, Trap Processing: PSTATE has only PEF).

@@ -55,7 +55,7 @@ fn theirs(before: &State, after: &State, step: Step) -> Option<State> {
     Some(theirs)
 }
 
-/// Walks until a trap at the highest trap level, until QEMU continues elsewhere, or for [`STEPS`] steps.
+/// The walk ends at a trap at the highest trap level, when QEMU continues at another address, or after [`STEPS`] steps.
 fn stages(walk: &mut Walk, coverage: &mut Coverage) -> Vec<Stage> {
     let mut stages = Vec::new();
     let mut next = Some(walk.state());

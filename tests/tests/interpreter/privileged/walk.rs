@@ -1,7 +1,7 @@
 //! A random walk of a strand through all levels of privilege and all trap levels.
 //!
-//! An instruction is chosen when the strand first reaches its address. The choice depends on the values of the
-//! registers. So the strand survives thousands of random instructions, and avoids those that QEMU executes differently.
+//! An instruction is chosen when the strand first reaches its address. The choice depends on the values of the registers. So the
+//! strand survives thousands of random instructions, and avoids instructions that QEMU executes differently.
 
 use simulator::interpreter::instruction::ControlRegister::{
     Ancillary, Hyperprivileged, Privileged,

@@ -19,7 +19,7 @@ use super::time::timed;
 use crate::made::{Data, Made};
 use crate::tools::{self, QEMU_X86, VALGRIND};
 
-/// The number of rounds. Only the best round counts.
+/// The number of rounds. Only the best round is reported.
 const ROUNDS: usize = 3;
 
 /// The number of lines that `sort` sorts, and the number of rounds that each thread of `threads.c` makes.
@@ -95,7 +95,7 @@ impl Beside<'_> {
         Some((command, arguments))
     }
 
-    /// Measures how many nanoseconds each tool takes for a reference of a program. Returns the rows of a table.
+    /// Measures the number of nanoseconds that each tool takes for a reference of a program. Returns the rows of a table.
     fn times(&self, program: &[OsString]) -> anyhow::Result<Vec<(String, Option<f64>)>> {
         let [recording, words] = ["beside.refs", "beside.words"].map(|name| self.stat.at(name));
         let emulator = tools::path(&QEMU_X86)?;

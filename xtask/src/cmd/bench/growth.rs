@@ -19,15 +19,16 @@ struct Series {
     made: fn(u64) -> Made,
     /// The sizes whose instructions are counted.
     counted: &'static [u64],
-    /// Further sizes. Only the time is measured at these sizes, and gives an estimate of the instructions.
+    /// Further sizes. At these sizes, the instructions are not counted, but estimated from the time.
     timed: &'static [u64],
     /// The size with which all larger sizes are compared: a reference may cost at most [`MOST`] times what it costs at this size. At
     /// smaller sizes, the start of the process and the first misses are a large part of the cost, or no two strands share a core.
     from: u64,
 }
 
-/// The factor by which a reference of a larger program may cost more, because caches that more strands share have more misses. A cost
-/// that grows faster than its input exceeds this factor, because the next size is at least twice as large.
+/// The factor by which a reference of a larger program may cost more. The reason is that a cache has more misses when more
+/// strands share it. A cost that grows faster than its input exceeds this factor, because the next size is at least twice as
+/// large.
 const MOST: f64 = 1.6;
 
 /// The factor for estimates. This factor is larger, because times also depend on other work of the host.

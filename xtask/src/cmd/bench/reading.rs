@@ -114,10 +114,9 @@ impl Files {
         Ok(files)
     }
 
-    /// Returns the number of instructions for each reference. Computes it from the difference
-    /// between the long and the short file, so that the start of the program does not count. Rounds
-    /// to the nearest integer, because the result varies by 0.3%: the two threads of the program
-    /// share their work differently each time.
+    /// Returns the number of instructions for each reference. Computes it from the difference between the long and the short
+    /// file, so that the start of the program is not included. Rounds to the nearest integer, because the result varies by 0.3%:
+    /// the two threads of the program share their work differently each time.
     fn instructions(&self, counter: &Counter) -> anyhow::Result<u64> {
         let count = |file: &OutputFile| {
             let instructions = counter.whole(&self.vfalls, &self.arguments(file))?;

@@ -32,7 +32,7 @@ impl Bits {
         Self { zeros: !most & known, ones: least & known }
     }
 
-    /// Returns what is known about bit 0 after a shift of `number` to the right by `most` bits or less.
+    /// Returns the value of bit 0, if it is known, after a shift of `number` to the right by at most `most` bits.
     pub(super) fn of_shifted(number: u64, most: u64) -> Self {
         let reached = !u64::MAX.checked_shl(most as u32 + 1).filter(|_| most < 63).unwrap_or(0);
         match number & reached {

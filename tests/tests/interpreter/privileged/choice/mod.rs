@@ -97,7 +97,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Returns an instruction that computes or moves.
+    /// Returns a NOP, or an instruction that computes a value or moves one.
     fn simple(&mut self) -> u32 {
         let (rd, rs1, second) = (self.register(), self.register(), self.second());
         let any = self.random().next_u64() as u32;
@@ -151,8 +151,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Returns two values: an instruction that sets a register to the upper bits of an address, and the low ten bits of the address,
-    /// which the instruction leaves 0.
+    /// Returns an instruction that sets a register to an address without its low ten bits. Also returns these ten bits.
     fn far(&mut self, register: u32, address: u64) -> (u32, u32) {
         (sethi(register, address as u32), (address & 0x3ff) as u32)
     }
