@@ -72,10 +72,10 @@ fn transferred<const N: usize>(preemptions: usize, parts: [Part<Modelled>; N]) {
     });
 }
 
-/// The loser calls and takes its cross-calls while the operator acts. At most 4 preemptions.
+/// The loser calls and takes its cross-calls while the operator acts. At most 3 preemptions (4 with `prove`).
 #[test]
 fn the_loser_calls_and_acknowledges() {
-    transferred(4, [operator, loser::<DRAM>]);
+    transferred(3, [operator, loser::<DRAM>]);
 }
 
 /// The next holder calls while the operator and then the loser take their steps. At most 2 preemptions.
@@ -107,10 +107,10 @@ fn the_next_holder_calls_l2_control() {
     next_holder_calls::<L2>();
 }
 
-/// The loser is reset while the operator transfers `global`. At most 3 preemptions.
+/// The loser is reset while the operator transfers `global`. At most 2 preemptions (3 with `prove`).
 #[test]
 fn the_loser_starts_again() {
-    explore(3, 20, || {
+    explore(2, 20, || {
         let machine = two_guests();
         assert_eq!(machine.set(LOSER, DRAM, 0x11), EOK);
         meet(&machine, [operator, Modelled::reset_guest]);
@@ -121,11 +121,11 @@ fn the_loser_starts_again() {
 }
 
 /// One guest is reset while the operator grants another right to the other guest. The guest that was reset does not hold a
-/// register until the register is scrubbed, even if the operator's strand completes grants in the meantime. At most 3
-/// preemptions.
+/// register until the register is scrubbed, even if the operator's strand completes grants in the meantime. At most 2
+/// preemptions (3 with `prove`).
 #[test]
 fn a_guest_that_starts_again_finds_zeros() {
-    explore(3, 100, || {
+    explore(2, 100, || {
         let machine = two_guests();
         assert_eq!(machine.set(LOSER, DRAM, 0x11), EOK);
         meet(

@@ -138,8 +138,15 @@ const UNLIMITED: [&str; 9] = [
 ];
 
 /// Parts of the names of models that take minutes with 3 preemptions. The models of `WITH_4` take minutes with 4 preemptions.
-const WITH_3: [&str; 3] = ["the_strand_that_stays", "one_access_in_flight", "a_busy_chip"];
-const WITH_4: [&str; 2] = ["three_asks", "a_refused_strand_is_served"];
+const WITH_3: [&str; 5] = [
+    "the_strand_that_stays",
+    "one_access_in_flight",
+    "a_busy_chip",
+    "the_loser_starts_again",
+    "a_guest_that_starts_again",
+];
+const WITH_4: [&str; 3] =
+    ["three_asks", "a_refused_strand_is_served", "the_loser_calls_and_acknowledges"];
 
 pub fn run(args: ProveArgs) -> anyhow::Result<()> {
     args.chosen.run()
