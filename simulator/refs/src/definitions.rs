@@ -12,8 +12,8 @@ use super::log::BlockAccess;
 /// The maximum number of instructions in a block.
 pub const MOST_INSTRUCTIONS: usize = 1024;
 
-/// The maximum size of all definitions of a recording together. A block or shape has the size 1 plus the number of its references.
-/// The fetch of an instruction is a reference, too.
+/// The maximum size of all definitions of a recording together. The size of a block or shape is 1 plus the number of its
+/// references. Each fetch of an instruction is a reference, too.
 pub const MOST_DEFINED: u64 = 1 << 25;
 
 /// A block: successive instructions that QEMU translates together.

@@ -71,7 +71,7 @@ pub(super) enum Silent {
 }
 
 impl Machine {
-    /// Boots the image with the guests of a configuration. Guests without strands do not exist.
+    /// Boots the image with the guests of a configuration. Leaves out entries without strands.
     pub(super) fn boot(image: &Image, configuration: &Configuration) -> Result<Self, Fault> {
         let execution = loaded(image, configuration, OF_BOOT)?;
         Self::run_in(execution, strands(configuration))

@@ -42,7 +42,7 @@ impl Interfaces {
     /// Returns the interfaces that the notes of an image describe.
     ///
     /// # Errors
-    /// There are two notes of an interface, or an interface in memory is misaligned or outside the memory of the hypervisor.
+    /// There are two notes for one interface, or an interface in memory is misaligned or outside the memory of the hypervisor.
     pub fn new(notes: impl IntoIterator<Item = Note>) -> Result<Self, InterfaceError> {
         let mut new = Self([Has::Nothing; Interface::ALL.len()]);
         for Note { interface, version, address } in notes {

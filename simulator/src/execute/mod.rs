@@ -377,7 +377,7 @@ impl Execution {
         &self.running.shared.hypercalls
     }
 
-    /// Returns the log of actions of the software that this machine does not fully model.
+    /// Returns the log of the software's actions that this machine does not fully model.
     #[must_use]
     pub fn log(&self) -> &Log {
         &self.running.shared.log

@@ -42,7 +42,7 @@ pub enum Stop {
     Breakpoint(StrandId),
     /// An instruction has performed this access, which is [watched](super::Execution::watch).
     Watched(Observed),
-    /// The memory system counted an event at a place where such an event cannot happen. The simulator is wrong, and its counts mean
-    /// nothing.
+    /// The memory system counted an event at a place where this event cannot happen. The simulator is wrong, and its counts are
+    /// invalid.
     Stray(Stray),
 }

@@ -1,4 +1,4 @@
-//! The state of a strand that is not in the registers that instructions name.
+//! The state of a strand, except the registers that instructions name.
 
 use std::collections::{BTreeMap, VecDeque};
 

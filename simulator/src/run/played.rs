@@ -30,7 +30,7 @@ pub struct Played {
     /// Which strand executed which thread.
     pub placement: String,
     pub threads: Vec<ThreadRun>,
-    /// Notes on the limits of what the results mean; see [`Run::notes`](super::Run::notes).
+    /// Notes on the limits of the results; see [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
     /// Whether the observer stopped the replay. If so, all numbers are for the part of the replay before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -1,4 +1,4 @@
-//! Reads and writes of every register number.
+//! Reads and writes every register number.
 
 use perfctr_service::Grant;
 

@@ -249,7 +249,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Makes the operator reset the guest. Attacks in progress that cannot have ended the guest are repeated later.
+    /// Makes the operator reset the guest. Attacks that are in progress and cannot have ended the guest are repeated later.
     fn reset(&mut self, execution: &mut Execution, has_ended: bool) -> Result<(), Failure> {
         let flights: Vec<Flight> = self.flights.iter_mut().filter_map(Option::take).collect();
         let may_end = |flight: &Flight| match flight.attack.demanded {

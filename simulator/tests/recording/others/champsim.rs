@@ -103,7 +103,7 @@ fn an_instruction_is_in_one_block() {
 fn wrong_records_are_named() {
     let whole = everything().0;
     let mut wrong = whole.clone();
-    // Only earlier records than this one, the fifth, decide the format.
+    // Only the records before this one, the fifth, determine the format.
     wrong[4 * 64 + 9] = 7;
     let error = read_bytes(wrong).unwrap_err().to_string();
     let message =
