@@ -179,8 +179,8 @@ impl Definitions {
         Ok(number)
     }
 
-    /// Moves the new definitions into `frame`. Returns `false` if there are none. In the file, this frame must come before the references
-    /// that were encoded so far. Other threads must not write to the file until this frame is written.
+    /// Moves the new definitions into `frame`. Returns `false` if there are none. This frame must be written to the file before
+    /// the references that were encoded so far. Other threads must not write to the file until this frame is written.
     pub fn take(&mut self, frame: &mut Frame) -> bool {
         let address = self.new.address;
         let next = New { address, ..New::default() };

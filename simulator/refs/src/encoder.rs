@@ -262,8 +262,8 @@ impl Encoder {
         None
     }
 
-    /// Encodes one execution of a block with its orders and accesses, or orders and accesses outside all blocks. `next` is the word of the
-    /// block that executes next.
+    /// Encodes one execution of a block with its orders and accesses. Also encodes orders and accesses outside all blocks. `next`
+    /// is the word of the block that executes next.
     fn encode_any(
         &mut self,
         execution: &[u64],

@@ -25,7 +25,8 @@ use crate::recording::Kind;
 /// The size of a guest's memory in bytes. `vfalls boot` has the same default, so an image may expect this size.
 const OF_BOOT: u64 = 128 << 20;
 
-/// If a strand has not begun after [`BOOT`] instructions, it never will. [`LOOK`] is the number of instructions between two checks.
+/// If a strand has not begun after [`BOOT`] instructions, it never begins. [`LOOK`] is the number of instructions between two
+/// checks.
 const BOOT: u64 = 16_000_000;
 const LOOK: u64 = 100_000;
 

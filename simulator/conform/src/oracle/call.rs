@@ -43,8 +43,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Groups the accesses by target, each group in order. The contract orders a call's accesses to
-    /// one L2 bank, but not its accesses to different banks.
+    /// Groups the accesses by target. The accesses of each group stay in order. The contract determines the order of a call's
+    /// accesses to one L2 bank, but not the order of its accesses to different banks.
     pub fn by_target(&self) -> BTreeMap<Target, Vec<Access>> {
         let mut targets: BTreeMap<Target, Vec<Access>> = BTreeMap::new();
         for access in &self.accesses {

@@ -123,7 +123,8 @@ impl World {
         self.settle(OPERATOR);
     }
 
-    /// Returns a unit to service from a strand on `node`. Returns `false` if the machine lacks the unit or the unit cannot be scrubbed.
+    /// Returns a unit to service, with accesses by a strand on `node`. Returns `false` if the machine lacks the unit or the unit
+    /// cannot be scrubbed.
     pub fn return_to_service(&mut self, node: usize, unit: Unit) -> bool {
         if !self.has_unit(unit) {
             return false;

@@ -39,7 +39,7 @@ pub const CAUGHT: u64 = REAL + 0x1_0000;
 pub enum Failure {
     /// An access to memory or a device that guests must not cause.
     Forbidden(Observed),
-    /// A call of the neighbour violated the contract. The text says how. The call may be wrong even without an attack.
+    /// A call of the neighbour violated the contract. The text says how. The attack need not be the cause of the violation.
     Neighbour(String),
     /// Any other failure, described in words.
     Other(String),
@@ -297,8 +297,8 @@ impl<'a> Attacker<'a> {
     }
 }
 
-/// Writes the program of a guest with this number of CPUs, and the attacker's trap table, into the guest's memory at the physical
-/// address `base`.
+/// Writes two things into the guest's memory at the physical address `base`: the program of a guest with this number of CPUs, and
+/// the attacker's trap table.
 ///
 /// # Errors
 /// The machine has no memory there.

@@ -13,7 +13,7 @@ const EINVAL: u64 = 6;
 const EBADTRAP: u64 = 7;
 const ENOTSUPPORTED: u64 = 13;
 
-/// What a list of differences says about the call whose answer differs.
+/// The part of a difference that describes the call and its caller.
 #[derive(Clone)]
 pub(super) struct About {
     pub(super) call: &'static str,

@@ -238,8 +238,8 @@ impl Judge {
         Ok(())
     }
 
-    /// Records a stored value if later loads may return other values. The register of a channel is written late, and a PIC of a hub
-    /// may count.
+    /// Records a stored value if later loads may return other values. The register of a channel is written late, and the PIC of a
+    /// hub may count events.
     fn stored(&mut self, cell: Cell, strand: StrandId, access: &Observed) {
         match (cell, cell.unit()) {
             (_, Unit::Mcu { .. }) => {
