@@ -62,7 +62,7 @@ pub(super) struct Answered {
     pub(super) instructions: u64,
 }
 
-/// Why a call has not returned.
+/// The reason why a call has not returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Silent {
     /// The call takes too many instructions.

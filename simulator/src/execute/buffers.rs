@@ -53,7 +53,7 @@ pub struct WaitingStore {
 /// The waiting stores of a strand, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StoreBuffer {
-    /// The stores to memory.
+    /// The stores to memory, which complete in order.
     pub memory: VecDeque<WaitingStore>,
     /// The stores to devices, except to consoles, which receive every byte at once.
     pub devices: VecDeque<WaitingStore>,

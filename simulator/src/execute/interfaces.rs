@@ -17,7 +17,7 @@ enum Has {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interfaces([Has; Interface::ALL.len()]);
 
-/// What is wrong with the notes of an image.
+/// The error for wrong notes of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum InterfaceError {

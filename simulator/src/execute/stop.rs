@@ -1,4 +1,4 @@
-//! When an execution stops, and why.
+//! The limits of an execution, and the reasons why an execution stops.
 
 use guest_abi::StrandId;
 
@@ -26,7 +26,7 @@ impl Limits {
     }
 }
 
-/// Why an execution has stopped. A stop does not influence what the machine does afterwards.
+/// The reason why an execution has stopped. A stop does not influence what the machine does afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// One of the limits of the run is reached.

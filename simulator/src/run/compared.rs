@@ -1,4 +1,4 @@
-//! What distinguishes a run from other runs: the settings of the run, and the numbers that depend on these settings.
+//! The settings that distinguish a run from other runs, and the numbers that depend on these settings.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

@@ -62,7 +62,7 @@ pub struct StepRun {
     pub line: usize,
     /// What the step does, as a sentence without a full stop.
     pub action: String,
-    /// Why the step was rejected and changed nothing; `None` if it was not rejected.
+    /// The reason why the step was rejected and changed nothing; `None` if it was not rejected.
     pub rejected: Option<String>,
     /// Dead strands of guests that lost a right or were reset. The change did not wait for them.
     #[serde(with = "json")]

@@ -47,7 +47,7 @@ pub struct Replayed {
     /// Sentences about the programs' actions that are missing from the recordings. The notes contain these sentences, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// How long threads waited, and what for.
+    /// How long threads waited, and for what.
     #[serde(default)]
     pub waits: Waits,
     /// The lengths of this replay and of replays whose threads start at slightly different times. `None` until the caller that runs these

@@ -283,7 +283,6 @@ fn register(index: &mut Index) -> Attack {
     Attack::new(words, demanded).with([(L3, value)]).at(level)
 }
 
-/// A call of cpu_state for CPU 0.
 const CPU_STATE: [u32; 3] = [mov(O0, 0), mov(O5, 0x17), trap(0x80)];
 /// Returns calls that set a hub's register. The guest's other strand makes the same calls at the same time, so the hypervisor takes its
 /// deepest path.

@@ -18,7 +18,6 @@ const FRAMES: [(u8, u64, &[u8]); 7] = [
     (8, 0, b"A thread"),
 ];
 
-/// Returns a file with these frames.
 fn file(frames: &[(u8, u64, &[u8])]) -> Vec<u8> {
     let frames = frames.iter().flat_map(|(kind, count, content)| frame(*kind, 0, *count, content));
     FILE_HEADER.into_iter().chain(frames).collect()
