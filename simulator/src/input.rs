@@ -20,7 +20,7 @@ pub const LONGEST_PROGRAM: u64 = 1 << 30;
 /// The maximum number of bytes that are read from a pipe or a device.
 pub const LONGEST_STREAM: u64 = 64 << 20;
 
-/// Why a file cannot be used.
+/// The reason why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
@@ -40,7 +40,7 @@ pub enum InputError {
         /// The maximum length in bytes.
         longest: u64,
     },
-    /// Another input names this path, but it is a pipe, a device, or a file in procfs or sysfs.
+    /// Another input names this path, but the path leads to a pipe, a device, or a file in procfs or sysfs.
     #[error("{0}: is no ordinary file")]
     NotOrdinary(String),
     /// The text file at this path is not UTF-8.
@@ -124,7 +124,7 @@ pub fn read_text(path: &Path) -> Result<String, InputError> {
 /// Reads a text file whose path comes from another input.
 ///
 /// # Errors
-/// The same as for [`read_found`] and [`read_text`].
+/// The errors of [`read_found`] for a limit of [`LONGEST_TEXT`], or the file is not UTF-8.
 pub fn read_found_text(path: &Path) -> Result<String, InputError> {
     utf8(path, read_found(path, LONGEST_TEXT)?)
 }

@@ -116,7 +116,8 @@ pub const fn accesses_space(op3: u32, rd: u32, rs1: u32, rs2: u32, space: u32) -
     accesses(op3, rd, rs1, rs2 | space << 5)
 }
 
-/// Encodes a constant second operand: the low 13 bits of `value`. The processor extends the highest of these bits as the sign.
+/// Encodes a constant second operand: the low 13 bits of `value`. The processor copies the highest of these bits to all higher
+/// bits.
 pub const fn number(value: u32) -> u32 {
     1 << 13 | value & 0x1fff
 }

@@ -9,7 +9,8 @@ use platform::Machine;
 /// The maximum number of guests in a configuration.
 pub const GUESTS: usize = 3;
 
-/// A machine and its guests. A guest without strands does not exist.
+/// A machine and its guests. The array can also have entries without strands, which stand for no
+/// guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Configuration {
     pub machine: Machine,

@@ -1,9 +1,9 @@
 //! The contract sweep: calls to a [`System`], and changes of the machine between the calls.
 //!
-//! Tests on the host make the calls on the service and on the reference model, and compare every call. A
-//! guest in QEMU makes the calls by real traps and must get the same results. Guest and host each reduce all
-//! results to one number ([`digest`]). If the numbers differ, both can print more detail ([`tell`]).
-//! `simulator::conform` makes the calls on anyone's image, by guests on a simulated machine, and compares every call with the model.
+//! Tests on the host make the calls on the service and on the reference model, and compare every call. A guest in QEMU makes the
+//! calls by real traps and must get the same results. Guest and host each reduce all results to one number ([`digest`]). If the
+//! numbers differ, both can print more detail ([`tell`]). With `simulator::conform`, guests on a simulated machine make the calls
+//! on any hypervisor image, and every call is compared with the model.
 //!
 //! With the feature `model`, the crate also has the reference model (`oracle`), which is for the host.
 #![cfg_attr(not(feature = "model"), no_std)]
@@ -34,7 +34,7 @@ use perfctr_service::Unit;
 pub use configuration::Configuration;
 use digest::{Event, Watched};
 
-/// A machine with guests, just switched on, on which the sweep makes its calls.
+/// A machine that has just been switched on, with its guests. The sweep makes its calls on this machine.
 pub trait System {
     /// Makes a call from a strand of a guest with %o0 to %o5 in `registers`. Returns %o0 to %o5 after the call.
     fn call(&mut self, strand: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6];

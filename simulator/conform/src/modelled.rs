@@ -247,7 +247,7 @@ fn first_strand(node: Node) -> Option<StrandId> {
     StrandId::new(StrandId::PER_NODE * node.index())
 }
 
-/// Returns the same unit, as the device models name it.
+/// Converts a unit to the type of the device models.
 pub const fn faulty(unit: Unit) -> FaultyUnit {
     match unit {
         Unit::Mcu(node, mcu) => FaultyUnit::Mcu(node, mcu),

@@ -21,7 +21,8 @@ pub(crate) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
 const LITERAL_BYTES: [usize; 4] = [0, 1, 3, 6];
 const LITERAL_MASKS: [u64; 4] = [0, (1 << 8) - 1, (1 << 24) - 1, (1 << 48) - 1];
 
-/// Appends the low 48 bits of a signed number as a literal: 1, 3 or 6 bytes, as few as hold the number. Returns the code of the length.
+/// Appends the low 48 bits of a signed number as a literal. The literal has 1, 3 or 6 bytes: the smallest of these numbers that
+/// can hold the value. Returns the code of the length.
 #[inline(always)]
 pub(crate) fn put_literal(bytes: &mut Vec<u8>, value: u64) -> u8 {
     let small = |bits: u32| value.wrapping_add(1 << (bits - 1)) & ((1 << 48) - 1) < 1 << bits;
@@ -104,7 +105,7 @@ impl<'a> Rest<'a> {
         None
     }
 
-    /// Takes a signed varint; `None` under the same conditions as for [`varint`](Self::varint).
+    /// Takes a signed varint; `None` if [`varint`](Self::varint) would return `None`.
     #[inline(always)]
     pub fn signed(&mut self) -> Option<i64> {
         let value = self.varint()?;

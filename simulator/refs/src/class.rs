@@ -1,4 +1,4 @@
-//! What an instruction does, as far as counters need to know.
+//! The classes of instructions that counters distinguish.
 
 /// The class of an instruction. The discriminant is the class's byte in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

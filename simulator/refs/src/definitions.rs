@@ -12,8 +12,8 @@ use super::log::BlockAccess;
 /// The maximum number of instructions in a block.
 pub const MOST_INSTRUCTIONS: usize = 1024;
 
-/// The maximum size of all definitions of a recording together. A block or shape has the size 1 plus the number of its references.
-/// The fetch of an instruction is a reference, too.
+/// The maximum size of all definitions of a recording together. The size of a block or shape is 1 plus the number of its
+/// references. Each fetch of an instruction is a reference, too.
 pub const MOST_DEFINED: u64 = 1 << 25;
 
 /// A block: successive instructions that QEMU translates together.
@@ -179,8 +179,8 @@ impl Definitions {
         Ok(number)
     }
 
-    /// Moves the new definitions into `frame`. Returns `false` if there are none. In the file, this frame must come before the references
-    /// that were encoded so far. Other threads must not write to the file until this frame is written.
+    /// Moves the new definitions into `frame`. Returns `false` if there are none. This frame must be written to the file before
+    /// the references that were encoded so far. Other threads must not write to the file until this frame is written.
     pub fn take(&mut self, frame: &mut Frame) -> bool {
         let address = self.new.address;
         let next = New { address, ..New::default() };

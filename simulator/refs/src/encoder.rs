@@ -20,7 +20,7 @@ pub const LONG_RUN: u64 = 7;
 /// The bit in the first byte of an event that marks an unexpected shape.
 pub const WRONG_SHAPE: u8 = 1 << 4;
 
-/// A word that no block has in the log.
+/// A word that never stands for a block in the log.
 const UNKNOWN: u64 = u64::MAX;
 
 /// The index that ends a block's list of shapes.
@@ -51,9 +51,9 @@ pub struct Encoder {
 struct Known {
     /// The word in the log for the start of the block; [`UNKNOWN`] if the fast path does not encode this shape.
     word: u64,
-    /// The first word in the log of each access.
+    /// For each access, the first of its two words in the log.
     accesses: Box<[u64]>,
-    /// The word in the log of a block that has followed an execution of this shape.
+    /// The log's word for a block that has followed an execution of this shape.
     successor: u64,
     shape: NumberedShape,
     hash: u32,
@@ -68,10 +68,10 @@ struct Known {
     next: u32,
 }
 
-/// What a shape says about the conditional branch at the end of its block.
+/// Whether the conditional branch at the end of a shape's block is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Branch {
-    /// The block does not end with such a branch.
+    /// The block does not end with a conditional branch.
     None,
     NotTaken,
     Taken,
@@ -262,8 +262,8 @@ impl Encoder {
         None
     }
 
-    /// Encodes one execution of a block with its orders and accesses, or orders and accesses outside all blocks. `next` is the word of the
-    /// block that executes next.
+    /// Encodes one execution of a block with its orders and accesses. Also encodes orders and accesses outside all blocks. `next`
+    /// is the word of the block that executes next.
     fn encode_any(
         &mut self,
         execution: &[u64],
@@ -373,7 +373,7 @@ impl Encoder {
         Ok(index)
     }
 
-    /// Teaches the fast path the words of an execution of a shape, if every execution with the same words has this shape.
+    /// Lets the fast path recognise a shape by the words of an execution, if every execution with these words has this shape.
     fn learn(&mut self, index: u32, words: &[u64], next: Option<u64>) {
         let (Some((&block, accesses)), Some(next)) = (words.split_first(), next) else { return };
         let ((accesses, []), BLOCK) = (accesses.as_chunks(), block >> TAG_SHIFT) else { return };

@@ -21,13 +21,13 @@ pub enum FrameKind {
     Definitions = 3,
     /// A part of the references of one thread.
     References = 4,
-    /// A note from the recorder, which users must know to understand the results.
+    /// A note from the recorder. Users need this note to understand the results.
     Note = 5,
     /// The end of the recording, with the exit status of the program if it exited by itself.
     End = 6,
     /// The process that executed the program, and the memory that it shared with other processes.
     Process = 7,
-    /// A sentence about something that the program did and that is not in the recording.
+    /// A sentence about an action of the program that the recording does not contain.
     Missing = 8,
 }
 
@@ -160,14 +160,14 @@ pub struct Program {
     pub command: Vec<String>,
 }
 
-/// A recorded process. If a process replaces its program, the new program counts as a further process.
+/// A recorded process. If a process replaces its program, the new program is regarded as a further process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {
     /// The number of the process in the file. The process that the user started has the number 0.
     pub number: u32,
-    /// The number of the process that ends when this process has executed its last reference: the number of this process, or a lower
-    /// number if this process is the new program of an earlier process. `None` if this process has replaced its program: then this
-    /// process ends when the new program ends.
+    /// The number of the process that ends when this process has executed its last reference. It is the number of this process
+    /// or, if this process is the new program of an earlier process, a lower number. `None` if this process has replaced its
+    /// program: then this process ends when the new program ends.
     pub ends: Option<u32>,
     /// The memory that the process shares with other processes.
     pub shared: Vec<SharedRange>,

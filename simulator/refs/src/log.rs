@@ -80,8 +80,8 @@ impl Log {
         self.log(vec![order]);
     }
 
-    /// Reserves a position after the current block for orders that are not known yet. If no order is [put](Self::put_first) there, the
-    /// placeholder leaves no trace in the recording.
+    /// Reserves a position after the current block for orders that are not known yet. If no order is [put](Self::put_first)
+    /// there, the recording contains nothing for the placeholder.
     pub fn placeholder(&mut self) -> Placeholder {
         let number = self.encoded + self.orders.len() as u64;
         self.log(Vec::new());
@@ -107,13 +107,13 @@ impl Log {
         self.orders.pop_front().unwrap_or_default()
     }
 
-    /// Returns the number of words in this log.
+    /// Returns the number of words in this log, to be compared with [`FULL`](Self::FULL).
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// Returns `true` if the log has no words.
+    /// Returns `true` if the log has no words, and so nothing to encode.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
@@ -148,8 +148,8 @@ pub const fn block_word(facts: u64) -> u64 {
     BLOCK << TAG_SHIFT | facts
 }
 
-/// Returns the first word for an access by an instruction, without the recorder's description of the access in bits 31:0. The word
-/// after it is the address.
+/// Returns the first of the two words for an access. It has the number of the instruction. The recorder adds its description of
+/// the access in bits 31:0. The second word is the address.
 #[inline(always)]
 pub const fn access_word(instruction: u16) -> u64 {
     ACCESS << TAG_SHIFT | (instruction as u64 & 0x3ff) << INSTRUCTION_SHIFT
@@ -211,7 +211,7 @@ pub(crate) fn before_block(words: &[u64]) -> usize {
 /// log).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockAccess(
-    /// The bits described above.
+    /// The bits, in the layout of [`BlockAccess`].
     pub u16,
 );
 

@@ -74,7 +74,7 @@ impl Callers {
         }
     }
 
-    /// Records the return of the strand's latest call, and starts the call `next`, or leaves the strand idle if `next` is `None`.
+    /// Records the return of the strand's latest call. Then starts the call `next`; if `next` is `None`, leaves the strand idle.
     ///
     /// # Errors
     /// The latest call changed more than its results. The error says in words what the call changed.

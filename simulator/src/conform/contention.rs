@@ -24,7 +24,7 @@ const EWOULDBLOCK: u64 = 9;
 const GET: u64 = 0x106;
 const SET: u64 = 0x107;
 
-/// How many cycles a store takes while other strands make calls. No call takes this number of cycles.
+/// The number of cycles that a test gives to a store while other strands make calls. Every call takes fewer cycles.
 const LONG: u64 = 100_000;
 
 /// How many instructions the machine executes for each strand while all strands ask for one hub.

@@ -6,7 +6,7 @@ use std::fmt;
 use guest_abi::status::HvError;
 use serde::Serialize;
 
-/// What a difference is about.
+/// The register, group, function, unit or kind of attack for which the image differs from the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// The number of a performance register: 0 to 89, or a higher number that no register has.

@@ -25,7 +25,8 @@ use crate::recording::Kind;
 /// The size of a guest's memory in bytes. `vfalls boot` has the same default, so an image may expect this size.
 const OF_BOOT: u64 = 128 << 20;
 
-/// If a strand has not begun after [`BOOT`] instructions, it never will. [`LOOK`] is the number of instructions between two checks.
+/// If a strand has not begun after [`BOOT`] instructions, it never begins. [`LOOK`] is the number of instructions between two
+/// checks.
 const BOOT: u64 = 16_000_000;
 const LOOK: u64 = 100_000;
 
@@ -61,7 +62,7 @@ pub(super) struct Answered {
     pub(super) instructions: u64,
 }
 
-/// Why a call has not returned.
+/// The reason why a call has not returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Silent {
     /// The call takes too many instructions.
@@ -71,7 +72,7 @@ pub(super) enum Silent {
 }
 
 impl Machine {
-    /// Boots the image with the guests of a configuration. Guests without strands do not exist.
+    /// Boots the image with the guests of a configuration. Leaves out entries without strands.
     pub(super) fn boot(image: &Image, configuration: &Configuration) -> Result<Self, Fault> {
         let execution = loaded(image, configuration, OF_BOOT)?;
         Self::run_in(execution, strands(configuration))

@@ -111,7 +111,7 @@ impl Omissions {
         matches!(id, 18..=89) && self.hubs || id == 1 && self.l2
     }
 
-    /// Returns the parts that are left out.
+    /// Returns the parts of the contract that the image leaves out.
     pub fn all(self) -> impl Iterator<Item = Omission> {
         let all = [Omission::Minor1, Omission::Hubs, Omission::L2];
         all.into_iter().filter(move |one| self.has(*one))
@@ -147,7 +147,7 @@ pub const CHECKS: [&str; 9] = [
     "attacks",
 ];
 
-/// Why an image cannot be checked.
+/// The reason why an image cannot be checked.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(transparent)]
 #[non_exhaustive]

@@ -45,7 +45,7 @@ impl Watch {
         watch
     }
 
-    /// Returns what was seen so far.
+    /// Returns the accesses that were observed so far.
     #[must_use]
     pub fn seen(&self) -> RefMut<'_, Seen> {
         self.0.borrow_mut()

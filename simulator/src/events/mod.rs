@@ -54,7 +54,7 @@ pub struct TracedEvent {
 }
 
 impl TracedEvent {
-    /// Decodes the fields from the payload.
+    /// Returns the event, decoded from its payload; `None` if this program does not know the event.
     #[must_use]
     pub fn event(&self) -> Option<DecodedEvent> {
         DecodedEvent::decode(self.id, &self.payload)
@@ -163,7 +163,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Returns the number of events in all streams.
+    /// Returns the number of recorded events in all streams, without the missing events.
     #[must_use]
     pub fn events(&self) -> usize {
         self.streams.iter().flat_map(Stream::events).count()
@@ -176,7 +176,7 @@ impl Trace {
         lost.fold(self.missed, u64::saturating_add)
     }
 
-    /// Returns the name of guest number `number`.
+    /// Returns the name of guest number `number`; `guest` and the number if the trace does not name this guest.
     #[must_use]
     pub fn guest(&self, number: u8) -> String {
         match self.guests.get(usize::from(number)) {

@@ -12,7 +12,7 @@ use super::kinds::EventKinds;
 use super::layouts::{LayoutName, for_each_layout};
 use super::{Stream, StreamEntry, Trace};
 
-/// Why rings cannot be read.
+/// The reason why rings cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum RingsError {
@@ -165,7 +165,7 @@ impl Dump<'_> {
         layout: Option<LayoutName>,
         kinds: EventKinds,
     ) -> Result<Rings, RingsError> {
-        // The first word of a tracer may also occur elsewhere in memory. There, the words after it are not those of a tracer.
+        // The first word of a tracer may also occur elsewhere in memory, without the further words of a tracer after it.
         let mut all = tracers(self.first, self.bytes);
         let first = all.next().ok_or(RingsError::Nowhere)?;
         let at = [first].into_iter().chain(all).find(|at| Directory::read(self, *at).is_some());

@@ -10,7 +10,7 @@ use super::calls::TracedCall;
 use super::{DecodedEvent, Stream, Trace};
 use crate::nearest::status_name;
 
-/// The number of equal parts of time in which conflicts at hubs are counted.
+/// The number of equal intervals into which the time of a trace is divided. Conflicts at hubs are counted in each interval.
 const PARTS: u64 = 16;
 
 /// The summary of a trace: its calls with their durations, conflicts at hubs, and other events.
@@ -25,13 +25,13 @@ pub struct Summary {
     pub span: Option<[u64; 2]>,
     pub events: u64,
     pub lost: u64,
-    /// The number of lost events that are not in the count of any stream.
+    /// The number of lost events that no stream counts.
     pub missed: u64,
     /// The calls of each guest, by function and object.
     pub calls: Vec<Calls>,
     /// The durations of calls, by function, register class and outcome.
     pub latencies: Vec<Latency>,
-    /// How many calls found their hub taken, in each part of the time.
+    /// How many calls found each hub taken, in equal intervals of the trace.
     pub conflicts: Vec<Conflicts>,
     /// The number of events that are neither calls nor conflicts, by name.
     pub others: BTreeMap<String, u64>,
@@ -52,8 +52,8 @@ pub struct Calls {
     pub by_status: BTreeMap<String, u64>,
 }
 
-/// The durations of calls of one kind, in ticks. The p-th percentile of n sorted durations is duration number p·n/100, rounded up, counted
-/// from 1.
+/// The durations of calls of one kind, in ticks. The p-th percentile of n durations is the duration at position p·n/100, rounded
+/// up, in ascending order. Positions start at 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Latency {
@@ -70,10 +70,10 @@ pub struct Latency {
     pub max: u32,
 }
 
-/// The conflicts at hubs in one part of the time.
+/// The conflicts at hubs during one interval of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflicts {
-    /// The start of the part in ticks. The part ends where the next part begins, or with the last event.
+    /// The start of the interval in ticks. The interval ends where the next interval begins, or with the last event.
     pub from: u64,
     /// The number of conflicts at each hub.
     pub hubs: [u64; 4],
@@ -169,7 +169,8 @@ pub(crate) fn percentiles(durations: &mut [u32]) -> [u32; 4] {
     })
 }
 
-/// Counts the conflicts in equal parts of the time. Returns an empty list if there are no conflicts.
+/// Divides the time into equal intervals, and counts the conflicts in each interval. Returns an empty list if there are no
+/// conflicts.
 pub(crate) fn by_time((first, last): (u64, u64), conflicts: &[(u64, usize)]) -> Vec<Conflicts> {
     if conflicts.is_empty() {
         return Vec::new();

@@ -7,9 +7,10 @@
 //! - A load does not wait for the strand's earlier stores to other addresses. It finds the strand's own stores that wait.
 //! - An atomic instruction is a load and a store that nothing separates, so it completes the strand's stores to memory first.
 //! - `membar` completes the strand's stores to memory if its mask has #StoreLoad, #MemIssue or #Sync. #LoadLoad, #LoadStore and
-//!   #StoreStore order nothing that is not in order already, and #Lookaside orders only loads of the strand's own stores.
-//! - Stores to devices wait apart from stores to memory: neither waits for the other. Stores to devices complete in order. `membar`
-//!   completes these stores if its mask has #MemIssue or #Sync. A load from a device completes the stores to this device.
+//!   #StoreStore have no effect, because total store order has these orders anyway. #Lookaside orders only loads of the strand's
+//!   own stores.
+//! - Stores to devices and stores to memory do not wait for each other. Stores to devices complete in order. `membar` completes
+//!   these stores if its mask has #MemIssue or #Sync. A load from a device completes the stores to this device.
 //!
 //! The masks that order stores to devices with stores to memory are those of the UltraSPARC User's Manual, section 5.3.2. It is
 //! *assumed* that the UltraSPARC T2 Plus needs these masks under total store order: the UltraSPARC I itself lets no store to memory
@@ -52,7 +53,7 @@ pub struct WaitingStore {
 /// The waiting stores of a strand, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StoreBuffer {
-    /// The stores to memory.
+    /// The stores to memory, which complete in order.
     pub memory: VecDeque<WaitingStore>,
     /// The stores to devices, except to consoles, which receive every byte at once.
     pub devices: VecDeque<WaitingStore>,
@@ -73,7 +74,8 @@ impl StoreBuffer {
         self.memory.is_empty() && self.devices.is_empty()
     }
 
-    /// Returns the value that the strand itself loads from an address, where memory holds `value`.
+    /// Returns the value that the strand itself loads from an address: the content `value` of memory, overwritten by the strand's
+    /// stores that wait.
     fn forwarded(&self, address: u64, shift: u8, value: u64) -> u64 {
         let mut bytes = value.to_be_bytes();
         let first = 8 - (1 << shift);
@@ -93,7 +95,8 @@ impl StoreBuffer {
 }
 
 impl<C: Cost> Reach<'_, C> {
-    /// Returns the value of a load from memory, which holds `value`.
+    /// Returns the value that the strand loads from an address, where memory contains `value`. The strand also sees its own
+    /// stores that wait.
     #[cold]
     pub(super) fn forwarded(&self, address: u64, shift: u8, value: u64) -> u64 {
         self.local.waiting.forwarded(address, shift, value)

@@ -13,7 +13,7 @@ use crate::interpreter::instruction::Register;
 use crate::machine::clock::HZ;
 use crate::machine::guests::NamedGuest;
 
-/// A hypercall. If the call has not returned, `status`, `value` and `ended` mean nothing.
+/// A hypercall. `status`, `value` and `ended` are valid only if the call has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Call {
@@ -61,7 +61,7 @@ impl Calling {
         Some(Self { call, returns })
     }
 
-    /// Returns a call that does not return, as the call was at the trap. The result has no status, value or end.
+    /// Returns a call that never returns, with its function and arguments at the trap. The result has no status, value or end.
     pub(super) const fn unreturned(&self) -> Call {
         self.call
     }

@@ -70,7 +70,7 @@ impl Plain {
     }
 }
 
-/// The cost [`Plain`] during a turn, and the devices whose counters the turn updates.
+/// Applies the cost of [`Plain`] during a turn, and updates the counters of the devices.
 pub(super) struct PlainWork<'a> {
     plain: &'a mut Plain,
     devices: &'a Devices,

@@ -68,7 +68,7 @@ pub(super) struct AtWork<'a, C> {
     strand: &'a mut Strand,
     calling: &'a mut Option<Calling>,
     reach: Reach<'a, C>,
-    /// Whether the state that decides on interrupts may have changed since the previous check.
+    /// Whether the state that determines interrupts may have changed since the previous check.
     changed: bool,
 }
 
@@ -201,7 +201,7 @@ impl<C: Cost> AtWork<'_, C> {
         self.complete_late(now, now);
     }
 
-    /// Completes those late stores to devices whose time of completion is not after `until`. The current time is `now`.
+    /// Completes the late stores to devices that are due at the time `until` or earlier. The current time is `now`.
     pub(super) fn complete_late(&mut self, now: u64, until: u64) {
         let Reach { id, local, shared, devices, cost, .. } = &mut self.reach;
         while let Some(store) =
@@ -310,7 +310,7 @@ const fn class(instruction: Instruction) -> Class {
 }
 
 /// Returns how an instruction passed control to its successor. `npc` is the value of the strand's `npc` before the instruction. A
-/// conditional branch to the instruction after its delay slot counts as not taken.
+/// conditional branch to the instruction after its delay slot is regarded as not taken.
 #[inline(always)]
 fn flow(instruction: Instruction, npc: u64, strand: &Strand, trapped: bool) -> Flow {
     let taken = |always| {

@@ -17,7 +17,7 @@ enum Has {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interfaces([Has; Interface::ALL.len()]);
 
-/// What is wrong with the notes of an image.
+/// The error for wrong notes of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum InterfaceError {
@@ -42,7 +42,7 @@ impl Interfaces {
     /// Returns the interfaces that the notes of an image describe.
     ///
     /// # Errors
-    /// There are two notes of an interface, or an interface in memory is misaligned or outside the memory of the hypervisor.
+    /// There are two notes for one interface, or an interface in memory is misaligned or outside the memory of the hypervisor.
     pub fn new(notes: impl IntoIterator<Item = Note>) -> Result<Self, InterfaceError> {
         let mut new = Self([Has::Nothing; Interface::ALL.len()]);
         for Note { interface, version, address } in notes {

@@ -25,7 +25,7 @@ pub enum GuestState {
     Unknown,
 }
 
-/// Why the operator cannot give a step to the hypervisor.
+/// The reason why the operator cannot give a step to the hypervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum CannotAsk {

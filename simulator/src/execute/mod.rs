@@ -188,8 +188,8 @@ impl Execution {
         self.running.shared.physical.pages().into_iter()
     }
 
-    /// Returns the physical address of the failed store that the strand's latest read of DFESR (the deferred error status register)
-    /// reported; `None` if this read reported no failure.
+    /// The strand's latest read of DFESR (the deferred error status register) may have reported a failed store. Returns the
+    /// physical address of this store; `None` if the read reported no failure.
     #[must_use]
     pub fn reported_store(&self, strand: StrandId) -> Option<u64> {
         self.running.strands[strand.index()].local.reported.map(|store| store.address)
@@ -377,7 +377,7 @@ impl Execution {
         &self.running.shared.hypercalls
     }
 
-    /// Returns the log of actions of the software that this machine does not fully model.
+    /// Returns the log of the software's actions that this machine does not fully model.
     #[must_use]
     pub fn log(&self) -> &Log {
         &self.running.shared.log

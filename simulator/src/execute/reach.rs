@@ -37,7 +37,7 @@ pub(super) struct Done {
     pub(super) fetched: Option<(Instruction, u64)>,
     /// The access to memory; `None` if there is none. An atomic instruction has a single access.
     pub(super) data: Option<Reference>,
-    /// The cycles that the instruction takes besides its memory accesses.
+    /// The number of cycles that the instruction takes, without the cycles of its memory accesses.
     pub(super) takes: u64,
     /// When the strand tries the instruction again; `None` if the instruction does not have to wait. An instruction that waits has changed
     /// nothing.

@@ -127,8 +127,8 @@ fn events(machine: Machine, truth: &Truth, selection: &Selection) -> Vec<EventCo
     all
 }
 
-/// Returns the counts of the selected events of one class. For an event, `count` returns the event's class and name, `true` if hubs and not
-/// nodes count the event, and the count of each hub or node.
+/// Returns the counts of the selected events of one class. For an event, `count` returns four things: its class, its name,
+/// whether hubs (`true`) or nodes (`false`) count it, and the count of each hub or node.
 fn event_counts<E: Copy>(
     choice: Option<Choice<E>>,
     count: impl Fn(E) -> (&'static str, &'static str, bool, Vec<u64>),

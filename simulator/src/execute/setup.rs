@@ -49,7 +49,7 @@ impl Setup {
     }
 }
 
-/// Why a machine cannot be built from a setup.
+/// The reason why a machine cannot be built from a setup.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]

@@ -1,4 +1,4 @@
-//! When an execution stops, and why.
+//! The limits of an execution, and the reasons why an execution stops.
 
 use guest_abi::StrandId;
 
@@ -26,7 +26,7 @@ impl Limits {
     }
 }
 
-/// Why an execution has stopped. A stop does not influence what the machine does afterwards.
+/// The reason why an execution has stopped. A stop does not influence what the machine does afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// One of the limits of the run is reached.
@@ -42,7 +42,7 @@ pub enum Stop {
     Breakpoint(StrandId),
     /// An instruction has performed this access, which is [watched](super::Execution::watch).
     Watched(Observed),
-    /// The memory system counted an event at a place where such an event cannot happen. The simulator is wrong, and its counts mean
-    /// nothing.
+    /// The memory system counted an event at a place where this event cannot happen. The simulator is wrong, and its counts are
+    /// invalid.
     Stray(Stray),
 }

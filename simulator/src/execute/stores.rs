@@ -65,7 +65,7 @@ impl StoreLatency {
             Self::AsDevice => as_device,
             Self::Fixed(cycles) => *cycles,
             Self::Drawn { state, longest } => {
-                // Knuth's linear congruential generator.
+                // This is Knuth's linear congruential generator.
                 *state = state
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1_442_695_040_888_963_407);

@@ -1,4 +1,4 @@
-//! The state of a strand that is not in the registers that instructions name.
+//! The state of a strand, except the registers that instructions name.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use super::stores::{Entries, LateStore};
 use super::ticks::TickRegister;
 use crate::interpreter::{Level, Timer};
 
-/// Whether a strand executes instructions, or why it does not.
+/// The state of a strand: whether the strand executes instructions, or why it does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// The strand waits until another strand starts it.

@@ -32,7 +32,7 @@ pub(super) struct Entry {
     pub(super) writable: bool,
 }
 
-/// The bit in the address of a data-in or demap register that selects real addresses.
+/// A bit in the address of a data-in or demap register. If this bit is set, the access is for real addresses.
 const REAL: u64 = 1 << 9;
 
 /// The 40 bits of a physical address.

@@ -120,7 +120,7 @@ impl<W: Word> Strand<W> {
     }
 }
 
-/// Returns the ordinary ASI for the same memory as a twin ASI; `None` for all other ASIs.
+/// Returns the ordinary ASI for the memory that a twin ASI selects; `None` if `space` is not a twin ASI.
 fn twin_space(place: MemoryOperand, space: u8) -> Option<u8> {
     match (place.space, space) {
         (Space::Primary, _) => None,

@@ -137,7 +137,7 @@ fn bit<W: Word>(value: W, number: u32) -> W {
     value >> W::from(number.into()) & W::from(1)
 }
 
-/// Returns four codes, each of which is 0 or 1.
+/// Returns the field of four condition codes, whose bits are NZVC. Each code is 0 or 1.
 #[inline(always)]
 fn joined<W: Word>(negative: W, zero: W, overflow: W, carry: W) -> W {
     let at = |code, position: u32| code << W::from(position.into());

@@ -235,7 +235,7 @@ impl<W: Word> Control<W> {
         if level == Level::Hyperprivileged || self.pstate & pstate::IE == 0 {
             return None;
         }
-        // Bits 15:1 are interrupt levels. Bits 0 and 16 are matches of compare registers, and request level 14.
+        // Bits 15:1 are interrupt levels. Bits 0 and 16 are set by matches of compare registers, and request level 14.
         let timers = if self.softint & (1 << 16 | 1) == 0 { 0 } else { 1 << 14 };
         let pending = self.softint & 0xfffe | timers;
         let highest = pending.checked_ilog2()?;

@@ -36,7 +36,7 @@ impl<W: Word> Registers<W> {
         self.current[0] = W::from(0);
     }
 
-    /// Returns the number of the current window.
+    /// Returns the number of the current window, 0 to 7.
     pub const fn window(&self) -> usize {
         self.window
     }
@@ -57,7 +57,7 @@ impl<W: Word> Registers<W> {
         self.window = new;
     }
 
-    /// Returns the number of the current set of global registers.
+    /// Returns the number of the current set of global registers, 0 to 3.
     pub const fn global(&self) -> usize {
         self.global
     }

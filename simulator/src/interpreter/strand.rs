@@ -367,8 +367,8 @@ impl<W: Word> Strand<W> {
         self.pc.wrapping_add_signed(displacement as i64)
     }
 
-    /// Returns where the strand continues after a branch. If `annul` is set, skips the delay slot of a branch that is not taken or that is
-    /// `always` taken.
+    /// Returns where the strand continues after a branch. If `annul` is set, the delay slot is skipped in two cases: the branch
+    /// is not taken, or it is a branch that is always taken (`always`).
     #[inline(always)]
     fn branch(&self, taken: bool, annul: bool, always: bool, displacement: i32) -> Next {
         match (taken, annul) {

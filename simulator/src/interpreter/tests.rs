@@ -249,7 +249,7 @@ fn control_registers_keep_what_they_have() {
     run(&mut strand, &mut board, 3);
     let mut read =
         |number| strand.control_register(ControlRegister::Privileged(number), &mut board);
-    // TCT, CLE, TLE, PEF, AM and PRIV can be set; in %tstate also IE.
+    // TCT, CLE, TLE, PEF, AM and PRIV can be set. In %tstate, IE can be set, too.
     assert_eq!(read(6), Some(0x131c));
     assert_eq!(read(2), Some(0x3_ff_ff_13_1e_07));
 }

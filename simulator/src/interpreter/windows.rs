@@ -70,7 +70,7 @@ impl WindowState {
         Ok(())
     }
 
-    /// Traps for `flushw` until all windows except the current one are stored.
+    /// Executes `flushw`, which traps while a window other than the current one must still be stored.
     pub(super) fn flush(&self) -> Result<(), Exception> {
         if self.can_save == LAST - 1 {
             return Ok(());

@@ -1,7 +1,8 @@
-//! What an instruction does with a word of 64 bits, for more than one kind of word.
+//! The operations of instructions on words of 64 bits, for several kinds of words.
 //!
-//! The machine executes instructions on numbers (`u64`). A proof executes the same code on terms, which stand for all numbers: then
-//! [`is_zero`](Word::is_zero) and [`is_negative`](Word::is_negative) choose one of two paths, and no other method chooses.
+//! The machine executes instructions on numbers (`u64`). A proof executes the same code on terms, which stand for all numbers:
+//! then [`is_zero`](Word::is_zero) and [`is_negative`](Word::is_negative) choose one of two paths. No other method makes a
+//! choice.
 
 use std::fmt::Debug;
 use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};

@@ -94,7 +94,7 @@ fn guests(text: &TomlText) -> Result<Vec<NamedGuest>, FileError> {
     Ok(file.guest.into_iter().map(NamedGuest::from).collect())
 }
 
-/// Why a file with guests, with steps or with a machine description cannot be used.
+/// The error for a file with guests, with steps or with a machine description that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {

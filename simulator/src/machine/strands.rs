@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use guest_abi::StrandId;
 
-/// Why a text is not a list of strands.
+/// The error for a text that is not a list of strands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StrandListError {
     /// This part of the list is not a strand.

@@ -123,7 +123,8 @@ impl Operator {
         current.chain(&self.steps)
     }
 
-    /// Returns the strands that the current step's change still waits for; `None` if the latest answer shows no pending change.
+    /// Returns the strands for which the change of the current step still waits; `None` if the latest answer shows no pending
+    /// change.
     #[must_use]
     pub fn pending(&self) -> Option<StrandSet> {
         self.current.as_ref()?.pending

@@ -1,4 +1,4 @@
-//! What distinguishes a run from other runs: the settings of the run, and the numbers that depend on these settings.
+//! The settings that distinguish a run from other runs, and the numbers that depend on these settings.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -18,7 +18,7 @@ pub struct Conditions {
     /// The names of the recordings, in the order of their threads. The command line follows the name if it is known, as in `p.refs
     /// (./p 7)`.
     pub recordings: Vec<String>,
-    /// Which L2 misses the events `L2_imiss` and `L2_dmiss_ld` count; empty if unknown.
+    /// The kind of L2 misses that are counted by the events `L2_imiss` and `L2_dmiss_ld`; empty if unknown.
     pub perf_config: Cow<'static, str>,
     /// The number of cycles for which an access keeps a hub busy; 0 if unknown.
     pub hub_cycles: u64,
@@ -245,7 +245,8 @@ impl Run {
         settings.0
     }
 
-    /// Returns the numbers that the run has found: its length first, and the counts of events, each summed over all units, last.
+    /// Returns the numbers that the run has found. The length of the run comes first. The counts of events come last, each summed
+    /// over all units.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
         let mut figures = Figures::default();

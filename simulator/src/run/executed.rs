@@ -89,7 +89,7 @@ pub struct StrandRun {
     pub cycles: ByWhom,
     /// The number of traps, including interrupts.
     pub traps: u64,
-    /// How many of the strand's requests to the L2 cache each unit served.
+    /// The strand's requests to the L2 cache, counted by the unit that served them.
     pub served: Served,
 }
 
@@ -122,7 +122,7 @@ pub struct EventCounts {
     /// The class of the units that count the event.
     pub class: Cow<'static, str>,
     pub event: Cow<'static, str>,
-    /// Whether hubs count the event; otherwise, nodes do.
+    /// `true` if each hub counts the event, and `false` if each node counts it.
     pub by_hub: bool,
     /// The count of each node or hub, indexed by its number.
     pub by_place: Vec<u64>,

@@ -50,8 +50,8 @@ pub const LONGEST: u64 = 64 << 20;
 
 /// The result of a replay or an execution.
 ///
-/// The JSON is one object with `version`, `kind`, and the fields of the kind. With the attribute `remote`, the derives become
-/// plain functions. The trait implementations below call them, and add the version.
+/// The JSON is one object with `version`, `kind`, and the fields of the kind. Because of the attribute `remote`, serde derives
+/// plain functions. The trait implementations below call these functions, and add the version.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
 #[allow(clippy::large_enum_variant, reason = "a program has one value")]
@@ -153,7 +153,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Returns notes on the limits of what the numbers mean. Each note is a whole sentence without a full stop.
+    /// Returns notes on the limits of the results. Each note is a whole sentence without a full stop.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         match self {

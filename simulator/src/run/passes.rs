@@ -50,7 +50,7 @@ impl Replayed {
     }
 }
 
-/// Returns what identifies the unit that has a counter: the PMU, or the number of the strand.
+/// Returns the identity of the unit that has a counter: the PMU, or the number of the strand.
 fn unit(counter: &CounterResult) -> (Option<Pmu>, Option<usize>) {
     (counter.perfreg.and_then(Pmu::from_register), counter.strand.map(|strand| strand.index()))
 }

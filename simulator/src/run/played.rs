@@ -30,7 +30,7 @@ pub struct Played {
     /// Which strand executed which thread.
     pub placement: String,
     pub threads: Vec<ThreadRun>,
-    /// Notes on the limits of what the results mean; see [`Run::notes`](super::Run::notes).
+    /// Notes on the limits of the results; see [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
     /// Whether the observer stopped the replay. If so, all numbers are for the part of the replay before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -62,7 +62,7 @@ pub struct StepRun {
     pub line: usize,
     /// What the step does, as a sentence without a full stop.
     pub action: String,
-    /// Why the step was rejected and changed nothing; `None` if it was not rejected.
+    /// The reason why the step was rejected and changed nothing; `None` if it was not rejected.
     pub rejected: Option<String>,
     /// Dead strands of guests that lost a right or were reset. The change did not wait for them.
     #[serde(with = "json")]

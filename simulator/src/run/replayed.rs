@@ -44,10 +44,10 @@ pub struct Replayed {
     /// The processes, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessRun>,
-    /// Sentences about actions of the programs that the recordings do not contain. The notes contain these sentences, too.
+    /// Sentences about the programs' actions that are missing from the recordings. The notes contain these sentences, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// How long threads waited, and what for.
+    /// How long threads waited, and for what.
     #[serde(default)]
     pub waits: Waits,
     /// The lengths of this replay and of replays whose threads start at slightly different times. `None` until the caller that runs these
@@ -61,7 +61,7 @@ pub struct Replayed {
     /// How channels, hubs and links were used.
     #[serde(flatten)]
     pub usage: Usage,
-    /// Notes on the limits of what the results mean; see [`Run::notes`](super::Run::notes).
+    /// Notes on the limits of the results; see [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
     /// Whether the observer stopped the replay. If so, all numbers are for the part of the replay before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -154,7 +154,7 @@ pub struct ThreadRun {
     pub instructions: u64,
     /// The cycles in which the thread executed, or waited for its pipeline or for memory, but not for other threads.
     pub cycles: u64,
-    /// How many of the thread's requests each unit served.
+    /// The thread's requests, counted by the unit that served them.
     pub served: Served,
     /// The thread's cycles, by cause.
     pub stack: Stack,
@@ -165,28 +165,29 @@ pub struct ThreadRun {
 
 /// The cycles that a thread spent at work or waiting, by cause. Their sum is [`ThreadRun::cycles`].
 ///
-/// The wait for a request to the L2 cache lasts from when the request leaves the core until the data arrive, including all queues.
-/// The wait counts in the field of the unit that [served](Served) the request. A thread waits for stores only while the [maximum
-/// number](crate::memory::timing::Timing::stores) of its strand's stores is in progress.
+/// The wait for a request to the L2 cache lasts from when the request leaves the core until the data arrive, including all
+/// queues. The wait is counted in the field of the unit that [served](Served) the request. A thread waits for stores only while
+/// the [maximum number](crate::memory::timing::Timing::stores) of its strand's stores is in progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
     /// The cycles that instructions, hits in the L1 cache and jumps take if nothing else delays them.
     pub busy: u64,
-    /// A wait for the L2 cache of the thread's node: for the bank, and for the line.
+    /// The cycles of waits for the L2 cache of the thread's node: for the bank, and for the line.
     pub l2: u64,
-    /// A wait for the memory of the thread's node.
+    /// The cycles of waits for the memory of the thread's node.
     pub local: u64,
-    /// A wait for the memory of another node.
+    /// The cycles of waits for the memory of other nodes.
     pub remote: u64,
-    /// A wait for the L2 cache of another node.
+    /// The cycles of waits for the L2 caches of other nodes.
     pub c2c: u64,
-    /// A wait for a line that was already on its way to the L2 cache, because another strand or a store had requested it.
+    /// The cycles of waits for lines that were already on their way to the L2 cache, because another strand or a store had
+    /// requested them.
     pub arriving: u64,
-    /// A wait for room in the store buffer.
+    /// The cycles of waits for room in the store buffer.
     pub stores: u64,
-    /// A wait for the store of an atomic instruction, and for the stores before this store.
+    /// The cycles of waits for the store of an atomic instruction, and for the stores before this store.
     pub atomics: u64,
-    /// A wait for the pipeline while other strands use it.
+    /// The cycles of waits for the pipeline while other strands use it.
     pub pipeline: u64,
 }
 

@@ -8,9 +8,8 @@ use crate::counts::{Counts, counts};
 use crate::memory::{ChannelUse, HubUse, LinkUse, Traffic, Usage};
 
 impl Replayed {
-    /// Returns what happened since an earlier sample of the same replay. Among the details, only the misses by instruction are those
-    /// since the earlier sample. The other details, such as the lines that nodes share, and the waits between threads are those since
-    /// the start of the replay.
+    /// Returns what happened since an earlier sample of the same replay. Two parts of the result still cover the whole time since
+    /// the start of the replay: the waits between threads, and the details other than the misses by instruction.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut period = self.clone();

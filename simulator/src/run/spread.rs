@@ -1,4 +1,4 @@
-//! How much the lengths of several runs differ.
+//! Computes how much the lengths of several runs differ.
 
 use serde::{Deserialize, Serialize};
 

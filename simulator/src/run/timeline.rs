@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::State;
 
-/// What threads did in each column of time.
+/// What threads did over time. The run is divided into equal intervals, which are the columns of a picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeLine {
     /// The end of each column, in cycles. The first column starts at 0. There are at most [`TimeLine::COLUMNS`].
@@ -15,7 +15,7 @@ pub struct TimeLine {
     pub threads: Vec<ThreadLine>,
 }
 
-/// What a thread did in each column of time.
+/// What a thread did in each column of a [`TimeLine`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadLine {
     /// The number of the thread in the replay, counted from 0.

@@ -201,9 +201,9 @@ pub struct LockSite {
 }
 
 impl LockSite {
-    /// Returns `true` if one thread took the lock here more than 2% less often than another thread. This difference suggests that the
-    /// lock protects a list of work, from which each thread takes the next item. The division of this work among the threads then
-    /// depends on the recording host.
+    /// Returns `true` if a thread took the lock here fewer times than another thread, by more than 2%. This difference suggests
+    /// that the lock protects a list of work, from which each thread takes the next item. The division of this work among the
+    /// threads then depends on the recording host.
     #[must_use]
     pub const fn divides_work(&self) -> bool {
         self.most - self.least > self.most / 50 && self.threads > 1
@@ -233,7 +233,7 @@ pub struct Waits {
     pub calls: BTreeMap<String, u64>,
     /// The number of waits for which the recorder did not know the lock. In the replay, these waits end as in the recorded execution.
     pub as_recorded: u64,
-    /// The places of these waits, with the most waits first: at most [`Waits::MOST`].
+    /// The places of the waits that `as_recorded` counts, with the most waits first: at most [`Waits::MOST`].
     #[serde(default)]
     pub recorded_at: Vec<WaitPlace>,
     /// How often a thread waited for an earlier section of a lock to end, because the thread uses the results of that section. Waits for a

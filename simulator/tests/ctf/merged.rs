@@ -97,7 +97,7 @@ fn traces_of_two_clocks_are_merged() {
     assert_eq!(lines, expected);
 }
 
-/// The clocks of different replays are unrelated without an epoch.
+/// Without an epoch, the clocks of different replays are unrelated.
 #[test]
 fn traces_without_an_epoch_are_not_merged() {
     let place = [tempdir().unwrap(), tempdir().unwrap()];

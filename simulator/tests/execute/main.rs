@@ -1,4 +1,4 @@
-//! Tests of everything that software on the executing machine can observe, except the instruction set.
+//! Tests everything that software on the executing machine can observe, except the instruction set.
 
 mod clocks;
 mod homes;

@@ -59,7 +59,7 @@ const RESULTS: u32 = O0;
 /// The opcode (op3) of `swap`.
 const SWAP: u32 = 0x0f;
 
-/// The results of one execution: first the results of the loads of each strand in turn, and then the last values of x and y.
+/// The results of one execution: first the results of each strand's loads, strand by strand, and then the last values of x and y.
 type Outcome = (Vec<u64>, [u64; 2]);
 
 fn device(mcu: usize) -> PhysicalAddress {

@@ -21,8 +21,8 @@ fn turns(page: u64, turns: u64) -> impl Iterator<Item = u64> {
     (0..turns * 8).map(move |n| page * 0x1000 + n % 8 * 4)
 }
 
-/// Returns two numbers of events for each page and for each state in which threads wait: the events for which the samples stand, and
-/// the true events.
+/// Returns two numbers for each page and for each state in which threads wait: the number of events that the samples represent,
+/// and the true number of events.
 fn rows(report: &ProfileReport) -> BTreeMap<String, (u64, u64)> {
     let rows = report.first.rows.iter();
     rows.map(|row| (row.name.clone(), (row.events, row.exact))).collect()
@@ -143,7 +143,7 @@ fn a_sleep_takes_the_time_that_the_thread_asked_for() {
     let stack = report.stacks().addresses(*wait, None);
     assert_eq!(stack, [0x40_101c, wait.address]);
 
-    // Without waits, only the cycles in which the thread runs count.
+    // Without waits, only the cycles in which the thread runs are counted.
     let job = threads(program(), "0", 211).waits(false);
     let report = job.run(SampledUnit::Sparc, "cycles", go_on).unwrap();
     sums_agree(&report);

@@ -39,10 +39,10 @@ fn nested(times: usize) -> Vec<Reference> {
     program
 }
 
-/// After two mispredictions, the two-bit counter predicts that the inner loop's branch is taken. From then on, only the last iteration of
-/// each inner loop is mispredicted. Until this branch has executed, the processor decodes two more iterations. Their branches count as
-/// decoded and are nullified. The first two mispredictions add no branches: they lead to the instruction after the loop. This instruction
-/// has never been executed before, so the model does not know it.
+/// After two mispredictions, the two-bit counter predicts that the inner loop's branch is taken. From then on, only the last
+/// iteration of each inner loop is mispredicted. Until this branch has executed, the processor decodes two more iterations. Their
+/// branches are counted as decoded, and are nullified. The first two mispredictions add no branches: they lead to the instruction
+/// after the loop. This instruction has never been executed before, so the model does not know it.
 #[test]
 fn a_loop_mispredicts_its_end() {
     for times in [1, 2, 50] {
@@ -68,7 +68,7 @@ fn branches_4_kb_apart_share_a_counter() {
     assert_eq!(counts(&alternate(0x800), &BRANCHES), [200, 2]);
 }
 
-/// Indirect branches are decoded and never mispredicted. Traps do not count as branches.
+/// Indirect branches are decoded and never mispredicted. Traps are not counted as branches.
 #[test]
 fn what_is_a_branch() {
     let flows = [Flow::Next, Flow::Jump, Flow::Call, Flow::Return, Flow::Trap];
@@ -152,8 +152,8 @@ fn a_stream_of_pages_misses_the_tlb_at_each_pair() {
     assert!((1000..=2001 + 2000 / 8).contains(&misses), "{misses}");
 }
 
-/// The handler runs in exception mode. Its own miss (of the page table) and its seven instructions count in this mode. Two of the
-/// seven are loads.
+/// The handler runs in exception mode. Its own miss (of the page table) and its seven instructions are counted in this mode. Two
+/// of the seven are loads.
 #[test]
 fn misses_in_the_handler_are_in_exception_mode() {
     let user = ModeSet::from(R10000Mode::User);
@@ -178,7 +178,8 @@ fn misses_in_the_handler_are_in_exception_mode() {
     assert_eq!(all - user, 2 + 9 * 7);
 }
 
-/// A program executes in user mode, and the handler of TLB misses in exception mode. In supervisor and kernel mode nothing executes.
+/// A program executes in user mode, and the handler of TLB misses executes in exception mode. No instruction executes in
+/// supervisor or kernel mode.
 #[test]
 fn each_mode_counts_its_own() {
     let count = |modes: ModeSet<R10000Mode>| {
@@ -214,7 +215,7 @@ const ISSUED: [&str; 4] =
     ["issued_instructions", "issued_loads", "issued_stores", "issued_store_conditionals"];
 
 /// Section 14.20: a multiplication or division graduates as two instructions. An instruction that can set the bits EVZOUI of the
-/// floating-point status register counts as a floating-point instruction. Prefetches and SYNC count as loads.
+/// floating-point status register is counted as a floating-point instruction. Prefetches and SYNC are counted as loads.
 #[test]
 fn what_graduates_as_what() {
     for (class, graduated, issued) in [

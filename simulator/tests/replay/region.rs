@@ -1,4 +1,4 @@
-//! Replays of regions. Handwritten programs show which references count.
+//! Replays regions. Handwritten programs show which references are counted.
 
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -139,7 +139,7 @@ fn parts(program: fn() -> Recording, at: u64) -> [Replayed; 3] {
     ]
 }
 
-/// A warm-up is a replay that does not count, so two parts of a program count what the whole program counts.
+/// A warm-up counts nothing. So the counts of two parts of a program add up to the counts of the whole program.
 #[test]
 fn the_parts_of_a_program_add_up() {
     fn long() -> Recording {

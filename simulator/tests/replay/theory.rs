@@ -10,7 +10,7 @@ use crate::{machine, recording, run};
 /// The first strand of each of the four nodes.
 const STRANDS: [usize; 4] = [0, 64, 128, 192];
 
-/// Replays lines `STRAND OP ADDRESS` on four nodes.
+/// Replays a text on four nodes. Its lines have the form `STRAND OP ADDRESS`.
 fn outcome(text: String, events: &str) -> Replayed {
     let selection = Selection::parse(events).unwrap();
     run(Setup::new(machine(), recording(text)).selection(selection)).unwrap()

@@ -87,7 +87,7 @@ impl Guest {
 pub enum Invalid {
     /// The machine cannot have this number of nodes.
     Nodes,
-    /// The machine does not have one of the disabled channels.
+    /// One of the disabled channels does not exist in the machine.
     Channel,
     /// A strand is on a node that the machine does not have.
     Strand,

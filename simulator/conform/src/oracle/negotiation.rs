@@ -16,7 +16,7 @@ pub struct Versions(BTreeMap<u64, (u64, u64)>);
 
 impl Versions {
     /// Negotiates a version (api_set_version). Returns the granted minor version, or the error status. After an error, the old
-    /// version stays.
+    /// version stays valid.
     pub fn set(&mut self, group: u64, major: u64, minor: u64) -> Result<u64, u64> {
         let newest_minor = match group {
             SUN4V | CORE => 0,

@@ -1,8 +1,8 @@
 //! Transfers of rights. The model states what the contract promises, not how the service keeps the promise.
 //!
-//! A guest whose right is revoked loses the right at once. Each living strand of the guest clears its registers and acknowledges,
-//! between two calls. Then the units that the guest could have programmed are scrubbed, and the guests that were granted more rights
-//! get these rights. A unit that cannot be scrubbed is out of service until scrubbing succeeds.
+//! A guest whose right is revoked loses the right at once. Between two calls, each living strand of the guest clears its
+//! registers and acknowledges. Then the units that the guest could have programmed are scrubbed, and the guests that were granted
+//! more rights get these rights. A unit that cannot be scrubbed is out of service until scrubbing succeeds.
 
 use super::call::PCR_HT;
 use super::device::{Answer, Unit};
@@ -123,7 +123,8 @@ impl World {
         self.settle(OPERATOR);
     }
 
-    /// Returns a unit to service from a strand on `node`. Returns `false` if the machine lacks the unit or the unit cannot be scrubbed.
+    /// Returns a unit to service, with accesses by a strand on `node`. Returns `false` if the machine lacks the unit or the unit
+    /// cannot be scrubbed.
     pub fn return_to_service(&mut self, node: usize, unit: Unit) -> bool {
         if !self.has_unit(unit) {
             return false;

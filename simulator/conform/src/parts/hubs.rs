@@ -1,11 +1,12 @@
-//! Calls for hubs that are busy.
+//! Makes calls for hubs that are busy.
 
 use guest_abi::Hub;
 
 use super::{VERSIONS, worlds};
 use crate::{Change, Configuration, Part, System};
 
-/// Calls for every register in every world (`worlds.rs`) while all hubs are busy. Then frees each hub, and reads one of its registers.
+/// Makes calls for every register in every world (`worlds.rs`) while all hubs are busy. Then frees each hub, and reads one of its
+/// registers.
 pub const BUSY: Part = Part {
     name: "busy hubs in every world",
     limit: worlds::LIMIT,
@@ -26,8 +27,8 @@ fn busy(_: usize, configuration: &Configuration, system: &mut dyn System) {
             }
             for hub in Hub::ALL {
                 system.change(Change::Busy(*hub, false));
-                // This read serves the strand that was refused. Until now, the service refused other strands on behalf of this
-                // strand.
+                // This read serves the strand that was refused. Until this read, the service refuses the other strands, so that
+                // the refused strand is served first.
                 system.get(strand, 18 + 18 * hub.index() as u64);
             }
             system.state();

@@ -8,8 +8,8 @@ use platform::{Machine, Model};
 use super::PERF_COUNTERS;
 use crate::{Change, Configuration, Part, System};
 
-/// Four machines, each with two distributions of rights. Hubs become busy at random. So the service may refuse a strand because it is the turn
-/// of a strand that was refused earlier. The reference model never refuses a strand for this reason.
+/// Four machines, each with two distributions of rights. Hubs become busy at random. So the service may refuse a strand in favour
+/// of a strand that it refused earlier. The reference model never refuses a strand for this reason.
 pub const AT_RANDOM: Part = Part { name: "calls at random", limit: 8, configuration, run };
 
 const CALLS: usize = 3000;

@@ -1,4 +1,4 @@
-//! Reads and writes of every register number.
+//! Reads and writes every register number.
 
 use perfctr_service::Grant;
 
@@ -26,7 +26,7 @@ pub const READ_BACK: Part = Part {
     run: read_back,
 };
 
-/// Numbers that equal a register's number in some bits but not in all, and the greatest numbers of 64 bits.
+/// Numbers that agree with a register's number in some bits but not in all, and the greatest 64-bit numbers.
 #[rustfmt::skip]
 const EDGES: [u64; 24] = [
     0x100 + 2, 0x100 + 89, 0x400, 0x1_0000, 0x1_0002, 0x8000_0000, 0x8000_0002, 0xffff_ffff,

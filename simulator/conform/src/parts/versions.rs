@@ -1,4 +1,5 @@
-//! Negotiation of every group, major version and minor version in every prior state. A prior state is what earlier negotiations have left.
+//! Negotiates every major and minor version of every group, in every prior state. A prior state is what earlier negotiations have
+//! left.
 
 use guest_abi::trap::API_GET_VERSION;
 use guest_abi::{ApiGroup, StrandId, Trap};

@@ -39,7 +39,7 @@ pub const CAUGHT: u64 = REAL + 0x1_0000;
 pub enum Failure {
     /// An access to memory or a device that guests must not cause.
     Forbidden(Observed),
-    /// A call of the neighbour violated the contract. The text says how. The call may be wrong even without an attack.
+    /// A call of the neighbour violated the contract. The text says how. The attack need not be the cause of the violation.
     Neighbour(String),
     /// Any other failure, described in words.
     Other(String),
@@ -249,7 +249,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Makes the operator reset the guest. Attacks in progress that cannot have ended the guest are repeated later.
+    /// Makes the operator reset the guest. Attacks that are in progress and cannot have ended the guest are repeated later.
     fn reset(&mut self, execution: &mut Execution, has_ended: bool) -> Result<(), Failure> {
         let flights: Vec<Flight> = self.flights.iter_mut().filter_map(Option::take).collect();
         let may_end = |flight: &Flight| match flight.attack.demanded {
@@ -297,8 +297,8 @@ impl<'a> Attacker<'a> {
     }
 }
 
-/// Writes the program of a guest with this number of CPUs, and the attacker's trap table, into the guest's memory at the physical
-/// address `base`.
+/// Writes two things into the guest's memory at the physical address `base`: the program of a guest with this number of CPUs, and
+/// the attacker's trap table.
 ///
 /// # Errors
 /// The machine has no memory there.

@@ -15,7 +15,7 @@ pub(super) const NEIGHBOUR: u64 = map::PARTITION + MEMORY;
 /// A real address of memory that the guest's program does not use.
 pub(super) const OWN: u64 = REAL + 0x60_0000;
 
-/// Addresses at the edges of every region and beside them, with every alignment.
+/// Addresses at and next to the edges of every region, with every alignment.
 pub(super) const EDGES: [u64; 26] = [
     0,
     8,

@@ -131,7 +131,7 @@ pub(super) struct Attack {
     pub(super) window: usize,
     /// The stack pointer of all windows; `None` if the attack does not set it.
     pub(super) stack: Option<u64>,
-    /// The trap level of the demanded outcome.
+    /// The trap level from which the guest must take the demanded trap.
     pub(super) level: u64,
     pub(super) demanded: Demanded,
 }
@@ -188,7 +188,7 @@ const OF_MEMORY: [u32; 16] = [
 /// Every load, store and atomic instruction, in every address space and at each address of [`EDGES`].
 fn space(index: &mut Index) -> Attack {
     let space = index.below(256) as u32;
-    // Sorted by opcode, because the order decides which attacks the short test tries.
+    // Sorted by opcode, because the order determines which attacks the short test tries.
     let mut accesses_and_cas = [&ACCESSES[..], &CAS].concat();
     accesses_and_cas.sort_unstable();
     let (op3, size) = index.one_of(&accesses_and_cas);
@@ -283,7 +283,6 @@ fn register(index: &mut Index) -> Attack {
     Attack::new(words, demanded).with([(L3, value)]).at(level)
 }
 
-/// A call of cpu_state for CPU 0.
 const CPU_STATE: [u32; 3] = [mov(O0, 0), mov(O5, 0x17), trap(0x80)];
 /// Returns calls that set a hub's register. The guest's other strand makes the same calls at the same time, so the hypervisor takes its
 /// deepest path.
@@ -291,8 +290,8 @@ fn hub() -> Vec<u32> {
     [mov(O0, 18), mov(O1, 0), mov(O5, 0x107), trap(0x80)].repeat(4)
 }
 
-/// Every combination of the window counts, and then an instruction that uses windows. Most of these combinations never occur in
-/// correct software.
+/// Sets the window counts to every combination of values, and then executes an instruction that uses windows. Most of these
+/// combinations never occur in correct software.
 fn window(index: &mut Index) -> Attack {
     let [can_save, can_restore, other, clean] = [(); 4].map(|()| index.below(8) as u8);
     let way = index.below(6);
@@ -476,8 +475,8 @@ fn returns(index: &mut Index) -> Attack {
     Attack { level: level - 1, ..attack }
 }
 
-/// Every function of both traps at every trap level, with edges as arguments. Leaves out functions
-/// that end the guest or stop a CPU.
+/// Calls every function of both traps at every trap level, with addresses from [`EDGES`] as arguments. Leaves out functions that
+/// end the guest or stop a CPU.
 fn call(index: &mut Index) -> Attack {
     let (trap_number, function) = match index.below(292) as u64 {
         // Functions 0x00, 0x11 and 0x12 are exit, cpu_stop and cpu_yield.

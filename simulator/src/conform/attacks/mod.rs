@@ -28,7 +28,8 @@ const TURN: u64 = 2000;
 /// The maximum number of turns for one call of the neighbour.
 const PATIENCE: usize = 2000;
 
-/// The maximum number by which the neighbour's calls may exceed the attacker's attacks. At this number, the neighbour pauses.
+/// The maximum lead of the neighbour: the number of its calls minus the number of the attacker's completed attacks. Beyond this
+/// lead, the neighbour pauses.
 const AHEAD: usize = 100;
 
 /// Boots a hypervisor with the two guests of `sides`. Guest number `guest` performs the attacks of one kind whose numbers are in

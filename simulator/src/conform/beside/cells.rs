@@ -68,7 +68,8 @@ impl Beside {
         is_clean.then_some((expected, found))
     }
 
-    /// Returns the counters that count cycles, and so change even without traffic, in the hub part to which register `id` belongs.
+    /// Returns those counters that count cycles, in the hub part to which register `id` belongs. These counters change even
+    /// without traffic.
     pub(super) fn counting(&self, id: u64) -> Vec<PerfReg> {
         let Some(first) = id.checked_sub(18).filter(|_| id < 90).map(|above| id - above % 3) else {
             return Vec::new();
@@ -86,8 +87,8 @@ impl Beside {
         }
     }
 
-    /// Returns two texts for reports: what the contract demands of registers that no call has just set, and what is wrong if the
-    /// content of such a register differs.
+    /// Returns two texts for reports about registers that no call has just set. The first text is what the contract demands of
+    /// the registers. The second text is what is wrong if the content of a register differs.
     fn demands_of_state(&self) -> (&'static str, &'static str) {
         match self.check {
             "rights" => ("scrubbed when rights move", "keeps a value"),

@@ -15,7 +15,7 @@ use super::super::differences::Subject;
 use super::{Beside, PERF};
 
 impl Beside {
-    /// Makes a guest release the versions that it has negotiated. The release stands in for a reset: a guest can release versions on
+    /// Makes a guest release the versions that it has negotiated. This replaces a reset, because a guest can release versions on
     /// every image.
     fn give_up(&mut self, guest: usize) {
         let guest = self.tested.unwrap_or(guest);

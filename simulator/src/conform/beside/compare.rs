@@ -13,7 +13,7 @@ const EINVAL: u64 = 6;
 const EBADTRAP: u64 = 7;
 const ENOTSUPPORTED: u64 = 13;
 
-/// What a list of differences says about the call whose answer differs.
+/// The part of a difference that describes the call and its caller.
 #[derive(Clone)]
 pub(super) struct About {
     pub(super) call: &'static str,
@@ -145,8 +145,8 @@ impl Beside {
     }
 }
 
-/// Returns whether a number is close to a function of the contract: its low 16 bits are those of such a function, or it has more than
-/// 32 bits. No image may serve a function with such a number.
+/// Returns `true` for a function number that no image may serve in addition to the contract. The low 16 bits of this number are
+/// the number of a function of the contract, or the number has more than 32 bits.
 fn is_like_ours(function: u64) -> bool {
     function > u64::from(u32::MAX) || matches!(function & 0xffff, GET | SET)
 }

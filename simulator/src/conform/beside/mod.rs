@@ -107,7 +107,7 @@ impl Beside {
         }
     }
 
-    /// Copies to the model the versions of CORE that the guests negotiated before they started their CPUs.
+    /// Copies the guests' versions of CORE to the model. The guests negotiated these versions before they started their CPUs.
     fn negotiated(&mut self) {
         for guest in 0..self.world.guests.len() {
             let first = self.world.guests[guest].strands.first().copied();

@@ -37,9 +37,9 @@ use demand;
 /// The maximum number of cycles between the issue and the completion of a store to a channel's register.
 const LATE: u64 = 200;
 
-/// The maximum number of cycles for which a free hub may refuse a strand because it is the turn of a strand that was refused earlier.
-/// With two strands, a turn ends after at most 4 refusals that count. Each of these refusals can come half a millisecond (2^19
-/// cycles) after the previous refusal.
+/// A free hub may refuse a strand in favour of a strand that was refused earlier, for at most this number of cycles. With two
+/// strands, the refusals end after at most 4 counted refusals. Each counted refusal can come half a millisecond (2^19 cycles)
+/// after the previous one.
 const ON_BEHALF: u64 = 4 << 19;
 
 /// A value that a channel's register may have, the strand that stored the value, and the time of the store.
@@ -55,7 +55,7 @@ struct Stored {
 pub struct Judge {
     world: World,
     channels: BTreeMap<Cell, Vec<Stored>>,
-    /// The PICs of hubs that may have counted since they were last written.
+    /// The PICs of hubs that may have counted events since the PICs were last written.
     counted: BTreeSet<Cell>,
     /// How many calls were answered with each status.
     pub statuses: BTreeMap<u64, usize>,
@@ -217,8 +217,9 @@ impl Judge {
         Ok(possible)
     }
 
-    /// Checks a loaded value, and copies it to the model if the model cannot know which value to expect. The register of a channel must
-    /// have one of the values that are possible at this time. A PIC of a hub that counts may have any value.
+    /// Checks a loaded value, and copies it to the model if the model cannot know which value to expect. The register of a
+    /// channel must have one of the values that are possible at this time. The PIC of a hub may have any value while it counts
+    /// events.
     fn held(&mut self, cell: Cell, strand: StrandId, time: u64, value: u64) -> Result<(), String> {
         match cell.unit() {
             Unit::Mcu { .. } => {
@@ -237,8 +238,8 @@ impl Judge {
         Ok(())
     }
 
-    /// Records a stored value if later loads may return other values. The register of a channel is written late, and a PIC of a hub
-    /// may count.
+    /// Records a stored value if later loads may return other values. The register of a channel is written late, and the PIC of a
+    /// hub may count events.
     fn stored(&mut self, cell: Cell, strand: StrandId, access: &Observed) {
         match (cell, cell.unit()) {
             (_, Unit::Mcu { .. }) => {
@@ -254,7 +255,7 @@ impl Judge {
                 };
                 self.counted.remove(&cell);
                 for pic in 1..3 {
-                    // Event 1 is cycles, which happen without a memory system, too.
+                    // Event 1 counts cycles, which pass even without a memory system.
                     if pcr >> (8 * (pic - 1)) & 0xff == 1 {
                         self.counted.insert(Cell::Register(first + pic));
                     }
@@ -312,8 +313,8 @@ fn refusals(made: &[Made]) -> Result<(), String> {
 const VERSIONS: [Option<u64>; 3] = [None, Some(0), Some(1)];
 
 impl Stored {
-    /// Returns `true` if this value has replaced `earlier` for a strand. From this time on, no load of the strand can then return
-    /// `earlier`.
+    /// Returns `true` if this value has replaced `earlier` for a strand at the time `time`. From then on, no load of the strand
+    /// returns `earlier`.
     fn has_replaced(&self, earlier: &Self, strand: StrandId, time: u64) -> bool {
         let is_there = self.strand == Some(strand) || time > self.time + LATE;
         let comes_later = self.time > earlier.time + LATE

@@ -8,7 +8,7 @@ pub enum Endian {
 }
 
 impl Endian {
-    /// Both byte orders.
+    /// Both byte orders, in the order in which help texts list them.
     pub const ALL: [Self; 2] = [Self::Big, Self::Little];
 
     /// Returns `be` or `le`, the name of the byte order in metadata.

@@ -13,7 +13,7 @@ use crate::events::kinds::EventKinds;
 use crate::events::{Stream, StreamEntry, Trace, TracedEvent};
 use crate::input::{self, InputError, LONGEST_PROGRAM};
 
-/// Why a trace cannot be read.
+/// The reason why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]

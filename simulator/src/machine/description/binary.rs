@@ -9,7 +9,7 @@ use super::{Description, Node, Property, Value};
 const NAMES_ALIGN: usize = 16;
 const DATA_ALIGN: usize = 8;
 
-/// Why a description has no binary form.
+/// The error for a description that has no binary form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// A name of more than 255 bytes.

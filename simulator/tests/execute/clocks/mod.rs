@@ -133,7 +133,7 @@ fn a_guest_does_not_reach_the_ptimer() {
     assert_eq!(words[2..], [0x3f, 0x1f_1100_8000]);
 }
 
-/// The interrupt comes when the counter reaches the alarm, also after a change of the crystal or a jump of the counter.
+/// The interrupt comes when the counter reaches the alarm, even after a change of the crystal or a jump of the counter.
 #[test]
 fn the_alarm_follows_a_ptimer_that_goes_wrong() {
     let changed = |change: Option<Change>| {

@@ -18,7 +18,6 @@ const FRAMES: [(u8, u64, &[u8]); 7] = [
     (8, 0, b"A thread"),
 ];
 
-/// Returns a file with these frames.
 fn file(frames: &[(u8, u64, &[u8])]) -> Vec<u8> {
     let frames = frames.iter().flat_map(|(kind, count, content)| frame(*kind, 0, *count, content));
     FILE_HEADER.into_iter().chain(frames).collect()
@@ -110,8 +109,8 @@ fn right_frames(kind: u8, contents: impl Iterator<Item = Vec<u8>>) -> usize {
     right
 }
 
-/// Tests all 65,793 contents of up to two bytes of a frame of definitions and of a frame of references. Tests all 257 contents of up
-/// to one byte of frames of each other kind and of two unknown kinds.
+/// Tests a frame of definitions and a frame of references with all 65,793 contents of up to two bytes. Tests frames of each other
+/// kind, and of two unknown kinds, with all 257 contents of up to one byte.
 #[test]
 fn every_content_of_two_bytes() {
     assert_eq!([3, 4].map(|kind| right_frames(kind, up_to_two_bytes())), [1, 0]);
@@ -137,8 +136,8 @@ fn every_two_bytes_after_the_header_and_every_byte_after_the_end() {
     }
 }
 
-/// Tests all 255 other values of each byte of a recording with all kinds of frames, and all truncations. The checksums are those of
-/// the unchanged recording. The decoder finds each change, and reads a truncated recording up to its last whole frame.
+/// In a recording with all kinds of frames, tests all 255 other values of each byte, and all truncations. The checksums are those
+/// of the unchanged recording. The decoder finds each change, and reads a truncated recording up to its last whole frame.
 #[test]
 fn every_value_of_every_byte_is_found() {
     let whole = [file(&FRAMES), frame(6, 0, 11, &[])].concat();
@@ -235,9 +234,9 @@ fn definitions(mut bytes: &[u8]) -> Option<()> {
     rest.is_empty().then_some(())
 }
 
-/// Tests all 256 values of each byte of the contents of frames of all kinds, and all truncations of the contents. An error names the
-/// changed frame, or the frame of references that uses the changed definitions. A second reader says which definitions are right. No
-/// change makes the decoder return more than the 11 references that the header states.
+/// Tests all 256 values of each byte in the contents of all kinds of frames, and all truncations of the contents. An error names
+/// the changed frame, or the frame of references that uses the changed definitions. A second reader says which definitions are
+/// right. No change makes the decoder return more than the 11 references that the header states.
 #[test]
 fn every_byte_of_every_content_takes_every_value() {
     let (mut right, mut refused) = (0, 0);

@@ -394,7 +394,7 @@ fn a_program_can_have_too_much_code() {
         })
     };
     let defined = (0..40_000_u64).take_while(|at| define(*at).is_ok()).count();
-    // Each block counts as 1025 references, one more than its instructions. The limit is 2^25.
+    // The size of each block is 1025: its number of instructions plus 1. The limit is 2^25.
     assert_eq!(defined, (1 << 25) / 1025);
 }
 

@@ -103,7 +103,7 @@ fn an_instruction_is_in_one_block() {
 fn wrong_records_are_named() {
     let whole = everything().0;
     let mut wrong = whole.clone();
-    // Only earlier records than this one, the fifth, decide the format.
+    // Only the records before this one, the fifth, determine the format.
     wrong[4 * 64 + 9] = 7;
     let error = read_bytes(wrong).unwrap_err().to_string();
     let message =
@@ -121,8 +121,8 @@ fn other_bytes_are_not_instructions() {
         assert!(error.starts_with("refs:1: found \"") && error.contains(", expected "), "{error}");
     };
     refused(&[0; 256]);
-    // In these cases, the bytes are fewer than an instruction, the first instruction is half a branch, or an address has more than 48
-    // bits.
+    // In these cases, there are fewer bytes than in one record, a flag of the first record is neither 0 nor 1, or an address has
+    // more than 48 bits.
     refused(&whole[..63]);
     for (at, byte) in [(8, 2), (7, 1), (16 + 6, 1), (63, 0x80)] {
         let mut wrong = whole.clone();

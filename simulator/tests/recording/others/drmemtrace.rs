@@ -1,4 +1,4 @@
-//! Tests recordings that are one file of drmemtrace.
+//! Tests drmemtrace recordings that consist of one file.
 
 use proptest::prelude::*;
 use simulator::recording::{BLOCK, BLOCK_SLACK, Chunk, Flow, Kind, Recording, Reference};
@@ -107,7 +107,7 @@ fn records_become_references() {
         assert_eq!((recording.target(), recording.command()), (Some("x86_64"), None));
         assert_eq!(recording.notes(), [NOTE]);
         assert_eq!(threads(&mut recording).unwrap(), [(expected.clone(), vec![])]);
-        // The content decides the format. The name of the file does not matter.
+        // The content determines the format. The name of the file does not matter.
         let path = file("everything.trace.gz", &form);
         let mut recording = Recording::open(&path).unwrap();
         assert_eq!(threads(&mut recording).unwrap()[0].0, expected);

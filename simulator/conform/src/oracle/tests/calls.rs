@@ -1,4 +1,4 @@
-//! Tests dispatch, the registers of the call, and reads and writes that succeed.
+//! Tests the dispatch of calls, their registers, and reads and writes that succeed.
 
 use super::*;
 
@@ -140,7 +140,8 @@ fn the_pcr_is_the_calling_strands() {
     assert!(world.devices.is_empty());
 }
 
-/// HOLDOV (bits 63:62) acts on the write that carries it, and reads as 0. With HOLDOV, OV0 (bit 18) and OV1 (bit 31) do not change.
+/// HOLDOV (bits 63:62) affects only the write that sets it, and reads as 0. With HOLDOV, OV0 (bit 18) and OV1 (bit 31) do not
+/// change.
 #[test]
 fn the_pcr_keeps_bits_31_to_0_and_the_ov_bits_that_holdov_protects() {
     let mut world = batoka([3], Grant::HTSTRAND);
