@@ -1,5 +1,5 @@
 //! Tests a store that fails while the operator changes something. The test varies the latency of
-//! the store: with `ALL` in the environment it uses every latency, otherwise every 20th. With
+//! the store: with `ALL` in the environment it uses every latency, otherwise every 40th. With
 //! `ALL`, the report arrives at every instruction after the end of the guest's list.
 
 use std::array;
@@ -36,7 +36,7 @@ const LONGEST: u64 = 600;
 #[test]
 #[ignore = "builds images"]
 fn a_unit_fails_whatever_the_operator_does() {
-    let every = if std::env::var_os("ALL").is_some() { 1 } else { 20 };
+    let every = if std::env::var_os("ALL").is_some() { 1 } else { 40 };
     let ready = Ready::new(&image(Production::Shipped));
     let mut wrong = Vec::new();
     let changes =
