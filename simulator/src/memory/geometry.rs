@@ -100,8 +100,8 @@ impl Interleave {
     pub(super) fn home(&self, line: L2Line) -> (Node, Mcu) {
         let node = match self.pages {
             Pages::Hardware => {
-                // The interleave by 512 bytes gives each node eight lines in turn. It does so for lines of every length, as if all lines
-                // had 64 bytes.
+                // With an interleave of 512 bytes, each node in turn gets eight lines, whatever their length. So compute the
+                // stripe as if all lines had 64 bytes.
                 let shift = match self.homes.interleave() {
                     Way::Bytes512 => LINE_SHIFT,
                     Way::Gigabyte => self.line_shift,

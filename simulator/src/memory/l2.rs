@@ -200,8 +200,8 @@ impl<V: Variant> L2Caches<V> {
         &mut self.sets[slot.set()].copies[slot.way()]
     }
 
-    /// Adds a missing line, with its L1 copy or 0 for none, to the cache of a node, in place of the least recently used line of its set. The
-    /// new line arrives at the time `arrives`. Returns the line that leaves the cache.
+    /// Adds a missing line to the cache of a node, in place of the least recently used line of its set. `copy` is the L1 copy of
+    /// the new line, or 0 for none. The line arrives at the time `arrives`. Returns the line that leaves the cache.
     #[inline(always)]
     pub(super) fn fill(
         &mut self,

@@ -38,8 +38,8 @@ impl Marks {
         self.0.as_flattened().iter().fold(false, |any, other| any | (*other == mark))
     }
 
-    /// Returns the way of the node for which `is_it` returns `true`. The mark of this way must be `mark`. Calls `is_it` for ways
-    /// that have this mark, and for few others.
+    /// Returns the way of the node `node` that has the mark `mark` and for which `is_it` returns `true`. Calls `is_it` for the
+    /// ways that have this mark, and for few other ways.
     #[inline(always)]
     pub(super) fn find(
         &self,

@@ -56,8 +56,7 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes a quantum, which begins with an instruction or the rest of an instruction. Further instructions begin before the
     /// quantum's end. If an instruction loads and then stores, but not in one step, the quantum can end between the load and the
-    /// store. Execution then stops there, as it does between two instructions. Other strands can then use the line while this
-    /// strand waits for the load.
+    /// store. Other strands can then use the line while this strand waits for the load.
     ///
     /// Quanta must be passed in chronological order: a quantum must not begin before the last instruction of the previous quantum.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {

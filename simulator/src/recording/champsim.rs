@@ -34,7 +34,7 @@ pub(super) fn is_plausible(head: &[u8]) -> bool {
         })
 }
 
-/// Returns the note about what a recording lacks.
+/// Returns the note that says what a recording in this format lacks.
 pub(super) fn note(name: &str) -> String {
     format!(
         "{name} is a recording for ChampSim: it has no symbols, no threads and no sizes, and does not tell atomic and floating-point \
@@ -147,8 +147,8 @@ impl ChampSimReader {
         self.records.progress()
     }
 
-    /// Replaces the content of `chunk` by the next instructions and their data. At the end of the recording and after an error, returns
-    /// `false` and an empty chunk.
+    /// Replaces the content of `chunk` with the next instructions and their data. At the end of the recording and after an error,
+    /// returns `false` and an empty chunk.
     pub(super) fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool, RecordingError> {
         self.block.clear();
         let result = self.fill();

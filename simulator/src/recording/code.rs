@@ -105,8 +105,8 @@ pub(crate) struct ShapeStep {
     pub(crate) action: StepAction,
     /// Whether the next step fetches more of the same instruction.
     pub(crate) is_within: bool,
-    /// The number of loads that the shape had done when the current instruction began its latest store that follows a load;
-    /// [`UNDIVIDED`](Self::UNDIVIDED) if there is no such store.
+    /// If the current instruction has begun a store that follows a load, this is the number of loads that the shape had done when
+    /// the latest of these stores began. Otherwise it is [`UNDIVIDED`](Self::UNDIVIDED).
     pub(crate) divided: u16,
 }
 

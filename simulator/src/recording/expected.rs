@@ -79,7 +79,7 @@ fn estimate(mut file: impl Read + Seek, length: u64) -> io::Result<u64> {
     let mut text = Vec::new();
     let mut references = 0.0;
     for sample in 0..SAMPLES {
-        // The samples are in the middle of equal parts of the file.
+        // The file is divided into equal intervals. Each sample is in the middle of an interval.
         let middle =
             (u128::from(length) * u128::from(2 * sample + 1) / u128::from(2 * SAMPLES)) as u64;
         file.seek(SeekFrom::Start(middle - SAMPLE / 2))?;
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(count(Cursor::new(many), || true).unwrap(), Some(100_000));
     }
 
-    /// The first tenth of the text has lines that are longer by a half, and messages.
+    /// About the first quarter of the text has messages, and longer lines than the rest.
     #[test]
     fn an_estimate_is_right_to_two_percent() {
         let mut text = "==7== a message of valgrind\nI  1ffeffe7c8e41,12\n".repeat(100_000);

@@ -148,9 +148,9 @@ impl Fast {
         Self { beginnings: [some; 1 << Self::BITS] }
     }
 
-    /// Parses the line at the start of `text`. The line must not be an `M`, and must have an address of 8 to 10 digits, a size of 1 or 2
-    /// digits, and a newline. Returns the reference and the length of the line with its newline. `None` means that the exact parser
-    /// decides.
+    /// Parses the line at the start of `text`. The line must not be an `M`, and must have an address of 8 to 10 digits, a size of
+    /// 1 or 2 digits, and a newline. Returns the reference and the length of the line with its newline. Returns `None` if the
+    /// exact parser has to parse the line.
     #[inline(always)]
     pub(super) fn parse(&mut self, text: &[u8; WINDOW]) -> Option<(Reference, usize)> {
         let (first, _) = text.split_first_chunk()?;

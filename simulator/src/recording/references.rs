@@ -131,8 +131,8 @@ impl<'a> References<'a> {
         self.length -= taken.most - taken.left;
     }
 
-    /// Removes the executions that the caller took from [`whole`](Self::whole). Of the last of these executions, removes only the
-    /// first `references` references.
+    /// Removes the executions that the caller took from [`whole`](Self::whole), except for the last one. The whole last execution
+    /// stays, although the caller has taken the data of its first `references` references.
     pub(crate) fn pass_but_last(&mut self, taken: Whole<'a>, references: usize) {
         let last = self.executions.len() - taken.executions.len() - 1;
         let shape = self.code.shape(self.executions[last]);

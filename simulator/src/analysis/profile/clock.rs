@@ -31,7 +31,7 @@ pub(crate) struct ThreadClocks {
     stacks: Stacks,
     taken: Taken,
     cycles: u64,
-    /// The time from which the clocks count.
+    /// The time at which the clocks begin to count, in cycles.
     since: u64,
 }
 

@@ -75,8 +75,8 @@ pub struct Rate {
     pub seed: Option<u64>,
 }
 
-/// The usual period, shifted right by this number of bits, is the maximum difference between a random period and the usual period. This is
-/// an eighth of the usual period.
+/// A random period differs from the usual period by at most the usual period shifted right by this number of bits, which is an
+/// eighth of the usual period.
 const SPREAD: u32 = 3;
 
 impl Rate {

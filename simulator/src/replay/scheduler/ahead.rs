@@ -56,8 +56,8 @@ struct Pause {
 const LONGEST_PAUSE: u16 = 1023;
 
 impl Pause {
-    /// Begins a pause, because the core has to undo what it has executed ahead. To undo instructions and to execute them again
-    /// costs as much as many turns.
+    /// Begins a pause, because the core has to undo what it has executed ahead. It takes as much time as many turns to undo
+    /// instructions and to execute them again.
     fn begin(&mut self) {
         self.latest = (2 * self.latest + 1).min(LONGEST_PAUSE);
         self.turns = self.latest;

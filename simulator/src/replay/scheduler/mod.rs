@@ -265,7 +265,8 @@ impl Scheduler {
         }
     }
 
-    /// Returns `true` if the caller's `most` ended the latest quantum within an instruction. The rest of the instruction is executed next.
+    /// Returns `true` if the latest quantum ended within an instruction because the caller limited the number of references. The
+    /// rest of the instruction is executed next.
     pub(crate) fn is_within(&self) -> bool {
         self.within
     }
@@ -313,8 +314,8 @@ impl Scheduler {
         self.stops.passed.instructions += executed.instructions;
         let thread = &mut self.threads[self.executing];
         thread.next.advance(&thread.chunk, executed.references);
-        // If the caller's `most` ended the quantum within an instruction, the instruction goes on at once. But other strands can come before
-        // a store that follows a load.
+        // If the quantum ended within an instruction because the caller limited the number of references, the instruction
+        // continues at once. But other strands can come before a store that follows a load.
         let next = thread.chunk.from(&thread.next, 1);
         self.within = thread.next.passed() == self.quantum_ends
             && self.quantum_ends < thread.ends

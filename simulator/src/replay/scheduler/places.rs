@@ -3,8 +3,8 @@
 /// The distance in physical memory between the first [`SPACED`] programs: 8 GB.
 const APART: u64 = 1 << 33;
 
-/// The number of programs that are 8 GB apart. Each further program begins a multiple of 256 MB after one of these programs,
-/// within its 8 GB.
+/// The number of programs that are 8 GB apart. Each further program is inside the 8 GB of one of these programs. It begins a
+/// multiple of 256 MB after the start of that program.
 const SPACED: usize = 48;
 const CLOSER: u64 = 1 << 28;
 

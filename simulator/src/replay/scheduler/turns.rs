@@ -5,7 +5,7 @@ use guest_abi::StrandId;
 pub(crate) use super::calendar::Due;
 use super::calendar::{Calendar, PIPELINES};
 
-/// The number of strands that share a pipeline: strands 0 to 3 of a core share one pipeline, and strands 4 to 7 the other.
+/// The number of strands that share a pipeline: strands 0 to 3 of a core share one pipeline, and strands 4 to 7 share the other.
 const SHARING: usize = StrandId::PER_CORE / 2;
 const _: () = assert!(PIPELINES == StrandId::COUNT / SHARING);
 
@@ -13,7 +13,7 @@ const _: () = assert!(PIPELINES == StrandId::COUNT / SHARING);
 const NEVER: u64 = u64::MAX;
 
 impl Due {
-    /// Returns the place, in the order of all turns, of a strand that executes at the time `at`.
+    /// Returns the place of a strand's turn in the order of all turns. The turn begins at the time `at`.
     pub(crate) fn of(at: u64, strand: StrandId) -> Self {
         Self::new(at, strand.index() / SHARING)
     }
@@ -145,8 +145,8 @@ impl Turns {
         self.first
     }
 
-    /// Returns the turn that comes first among the strands of a core, and its place in the order of all turns. The turn ends when another
-    /// strand of the core starts. `None` if no strand of the core can execute.
+    /// Returns the turn that comes first among the strands of a core, and its place in the order of all turns. The turn ends when
+    /// another strand of the core starts. Returns `None` if no strand of the core can execute.
     #[inline]
     pub(super) fn of_core(&self, core: usize) -> Option<(Turn, Due)> {
         let [lower, upper] =

@@ -88,7 +88,7 @@ impl Happened {
     }
 }
 
-/// Returns whether an instruction counts as a load. Prefetches and barriers do.
+/// Returns whether an instruction is counted as a load. Prefetches and barriers are counted as loads, too.
 fn loads(data: DataAccess, class: Class) -> bool {
     match data {
         DataAccess::None => class == Class::Prefetch,
