@@ -1,7 +1,7 @@
 //! Maps addresses to the units that serve them.
 //!
-//! With L2 lines of 64 bytes, these bits of the physical address choose the unit. With other lengths, bits of the line's number choose the
-//! unit: subtract 6 from the numbers of bits in the table.
+//! With L2 lines of 64 bytes, these bits of the physical address choose the unit. With other lengths, bits of the line's number
+//! choose the unit. The numbers of these bits are 6 less than in the table.
 //!
 //! | bits | choose |
 //! |---|---|

@@ -149,8 +149,8 @@ impl<V: Variant> L2Caches<V> {
         Some(L2Slot::new(index, way))
     }
 
-    /// Uses a line if the cache of a node has it: makes it the most recently used line of its set, and adds the L1 copy `copy`,
-    /// which can be 0 for none.
+    /// Uses a line if the cache of a node has the line. The line becomes the most recently used line of its set, and gets the L1
+    /// copy `copy`, which can be 0 for none.
     #[inline(always)]
     pub(super) fn hit(&mut self, node: Node, line: L2Line, copy: u64) -> Option<Hit> {
         let (set, tag) = self.shape().place(line.0);

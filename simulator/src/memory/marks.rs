@@ -48,8 +48,8 @@ impl Marks {
         is_it: impl Fn(usize) -> bool,
     ) -> Option<usize> {
         for (number, marks) in self.0[node].as_chunks::<WAYS>().0.iter().enumerate() {
-            // XOR turns the bytes that equal the mark into 0. The subtraction flags the bytes that are 0, and sometimes bytes above such
-            // a byte.
+            // XOR turns the bytes that equal the mark into 0. The subtraction flags the bytes that are 0, and sometimes also
+            // bytes above them.
             let others = u64::from_le_bytes(*marks) ^ (u64::from(mark) * ONES);
             let mut zeros = others.wrapping_sub(ONES) & !others & (0x80 * ONES);
             while zeros != 0 {

@@ -42,8 +42,8 @@ pub(crate) struct OtherMoves {
     pub(crate) moves: Moves,
 }
 
-/// The maximum number of lines whose moves are kept one by one. If more lines move, the moves of the half that moved least are
-/// added up.
+/// The maximum number of lines whose moves are kept one by one. If more lines move, half of the lines are forgotten, and only the
+/// sum of their moves is kept. The forgotten lines are those that moved least.
 const MOST: usize = 1 << 19;
 
 /// The number of words in [`MovedLines::bits`]. Together they have one bit for each of the 2^20 lines in 64 MB of memory.

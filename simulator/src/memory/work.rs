@@ -172,8 +172,8 @@ impl<V: Variant> Work<'_, V> {
         self.system.stray().map_or(Ok(()), Err)
     }
 
-    /// Updates the counters of one strand, of all hubs and of all channels, and the clocks of the devices. The time `now` must be later than every
-    /// issued instruction.
+    /// Updates the clocks of the devices, and the counters of one strand, all hubs and all channels. All instructions so far must
+    /// have been issued before the time `now`.
     pub fn tell(&mut self, strand: StrandId, now: u64) {
         self.pass(now);
         self.system.tell(strand, self.devices);

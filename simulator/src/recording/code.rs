@@ -110,7 +110,7 @@ pub(crate) struct ShapeStep {
     pub(crate) divided: u16,
 }
 
-/// The work of a part of a shape: from the start of the shape to one of its steps, or to its end.
+/// The work that a shape has done from its start to one of its steps, or to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Done {
     /// The number of instructions that have begun.

@@ -35,9 +35,9 @@ impl Expected {
         })
     }
 
-    /// Estimates the references of a plain file of lackey from samples that are evenly spread over the file. Counts the references of a compressed file
-    /// in a thread of its own, because the compression of one part of the file says nothing about the other parts. Returns `None` if the file
-    /// cannot be read again.
+    /// Finds the number of references of a lackey file. For a plain file, the number is estimated from samples that are evenly
+    /// spread over the file. A compressed file is read to its end in a separate thread, because the compression of one part of
+    /// the file says nothing about the other parts. Returns `None` if the file cannot be read again.
     pub(super) fn new(path: &Path, is_plain: bool) -> Option<Self> {
         if is_plain {
             let file = File::open(path).ok()?;

@@ -66,8 +66,8 @@ pub const fn without_image(address: u64) -> u64 {
     }
 }
 
-/// Returns `true` if an image can have these mappings, too: the first file is the same, and no two different parts of files are at the same
-/// address.
+/// Returns `true` if an image can also have these mappings. The first file must be the same, and two different parts of files
+/// must not be at the same address.
 fn is_same(image: &[&Mapping], mappings: &[Mapping]) -> bool {
     let (Some(first), Some(own)) = (image.first(), mappings.first()) else {
         return false;

@@ -33,7 +33,7 @@ pub(super) struct Part<'a, V: Variant> {
     scheduler: &'a mut Scheduler,
     threads: &'a mut Threads,
     work: Work<'a, V>,
-    /// The number of references that were executed, without those that were undone.
+    /// The number of references that were executed and not undone.
     references: u64,
     /// The number of references at which the part ends.
     until: u64,

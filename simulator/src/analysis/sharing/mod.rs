@@ -90,8 +90,8 @@ struct Examined {
     stopped: bool,
     /// The number of lines that moved.
     lines_moved: usize,
-    /// The moves of lines, by the numbers of the lines, in any order. If too many lines moved, only those that moved most are
-    /// listed.
+    /// The number of each line that moved, and the moves of the line, in any order. If too many lines moved, only the lines that
+    /// moved most are listed.
     lines: Vec<(u64, Moves)>,
     /// Maps each line to its home node.
     homes: LineHomes,

@@ -49,8 +49,9 @@ impl Due {
 
 /// A calendar queue of pipelines.
 ///
-/// A bitmap of three levels holds the pipelines that are due in the current round: the pipelines of each cycle, the non-empty
-/// cycles of each word of 64 cycles, and the non-empty words. All other pipelines are due in later rounds.
+/// A bitmap of three levels holds the pipelines that are due in the current round. The levels show which pipelines are due in
+/// each cycle, which of the 64 cycles of each word are not empty, and which words are not empty. All other pipelines are due in
+/// later rounds.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     round: u64,

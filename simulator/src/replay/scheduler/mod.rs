@@ -207,8 +207,8 @@ impl Scheduler {
         self.moved = Some(Box::new(moved));
     }
 
-    /// Returns the number of the next thread, and its quantum of at most `most` references; `None` when all threads have ended, or when the
-    /// scheduler has stopped at a watched point.
+    /// Returns the number of the next thread, and its quantum of at most `most` references. Returns `None` when all threads have
+    /// ended, or when the scheduler has stopped at a watched point.
     ///
     /// # Errors
     /// A recording cannot be read.
@@ -361,7 +361,7 @@ impl Scheduler {
         self.accounts.states(self.now())
     }
 
-    /// Returns the time at which a thread's state began, and the cycles that it had spent in each state before.
+    /// Returns the time at which a thread's state began, and the cycles that the thread had spent in each state before that time.
     pub(crate) fn account(&self, thread: usize) -> (u64, &States) {
         self.accounts.before_state(thread)
     }

@@ -104,7 +104,8 @@ impl Scheduler {
         self.stops.passed
     }
 
-    /// Returns `true` if the scheduler has reached the stop that was set. The end of the programs is not such a stop.
+    /// Returns `true` if the scheduler has reached the stop that was set. Returns `false` if the programs have ended before this
+    /// stop.
     pub(crate) fn has_stopped(&self) -> bool {
         self.stops.stopped
     }
@@ -139,8 +140,8 @@ impl Scheduler {
         self.accounts.count_from(began);
     }
 
-    /// Skips some references of the strand that has the next turn. Each instruction takes one cycle, and so does each datum of a
-    /// recording without instructions. Returns `false` if the scheduler has stopped, or if all threads have ended.
+    /// Skips some references of the strand that has the next turn. Each instruction takes one cycle. In a recording without
+    /// instructions, each datum takes one cycle. Returns `false` if the scheduler has stopped, or if all threads have ended.
     pub(crate) fn skip(&mut self) -> Result<bool, RecordingError> {
         let Some((_, quantum)) = self.next(SKIPPED)? else { return Ok(false) };
         let instructions = quantum.references.fetches();

@@ -95,9 +95,9 @@ impl CorePipelines {
 
 /// The times of all strands.
 ///
-/// A pipeline issues the instruction of the strand that has been ready longest. There are two kinds of ties: strands that can issue
-/// at the same time in different pipelines, and strands of one pipeline that have been ready equally long. In both, the strand with
-/// the lowest number comes first.
+/// A pipeline issues the instruction of the strand that has been ready longest. Several strands can issue at the same time in
+/// different pipelines, and several strands of one pipeline can have been ready equally long. In both cases, the strand with the
+/// lowest number comes first.
 #[derive(Clone, Debug)]
 pub(crate) struct Turns {
     pipelines: [Pipeline; PIPELINES],
