@@ -94,7 +94,7 @@ impl<V: Variant> Work<'_, V> {
         let mut rest = quantum.references;
         let mut executed = 0;
         loop {
-            // If less time than `longest` is left, not even the shortest shape is sure to end.
+            // If at most `longest` cycles are left, even the shortest shape may end too late.
             if access.ends.saturating_sub(access.now) > longest && !quantum.data_alone {
                 access.shapes(&mut rest, access.ends, watch);
                 executed = quantum.references.len() - rest.len();

@@ -396,7 +396,7 @@ mod tests {
         );
         let done = Done { begun: 7, taken: 1, is_taken: false, loads: 1, loads_before: 1 };
         assert_eq!((shape.done, shape.address), (done, 0x1004));
-        // Instructions without data: five do not branch, one branches. One instruction loads and stores.
+        // Of the instructions without data, five do not branch, and one branches. One further instruction loads and stores.
         let by_kind = [[5, 0, 1, 0], [0; 4], [0; 4], [1, 0, 0, 0], [0; 4]];
         assert_eq!(shape.by_kind.counts(), by_kind);
     }

@@ -95,7 +95,8 @@ impl<'a> References<'a> {
         Part { code, shape, data, first, references }
     }
 
-    /// Returns `true` if the reference before the first one is a load of the same execution. There must be at least one reference.
+    /// Returns `true` if the reference before the first reference is a load of the same execution. There must be at least one
+    /// reference.
     #[inline(always)]
     pub(crate) fn follows_load(&self) -> bool {
         let all = self.code.references(self.code.shape(self.executions[0]));
@@ -170,7 +171,8 @@ pub(crate) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Returns the address of the latest instruction of the execution that begins before the references; `None` if there is none.
+    /// Returns the address of the last instruction that begins before the references, in the same execution; `None` if there is
+    /// none.
     #[inline]
     pub(crate) fn instruction_before(&self) -> Option<u64> {
         let before = &self.code.references(self.shape)[..self.first];

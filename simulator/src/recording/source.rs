@@ -95,7 +95,7 @@ impl Source {
         Self::new(name, stream, None, total)
     }
 
-    /// Reads from a stream. `file` is the seekable file that the stream reads, if it reads one.
+    /// Reads from a stream. If the stream reads a seekable file, `file` is this file.
     fn new(
         name: &str,
         stream: impl Read + Send + 'static,

@@ -82,8 +82,8 @@ pub(super) struct Measurement<'a> {
 }
 
 impl<'a> Measurement<'a> {
-    /// Negotiates the version, and finds the machine's PMUs. Sets PERF_CONFIG on each node that has strands of the guest. Programs all PMUs
-    /// that the guest may use, and starts the counters of `strands`.
+    /// Negotiates the version, and finds the machine's PMUs. Sets PERF_CONFIG on each node that has strands of the guest. Sets up
+    /// all PMUs that the guest may use, and starts the counters of `strands`.
     pub(super) fn start(
         board: &'a Board<'a>,
         guest: GuestId,

@@ -146,7 +146,7 @@ const fn core_in_node(strand: StrandId) -> usize {
     strand.index() % StrandId::PER_NODE / StrandId::PER_CORE
 }
 
-/// The beginning of a placement's description if the workload is artificial.
+/// The description of a placement begins with these words if the workload is artificial.
 const ARTIFICIAL: &str = "artificial, ";
 
 impl FromStr for Placement {

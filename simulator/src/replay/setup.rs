@@ -110,7 +110,8 @@ impl Setup {
     /// The default number of [`hub_cycles`](Self::hub_cycles).
     pub const HUB_CYCLES: u64 = 100;
 
-    /// The maximum number of [`hub_cycles`](Self::hub_cycles). A guest repeats a refused call for longer than one such access takes.
+    /// The maximum number of [`hub_cycles`](Self::hub_cycles). A guest repeats a refused call for a longer time than the longest
+    /// access takes.
     pub const MOST_HUB_CYCLES: u64 = 100_000;
 
     /// The number of cycles by which a thread can start later. See [`late`](Self::late).

@@ -227,8 +227,8 @@ proptest! {
     }
 }
 
-/// A thread stores to a line once, and then loads it again and again. Thread 1, on the other node, loads the line once, after `others` other
-/// instructions. This moves the line to the other node, but thread 0 keeps it in its L1 cache.
+/// A thread stores to a line once, and then loads it again and again. Thread 1, on the other node, loads the line once, after
+/// `others` other instructions. This load moves the line to the other node, but thread 0 keeps the line in its L1 cache.
 fn one_move(others: u64) -> Vec<Vec<Chunk>> {
     let fetch = |at: u64, kind| Reference::new(at, 4, kind);
     let mut owner =

@@ -277,7 +277,7 @@ impl Scheduler {
         self.threads[self.executing].instruction()
     }
 
-    /// Returns the number of the thread that a strand executes, and the offset of its addresses. There must be such a thread.
+    /// Returns the number of the thread that a strand executes, and the offset of its addresses. The strand must have a thread.
     #[inline]
     pub(crate) fn first_thread(&self, strand: StrandId) -> (usize, u64) {
         let number = self.strands[strand.index()].threads[0];

@@ -381,7 +381,7 @@ impl Core {
     }
 }
 
-/// Serves misses one after the other. Returns the time at which the last one has been served.
+/// Serves misses one after the other. Returns the time at which the last miss has been served.
 fn serve(now: u64, idle_at: &mut u64, traffic: &Traffic) -> u64 {
     let primary = traffic.instruction_misses + traffic.data_misses;
     if primary + traffic.stores_to_shared == 0 {

@@ -9,7 +9,7 @@ use crate::recording::{Class, DataAccess};
 counts! {
     /// How often an instruction has caused each event.
     pub(super) struct Happened {
-        /// The cycles in which the instruction was the oldest one that had not graduated.
+        /// The cycles in which the instruction was the oldest instruction that had not graduated.
         pub(super) cycles: u64,
         issued: u64,
         loads_issued: u64,
