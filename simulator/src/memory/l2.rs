@@ -227,7 +227,7 @@ impl<V: Variant> L2Caches<V> {
         (old != FREE).then_some(victim)
     }
 
-    /// Removes a line from the cache of a node. The line's way will be the next way of its set to be filled. Returns the L1
+    /// Removes a line from the cache of a node. The next new line of the set gets the way of the removed line. Returns the L1
     /// copies of the line.
     pub(super) fn remove(&mut self, node: Node, slot: L2Slot) -> u64 {
         let CacheShape { ways, .. } = *self.shape();

@@ -155,7 +155,8 @@ impl<V: Variant> Work<'_, V> {
         self.perf_config = perf_config(self.devices);
     }
 
-    /// Ends the work at the time `now`, after every issued instruction. Updates all counters and the clocks of the devices.
+    /// Ends the work at the time `now`. All instructions must have been issued before this time. Updates all counters and the
+    /// clocks of the devices.
     ///
     /// # Errors
     /// Returns an error if an event happened at the wrong unit or strand. All counts are then unreliable.

@@ -21,8 +21,8 @@ const STACK_POINTER: u8 = 6;
 const FLAGS: u8 = 25;
 const INSTRUCTION_POINTER: u8 = 26;
 
-/// Returns `true` if a file can begin with these bytes. The format has no magic number. But here, bytes 8 and 9 are 0 or 1, which
-/// they never are in a text.
+/// Returns `true` if a file can begin with these bytes. The format has no magic number. But bytes 8 and 9 are 0 or 1 in this
+/// format, and never in a text.
 pub(super) fn is_plausible(head: &[u8]) -> bool {
     let mut instructions = head.chunks_exact(SIZE).filter_map(|record| record.first_chunk());
     head.len() >= SIZE

@@ -249,8 +249,8 @@ impl Code {
         &self.references[shape.first as usize..][..shape.count as usize]
     }
 
-    /// Returns the steps of a shape from its reference `first` on, and the work that the shape has done before this reference. The reference
-    /// must begin an instruction; otherwise `None`.
+    /// Returns the steps of a shape from its reference `first` on, and the work that the shape has done before this reference.
+    /// Returns `None` if the reference does not begin an instruction.
     #[inline]
     pub(super) fn resume(&self, shape: &Shape, first: usize) -> Option<(&[ShapeStep], Done)> {
         let steps = self.steps(shape);

@@ -38,8 +38,8 @@ impl CodeImage {
         images
     }
 
-    /// Returns the address of an instruction of this image. Addresses of different images differ. The addresses of the first image stay as
-    /// they are.
+    /// Returns the address of an instruction of this image. Addresses of different images differ. The addresses of the first
+    /// image do not change.
     #[inline(always)]
     #[must_use]
     pub const fn address(self, address: u64) -> u64 {

@@ -122,8 +122,8 @@ impl Misses {
         sorted
     }
 
-    /// Returns the 1,024 instructions with the most waiting cycles, in descending order of these
-    /// cycles. Also returns the sum of all other instructions.
+    /// Returns the 1,024 instructions with the most waiting cycles, in descending order of these cycles. Also returns the sum of
+    /// the misses of all other instructions.
     pub(super) fn code(&self) -> (Vec<InstructionMisses>, Missed) {
         let mut sorted = self.sorted();
         let mut others = self.others;

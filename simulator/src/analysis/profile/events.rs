@@ -209,7 +209,7 @@ pub(super) fn counted(selected: &[Selected<StrandEvent>]) -> Vec<Selected<SparcS
     counted.collect()
 }
 
-/// Parses a list of events for the counters of an R10000. Events have the names or numbers of `perfex`. If either counter can
+/// Parses a list of events for the counters of an R10000. Events have the names or numbers of `perfex`. If both counters can
 /// count an event, the counter with fewer of the listed events gets this event. `flow` says whether the recording [has control
 /// flow](crate::recording::Recording::has_flow). `processors` is the number of processors that execute the recording.
 ///

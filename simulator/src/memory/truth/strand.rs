@@ -69,8 +69,8 @@ pub(in crate::memory) struct CoreRecord {
 }
 
 impl CoreRecord {
-    /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. No strand of the core may have issued
-    /// an instruction after `first` before this call.
+    /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. Before this call, no strand
+    /// of the core may have issued an instruction later than at `first`.
     #[inline(always)]
     pub(in crate::memory) fn issue(&mut self, first: u64, last: u64, count: u64) {
         self.busy += count - u64::from(first < self.after);

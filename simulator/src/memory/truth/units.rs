@@ -13,7 +13,7 @@ use crate::memory::geometry::L2Line;
 use crate::memory::pages::Pages;
 use crate::memory::traffic::Transaction;
 
-/// The events of a DRAM channel. The fields in cycles are sums of the time that lines spend in the queue and in transfer.
+/// The events of a DRAM channel. The fields that count cycles are sums of the time that lines spend in the queue and in transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct ChannelRecord {
     pub(super) lines_read: u64,

@@ -157,8 +157,8 @@ impl ThreadReader {
         }
     }
 
-    /// Reads the whole file. Returns the times of its parts, at most `most`, and the number of references. Returns `None` if there are
-    /// more parts.
+    /// Reads the whole file. Returns the times of the file's parts, and the number of references. Returns `None` if there are
+    /// more than `most` parts.
     pub(super) fn scan(mut self, most: usize) -> Result<Option<(Vec<u64>, u64)>, RecordingError> {
         let (mut times, mut references) = (Vec::new(), 0_u64);
         while let Some((record, meaning)) = self.read()? {

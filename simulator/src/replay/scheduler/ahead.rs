@@ -127,8 +127,8 @@ impl Ahead {
         self.latest = self.latest.max(turn);
     }
 
-    /// If a strand's core runs ahead, notes that the strand is woken, and ready at the time `ready`. Returns `true` if the core
-    /// runs ahead.
+    /// If a strand's core runs ahead, notes that the strand is woken and will be ready at the time `ready`. Returns `true` if the
+    /// core runs ahead.
     pub(super) fn wake(&mut self, strand: StrandId, ready: u64) -> bool {
         let is_ahead = self.ahead >> strand.core() & 1 == 1;
         if is_ahead {

@@ -53,7 +53,7 @@ impl Pipeline {
         self.second = a.max(b).min(c.max(d)).min(a.min(b).max(c.min(d)));
     }
 
-    /// Returns the strand that comes first, as its number in the pipeline. At least one strand must be able to execute.
+    /// Returns the strand that comes first, by its number in the pipeline. At least one strand must be able to execute.
     #[inline]
     fn next_strand(&self) -> usize {
         self.first as usize % SHARING

@@ -102,7 +102,7 @@ mod tests {
     }
 
     /// The data of a dirty block go to the processor that asks for the block. The data are 2 quadwords from the line of the
-    /// primary cache, and 8 from the block of the secondary cache.
+    /// primary cache, and 8 quadwords from the block of the secondary cache.
     #[test]
     fn dirty_data_leave_the_caches() {
         for (kind, keeps) in [('L', true), ('I', true), ('S', false)] {
