@@ -8,9 +8,9 @@ pub(crate) enum Map {
     Bank,
     /// Bits 8:7 of a line's address, which choose the line's hub among the hubs of the machine.
     Hub,
-    /// The set of hubs whose counters count.
+    /// Whether a hub counts events: 1 or 0.
     CountingHubs,
-    /// The number of a group of successive lines, which decides the home node of these lines.
+    /// The number of a group of successive lines. This number determines the home node of the lines.
     Home,
     /// The number of a page, if an operating system places pages.
     Page,

@@ -41,7 +41,7 @@ impl Channel {
     }
 
     /// Reads a line. The request arrives at the time `now`. Returns the time at which the line leaves the queue, and `true` if
-    /// the write-back buffer holds the line. Such a read counts as held back.
+    /// the write-back buffer holds the line. Such a read is counted as held back.
     #[inline(always)]
     pub(super) fn read(&mut self, line: L2Line, now: u64, timing: &Timing) -> (u64, bool) {
         let held = self.buffer.contains(&line);

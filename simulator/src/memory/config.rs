@@ -27,7 +27,7 @@ impl Cache {
     }
 }
 
-/// The sizes of a cache and its lines, as logarithms for speed.
+/// The sizes of a cache and of its lines, as binary logarithms. A shift is faster than a division.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheShape {
     /// The binary logarithm of the number of bytes in a line.

@@ -57,8 +57,8 @@ impl Figures {
         1 << (INSTRUCTION + (core << PARTS_SHIFT) + part as usize)
     }
 
-    /// Returns the bits of the copies that become stale when this core stores to a line of data: all copies of the stored bytes
-    /// except the copy in the core's own data cache.
+    /// Returns the bits of the copies that become stale when this core stores to a line of data. These are all copies of the
+    /// stored bytes except the copy in the core's own data cache.
     #[inline(always)]
     pub(super) fn stale_after_store(&self, core: usize, line: u64) -> u64 {
         let part = self.data_part(line);

@@ -1,7 +1,7 @@
 //! Maps addresses to the units that serve them.
 //!
-//! With L2 lines of 64 bytes, these bits of the physical address choose the unit. With other lengths, bits of the line's number choose the
-//! unit: subtract 6 from the numbers of bits in the table.
+//! With L2 lines of 64 bytes, these bits of the physical address choose the unit. With other lengths, bits of the line's number
+//! choose the unit. The numbers of these bits are 6 less than in the table.
 //!
 //! | bits | choose |
 //! |---|---|
@@ -100,8 +100,8 @@ impl Interleave {
     pub(super) fn home(&self, line: L2Line) -> (Node, Mcu) {
         let node = match self.pages {
             Pages::Hardware => {
-                // The interleave by 512 bytes gives each node eight lines in turn. It does so for lines of every length, as if all lines
-                // had 64 bytes.
+                // With an interleave of 512 bytes, each node in turn gets eight lines, whatever their length. So compute the
+                // stripe as if all lines had 64 bytes.
                 let shift = match self.homes.interleave() {
                     Way::Bytes512 => LINE_SHIFT,
                     Way::Gigabyte => self.line_shift,

@@ -68,7 +68,8 @@ impl<S: Sets> L1<S> {
         Self(S::new(shape))
     }
 
-    /// Uses a line if the cache has it: makes it the most recently used line of its set. Returns whether the cache has it.
+    /// Uses a line if the cache has the line. The line becomes the most recently used line of its set. Returns whether the cache
+    /// has the line.
     #[inline(always)]
     pub(super) fn touch(&mut self, line: u64) -> bool {
         let (set, tag) = self.0.set(line);

@@ -149,8 +149,8 @@ impl<V: Variant> L2Caches<V> {
         Some(L2Slot::new(index, way))
     }
 
-    /// Uses a line if the cache of a node has it: makes it the most recently used line of its set, and adds the L1 copy `copy`,
-    /// which can be 0 for none.
+    /// Uses a line if the cache of a node has the line. The line becomes the most recently used line of its set, and gets the L1
+    /// copy `copy`, which can be 0 for none.
     #[inline(always)]
     pub(super) fn hit(&mut self, node: Node, line: L2Line, copy: u64) -> Option<Hit> {
         let (set, tag) = self.shape().place(line.0);
@@ -200,8 +200,8 @@ impl<V: Variant> L2Caches<V> {
         &mut self.sets[slot.set()].copies[slot.way()]
     }
 
-    /// Adds a missing line, with its L1 copy or 0 for none, to the cache of a node, in place of the least recently used line of its set. The
-    /// new line arrives at the time `arrives`. Returns the line that leaves the cache.
+    /// Adds a missing line to the cache of a node, in place of the least recently used line of its set. `copy` is the L1 copy of
+    /// the new line, or 0 for none. The line arrives at the time `arrives`. Returns the line that leaves the cache.
     #[inline(always)]
     pub(super) fn fill(
         &mut self,
@@ -227,7 +227,7 @@ impl<V: Variant> L2Caches<V> {
         (old != FREE).then_some(victim)
     }
 
-    /// Removes a line from the cache of a node. The line's way will be the next way of its set to be filled. Returns the L1
+    /// Removes a line from the cache of a node. The next new line of the set gets the way of the removed line. Returns the L1
     /// copies of the line.
     pub(super) fn remove(&mut self, node: Node, slot: L2Slot) -> u64 {
         let CacheShape { ways, .. } = *self.shape();

@@ -38,8 +38,8 @@ impl Marks {
         self.0.as_flattened().iter().fold(false, |any, other| any | (*other == mark))
     }
 
-    /// Returns the way of the node for which `is_it` returns `true`. The mark of this way must be `mark`. Calls `is_it` for ways
-    /// that have this mark, and for few others.
+    /// Returns the way of the node `node` that has the mark `mark` and for which `is_it` returns `true`. Calls `is_it` for the
+    /// ways that have this mark, and for few other ways.
     #[inline(always)]
     pub(super) fn find(
         &self,
@@ -48,8 +48,8 @@ impl Marks {
         is_it: impl Fn(usize) -> bool,
     ) -> Option<usize> {
         for (number, marks) in self.0[node].as_chunks::<WAYS>().0.iter().enumerate() {
-            // XOR turns the bytes that equal the mark into 0. The subtraction flags the bytes that are 0, and sometimes bytes above such
-            // a byte.
+            // XOR turns the bytes that equal the mark into 0. The subtraction flags the bytes that are 0, and sometimes also
+            // bytes above them.
             let others = u64::from_le_bytes(*marks) ^ (u64::from(mark) * ONES);
             let mut zeros = others.wrapping_sub(ONES) & !others & (0x80 * ONES);
             while zeros != 0 {

@@ -24,15 +24,16 @@
 //! atomic but loads and stores does not wait for its store, and other strands can use the line between its load and its store.
 //!
 //! # How instructions are counted
-//! Each instruction is in one class, and `Instr_cnt` is the sum of the classes. Loads are in `Instr_ld`, and stores in `Instr_st`. Branches
-//! without data are in `Br_completed`, and floating-point and vector instructions without data in `Instr_FGU_arithmetic`. Atomic
-//! instructions are in `Atomics`, and also in `Instr_ld` and `Instr_st`. All other instructions, including integer multiplications and
-//! divisions, are in `Instr_other`. Jumps, calls and returns are branches. `Br_taken` counts the taken branches. (On other architectures,
-//! one instruction can be in several classes: for example, a branch or a floating-point instruction that loads, or an instruction that
-//! loads and stores but is not atomic. Such an instruction counts once in `Instr_cnt`.) In a recording without control flow, branches,
-//! floating-point instructions and atomic instructions look like other instructions. To the memory system, an atomic instruction is a load
-//! and then a store. All events happen in user mode. A fetch or datum that crosses the end of a line touches two lines, and each can miss.
-//! `Idle_strands` counts the clocks in which no strand of the core issues an instruction, until the program ends.
+//! Each instruction is in one class, and `Instr_cnt` is the sum of the classes. Loads are in `Instr_ld`, and stores in
+//! `Instr_st`. Branches without data are in `Br_completed`, and floating-point and vector instructions without data in
+//! `Instr_FGU_arithmetic`. Atomic instructions are in `Atomics`, and also in `Instr_ld` and `Instr_st`. All other instructions,
+//! including integer multiplications and divisions, are in `Instr_other`. Jumps, calls and returns are branches. `Br_taken`
+//! counts the taken branches. (On other architectures, one instruction can be in several classes: for example, a branch or a
+//! floating-point instruction that loads, or an instruction that loads and stores but is not atomic. Such an instruction is
+//! counted once in `Instr_cnt`.) In a recording without control flow, branches, floating-point instructions and atomic
+//! instructions look like other instructions. To the memory system, an atomic instruction is a load and then a store. All events
+//! happen in user mode. A fetch or datum that crosses the end of a line touches two lines, and each can miss. `Idle_strands`
+//! counts the clocks in which no strand of the core issues an instruction, until the program ends.
 //!
 //! # What is simplified
 //! - Many of the times are [assumed](timing). Besides its stores, a strand has at most one request under way, and executes nothing while it

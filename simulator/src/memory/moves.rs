@@ -42,8 +42,8 @@ pub(crate) struct OtherMoves {
     pub(crate) moves: Moves,
 }
 
-/// The maximum number of lines whose moves are kept one by one. If more lines move, the moves of the half that moved least are
-/// added up.
+/// The maximum number of lines whose moves are kept one by one. If more lines move, half of the lines are forgotten, and only the
+/// sum of their moves is kept. The forgotten lines are those that moved least.
 const MOST: usize = 1 << 19;
 
 /// The number of words in [`MovedLines::bits`]. Together they have one bit for each of the 2^20 lines in 64 MB of memory.
@@ -57,8 +57,8 @@ impl Default for MovedLines {
 }
 
 impl MovedLines {
-    /// Returns the moves of line number `line`; `None` if the line has not moved, or if its moves are only in the sum of the
-    /// others.
+    /// Returns the moves of line number `line`; `None` if the line has not moved, or if its moves were added to the sum for the
+    /// other lines.
     pub(crate) fn get(&self, line: u64) -> Option<Moves> {
         self.lines.get(&line).copied()
     }
@@ -134,7 +134,7 @@ impl MovedLines {
         is_first
     }
 
-    /// Moves the half of the lines that moved least to the sum `others`.
+    /// Keeps the moves of the half of the lines that moved most. Adds up the moves of all other lines in `others`.
     #[cold]
     fn forget(&mut self) {
         let mut lines = self.lines.take();

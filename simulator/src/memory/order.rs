@@ -25,7 +25,7 @@ impl Order {
         (self.0 >> (4 * ways - 4)) as usize % MOST_WAYS
     }
 
-    /// Makes the oldest way of a set of `ways` ways the latest used way. Returns this way.
+    /// Makes the oldest way the latest used way, and returns this way. The set has `ways` ways.
     #[inline(always)]
     pub(super) fn reuse(&mut self, ways: usize) -> usize {
         let way = self.oldest(ways);

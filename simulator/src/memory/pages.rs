@@ -16,7 +16,7 @@ const LARGEST: u64 = 256 << 20;
 
 /// The rule that places the pages of programs on nodes. Programs do not share pages.
 ///
-/// Only the home node of a line depends on this rule. The physical address alone decides on the cache sets, the L2 bank, the
+/// Only the home node of a line depends on this rule. The physical address alone determines the cache sets, the L2 bank, the
 /// channel within the node and the hub. This is as if the operating system gave each page a frame of the page's color.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pages {
@@ -68,7 +68,7 @@ impl fmt::Display for PageSize {
     }
 }
 
-/// Why a text is not a rule for pages.
+/// The reason why a text cannot be parsed as a rule for the placement of pages.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 #[non_exhaustive]
@@ -83,13 +83,14 @@ pub enum ParsePagesError {
     Size(String),
 }
 
-/// The error if all pages are to be on this node, which has no memory.
+/// The error of a rule that puts all pages on one node, although this node has no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the machine has no memory on node {}, expected another node for all pages", .0.index())]
 pub struct NoMemoryOnNode(pub Node);
 
 impl Pages {
-    /// Checks that the machine has memory on the node that is to have all pages. The other rules suit every machine.
+    /// Checks a rule that puts all pages on one node: the machine must have memory on this node. All other rules suit every
+    /// machine.
     pub(super) fn check(self, machine: &Machine) -> Result<(), NoMemoryOnNode> {
         match (self, Homes::new(*machine)) {
             (Self::Node(node), Some(homes)) if !homes.nodes().contains(&node) => {

@@ -15,7 +15,7 @@ pub struct Quantum<'a> {
     pub image: CodeImage,
     /// The time of the first reference, in cycles.
     pub begins: u64,
-    /// The end of the quantum: only the first instruction may begin at this time or later.
+    /// The end of the quantum. Only the first instruction may begin at this time or later.
     pub until: u64,
     /// Whether the recording has no instructions. If so, each datum is executed as a separate instruction.
     pub data_alone: bool,
@@ -39,20 +39,21 @@ impl Quantum<'_> {
     }
 }
 
-/// What a strand has executed of a [`Quantum`].
+/// The outcome of the execution of a [`Quantum`], which the strand may have executed only in part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// How many references were executed.
+    /// The number of references that were executed.
     pub references: usize,
-    /// When the last instruction was issued; 0 if all references are data of an instruction that was issued before the quantum.
+    /// The time at which the last instruction was issued; 0 if all references are data of an instruction that was issued before
+    /// the quantum.
     pub issued: u64,
-    /// When the strand can continue, in cycles.
+    /// The time at which the strand can continue, in cycles.
     pub ends: u64,
-    /// How many instructions began.
+    /// The number of instructions that began.
     pub instructions: u64,
 }
 
-/// The part of a quantum that a strand has executed without anything outside its core.
+/// The part of a quantum that a strand has executed without the use of anything outside its core.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExecutedAhead {
     pub(crate) executed: Executed,

@@ -21,8 +21,8 @@ struct Span {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     /// A ring with the busy spans in chronological order, with gaps between them. The queue remembers the latest [`SPANS`] spans.
-    /// If there have been fewer spans, the earliest ones are empty. The span before them is the latest forgotten span: no request
-    /// is served before its end.
+    /// If there have been fewer spans, the earliest entries are empty. The entry before the remembered spans is the latest
+    /// forgotten span. No request is served before the end of that span.
     spans: [Span; SLOTS],
     /// The index of the latest span in the ring, plus a multiple of the ring's size.
     latest: usize,

@@ -150,7 +150,8 @@ impl<V: Variant> MemorySystem<V> {
         self.moves.as_ref().map(MovedLines::others).unwrap_or_default()
     }
 
-    /// Returns the home nodes of lines. If the first touch decides, pages that no strand has touched yet have a provisional home.
+    /// Returns the home nodes of lines. If pages are placed by the first touch, pages that no strand has touched yet have a
+    /// provisional home.
     pub(crate) fn line_homes(&self) -> LineHomes {
         LineHomes(self.dram.interleave.clone())
     }

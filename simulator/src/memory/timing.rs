@@ -1,8 +1,8 @@
 //! The times of all operations, in cycles of 0.86 ns (1.165 GHz), with their sources.
 //!
-//! A strand's time is the time at which it issues its instructions. Delays that the strand waits for are added to its time. A busy
-//! unit delays other requests. No public document of the T2 Plus states all times: times marked *assumed* are chosen so that the sums
-//! are plausible. Another machine may have another [`Timing`].
+//! A strand's time is the time at which it issues its instructions. Delays that the strand waits for are added to its time. A
+//! busy unit delays other requests. No public document of the T2 Plus states all times. The times marked *assumed* are chosen so
+//! that the sums are plausible. Another machine may have another [`Timing`].
 //!
 //! | on a T2 Plus, from issue until the strand continues | cycles |
 //! |---|---|
@@ -56,9 +56,9 @@ pub struct Timing {
     /// The time for which a link between a node and a hub, or between two nodes, is busy with a line in one direction: 9. Assumed,
     /// for 14 lanes of 4.8 Gb/s.
     pub link: u64,
-    /// The time for which a DRAM channel is busy with a read: 7. The four channels of a T2 have
-    /// more than 60 GB/s together. Two thirds of this rate is for reads (Shah et al., "UltraSPARC
-    /// T2: A Highly-Threaded, Power-Efficient, SPARC SOC", A-SSCC 2007): 64 bytes take 6 ns.
+    /// The time for which a DRAM channel is busy with a read: 7. The four channels of a T2 have more than 60 GB/s together. Two
+    /// thirds of this rate are for reads (Shah et al., "UltraSPARC T2: A Highly-Threaded, Power-Efficient, SPARC SOC", A-SSCC
+    /// 2007). So 64 bytes take 6 ns.
     pub channel_read: u64,
     /// The time for which a DRAM channel is busy with a write: 14, at half the speed of reads.
     pub channel_write: u64,

@@ -4,8 +4,8 @@ use super::moves::MovedLines;
 use super::truth::{ServedBy, Wait, Waited};
 use crate::recording::Reference;
 
-/// Observes what the references of a quantum do. If a method has no argument `instruction`, it is about the instruction of the
-/// latest call of [`begins`](Self::begins), if there is any.
+/// Observes what the references of a quantum do. A method without the argument `instruction` is about the instruction of the
+/// latest call of [`begins`](Self::begins), if there was a call.
 pub(crate) trait Watch {
     /// Whether the watch observes anything. If it does not, execution costs no more than without a watch.
     const WATCHES: bool = true;
@@ -13,7 +13,7 @@ pub(crate) trait Watch {
     /// Tells the watch that an instruction begins, or that the next calls are about references of an earlier instruction.
     fn begins(&mut self, instruction: u64);
 
-    /// Tells the watch that an instruction stored to a line that the L2 cache of its node had, without any wait.
+    /// Tells the watch that an instruction stored to a line without any wait. The L2 cache of the strand's node had the line.
     fn stored(&mut self, instruction: u64);
 
     /// Tells the watch that a reference requested lines of an L2 cache and may have waited. The strand continues at the time

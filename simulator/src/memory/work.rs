@@ -56,8 +56,7 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes a quantum, which begins with an instruction or the rest of an instruction. Further instructions begin before the
     /// quantum's end. If an instruction loads and then stores, but not in one step, the quantum can end between the load and the
-    /// store. Execution then stops there, as it does between two instructions. Other strands can then use the line while this
-    /// strand waits for the load.
+    /// store. Other strands can then use the line while this strand waits for the load.
     ///
     /// Quanta must be passed in chronological order: a quantum must not begin before the last instruction of the previous quantum.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
@@ -95,7 +94,7 @@ impl<V: Variant> Work<'_, V> {
         let mut rest = quantum.references;
         let mut executed = 0;
         loop {
-            // If less time than `longest` is left, not even the shortest shape is sure to end.
+            // If at most `longest` cycles are left, even the shortest shape may end too late.
             if access.ends.saturating_sub(access.now) > longest && !quantum.data_alone {
                 access.shapes(&mut rest, access.ends, watch);
                 executed = quantum.references.len() - rest.len();
@@ -156,7 +155,8 @@ impl<V: Variant> Work<'_, V> {
         self.perf_config = perf_config(self.devices);
     }
 
-    /// Ends the work at the time `now`, after every issued instruction. Updates all counters and the clocks of the devices.
+    /// Ends the work at the time `now`. All instructions must have been issued before this time. Updates all counters and the
+    /// clocks of the devices.
     ///
     /// # Errors
     /// Returns an error if an event happened at the wrong unit or strand. All counts are then unreliable.
@@ -173,8 +173,8 @@ impl<V: Variant> Work<'_, V> {
         self.system.stray().map_or(Ok(()), Err)
     }
 
-    /// Updates the counters of one strand, of all hubs and of all channels, and the clocks of the devices. The time `now` must be later than every
-    /// issued instruction.
+    /// Updates the clocks of the devices, and the counters of one strand, all hubs and all channels. All instructions so far must
+    /// have been issued before the time `now`.
     pub fn tell(&mut self, strand: StrandId, now: u64) {
         self.pass(now);
         self.system.tell(strand, self.devices);

@@ -45,8 +45,8 @@ struct Lane {
 pub(super) struct Ahead {
     requests: Sender<ChunkRequest>,
     pieces: Receiver<Piece>,
-    /// The reading thread. It ends after `requests` is dropped and its current read returns. It is
-    /// never joined, because a read from a pipe may never return.
+    /// The reading thread. The thread ends after `requests` is dropped and the thread's current read returns. No other thread
+    /// joins the reading thread, because a read from a pipe may never return.
     thread: Option<JoinHandle<()>>,
     lanes: Vec<Lane>,
     /// The number of chunks to read ahead for each thread.

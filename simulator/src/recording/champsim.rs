@@ -21,8 +21,8 @@ const STACK_POINTER: u8 = 6;
 const FLAGS: u8 = 25;
 const INSTRUCTION_POINTER: u8 = 26;
 
-/// Returns `true` if a file can begin with these bytes. The format has no magic number. But here, bytes 8 and 9 are 0 or 1, which
-/// they never are in a text.
+/// Returns `true` if a file can begin with these bytes. The format has no magic number. But bytes 8 and 9 are 0 or 1 in this
+/// format, and never in a text.
 pub(super) fn is_plausible(head: &[u8]) -> bool {
     let mut instructions = head.chunks_exact(SIZE).filter_map(|record| record.first_chunk());
     head.len() >= SIZE
@@ -34,7 +34,7 @@ pub(super) fn is_plausible(head: &[u8]) -> bool {
         })
 }
 
-/// Returns the note about what a recording lacks.
+/// Returns the note that says what a recording in this format lacks.
 pub(super) fn note(name: &str) -> String {
     format!(
         "{name} is a recording for ChampSim: it has no symbols, no threads and no sizes, and does not tell atomic and floating-point \
@@ -147,8 +147,8 @@ impl ChampSimReader {
         self.records.progress()
     }
 
-    /// Replaces the content of `chunk` by the next instructions and their data. At the end of the recording and after an error, returns
-    /// `false` and an empty chunk.
+    /// Replaces the content of `chunk` with the next instructions and their data. At the end of the recording and after an error,
+    /// returns `false` and an empty chunk.
     pub(super) fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool, RecordingError> {
         self.block.clear();
         let result = self.fill();

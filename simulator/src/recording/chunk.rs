@@ -25,7 +25,7 @@ pub struct Chunk {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ShapeMemo {
     code: Option<Arc<Code>>,
-    /// For each shape of the code, whether the shape has such a fetch; `None` if this is not known yet.
+    /// For each shape of the code, whether it has a fetch from a wanted address; `None` if this is not known yet.
     has: Vec<Option<bool>>,
 }
 

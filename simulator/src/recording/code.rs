@@ -105,12 +105,12 @@ pub(crate) struct ShapeStep {
     pub(crate) action: StepAction,
     /// Whether the next step fetches more of the same instruction.
     pub(crate) is_within: bool,
-    /// The number of loads that the shape had done when the current instruction began its latest store that follows a load;
-    /// [`UNDIVIDED`](Self::UNDIVIDED) if there is no such store.
+    /// If the current instruction has begun a store that follows a load, this is the number of loads that the shape had done when
+    /// the latest of these stores began. Otherwise it is [`UNDIVIDED`](Self::UNDIVIDED).
     pub(crate) divided: u16,
 }
 
-/// The work of a part of a shape: from the start of the shape to one of its steps, or to its end.
+/// The work that a shape has done from its start to one of its steps, or to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Done {
     /// The number of instructions that have begun.
@@ -249,8 +249,8 @@ impl Code {
         &self.references[shape.first as usize..][..shape.count as usize]
     }
 
-    /// Returns the steps of a shape from its reference `first` on, and the work that the shape has done before this reference. The reference
-    /// must begin an instruction; otherwise `None`.
+    /// Returns the steps of a shape from its reference `first` on, and the work that the shape has done before this reference.
+    /// Returns `None` if the reference does not begin an instruction.
     #[inline]
     pub(super) fn resume(&self, shape: &Shape, first: usize) -> Option<(&[ShapeStep], Done)> {
         let steps = self.steps(shape);
@@ -396,7 +396,7 @@ mod tests {
         );
         let done = Done { begun: 7, taken: 1, is_taken: false, loads: 1, loads_before: 1 };
         assert_eq!((shape.done, shape.address), (done, 0x1004));
-        // Instructions without data: five do not branch, one branches. One instruction loads and stores.
+        // Of the instructions without data, five do not branch, and one branches. One further instruction loads and stores.
         let by_kind = [[5, 0, 1, 0], [0; 4], [0; 4], [1, 0, 0, 0], [0; 4]];
         assert_eq!(shape.by_kind.counts(), by_kind);
     }

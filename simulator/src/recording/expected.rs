@@ -35,9 +35,9 @@ impl Expected {
         })
     }
 
-    /// Estimates the references of a plain file of lackey from samples that are evenly spread over the file. Counts the references of a compressed file
-    /// in a thread of its own, because the compression of one part of the file says nothing about the other parts. Returns `None` if the file
-    /// cannot be read again.
+    /// Finds the number of references of a lackey file. For a plain file, the number is estimated from samples that are evenly
+    /// spread over the file. A compressed file is read to its end in a separate thread, because the compression of one part of
+    /// the file says nothing about the other parts. Returns `None` if the file cannot be read again.
     pub(super) fn new(path: &Path, is_plain: bool) -> Option<Self> {
         if is_plain {
             let file = File::open(path).ok()?;
@@ -79,7 +79,7 @@ fn estimate(mut file: impl Read + Seek, length: u64) -> io::Result<u64> {
     let mut text = Vec::new();
     let mut references = 0.0;
     for sample in 0..SAMPLES {
-        // The samples are in the middle of equal parts of the file.
+        // The file is divided into equal intervals. Each sample is in the middle of an interval.
         let middle =
             (u128::from(length) * u128::from(2 * sample + 1) / u128::from(2 * SAMPLES)) as u64;
         file.seek(SeekFrom::Start(middle - SAMPLE / 2))?;
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(count(Cursor::new(many), || true).unwrap(), Some(100_000));
     }
 
-    /// The first tenth of the text has lines that are longer by a half, and messages.
+    /// About the first quarter of the text has messages, and longer lines than the rest.
     #[test]
     fn an_estimate_is_right_to_two_percent() {
         let mut text = "==7== a message of valgrind\nI  1ffeffe7c8e41,12\n".repeat(100_000);

@@ -38,8 +38,8 @@ impl CodeImage {
         images
     }
 
-    /// Returns the address of an instruction of this image. Addresses of different images differ. The addresses of the first image stay as
-    /// they are.
+    /// Returns the address of an instruction of this image. Addresses of different images differ. The addresses of the first
+    /// image do not change.
     #[inline(always)]
     #[must_use]
     pub const fn address(self, address: u64) -> u64 {
@@ -66,8 +66,8 @@ pub const fn without_image(address: u64) -> u64 {
     }
 }
 
-/// Returns `true` if an image can have these mappings, too: the first file is the same, and no two different parts of files are at the same
-/// address.
+/// Returns `true` if an image can also have these mappings. The first file must be the same, and two different parts of files
+/// must not be at the same address.
 fn is_same(image: &[&Mapping], mappings: &[Mapping]) -> bool {
     let (Some(first), Some(own)) = (image.first(), mappings.first()) else {
         return false;

@@ -12,8 +12,9 @@ use super::source::{BytesRead, Source};
 /// The number of references in a block. The last block of a recording may have fewer.
 pub const BLOCK: usize = 1 << 16;
 
-/// The maximum number of references that a block may have beyond [`BLOCK`]. They are data of the block's last instruction: the kind of its
-/// fetch is known only when all of its data have been read. No x86 instruction has more data.
+/// The maximum number of references that a block may have beyond [`BLOCK`]. These references are data of the block's last
+/// instruction. They are in the same block as the fetch, because the kind of the fetch is known only when all data have been
+/// read. No x86 instruction has more data.
 pub const BLOCK_SLACK: usize = 4096;
 
 const BUFFER: usize = 1 << 18;

@@ -15,8 +15,8 @@ pub(super) const A_LINE: &str = "a line such as \"I  04001090,3\" or \" L 1ffeff
 const AN_ADDRESS: &str = "an address of 1 to 16 hexadecimal digits and a comma";
 const A_SIZE: &str = "a size from 1 to 4096 bytes";
 
-/// The maximum number of bytes that are read from a line. A correct line has at most 25: lead, 16 digits, comma, 4 digits,
-/// carriage return. The further bytes are for the message about a wrong line.
+/// The maximum number of bytes that are read from a line. A correct line has at most 25 bytes: lead, 16 digits, comma, 4 digits,
+/// carriage return. The other bytes are for the message about a wrong line.
 pub(super) const LONGEST: usize = 40;
 
 /// Parses a line without its newline. Returns `None` for an empty line. The error says what was expected instead.
@@ -148,9 +148,9 @@ impl Fast {
         Self { beginnings: [some; 1 << Self::BITS] }
     }
 
-    /// Parses the line at the start of `text`. The line must not be an `M`, and must have an address of 8 to 10 digits, a size of 1 or 2
-    /// digits, and a newline. Returns the reference and the length of the line with its newline. `None` means that the exact parser
-    /// decides.
+    /// Parses the line at the start of `text`. The line must not be an `M`, and must have an address of 8 to 10 digits, a size of
+    /// 1 or 2 digits, and a newline. Returns the reference and the length of the line with its newline. Returns `None` if the
+    /// exact parser has to parse the line.
     #[inline(always)]
     pub(super) fn parse(&mut self, text: &[u8; WINDOW]) -> Option<(Reference, usize)> {
         let (first, _) = text.split_first_chunk()?;

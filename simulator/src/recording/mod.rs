@@ -1,8 +1,8 @@
 //! Recordings of a program's references to memory, thread by thread.
 //!
-//! A [`Recording`] has one of five formats. Its content, not its name, decides which. The content may be plain. It may be
-//! compressed with gzip or zstd, in one or more members or frames. Or it consists of the members of a zip archive, one after the
-//! other. An archive that is a stream is first copied to a temporary file.
+//! A [`Recording`] has one of five formats, which its first bytes determine. The content may be plain. It may be compressed with
+//! gzip or zstd, in one or more members or frames. Or it consists of the members of a zip archive, one after the other. An
+//! archive that is a stream is first copied to a temporary file.
 //!
 //! `vfalls record` writes [all processes and threads](refs) and their order. Each process is a recording of its own. A plain file is read in place. A compressed file or a stream is first
 //! decompressed to a temporary file without a name. Memory holds the program's code, one frame for each thread, and the chunks that
@@ -24,9 +24,10 @@
 //!
 //! # drmemtrace
 //! DynamoRIO's `drrun -t drmemtrace -offline` writes a directory, and its `drraw2trace` writes a file for each thread into the
-//! directory's folder `trace`: `*.trace.zip`, `*.trace.gz` or `*.trace`. [`Recording::open`] takes the directory, the folder or one of
-//! the files. A file that has several threads (one file for each core) is read as one thread. Each file is read in constant memory, and is
-//! open until its thread ends: the number of files that the host lets a process open bounds the number of threads.
+//! directory's folder `trace`: `*.trace.zip`, `*.trace.gz` or `*.trace`. [`Recording::open`] takes the directory, the folder or
+//! one of the files. A file that has several threads (one file for each core) is read as one thread. Each file is read in
+//! constant memory, and is open until its thread ends. So the number of threads is limited to the number of files that the host
+//! lets a process open.
 //!
 //! A file consists of records of 12 bytes, little endian: 2 bytes of type, 2 bytes of size, 8 bytes of address. Types, markers and
 //! versions are those of `clients/drcachesim/common/trace_entry.h` of DynamoRIO; versions 2 to 6 are known.
@@ -43,15 +44,15 @@
 //!   each part takes 8 bytes of memory. After that, each change of threads between successive parts takes 12 bytes.
 //!
 //! # ChampSim
-//! A recording for ChampSim has 64 bytes for each instruction, and one thread, which is read in constant memory. The layout is that of
-//! `input_instr` in ChampSim's `inc/trace_instruction.h`; the longer `cloudsuite_instr` is not read. The format has no magic number: a
-//! file has it if up to four instructions at its beginning have flags of 0 or 1, and addresses of 48 bits. Most such files are
-//! compressed with xz, which `xz -dc FILE` decompresses into a pipe.
+//! A recording for ChampSim has 64 bytes for each instruction, and one thread, which is read in constant memory. The layout is
+//! that of `input_instr` in ChampSim's `inc/trace_instruction.h`; the longer `cloudsuite_instr` is not read. The format has no
+//! magic number. A file is read in this format if up to four instructions at its beginning have flags of 0 or 1, and addresses of
+//! 48 bits. Most such files are compressed with xz, which `xz -dc FILE` decompresses into a pipe.
 //!
 //! - An instruction loads, and then stores. An address of 0 stands for no access.
 //! - Instructions and data have no sizes. An instruction extends up to the next instruction if the distance is at most 15 bytes.
-//!   If the distance is larger, or if the instruction passes control elsewhere, it has 4 bytes. Data extend to the end of their
-//!   aligned 8 bytes.
+//!   If the distance is larger, or if the instruction does not pass control to the next instruction in memory, the instruction
+//!   has 4 bytes. Data extend to the end of their aligned 8 bytes.
 //! - Registers say which branches are conditional, calls and returns, as in ChampSim.
 //!
 //! # By hand

@@ -76,8 +76,8 @@ impl Recording {
         Source::open(path).and_then(Self::all)
     }
 
-    /// Opens the recording of the process that the user started. A [note](Self::notes) says whether the file has more processes. The rest is
-    /// as for [`open_all`](Self::open_all).
+    /// Opens the recording of the process that the user started. A [note](Self::notes) says whether the file has more processes.
+    /// In all other respects, this function does the same as [`open_all`](Self::open_all).
     ///
     /// # Errors
     /// The same as for [`open_all`](Self::open_all).
@@ -108,7 +108,8 @@ impl Recording {
         Source::from_reader(name, stream, total).and_then(Self::all).map(Self::first)
     }
 
-    /// Drops all recordings but the first. If there were others, adds a note to the first that says how many are not read.
+    /// Drops all recordings except the first. If there were other recordings, adds a note to the first recording. The note says
+    /// how many recordings are not read.
     fn first(mut all: Vec<Self>) -> Self {
         let others = all.len() - 1;
         let mut first = all.swap_remove(0);
@@ -223,8 +224,9 @@ impl Recording {
         self
     }
 
-    /// Returns the number of references of all threads as far as it is known: [`references`](Self::references), or the number that
-    /// [`count_ahead`](Self::count_ahead) has found, which may differ by two percent.
+    /// Returns the number of references of all threads. This is the exact number that [`references`](Self::references) returns,
+    /// or the number that [`count_ahead`](Self::count_ahead) has found, which can be wrong by two percent. `None` if neither is
+    /// known yet.
     pub fn expected(&self) -> Option<u64> {
         self.about.references.or_else(|| self.expected.as_ref()?.references())
     }

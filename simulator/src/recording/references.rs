@@ -95,7 +95,8 @@ impl<'a> References<'a> {
         Part { code, shape, data, first, references }
     }
 
-    /// Returns `true` if the reference before the first one is a load of the same execution. There must be at least one reference.
+    /// Returns `true` if the reference before the first reference is a load of the same execution. There must be at least one
+    /// reference.
     #[inline(always)]
     pub(crate) fn follows_load(&self) -> bool {
         let all = self.code.references(self.code.shape(self.executions[0]));
@@ -131,8 +132,8 @@ impl<'a> References<'a> {
         self.length -= taken.most - taken.left;
     }
 
-    /// Removes the executions that the caller took from [`whole`](Self::whole). Of the last of these executions, removes only the
-    /// first `references` references.
+    /// Removes the executions that the caller took from [`whole`](Self::whole), except for the last one. The whole last execution
+    /// stays, although the caller has taken the data of its first `references` references.
     pub(crate) fn pass_but_last(&mut self, taken: Whole<'a>, references: usize) {
         let last = self.executions.len() - taken.executions.len() - 1;
         let shape = self.code.shape(self.executions[last]);
@@ -170,7 +171,8 @@ pub(crate) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Returns the address of the latest instruction of the execution that begins before the references; `None` if there is none.
+    /// Returns the address of the last instruction that begins before the references, in the same execution; `None` if there is
+    /// none.
     #[inline]
     pub(crate) fn instruction_before(&self) -> Option<u64> {
         let before = &self.code.references(self.shape)[..self.first];

@@ -1,4 +1,4 @@
-//! The source of a recording: a file or a stream, plain or compressed. Its first bytes decide the format.
+//! The source of a recording: a file or a stream, plain or compressed. Its first bytes determine the format.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -19,7 +19,7 @@ pub(super) struct Source {
     pub(super) name: String,
     pub(super) text: Box<dyn Read + Send>,
     format: Format,
-    /// The first bytes of the decompressed content, which decide the format.
+    /// The first bytes of the decompressed content, which determine the format.
     head: Vec<u8>,
     /// The path of the file; `None` for a stream.
     pub(super) path: Option<PathBuf>,
@@ -61,7 +61,8 @@ pub(super) const MAGIC: [u8; 8] = *b"\x8fVFREFS\n";
 pub(super) const A_RECORDING: &str = "a recording of \"vfalls record\", \"valgrind --tool=lackey --trace-mem=yes\", \
                                       drmemtrace or ChampSim, or text such as \"0 w 0x1000 8\", plain, gzip, zstd or zip";
 
-/// The number of bytes from which the format of the content is determined. In text, the first non-blank byte decides.
+/// The number of bytes from which the format of the content is determined. In text, the first non-blank byte determines the
+/// format.
 const HEAD: usize = 256;
 
 impl Source {
@@ -94,7 +95,7 @@ impl Source {
         Self::new(name, stream, None, total)
     }
 
-    /// Reads from a stream. `file` is the seekable file that the stream reads, if it reads one.
+    /// Reads from a stream. If the stream reads a seekable file, `file` is this file.
     fn new(
         name: &str,
         stream: impl Read + Send + 'static,
@@ -117,7 +118,7 @@ impl Source {
             Format::Zip => {
                 let file = match &file {
                     Some(file) => file.try_clone(),
-                    // The directory of an archive is at its end.
+                    // The directory of an archive is at its end, so the whole archive must be in a file.
                     None => kept(whole),
                 };
                 let members = file.and_then(|file| Members::new(file, read.clone()));

@@ -11,8 +11,8 @@ use super::error::RunError;
 use super::selection::{Choice, Selection};
 use crate::machine::board::{Board, SimulatedStrand};
 
-/// The maximum number of times that the guest repeats a call while a hub is busy. So many calls take longer than the slowest
-/// access.
+/// The maximum number of times that the guest repeats a call while a hub is busy. This number of calls takes longer than the
+/// slowest access.
 pub(super) const TRIES: Tries = match Tries::new(10_000) {
     Some(tries) => tries,
     None => Tries::ONCE,
@@ -82,8 +82,8 @@ pub(super) struct Measurement<'a> {
 }
 
 impl<'a> Measurement<'a> {
-    /// Negotiates the version, and finds the machine's PMUs. Sets PERF_CONFIG on each node that has strands of the guest. Programs all PMUs
-    /// that the guest may use, and starts the counters of `strands`.
+    /// Negotiates the version, and finds the machine's PMUs. Sets PERF_CONFIG on each node that has strands of the guest. Sets up
+    /// all PMUs that the guest may use, and starts the counters of `strands`.
     pub(super) fn start(
         board: &'a Board<'a>,
         guest: GuestId,

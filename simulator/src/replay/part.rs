@@ -33,7 +33,7 @@ pub(super) struct Part<'a, V: Variant> {
     scheduler: &'a mut Scheduler,
     threads: &'a mut Threads,
     work: Work<'a, V>,
-    /// The number of references that were executed, without those that were undone.
+    /// The number of references that were executed and not undone.
     references: u64,
     /// The number of references at which the part ends.
     until: u64,
@@ -131,8 +131,9 @@ impl<'a, V: Variant> Part<'a, V> {
         (self.until - self.references).min(self.scheduler.instructions_left())
     }
 
-    /// Returns the maximum number of references that a core may execute ahead now. Near the end of the part, all cores together leave half of
-    /// the references, so that little has to be undone before the end.
+    /// Returns the maximum number of references that a core may execute ahead now. Near the end of the part, this maximum becomes
+    /// small. All cores together then execute at most about half of the remaining references ahead, so little has to be undone at
+    /// the end.
     fn most_ahead(&self) -> u64 {
         let room = self.left().saturating_sub(ROOM);
         (room / (2 * (1 + self.scheduler.number_ahead()))).min(MOST_AHEAD)
@@ -248,8 +249,8 @@ impl<'a, V: Variant> Part<'a, V> {
     }
 
     /// Lets the strands of a core run ahead by about `most` references, up to the place `before` in the order of all turns. If
-    /// `stored` is a number, this number of their stores has been executed already. They are the first stores, and the strands
-    /// stop after the last of them.
+    /// `stored` is a number, the strands execute references again, and their first `stored` stores have been executed already.
+    /// The strands then stop after the last of these stores.
     #[inline]
     fn ahead(&mut self, core: usize, before: Due, most: usize, mut stored: Option<usize>) {
         let Self { scheduler, threads, work, details, .. } = self;

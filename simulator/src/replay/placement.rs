@@ -34,7 +34,7 @@ pub enum Placement {
     Deal(Vec<StrandId>),
 }
 
-/// Why a string is not a placement.
+/// The reason why a string cannot be parsed as a placement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 #[non_exhaustive]
@@ -134,8 +134,8 @@ impl Placement {
     }
 }
 
-/// Returns the position of a strand in its core when strands are taken from the two pipelines in turn. Strands 0 to 3 use one pipeline, 4 to
-/// 7 the other.
+/// Returns the position of a strand in its core when strands are taken from the two pipelines in turn. Strands 0 to 3 use one
+/// pipeline, and strands 4 to 7 use the other.
 const fn in_core(strand: StrandId) -> usize {
     let number = strand.index() % StrandId::PER_CORE;
     number % (StrandId::PER_CORE / 2) * 2 + number / (StrandId::PER_CORE / 2)
@@ -146,7 +146,7 @@ const fn core_in_node(strand: StrandId) -> usize {
     strand.index() % StrandId::PER_NODE / StrandId::PER_CORE
 }
 
-/// The beginning of a placement's description if the workload is artificial.
+/// The description of a placement begins with these words if the workload is artificial.
 const ARTIFICIAL: &str = "artificial, ";
 
 impl FromStr for Placement {
@@ -282,7 +282,7 @@ mod tests {
         let machine = Machine::new(Model::Batoka, 2).unwrap();
         for (text, allowed, threads, error) in [
             ("deal:0-3", 0..128, 2, "deal deals the references of one thread, found 2 threads"),
-            // To name a missing strand is an error even if no thread would execute on it.
+            // A missing strand in a list is an error even if no thread would execute on this strand.
             ("0,128", 0..128, 1, "there is no strand 128; this machine has strands 0 to 127"),
             ("spread", 0..0, 1, "the program has no strand"),
         ] {

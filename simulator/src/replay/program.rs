@@ -34,7 +34,7 @@ const MOST_UNREAD_CYCLES: u64 = 1 << 30;
 /// The events that never happen in a recording without control flow.
 const BRANCHES: [SparcEvent; 2] = [SparcEvent::BranchesCompleted, SparcEvent::BranchesTaken];
 
-/// Returns the maximum number of references without a pause. Slow DRAM channels need more pauses: lines wait longer, so
+/// Returns the maximum number of references without a pause. Slow DRAM channels need more pauses, because lines wait longer and
 /// [`MOST_UNREAD_CYCLES`] pass sooner.
 pub(super) fn pause(memory: &Config) -> u64 {
     let slower = |config: &Config| config.timing.channel_read.max(config.timing.channel_write);
@@ -51,7 +51,7 @@ pub(super) struct Replay {
     details: Option<Box<Watcher>>,
     /// A sentence for each program whose recording has no branches; empty if the guest does not count branches.
     notes: Vec<String>,
-    /// The processes without their work; empty if there is only one.
+    /// The processes before they have done any work; empty if there is only one process.
     processes: Vec<ProcessRun>,
     /// The state when the counters were last read: the number of replayed references, and the number of cycles that lines had spent in a
     /// queue.
@@ -140,7 +140,7 @@ impl Replay {
         }
     }
 
-    /// Brings the replay to the start of its region. From then on, everything counts from 0.
+    /// Brings the replay to the start of its region. The events before this start are not counted.
     pub(super) fn enter(
         &mut self,
         prepared: &Prepared,
@@ -202,7 +202,7 @@ impl Replay {
         self.replay(way, most, board)
     }
 
-    /// Undoes what cores have executed ahead of others. After this call, the state is that of one moment.
+    /// Undoes what cores have executed ahead of others. After this call, all cores have reached the same moment.
     fn settle(&mut self, board: &Board<'_>) -> Result<(), RunError> {
         self.replay(Way::OneByOne, 0, board).map(drop)
     }

@@ -37,7 +37,7 @@ impl Progress {
         self.total.map(|total| (self.references, total.max(self.references)))
     }
 
-    /// Returns the part that is done, from 0 to 1, of [all](Self::done_of_all).
+    /// Returns the part of [all references](Self::done_of_all) that is done, from 0 to 1.
     #[must_use]
     pub fn fraction(&self) -> Option<f64> {
         let (done, all) = self.done_of_all()?;

@@ -1,7 +1,8 @@
-//! Regions: the part of a replay that counts.
+//! Regions. The region of a replay is the part whose events are counted.
 //!
-//! The references before a region are skipped: threads start, wait and take locks, but no cache sees their references, and an instruction
-//! takes one cycle. A warm-up is the last part before the region. Its references go through the memory system, and nothing counts them.
+//! References before the region are skipped. The threads still start, wait and take locks, but their references reach no cache,
+//! and each instruction takes one cycle. A warm-up is the last part before the region. Its references go through the memory
+//! system, but their events are not counted.
 
 use std::ops::ControlFlow;
 
@@ -19,7 +20,7 @@ use crate::run::{Covered, RegionRun};
 /// The number of quanta between two calls of the observer.
 const PROGRESS: u64 = 1 << 10;
 
-/// The part of a replay that counts, and the warm-up before it.
+/// The part of a replay whose events are counted, and the warm-up before this part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Region {
     /// The region's start; `None` for the start of the programs.
@@ -30,12 +31,12 @@ pub struct Region {
     pub warm_up: Option<Point>,
 }
 
-/// A point of a replay.
+/// A point that a replay can reach, such as the start of a region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
     /// The name of the point in messages and results.
     pub name: String,
-    /// The moment at which the replay reaches the point.
+    /// When the replay reaches the point: after a number of instructions, or just before certain instructions.
     pub at: Moment,
 }
 
@@ -46,10 +47,10 @@ pub enum Moment {
     Instructions(u64),
     /// A thread is about to execute one of several instructions.
     Reached {
-        /// The addresses of the instructions, each after the number of its program.
+        /// The address of each instruction, with the number of the program that executes the instruction.
         addresses: Vec<(usize, u64)>,
-        /// How often threads have reached the instructions, this time included. `None` stands for the first time or, for the end of a
-        /// region, for the first time in the region.
+        /// How often threads have reached the instructions, including this time. `None` stands for the first time or, for the end
+        /// of a region, for the first time in the region.
         number: Option<u64>,
     },
 }
@@ -109,7 +110,7 @@ impl Region {
         }
     }
 
-    /// Brings a replay that has not begun to the region's start.
+    /// Executes a new replay up to the region's start.
     pub(crate) fn enter(
         &self,
         scheduler: &mut Scheduler,
@@ -123,7 +124,8 @@ impl Region {
         }
     }
 
-    /// Brings a replay that has not begun to the region's start. The counters of devices that nothing else uses count the warm-up.
+    /// Executes a new replay up to the region's start. The events of the warm-up go to the counters of separate devices, which
+    /// nothing else uses.
     pub(crate) fn enter_with<V: Variant>(
         &self,
         scheduler: &mut Scheduler,
@@ -156,8 +158,8 @@ impl Region {
         self.begin(scheduler, entered)
     }
 
-    /// Brings a replay that has not begun to the start of the warm-up. If there is no warm-up, brings the replay to the start of
-    /// the region.
+    /// Executes a new replay up to the start of the warm-up. If there is no warm-up, executes the replay up to the start of the
+    /// region.
     pub(crate) fn skip(
         &self,
         scheduler: &mut Scheduler,
@@ -202,7 +204,7 @@ impl Region {
         Ok(entered)
     }
 
-    /// Lets the scheduler stop at a point; nowhere if the region does not have the point.
+    /// Makes the scheduler stop at a point of the region. If the region does not have the point, the scheduler does not stop.
     fn stop_at(&self, scheduler: &mut Scheduler, which: Which) -> Result<(), RegionError> {
         let Some(point) = self.point(which) else {
             scheduler.stop_nowhere();
@@ -255,7 +257,7 @@ impl Region {
 }
 
 impl Entered {
-    /// Returns the value for a replay without a region, which counts the whole programs.
+    /// Returns the value for a replay without a region. The events of the whole programs are counted.
     pub(crate) fn whole() -> Self {
         Self {
             region: Region::default(),
@@ -276,7 +278,7 @@ impl Entered {
         self.skipped.references + self.warmed.references
     }
 
-    /// Returns what the replay has covered so far; `None` if the whole programs count.
+    /// Returns what the replay has covered so far; `None` if there is no region.
     pub(crate) fn run(&self, scheduler: &Scheduler) -> Option<RegionRun> {
         let Region { from, to, warm_up } = &self.region;
         if self.region == Region::default() {

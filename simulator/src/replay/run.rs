@@ -68,9 +68,9 @@ pub(crate) fn stopped_after(references: u64) -> String {
 }
 
 impl Prepared {
-    /// Replays the programs to their end. Meanwhile, the measuring guest samples its counters. Calls `observe` at each stage. If `observe`
-    /// returns [`ControlFlow::Break`], the replay ends: the result covers what happened so far, and says that the replay was
-    /// [stopped](Replayed::stopped).
+    /// Replays the programs to their end. Meanwhile, the measuring guest samples its counters. Calls `observe` at each stage. If
+    /// `observe` returns [`ControlFlow::Break`], the replay ends early. The result then covers the references so far, and says
+    /// that the replay was [stopped](Replayed::stopped).
     ///
     /// # Errors
     /// A recording cannot be read to its end, or the guest cannot measure.

@@ -1,8 +1,9 @@
-//! Plays a scenario on a replay: the [operator](crate::operator)'s steps, and what guests measure between the steps.
+//! Plays a scenario: replays programs, lets the [operator](crate::operator) perform steps, and lets guests measure between these
+//! steps.
 //!
-//! The time between two steps is a *phase*. In each phase, every guest programs and reads the counters that it may use. At the
-//! end of the phase, the counts are compared with what happened in the phase. A step changes rights or hardware while the program
-//! stands still. While the change is pending, guests make calls and strands take their cross-calls.
+//! The time between two steps is a *phase*. In each phase, every guest starts the counters that it may use, and reads them. At
+//! the end of the phase, the counts are compared with the true counts of the phase. A step changes rights or hardware while the
+//! programs stand still. While a change is pending, guests make calls, and strands take their cross-calls.
 
 use std::ops::ControlFlow;
 
@@ -60,11 +61,12 @@ impl Prepared {
         scenario.without_clocks()?.check(self.setup().machine, &self.setup().guests, &busy)
     }
 
-    /// Plays a scenario to the end of the programs. Calls `observe` at each stage. If `observe` returns [`ControlFlow::Break`], the replay
-    /// ends: the result covers what happened so far, and says that the replay was [stopped](Played::stopped).
+    /// Plays a scenario to the end of the programs. Calls `observe` at each stage. If `observe` returns [`ControlFlow::Break`],
+    /// the replay ends early. The result then covers the references so far, and says that the replay was
+    /// [stopped](Played::stopped).
     ///
     /// # Errors
-    /// A recording cannot be read to its end, a guest cannot measure, or a change of rights has no end.
+    /// A recording cannot be read to its end, a guest cannot measure, or a change of rights is never complete.
     pub fn play(
         mut self,
         scenario: Scenario,
@@ -269,7 +271,7 @@ impl<'a> Play<'a, '_> {
                             settled.found.push(self.look(guest, strand)?);
                         }
                     }
-                    // The strands that had a cross-call to take include the excused strands.
+                    // The excused strands also had a cross-call to take, so count them, too.
                     settled.awaited = settled.awaited.map(|number| number + step.excused.len());
                     step.settled = Some(std::mem::take(&mut settled));
                     // A replay's report shows the units after each phase and at the end, but not after each step.
@@ -289,7 +291,8 @@ impl<'a> Play<'a, '_> {
         callers.map(|(guest, _)| self.board.service().held(guest)).collect()
     }
 
-    /// Lets the strands `awaited`, for which a pending change waits, take their cross-calls. Guests make calls before the first cross-call.
+    /// Lets strands take their cross-calls. `awaited` are the strands for which a pending change waits. Before the first
+    /// cross-call, guests make calls.
     fn settle(&self, awaited: StrandSet, settled: &mut Settled) -> Result<(), RunError> {
         if settled.awaited.is_none() {
             settled.awaited = Some(awaited.iter().count());
@@ -311,7 +314,8 @@ impl<'a> Play<'a, '_> {
         Ok(())
     }
 
-    /// Reads all registers with calls of a guest.
+    /// Lets a guest read each register by a call. Returns the number of registers that the guest could read, and the names of
+    /// those that are not 0.
     fn look(&self, guest: GuestId, strand: StrandId) -> Result<Found, RunError> {
         let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
         let mut found = Found { guest: self.name(guest), registers: 0, not_zero: Vec::new() };

@@ -37,7 +37,7 @@ impl<E: Copy> Choice<E> {
         [Some(self.first), self.second].into_iter().flatten()
     }
 
-    /// Adds an event, unless a counter has it. Returns `false` if both counters have other events.
+    /// Adds an event, unless one of the counters counts it already. Returns `false` if both counters have other events.
     fn add(choice: &mut Option<Self>, event: E) -> bool
     where
         E: PartialEq,
@@ -82,7 +82,7 @@ pub struct Listed {
 
 const CLASSES: [&str; 5] = ["dram", "lpu", "gpd", "asu", "pic"];
 
-/// Why a string is not a list of events.
+/// The reason why a string cannot be parsed as a list of events.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectionError {
@@ -117,8 +117,9 @@ impl Selection {
         Ok(selection)
     }
 
-    /// Parses a list of items `CLASS:EVENT` with any number of events. Returns the events of the passes that count them all: the first pass
-    /// counts the first two events of each class, the second pass the next two, and so on. An event that the list repeats is counted once.
+    /// Parses a list of items `CLASS:EVENT` with any number of events, and divides the events into passes. The first pass counts
+    /// the first two events of each class, the second pass counts the next two events, and so on. An event that the list repeats
+    /// is counted once.
     ///
     /// # Errors
     /// An item is not `CLASS:EVENT`, or a class or event is unknown.
@@ -137,7 +138,7 @@ impl Selection {
         Ok(passes)
     }
 
-    /// Adds an event, unless it is selected. Returns `false` if the class has two other events.
+    /// Adds an event, unless it is selected already. Returns `false` if the class has two other events.
     fn add(&mut self, class: &str, name: &str) -> Result<bool, SelectionError> {
         macro_rules! add {
             ($field:ident, $event:ty, $find:expr) => {{

@@ -52,10 +52,11 @@ pub struct Setup {
     pub tracing: Option<Tracing>,
     /// Whether to collect [details](crate::analysis::details). A [scenario](super::scenario) collects none.
     pub details: bool,
-    /// A seed for delays. If it is not 0, each thread starts 0 to 255 cycles later, and this number determines the delay of each thread.
-    /// Replays with different numbers show whether the result depends on small differences in the order of threads.
+    /// A seed for delays. If the seed is not 0, each thread starts 0 to 255 cycles later. The seed determines the delay of each
+    /// thread. Replays with different seeds show whether the result depends on small differences in the order of threads.
     pub late: u64,
-    /// The part of the programs that counts, and its warm-up. A [scenario](super::scenario) is played on the whole programs.
+    /// The part of the programs whose events are counted, and its warm-up. A [scenario](super::scenario) is played on the whole
+    /// programs.
     pub region: Region,
 }
 
@@ -109,7 +110,8 @@ impl Setup {
     /// The default number of [`hub_cycles`](Self::hub_cycles).
     pub const HUB_CYCLES: u64 = 100;
 
-    /// The maximum number of [`hub_cycles`](Self::hub_cycles). A guest repeats a refused call for longer than one such access takes.
+    /// The maximum number of [`hub_cycles`](Self::hub_cycles). A guest repeats a refused call for a longer time than the longest
+    /// access takes.
     pub const MOST_HUB_CYCLES: u64 = 100_000;
 
     /// The number of cycles by which a thread can start later. See [`late`](Self::late).

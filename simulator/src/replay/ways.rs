@@ -63,8 +63,8 @@ fn block(references: &mut Vec<Reference>, block: u64, round: u64, data: impl Fn(
     references.push(last);
 }
 
-/// Returns a thread that executes these items, in chunks of about `chunk` references. The number of the thread decides where the
-/// thread's own lines are.
+/// Returns a thread that executes these items, in chunks of about `chunk` references. The number of the thread determines where
+/// the thread's own lines are.
 fn thread(number: u64, items: &[Item], chunk: usize) -> Vec<Chunk> {
     let mut chunks = Vec::new();
     let (mut references, mut order) = (Vec::new(), Vec::new());
@@ -227,8 +227,8 @@ proptest! {
     }
 }
 
-/// A thread stores to a line once, and then loads it again and again. Thread 1, on the other node, loads the line once, after `others` other
-/// instructions. This moves the line to the other node, but thread 0 keeps it in its L1 cache.
+/// A thread stores to a line once, and then loads it again and again. Thread 1, on the other node, loads the line once, after
+/// `others` other instructions. This load moves the line to the other node, but thread 0 keeps the line in its L1 cache.
 fn one_move(others: u64) -> Vec<Vec<Chunk>> {
     let fetch = |at: u64, kind| Reference::new(at, 4, kind);
     let mut owner =
@@ -247,7 +247,7 @@ fn one_move(others: u64) -> Vec<Vec<Chunk>> {
 
 const ROUNDS: u64 = 40_000;
 
-/// The uses of a line count from its first move on, even if the user's core has run ahead of the move.
+/// The uses of a line are counted from its first move on, even if the user's core has run ahead of the move.
 #[test]
 fn uses_count_from_the_first_move_on() {
     let how = How {

@@ -74,7 +74,7 @@ type Group = (u8, Discriminant<TracedFunction>, Option<Class>, u64);
 pub(super) struct Known {
     /// The time and the kind of each event, and whether the event is a call that succeeded.
     events: Vec<(u64, u16, bool)>,
-    /// The name of the function and the durations of all calls of a group.
+    /// One entry for each group of calls: the group, the name of the called function, and the durations of the calls.
     calls: Vec<(Group, &'static str, Vec<u32>)>,
     /// The time and the hub of each call that could not get its hub at once.
     conflicts: Vec<(u64, usize)>,
@@ -107,7 +107,7 @@ impl Known {
         }
     }
 
-    /// Returns the calls by guest, function, register class and status, in this sorting order. Also returns the conflicts by time.
+    /// Returns the calls, sorted by guest, function, register class and status. Also returns the conflicts, sorted by time.
     pub(super) fn counts(self, trace: &Trace) -> (Vec<Calls>, Vec<Conflicts>) {
         let mut calls = self.calls;
         let registers = |class: Option<Class>| class.map_or("", Class::name);
@@ -177,7 +177,7 @@ fn spread(most: usize, events: &[(u64, u16, bool)]) -> Vec<usize> {
     // Limit the number of stretches, so that each stretch has room for at least one event of each
     // kind.
     let stretches = (most / kinds.len().max(1)).clamp(1, STRETCHES);
-    // A group is the events of a kind in a stretch.
+    // A group consists of the events of one kind in one stretch.
     let group = |(time, kind, _): &(u64, u16, bool)| {
         let all = u128::from(last - first) + 1;
         let part = (u128::from(time - first) * stretches as u128 / all) as usize;

@@ -60,8 +60,8 @@ const LATEST: usize = 1 << 10;
 pub(super) struct Misses {
     instructions: Lookup<Address, Missed>,
     others: Missed,
-    /// The numbers of entries in `instructions`, for the instructions that stored last. The low bits of an instruction's address
-    /// select its place here.
+    /// The indices in `instructions` of the instructions that stored last. The low bits of an instruction's address select its
+    /// place in this array.
     latest: Box<[u32; LATEST]>,
 }
 
@@ -71,7 +71,7 @@ impl Misses {
         Self { instructions, others, latest: Box::new([u32::MAX; LATEST]) }
     }
 
-    /// Notes what an instruction missed.
+    /// Adds the misses and the waiting cycles of one execution of an instruction.
     pub(super) fn note(&mut self, program: usize, instruction: Option<u64>, missed: &Missed) {
         self.instructions.or_insert_with((program, instruction), Missed::default).add(missed);
         if self.instructions.len() > MOST {
@@ -100,7 +100,8 @@ impl Misses {
         self.latest[place] = self.instructions.number(&(program, instruction));
     }
 
-    /// Moves the instructions with the fewest waiting cycles to the sum `others`, so that half of the entries become free.
+    /// Keeps the half of the instructions that have the most waiting cycles. Adds the misses and cycles of the other half to the
+    /// sum `others`.
     #[cold]
     fn forget(&mut self) {
         let mut kept = self.sorted();
@@ -121,8 +122,8 @@ impl Misses {
         sorted
     }
 
-    /// Returns the 1,024 instructions with the most waiting cycles, in descending order of these
-    /// cycles. Also returns the sum of all other instructions.
+    /// Returns the 1,024 instructions with the most waiting cycles, in descending order of these cycles. Also returns the sum of
+    /// the misses of all other instructions.
     pub(super) fn code(&self) -> (Vec<InstructionMisses>, Missed) {
         let mut sorted = self.sorted();
         let mut others = self.others;

@@ -25,7 +25,7 @@ pub struct Lines {
     pub moved: usize,
     /// The number of misses served by the cache of another node.
     pub transfers: u64,
-    /// How many copies of lines a node lost because another node wrote to the line.
+    /// The number of times that a node lost its copy of a line because another node wrote to the line.
     pub invalidations: u64,
     /// The 20 lines that moved most often, in descending order. Each line has the instructions that have used the line since its
     /// first move.

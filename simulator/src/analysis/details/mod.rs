@@ -1,11 +1,10 @@
 //! Details of a replay for charts: counts over time, by address, by instruction, and by line of
 //! memory.
 //!
-//! Details cost time, because each miss, store and use of a shared line is noted, and the guest reads its
-//! counters more often. So they are collected only if a [setup](crate::replay::Setup::details)
-//! requests them. All counts are exact. The memory for details is bounded, to about 200 MB: the documentation of
-//! each part says what the part merges or adds up in a long replay. During a replay, an observer
-//! can read the details at each sample, in [`Now`](crate::replay::Now).
+//! Details cost time, because each miss, store and use of a shared line is noted, and the guest reads its counters more often. So
+//! they are collected only if a [setup](crate::replay::Setup::details) requests them. All counts are exact. Details take at most
+//! about 200 MB of memory. The documentation of each part says what the part merges or adds up in a long replay. During a replay,
+//! an observer can read the details at each sample, in [`Now`](crate::replay::Now).
 //!
 //! | maximum number | of | bytes each |
 //! |---|---|---|
@@ -111,7 +110,7 @@ pub(crate) struct Watcher {
     heat: heat::Map,
     misses: code::Misses,
     moved: lines::Moved,
-    /// The time from which the details count.
+    /// The time at which the details begin, in cycles.
     began: u64,
     /// The number of all references that will be replayed; `None` if it is not known.
     references: Option<u64>,
@@ -134,7 +133,7 @@ impl Watcher {
         }
     }
 
-    /// Counts the time of the details from `began`. Must be called before the first note.
+    /// Sets the time at which the details begin. Must be called before the first note.
     pub(crate) fn begin(&mut self, began: u64) {
         self.began = began;
     }

@@ -43,7 +43,7 @@ pub struct Series {
     pub reads: Reads,
     /// The number of hypercalls over time, for each guest.
     pub hypercalls: Vec<GuestSeries>,
-    /// The counts over time of each counter that counts an event.
+    /// For each counter that has an event, its counts over time.
     pub counters: Vec<CounterSeries>,
     /// The use of each enabled DRAM channel of the machine.
     pub channels: Vec<ChannelSeries>,
@@ -192,7 +192,7 @@ impl Points {
         counters: Vec<CounterName>,
         references: Option<u64>,
     ) -> Self {
-        // The limit must be even, because half of the points are dropped when it is reached.
+        // When the limit is reached, half of the points are dropped. So the limit must be even.
         let most = (NUMBERS / counters.len().max(1)).clamp(LEAST, MOST) & !1;
         let (reads, points) = (Reads::default(), Vec::new());
         let mut new = Self { guests, counters, reads, points, most, step: STEP };

@@ -31,7 +31,7 @@ pub(crate) struct ThreadClocks {
     stacks: Stacks,
     taken: Taken,
     cycles: u64,
-    /// The time from which the clocks count.
+    /// The time at which the clocks begin to count, in cycles.
     since: u64,
 }
 
@@ -120,8 +120,8 @@ impl ThreadClocks {
         }
     }
 
-    /// Counts the cycles of a thread's latest waits, which end at `until`. `spent` has all cycles that the thread has spent in each state up
-    /// to then.
+    /// Counts the cycles of a thread's latest waits, which end at `until`. `spent` has all cycles that the thread has spent in
+    /// each state up to this time.
     fn wait(
         &mut self,
         thread: usize,

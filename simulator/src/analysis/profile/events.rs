@@ -75,8 +75,8 @@ pub struct Rate {
     pub seed: Option<u64>,
 }
 
-/// The usual period, shifted right by this number of bits, is the maximum difference between a random period and the usual period. This is
-/// an eighth of the usual period.
+/// A random period differs from the usual period by at most the usual period shifted right by this number of bits, which is an
+/// eighth of the usual period.
 const SPREAD: u32 = 3;
 
 impl Rate {
@@ -209,7 +209,7 @@ pub(super) fn counted(selected: &[Selected<StrandEvent>]) -> Vec<Selected<SparcS
     counted.collect()
 }
 
-/// Parses a list of events for the counters of an R10000. Events have the names or numbers of `perfex`. If either counter can
+/// Parses a list of events for the counters of an R10000. Events have the names or numbers of `perfex`. If both counters can
 /// count an event, the counter with fewer of the listed events gets this event. `flow` says whether the recording [has control
 /// flow](crate::recording::Recording::has_flow). `processors` is the number of processors that execute the recording.
 ///

@@ -46,7 +46,7 @@ const fn wait_name(state: State) -> Option<&'static str> {
     }
 }
 
-/// Returns the state whose waits this address stands for; `None` if the address belongs to the program.
+/// Returns the state whose waits are represented by this address; `None` if the address belongs to the program.
 #[must_use]
 pub fn waits_at(address: u64) -> Option<State> {
     if address < WAITS {

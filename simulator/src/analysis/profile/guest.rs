@@ -53,8 +53,8 @@ pub(crate) struct SamplingGuest<U: CounterUnit> {
 }
 
 impl<U: CounterUnit> SamplingGuest<U> {
-    /// Returns a guest that samples events on a strand. The program executes in `mode`. Only events
-    /// in one of the modes `modes` are counted.
+    /// Returns a guest that samples events on a strand. The program executes in `mode`. Only events that happen in one of the
+    /// `modes` are counted.
     pub(crate) fn new(
         strand: StrandId,
         mode: U::Mode,

@@ -47,14 +47,14 @@ pub struct Job<'a> {
     /// The strand that executes each thread. `None` selects the [default](Placement::default_for).
     pub placement: Option<Placement>,
     pub rate: Rate,
-    /// The modes in which an R10000 counts. The program executes in user mode, and the handler that refills the TLB in exception mode.
-    /// Nothing executes in the other modes.
+    /// The modes in which an R10000 counts. The program executes in user mode. The handler that refills the TLB executes in
+    /// exception mode. Nothing executes in the other modes.
     pub modes: ModeSet<R10000Mode>,
     /// The number of R10000s that execute the program, 1 to [`MOST_PROCESSORS`].
     pub processors: usize,
     /// Whether to count events without taking samples.
     pub counting: bool,
-    /// Whether to count the waits of threads as cycles, too. The event cycles of a strand must be sampled.
+    /// Whether to count the waits of threads as cycles, too. On a strand, this requires that the event `cycles` is sampled.
     pub waits: bool,
     /// The symbols of the program; `None` for a report by page.
     pub symbols: Option<&'a dyn Functions>,
@@ -94,9 +94,9 @@ impl<'a> Job<'a> {
         region: Region,
     }
 
-    /// Executes the program on processors that have counters of this unit. Samples the events of `list`, which are separated by commas.
-    /// From time to time, `observe` receives the progress of the program. If `observe` returns [`ControlFlow::Break`], the job ends: the
-    /// report has the samples so far, and says that the job was [stopped](ProfileReport::stopped).
+    /// Executes the program on processors that have counters of this unit. Samples the events of `list`, which are separated by
+    /// commas. From time to time, `observe` receives the progress of the program. If `observe` returns [`ControlFlow::Break`],
+    /// the job ends early. The report then has the samples so far, and says that the job was [stopped](ProfileReport::stopped).
     ///
     /// # Errors
     /// Returns an error if an event is unknown or if there are too many events. Also returns an error if waits are to be counted but cycles

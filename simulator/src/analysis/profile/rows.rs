@@ -94,8 +94,8 @@ pub fn inclusive(
     })
 }
 
-/// Returns a row for each function or page. The row with the largest share is first. `places`
-/// returns the functions or pages to which a point belongs. The point counts once in each of them.
+/// Returns a row for each function or page. The row with the largest share is first. `places` returns the functions or pages to
+/// which a point belongs. The samples and events of the point are added to each of them.
 fn rows<'a>(
     taken: &Taken,
     exact: &Exact,

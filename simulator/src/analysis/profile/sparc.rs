@@ -92,7 +92,7 @@ pub(crate) struct Sparc<'a, V: Variant> {
     memory: Work<'a, V>,
     /// The events whose true counts are recorded, each with its index in the list of all sampled events.
     counted: Vec<(usize, SparcSelect)>,
-    /// Whether the time after the instruction is recorded.
+    /// Whether `execute` records the time after the instruction. This time is needed only if cycles are sampled.
     timed: bool,
     /// The strands, indexed by number; `None` for a strand without a thread.
     strands: Vec<Option<SampledStrand<'a>>>,

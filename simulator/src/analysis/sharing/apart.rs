@@ -23,8 +23,8 @@ pub(super) struct Apart {
 }
 
 impl Apart {
-    /// Moves the bytes of the falsely shared lines to the region at `free`, until the region is full. `lines` has each line with
-    /// its number in memory. `homes` is the number of nodes that have memory.
+    /// Moves the bytes of the falsely shared lines to the region at `free`, until the region is full. `lines` has the number of
+    /// each line in memory, and the line. `homes` is the number of nodes that have memory.
     pub(super) fn new<'a>(
         lines: impl Iterator<Item = (u64, &'a SharedLine)>,
         homes: u64,
@@ -54,7 +54,8 @@ impl Apart {
         self.lines.len()
     }
 
-    /// Returns the new address in memory of the data at an address in memory, or the same address if the data do not move.
+    /// Returns the new address of the data at `address`. Returns `address` itself if the data do not move. Both are addresses in
+    /// memory, which include the offset of the program.
     pub(super) fn address(&self, address: u64) -> u64 {
         let byte = address % LINE;
         let line = self.lines.get(&((address & ADDRESS_MASK) >> LINE_SHIFT));

@@ -90,8 +90,8 @@ struct Examined {
     stopped: bool,
     /// The number of lines that moved.
     lines_moved: usize,
-    /// The moves of lines, by the numbers of the lines, in any order. If too many lines moved, only those that moved most are
-    /// listed.
+    /// The number of each line that moved, and the moves of the line, in any order. If too many lines moved, only the lines that
+    /// moved most are listed.
     lines: Vec<(u64, Moves)>,
     /// Maps each line to its home node.
     homes: LineHomes,
@@ -118,8 +118,8 @@ impl Job {
 
     /// Replays the program up to three times, and reports the lines that move between nodes. Each replay calls `open` once to
     /// open the recordings of the program's processes. From time to time, `observe` receives the number of the replay, from 0,
-    /// and the replay's progress. If `observe` returns [`ControlFlow::Break`], the job ends: the report has the results so far,
-    /// and says that the job was [stopped](SharingReport::stopped).
+    /// and the replay's progress. If `observe` returns [`ControlFlow::Break`], the job ends early. The report then has the
+    /// results so far, and says that the job was [stopped](SharingReport::stopped).
     ///
     /// # Errors
     /// Returns an error if the recording cannot be read, if the threads cannot be placed, or if the machine has no memory.
@@ -172,7 +172,7 @@ impl Job {
         let lines = hottest.into_iter().map(|(line, moves)| {
             let (address, mut users) = users.users_of(line);
             if deal {
-                // The program has only one thread, whose references all strands execute.
+                // The program has only one thread, and all strands execute parts of this thread.
                 users.iter_mut().for_each(|user| user.thread = 0);
             }
             SharedLine::new(address, homes.home(line), moves, users)

@@ -55,11 +55,11 @@ pub struct Cost {
     pub cycles: u64,
     /// The number of misses served by the cache of another node.
     pub transfers: u64,
-    /// How many copies of lines a node lost because another node wrote to the line.
+    /// The number of times that a node lost its copy of a line because another node wrote to the line.
     pub invalidations: u64,
 }
 
-/// The cost of the program if, in each falsely shared line, the bytes of each node were in a separate line.
+/// The cost of the program if the bytes of a falsely shared line were moved to several lines, one for each node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Separated {
     /// The number of lines whose bytes were separated.

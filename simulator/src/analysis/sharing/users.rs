@@ -213,7 +213,7 @@ impl Users {
         self.note_use((thread, strand, instruction), offset, reference);
     }
 
-    /// Records a reference as the use of lines by a thread's instruction.
+    /// Records that an instruction of a thread uses the lines that a reference touches.
     pub(crate) fn note_use(
         &mut self,
         (thread, strand, instruction): (usize, StrandId, Option<u64>),
@@ -233,7 +233,7 @@ impl Users {
             let number = (at.wrapping_add(offset) & ADDRESS_MASK) >> LINE_SHIFT;
             if let Some((address, of)) = self.lines.get_mut(&number) {
                 // If processes share memory, the process that mapped the memory first has the lowest number, and so the lowest
-                // offset. The address in this process counts.
+                // offset. Keep the line's address in this process.
                 if offset <= *of {
                     (*address, *of) = (at - first, offset);
                 }

@@ -50,7 +50,7 @@ pub(super) struct Access<'w, V: Variant> {
     pub(super) now: u64,
     /// The time at which the latest instruction was issued; 0 before the first instruction.
     pub(super) issued: u64,
-    /// The time from which other strands see the effects of the reference that is executed. This is the time at which the latest
+    /// The time at which other strands begin to see the effects of the current reference. It is the time at which the latest
     /// instruction was issued. If this instruction loads and then stores in two steps, it is the time at which the instruction
     /// began to store.
     pub(super) turn: u64,
@@ -60,10 +60,10 @@ pub(super) struct Access<'w, V: Variant> {
     instructions: u64,
     /// The number of executed instructions by kind. Only instructions of [whole shapes](Self::shapes) are counted.
     by_kind: ByKind,
-    /// The end of the quantum: only the first instruction may begin at this time or later.
+    /// The end of the quantum. Only the first instruction may begin at this time or later.
     pub(super) ends: u64,
-    /// While [whole shapes](Self::shapes) execute, no instruction begins at this time or later. This is the end of the quantum,
-    /// or 0 if the execution of shapes has to stop earlier.
+    /// While [whole shapes](Self::shapes) execute, no instruction begins at this time or later. The value is the end of the
+    /// quantum, or 0 if the execution of shapes has to stop earlier.
     until: u64,
     /// The number of the line from which the latest instruction was fetched; [`NO_LINE`] if the instruction cache has dropped this line.
     fetched: u64,
@@ -404,7 +404,7 @@ impl<'w, V: Variant> Access<'w, V> {
         }
     }
 
-    /// Waits until `until`, or not at all if this time has passed.
+    /// Waits until the time `until`. Returns at once if this time has passed.
     #[inline]
     fn wait(&mut self, wait: Wait, until: u64) {
         if until > self.now {

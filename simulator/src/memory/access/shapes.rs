@@ -7,7 +7,7 @@ use crate::memory::watch::Watch;
 use crate::recording::{ByKind, Done, Kind, References, ShapeStep, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
-    /// Executes shapes step by step. Begins a shape only if the shape ends before the time `until` when nothing misses. If misses
+    /// Executes shapes step by step. Begins a shape only if the shape would end before the time `until` without misses. If misses
     /// then delay the shape beyond this time, stops in the middle of the shape. Removes the executed references from `rest`, and
     /// tells `watch` what these references do. The watch must be told of each instruction in a line that has moved between nodes.
     /// So, if there is a watch, execution stops before shapes with such instructions.
@@ -170,7 +170,8 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Removes the executed references from `rest`: all executions in `taken`, but only `references` references of the last execution.
+    /// Removes the executed references from `rest`. Of the last execution in `taken`, these are the first `references`
+    /// references. All earlier executions in `taken` were executed completely.
     #[cold]
     #[inline(never)]
     fn leave<'a>(&mut self, rest: &mut References<'a>, taken: Whole<'a>, references: usize) {

@@ -13,18 +13,19 @@ use crate::memory::truth::StrandRecord;
 use crate::memory::work::Work;
 use crate::recording::{ByKind, Done, Kind, MOST_WHOLE, Part, Reference, ShapeStep, StepAction};
 
-/// The maximum number of references by which a strand that executes ahead can exceed the number at which it should stop.
+/// A strand that executes ahead should stop after a given number of references. It can exceed this number by at most `MOST_MORE`
+/// references.
 pub(crate) const MOST_MORE: usize = 128;
 
 impl<V: Variant> Work<'_, V> {
     /// Executes the first instructions of a quantum, up to the first instruction that needs something outside the core. The last
     /// instruction begins before `most` references have been executed. An instruction that loads and then stores, but not in one
-    /// step, can be divided. An instruction that does anything after a store is not executed. If the uses of moved lines are
-    /// `WATCHED`, an instruction that fetches or loads from such a line is not executed.
+    /// step, can be divided. An instruction that accesses data after a store is not executed. If `WATCHED` is set, a watch
+    /// observes the uses of moved lines. Then an instruction that fetches or loads from a moved line is not executed.
     ///
     /// Stores are deferred: they are executed later. But if `stored` is a number, the core executes these instructions again, and
-    /// this number of its stores has been executed already. They are the first stores, and the quantum ends after the instruction
-    /// of the last of them.
+    /// its first `stored` stores have been executed already. The quantum then ends after the instruction of the last of these
+    /// stores.
     pub(crate) fn replay_ahead<const WATCHED: bool>(
         &mut self,
         quantum: &Quantum<'_>,
@@ -106,7 +107,8 @@ struct Local<'w, V: Variant, const WATCHED: bool> {
     strand: StrandId,
     offset: u64,
     until: u64,
-    /// The number of the next stores that have been executed already; `None` if stores are deferred.
+    /// The number of the next stores that were executed when the core executed these instructions for the first time; `None` if
+    /// stores are deferred.
     stored: &'w mut Option<usize>,
     /// The lines that have moved between nodes; `None` if moves are not noted.
     moved: Option<&'w MovedLines>,
@@ -301,7 +303,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, V, WATCHED> {
                 return Stops::Blocked;
             }
             if rest.first().is_some_and(|next| !next.kind.is_fetch()) {
-                // The instruction is divided.
+                // The quantum ends between a load and a store of the instruction.
                 return Stops::Ended;
             }
         }

@@ -53,7 +53,7 @@ struct StoreAhead {
 }
 
 impl AheadLog {
-    /// Forgets all deferred stores but the first `stores`.
+    /// Forgets all deferred stores except the first `stores`.
     fn forget_stores(&mut self, stores: usize) {
         for store in self.stores.drain(stores..) {
             self.under_way[store.strand.index() % StrandId::PER_CORE] -= 1;

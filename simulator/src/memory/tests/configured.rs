@@ -137,7 +137,7 @@ fn a_set_has_as_many_lines_as_ways() {
         let config = other(|config| config.l1d.ways = ways);
         assert_eq!(misses(&config, thrice())[0], expected, "{ways}");
     }
-    // The lines also share a set of an L2 cache of 8 KB. If the L2 cache drops a line, so does the data cache.
+    // The lines also share a set of an L2 cache of 8 KB. If the L2 cache drops a line, the data cache drops the line, too.
     for (ways, expected) in [(1, [30, 30]), (2, [30, 30]), (4, [3, 3])] {
         let config = other(|config| (config.l2.ways, config.l2.bytes) = (ways, 8192));
         assert_eq!(misses(&config, thrice()), expected, "{ways}");

@@ -62,7 +62,7 @@ fn the_fgu_counts_its_arithmetic() {
     let mut bench = one();
     let other = Reference::new(0x2000, 4, Kind::FetchOther);
     let classes = [FloatingPoint, Vector, Multiply, Divide, System, Annuls, Prefetch];
-    // Each class has twice the instructions of the class before it, so a sum says which classes it contains.
+    // Each class has twice the instructions of the class before it, so every sum shows which classes it includes.
     for (number, class) in classes.into_iter().enumerate() {
         bench.replay(0, 0, &vec![Reference { class, ..other }; 1 << number]);
     }

@@ -77,7 +77,7 @@ impl<V: Variant> Bench<V> {
         }
     }
 
-    /// Checks that every counter is its start value plus the recorded events.
+    /// Checks that the value of every counter is its start value plus the number of recorded events.
     fn compare(&self, setting: &Setting, happened: &Truth) {
         let machine = self.devices.machine();
         let start = setting.start;

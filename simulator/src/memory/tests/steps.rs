@@ -157,7 +157,7 @@ fn address() -> impl Strategy<Value = u64> {
     (0..40_u64, 0..160_u64).prop_map(|(place, offset)| 0x1000 + place * 0x40000 + offset)
 }
 
-/// What a watch was told, by strand and instruction.
+/// A watch that records what it is told, by strand and instruction.
 #[derive(Debug, Default, PartialEq)]
 struct Told {
     strand: usize,

@@ -86,7 +86,7 @@ impl HubRecord {
         [read(&self.memory), read(&self.cache), self.written[from][to], self.lost[from][to]]
     }
 
-    /// Returns how many lines moved to a node, and how many lines moved from the node. Invalidations do not count.
+    /// Returns how many lines moved to a node, and how many lines moved from the node. Invalidations are not counted.
     pub(super) fn moved(&self, node: usize) -> [u64; 2] {
         let lines = |[memory, cache, back, _]: [u64; 4]| memory + cache + back;
         let others = || (0..NODES).filter(|other| *other != node);

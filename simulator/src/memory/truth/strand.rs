@@ -69,8 +69,8 @@ pub(in crate::memory) struct CoreRecord {
 }
 
 impl CoreRecord {
-    /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. No strand of the core may have issued
-    /// an instruction after `first` before this call.
+    /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. Before this call, no strand
+    /// of the core may have issued an instruction later than at `first`.
     #[inline(always)]
     pub(in crate::memory) fn issue(&mut self, first: u64, last: u64, count: u64) {
         self.busy += count - u64::from(first < self.after);
@@ -96,8 +96,8 @@ pub(in crate::memory) struct StrandRecord {
     waited: [u64; Wait::COUNT],
 }
 
-/// One number for each kind of unit that serves requests of cores to their nodes' L2 caches. A number counts the requests that the units
-/// served, or the cycles that these requests took.
+/// A number for each kind of unit that can serve a core's request to the L2 cache of its node. It is either the number of
+/// requests that units of this kind served, or the number of cycles that the requests took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
     /// The count for the L2 cache of the core's node.
@@ -149,7 +149,7 @@ impl AddAssign for Served {
 }
 
 impl Waited {
-    /// Returns these counts minus the counts of `earlier`, an earlier copy.
+    /// Returns the counts since `earlier`, which is an earlier copy of these counts.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut delta = *self;
         delta.subtract(earlier);
@@ -189,8 +189,9 @@ impl StrandRecord {
         by_kind.add_to(&mut self.instructions);
     }
 
-    /// Returns the number of clocks in which a selected event happens. All events that count an instruction by its class happen
-    /// in the same clock. Each event of the instruction's memory references happens in a separate clock.
+    /// Returns the number of clocks in which at least one of the selected events happens. All events that count an instruction by
+    /// its class happen in the same clock, so the instruction is counted once. Each event of the instruction's memory references
+    /// has a clock of its own.
     pub(super) fn total(&self, select: SparcSelect, perf_config: PerfConfig) -> u64 {
         let counted = |mask: u8, times: u64| if select.mask() & mask != 0 { times } else { 0 };
         let [fetches, loads, atomics, stores] = &self.served;
@@ -198,8 +199,8 @@ impl StrandRecord {
         match select.base_class() {
             2 => {
                 let [without_data, load, store, both, atomic] = self.instructions;
-                // Each list has one mask for each of four groups of instructions, in this order: neither a branch nor of the FGU, branches
-                // that are not taken, other branches, and instructions of the FGU.
+                // Each list has four masks, one for each group of instructions. The groups are in this order: instructions that
+                // are neither branches nor of the FGU, branches that are not taken, other branches, and instructions of the FGU.
                 let classes = [
                     ([0x40, 0x01, 0x03, 0x04], without_data),
                     ([0x08, 0x09, 0x0b, 0x0c], load),

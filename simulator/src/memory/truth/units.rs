@@ -13,7 +13,7 @@ use crate::memory::geometry::L2Line;
 use crate::memory::pages::Pages;
 use crate::memory::traffic::Transaction;
 
-/// The events of a DRAM channel. The fields in cycles are sums of the time that lines spend in the queue and in transfer.
+/// The events of a DRAM channel. The fields that count cycles are sums of the time that lines spend in the queue and in transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct ChannelRecord {
     pub(super) lines_read: u64,
@@ -28,7 +28,7 @@ counts! {
     UnitRecords { channels, hubs } { machine, owners, stray }
 }
 
-/// The events of all channels and hubs. An event counts for the [owner](OwnersByLine) of its line.
+/// The events of all channels and hubs. An event is counted for the [owner](OwnersByLine) of its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::memory) struct UnitRecords {
     pub(super) machine: Machine,
@@ -221,9 +221,9 @@ impl UnitRecords {
         self.astray(line, at);
     }
 
-    /// Checks each link between a node and a hub: the number of lines that passed through the link must agree with the recorded
-    /// requests. `passed` returns the number of lines that have entered the node by the link, and the number of lines that have
-    /// left the node.
+    /// Checks for each link between a node and a hub that the number of lines that passed through the link agrees with the
+    /// recorded requests. `passed` returns the number of lines that have entered the node by the link, and the number of lines
+    /// that have left the node.
     pub(in crate::memory) fn check_links(&mut self, passed: impl Fn(Hub, usize) -> [u64; 2]) {
         for hub in Hub::ALL {
             for node in 0..self.machine.nodes() {

@@ -126,7 +126,7 @@ impl Usage {
     pub(in crate::memory) fn new(truth: &Truth, figures: &Figures) -> Self {
         let machine = truth.units.machine;
         let nodes = || (0..machine.nodes()).filter_map(Node::new);
-        // A directly linked node has four links, the number of hubs of the largest machine.
+        // A directly linked node has four links, because the largest machine has four hubs.
         let links = match machine.hubs() {
             [] if machine.nodes() == 1 => &[],
             [] => Hub::ALL,

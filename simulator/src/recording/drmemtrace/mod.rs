@@ -23,9 +23,9 @@ const MOST_FILES: usize = 1 << 16;
 
 const A_FILE: &str = "a file of drmemtrace, as in drmemtrace.*.dir/trace";
 
-/// The bits in the value of a marker [`FILETYPE`] (`offline_file_type_t`). With `FILTERED`, the recorder has left out
-/// instructions, or data that hit in a small cache. With `WITHOUT_DATA`, the recording has no data. `TARGETS` has a bit for each
-/// architecture of the program, with QEMU's name for this architecture.
+/// The bits in the value of a [`FILETYPE`] marker (`offline_file_type_t`). With `FILTERED`, the recorder has left out
+/// instructions, or data that hit in a small cache. With `WITHOUT_DATA`, the recording has no data. `TARGETS` has the bit of each
+/// architecture that is known, and QEMU's name for the architecture.
 const FILTERED: u64 = 0x1 | 0x80 | 0x100;
 const WITHOUT_DATA: u64 = 0x4;
 const TARGETS: [(u64, &str); 4] =
@@ -40,7 +40,7 @@ pub(super) fn is_header(head: &[u8]) -> bool {
     })
 }
 
-/// Returns the facts about a recording that are at the beginning of its file. Notes call the recording `name`.
+/// Returns the facts about a recording that are at the beginning of its file. `name` is the name of the recording in notes.
 fn describe(source: &Source, name: &str) -> Result<About, RecordingError> {
     let wrong = |found: String, expected| RecordingError::in_file(&source.name, found, expected);
     let records = source.head().chunks_exact(SIZE).filter_map(|bytes| bytes.first_chunk());
@@ -72,7 +72,7 @@ fn describe(source: &Source, name: &str) -> Result<About, RecordingError> {
     }
     Ok(About {
         threads: 1,
-        // Calls and returns do not match where instructions are left out.
+        // If instructions are left out, calls and returns do not match.
         has_flow: kind & FILTERED == 0,
         target: target.map(|(_, name)| String::from(*name)),
         notes,
@@ -145,7 +145,8 @@ impl DrmemtraceReader {
         if references == 0 {
             return Err(RecordingError::in_file(&name, "no memory reference", "at least one"));
         }
-        // Threads are numbered in the order in which they begin. The order is stable.
+        // Threads are numbered in the order in which they begin. The sort is stable, so threads that begin at the same time keep
+        // their order.
         scanned.sort_by_key(|(times, _)| times.first().copied().unwrap_or(0));
         let (times, paths): (Vec<_>, Vec<_>) = scanned.into_iter().unzip();
         let runs = time::runs(&times).into_iter();

@@ -42,8 +42,8 @@ pub(super) enum Meaning {
     Fetch(Flow),
     /// The fetch of a conditional branch. The next instruction shows whether it is taken.
     Branch,
-    /// The fetches of several instructions that follow the latest one in memory. The size of the record is the number of these
-    /// instructions. Each byte of the record's address is the number of bytes of one instruction.
+    /// The fetches of several instructions that follow the latest instruction in memory. The size of the record is the number of
+    /// these instructions. Each byte of the record's address is the number of bytes of one instruction.
     Bundle,
     /// The time at which the next records begin.
     Time,

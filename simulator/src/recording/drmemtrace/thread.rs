@@ -13,7 +13,7 @@ use refs::Order;
 /// The maximum number of bytes of a reference. A longer access is several references.
 const LONGEST: u16 = 4096;
 
-/// The maximum number of references that one record becomes.
+/// The maximum number of references into which one record is divided.
 const MOST_PIECES: usize = u16::MAX.div_ceil(LONGEST) as usize;
 
 /// Reads the records of a file, block by block, in constant memory.
@@ -55,8 +55,8 @@ impl ThreadReader {
         self.records.progress()
     }
 
-    /// Replaces the content of `chunk` by the next references. At the end of the file and after an error, returns `false` and an empty
-    /// chunk.
+    /// Replaces the content of `chunk` with the next references. At the end of the file and after an error, returns `false` and
+    /// an empty chunk.
     pub(super) fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool, RecordingError> {
         self.block.clear();
         self.fetch = None;
@@ -76,7 +76,7 @@ impl ThreadReader {
     fn fill(&mut self, order: &mut Vec<(usize, Order)>) -> Result<(), RecordingError> {
         while let Some((record, meaning)) = self.read()? {
             let is_data = matches!(meaning, Meaning::Data(_));
-            // All data of an instruction are in its block, unless they are too many.
+            // A block has all data of its last instruction, unless there are too many of them.
             let most = if is_data { self.most + BLOCK_SLACK - MOST_PIECES } else { self.most };
             match meaning {
                 Meaning::Bundle => self.is_open = false,
@@ -131,7 +131,7 @@ impl ThreadReader {
         Ok(Some((record, meaning)))
     }
 
-    /// Decides whether the latest branch is taken. `next` is the address of the next instruction.
+    /// Determines whether the latest branch is taken. `next` is the address of the next instruction.
     fn close(&mut self, next: u64) {
         if std::mem::take(&mut self.is_open)
             && next != self.after
@@ -157,8 +157,8 @@ impl ThreadReader {
         }
     }
 
-    /// Reads the whole file. Returns the times of its parts, at most `most`, and the number of references. Returns `None` if there are
-    /// more parts.
+    /// Reads the whole file. Returns the times of the file's parts, and the number of references. Returns `None` if there are
+    /// more than `most` parts.
     pub(super) fn scan(mut self, most: usize) -> Result<Option<(Vec<u64>, u64)>, RecordingError> {
         let (mut times, mut references) = (Vec::new(), 0_u64);
         while let Some((record, meaning)) = self.read()? {

@@ -61,8 +61,8 @@ impl Clock {
         Self { runs: runs.into_iter(), ..Self::default() }
     }
 
-    /// Notes a time stamp. Returns `true` if the time stamp begins a part. Where a file begins anew, it repeats its latest time
-    /// stamp, which then begins no part.
+    /// Notes a time stamp. Returns `true` if the time stamp begins a part. A file can repeat its latest time stamp, and the
+    /// repeated time stamp begins no part.
     pub(super) fn advance(&mut self, time: u64) -> bool {
         let later = self.time.is_none_or(|latest| time > latest);
         if later {

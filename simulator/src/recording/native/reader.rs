@@ -154,7 +154,7 @@ impl NativeReader {
     }
 
     /// Reads a recording that begins at a position of the file, up to its last complete frame. `said` is the size of the
-    /// descriptions of all processes before. Also returns the position of the next process's recording; `None` if there is none.
+    /// descriptions of all earlier processes. Also returns the position of the next process's recording; `None` if there is none.
     fn new(
         name: String,
         file: Arc<Mutex<File>>,

@@ -56,8 +56,8 @@ struct Pause {
 const LONGEST_PAUSE: u16 = 1023;
 
 impl Pause {
-    /// Begins a pause, because the core has to undo what it has executed ahead. To undo instructions and to execute them again
-    /// costs as much as many turns.
+    /// Begins a pause, because the core has to undo what it has executed ahead. It takes as much time as many turns to undo
+    /// instructions and to execute them again.
     fn begin(&mut self) {
         self.latest = (2 * self.latest + 1).min(LONGEST_PAUSE);
         self.turns = self.latest;
@@ -127,8 +127,8 @@ impl Ahead {
         self.latest = self.latest.max(turn);
     }
 
-    /// If a strand's core runs ahead, notes that the strand is woken, and ready at the time `ready`. Returns `true` if the core
-    /// runs ahead.
+    /// If a strand's core runs ahead, notes that the strand is woken and will be ready at the time `ready`. Returns `true` if the
+    /// core runs ahead.
     pub(super) fn wake(&mut self, strand: StrandId, ready: u64) -> bool {
         let is_ahead = self.ahead >> strand.core() & 1 == 1;
         if is_ahead {

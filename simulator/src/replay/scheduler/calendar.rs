@@ -14,10 +14,10 @@ impl Due {
     /// The value of a pipeline that issues no further instruction.
     pub(crate) const NEVER: Self = Self(u64::MAX);
 
-    /// The first value.
+    /// The lowest value: pipeline 0 at the time 0.
     pub(super) const FIRST: Self = Self(0);
 
-    /// Returns the next value.
+    /// Returns the value directly after this value.
     pub(crate) fn after(self) -> Self {
         Self(self.0 + 1)
     }
@@ -49,8 +49,9 @@ impl Due {
 
 /// A calendar queue of pipelines.
 ///
-/// A bitmap of three levels holds the pipelines that are due in the current round: the pipelines of each cycle, the non-empty
-/// cycles of each word of 64 cycles, and the non-empty words. All other pipelines are due in later rounds.
+/// A bitmap of three levels holds the pipelines that are due in the current round. The levels show which pipelines are due in
+/// each cycle, which of the 64 cycles of each word are not empty, and which words are not empty. All other pipelines are due in
+/// later rounds.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     round: u64,
@@ -102,7 +103,7 @@ impl Calendar {
         }
     }
 
-    /// Removes the first pipeline. Inserts the pipeline of `by`, unless it is never due.
+    /// Removes the first pipeline, which has the value `first`. Inserts the pipeline of `by`, unless `by` is [`Due::NEVER`].
     #[inline]
     pub(super) fn replace(&mut self, first: Due, by: Due) {
         self.unmark(first);
@@ -202,7 +203,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Times are close together, like those of pipelines, or whole rounds apart. A few are earlier than the previous time.
+        /// The times are close together, like the times of real pipelines, or whole rounds apart. A few times are earlier than
+        /// the time before.
         #[test]
         fn as_a_map(steps in prop::collection::vec((0..64_usize, 0..9_u8, 0..300_u64), 1..400)) {
             let mut calendar = Calendar::new();

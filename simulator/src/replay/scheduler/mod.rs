@@ -207,8 +207,8 @@ impl Scheduler {
         self.moved = Some(Box::new(moved));
     }
 
-    /// Returns the number of the next thread, and its quantum of at most `most` references; `None` when all threads have ended, or when the
-    /// scheduler has stopped at a watched point.
+    /// Returns the number of the next thread, and its quantum of at most `most` references. Returns `None` when all threads have
+    /// ended, or when the scheduler has stopped at a watched point.
     ///
     /// # Errors
     /// A recording cannot be read.
@@ -265,7 +265,8 @@ impl Scheduler {
         }
     }
 
-    /// Returns `true` if the caller's `most` ended the latest quantum within an instruction. The rest of the instruction is executed next.
+    /// Returns `true` if the latest quantum ended within an instruction because the caller limited the number of references. The
+    /// rest of the instruction is executed next.
     pub(crate) fn is_within(&self) -> bool {
         self.within
     }
@@ -276,7 +277,7 @@ impl Scheduler {
         self.threads[self.executing].instruction()
     }
 
-    /// Returns the number of the thread that a strand executes, and the offset of its addresses. There must be such a thread.
+    /// Returns the number of the thread that a strand executes, and the offset of its addresses. The strand must have a thread.
     #[inline]
     pub(crate) fn first_thread(&self, strand: StrandId) -> (usize, u64) {
         let number = self.strands[strand.index()].threads[0];
@@ -313,8 +314,8 @@ impl Scheduler {
         self.stops.passed.instructions += executed.instructions;
         let thread = &mut self.threads[self.executing];
         thread.next.advance(&thread.chunk, executed.references);
-        // If the caller's `most` ended the quantum within an instruction, the instruction goes on at once. But other strands can come before
-        // a store that follows a load.
+        // If the quantum ended within an instruction because the caller limited the number of references, the instruction
+        // continues at once. But other strands can come before a store that follows a load.
         let next = thread.chunk.from(&thread.next, 1);
         self.within = thread.next.passed() == self.quantum_ends
             && self.quantum_ends < thread.ends
@@ -360,7 +361,7 @@ impl Scheduler {
         self.accounts.states(self.now())
     }
 
-    /// Returns the time at which a thread's state began, and the cycles that it had spent in each state before.
+    /// Returns the time at which a thread's state began, and the cycles that the thread had spent in each state before that time.
     pub(crate) fn account(&self, thread: usize) -> (u64, &States) {
         self.accounts.before_state(thread)
     }

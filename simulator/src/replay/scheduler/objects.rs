@@ -16,8 +16,8 @@ pub(super) struct Objects {
 /// A lock that at least one thread holds.
 #[derive(Debug, Default)]
 struct LockState {
-    /// The threads that hold the lock, each with a flag that is `true` if the thread shares the lock. If several threads hold the lock, all
-    /// of them share it, unless one got it by [force](Objects::force).
+    /// The threads that hold the lock, each with a flag that is `true` if the thread shares the lock. If several threads hold the
+    /// lock, all of them share it, unless a thread got the lock by [force](Objects::force).
     holders: Vec<(usize, bool)>,
     /// The threads that wait for the lock, each with a flag that is `true` if the thread wants to share the lock. The thread that has
     /// waited longest is first.

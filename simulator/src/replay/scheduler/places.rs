@@ -3,8 +3,8 @@
 /// The distance in physical memory between the first [`SPACED`] programs: 8 GB.
 const APART: u64 = 1 << 33;
 
-/// The number of programs that are 8 GB apart. Each further program begins a multiple of 256 MB after one of these programs,
-/// within its 8 GB.
+/// The number of programs that are 8 GB apart. Each further program is inside the 8 GB of one of these programs. It begins a
+/// multiple of 256 MB after the start of that program.
 const SPACED: usize = 48;
 const CLOSER: u64 = 1 << 28;
 
@@ -18,6 +18,6 @@ pub(crate) const fn program_at(offset: u64) -> usize {
     (offset / APART) as usize + SPACED * (offset % APART / CLOSER) as usize
 }
 
-/// The maximum number of recordings in a replay. This limit keeps the recordings apart in [memory](crate::memory::geometry), if each uses
-/// less than 8 GB of its address space in one piece (256 MB if there are more than 48 recordings).
+/// The maximum number of recordings in a replay. This limit keeps the recordings apart in [memory](crate::memory::geometry), if
+/// each recording uses less than 8 GB of its address space in one piece (256 MB if there are more than 48 recordings).
 pub const MOST_PROGRAMS: usize = SPACED * (APART / CLOSER) as usize;

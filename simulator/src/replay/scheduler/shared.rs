@@ -77,8 +77,8 @@ impl SharedMemory {
         })
     }
 
-    /// Returns the program that first mapped the memory with the object of an order, and the order with the object's address in
-    /// this program. If the object of the order is not shared, returns `program` and the order unchanged.
+    /// Finds the program that first mapped the memory with the object of an order. Returns this program, and the order with the
+    /// object's address in this program. If the object is not shared, returns `program` and the order unchanged.
     pub(super) fn order(&self, program: usize, order: Order) -> (usize, Order) {
         let mut order = order;
         let Some(address) = object_of(&mut order) else {
@@ -90,7 +90,7 @@ impl SharedMemory {
     }
 }
 
-/// Returns the address of the lock, semaphore or barrier in an order; `None` for an order without one.
+/// Returns the address of the lock, semaphore or barrier in an order; `None` if the order has no such object.
 fn object_of(order: &mut Order) -> Option<&mut u64> {
     match order {
         Order::Acquire(Acquire { lock, .. }) | Order::Release { lock, .. } => Some(lock),

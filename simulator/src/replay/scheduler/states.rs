@@ -31,7 +31,7 @@ pub(super) struct Accounts {
     pub(super) left_out: u64,
     /// What threads do over time; `None` unless a time line is collected.
     columns: Option<Box<Columns>>,
-    /// The time from which states and waits count.
+    /// The time from which states and waits are counted.
     began: u64,
 }
 
@@ -89,7 +89,7 @@ impl Accounts {
         self.began = began;
         for account in &mut self.threads {
             account.spent = States::default();
-            // If a thread starts after `began`, the time until then counts as not begun.
+            // If a thread starts after `began`, the time until its start is counted as not begun.
             account.spent.not_begun = account.since.saturating_sub(began);
             account.since = account.since.max(began);
         }
@@ -119,7 +119,7 @@ impl Accounts {
         self.threads[thread].state
     }
 
-    /// Returns the time at which a thread's state began, and the cycles that it had spent in each state before.
+    /// Returns the time at which a thread's state began, and the cycles that the thread had spent in each state before that time.
     pub(super) fn before_state(&self, thread: usize) -> (u64, &States) {
         let account = &self.threads[thread];
         (account.since, &account.spent)
@@ -165,7 +165,7 @@ impl Accounts {
         }
     }
 
-    /// Counts that a thread takes a lock. Does nothing if the lock is new and `MOST_LOCKS` locks are counted already.
+    /// Notes that a thread takes a lock. Does nothing if the lock is new and `MOST_LOCKS` locks are counted already.
     pub(super) fn taken(&mut self, program: usize, acquire: &Acquire, thread: usize) {
         let is_full = self.locks.len() >= MOST_LOCKS;
         let key = (program, acquire.lock);
@@ -195,7 +195,8 @@ impl Accounts {
         let states = self.threads.iter().map(|account| {
             let mut spent = account.spent;
             spent.add(account.state, now.saturating_sub(account.since));
-            // If the thread starts after `now`, its account already has the time until it starts. The part after `now` does not count yet.
+            // If the thread starts after `now`, its account already has the time until it starts. The part after `now` is not
+            // counted yet.
             spent.not_begun -= account.since.saturating_sub(now).min(spent.not_begun);
             spent
         });

@@ -16,7 +16,8 @@ const SKIPPED: usize = 1 << 10;
 /// The points that the scheduler watches, and the numbers of references and instructions that have been scheduled so far.
 #[derive(Debug)]
 pub(super) struct Stops {
-    /// The watched instructions, sorted: the address of each, the number of its program, and the index of its point.
+    /// The watched instructions, in increasing order. Each entry has the address, the number of the program, and the index of the
+    /// point.
     wanted: Vec<(u64, usize, usize)>,
     /// How often threads have reached each point.
     seen: [u64; POINTS],
@@ -46,7 +47,8 @@ impl Stops {
         }
     }
 
-    /// Finds the watched instructions in the next chunk of a program's thread. Stores the index of each with the index of its point.
+    /// Finds the watched instructions in the next chunk of a program's thread. Stores the index of each of these instructions
+    /// with the index of its point.
     pub(super) fn find(
         &mut self,
         program: usize,
@@ -82,8 +84,8 @@ impl Stops {
 }
 
 impl Scheduler {
-    /// Watches up to three points. Each point is a list of the addresses of instructions, each after the number of its program.
-    /// Must be called before the first quantum.
+    /// Watches up to three points. Each point is a list of instructions. An instruction is given by the number of its program and
+    /// its address. Must be called before the first quantum.
     pub(crate) fn watch(&mut self, points: [&[(usize, u64)]; POINTS]) {
         let wanted = (points.iter().enumerate()).flat_map(|(point, addresses)| {
             addresses.iter().map(move |(program, address)| (*address, *program, point))
@@ -102,7 +104,8 @@ impl Scheduler {
         self.stops.passed
     }
 
-    /// Returns `true` if the scheduler has reached the stop that was set. The end of the programs is not such a stop.
+    /// Returns `true` if the scheduler has reached the stop that was set. Returns `false` if the programs have ended before this
+    /// stop.
     pub(crate) fn has_stopped(&self) -> bool {
         self.stops.stopped
     }
@@ -113,16 +116,16 @@ impl Scheduler {
         self.stops.stopped = false;
     }
 
-    /// Stops after this number of instructions of all threads, instead of the previous stop. Returns `false` if more instructions
-    /// have been executed already.
+    /// Makes the scheduler stop after all threads together have executed this number of instructions. Removes the previous stop.
+    /// Returns `false` if more instructions have been executed already.
     pub(crate) fn stop_after(&mut self, instructions: u64) -> bool {
         self.stop_nowhere();
         self.stops.stop_after = instructions;
         instructions >= self.stops.passed.instructions
     }
 
-    /// Stops when threads have reached a point `number` times, instead of at the previous stop. Returns `false` if the threads
-    /// are already past the new stop.
+    /// Makes the scheduler stop when threads have reached a point `number` times. Removes the previous stop. Returns `false` if
+    /// the threads are already past the new stop.
     pub(crate) fn stop_when_seen(&mut self, point: usize, number: u64) -> bool {
         self.stop_nowhere();
         let stops = &mut self.stops;
@@ -137,8 +140,8 @@ impl Scheduler {
         self.accounts.count_from(began);
     }
 
-    /// Skips some references of the strand that has the next turn. Each instruction takes one cycle, and so does each datum of a
-    /// recording without instructions. Returns `false` if the scheduler has stopped, or if all threads have ended.
+    /// Skips some references of the strand that has the next turn. Each instruction takes one cycle. In a recording without
+    /// instructions, each datum takes one cycle. Returns `false` if the scheduler has stopped, or if all threads have ended.
     pub(crate) fn skip(&mut self) -> Result<bool, RecordingError> {
         let Some((_, quantum)) = self.next(SKIPPED)? else { return Ok(false) };
         let instructions = quantum.references.fetches();

@@ -16,7 +16,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Returns empty columns for `threads` threads, but for at most [`TimeLine::THREADS`].
+    /// Returns empty columns for `threads` threads, but for at most [`TimeLine::THREADS`] of them.
     pub(super) fn new(threads: usize) -> Self {
         Self { width: WIDTH, threads: vec![Vec::new(); threads.min(TimeLine::THREADS)] }
     }

@@ -5,7 +5,7 @@ use guest_abi::StrandId;
 pub(crate) use super::calendar::Due;
 use super::calendar::{Calendar, PIPELINES};
 
-/// The number of strands that share a pipeline: strands 0 to 3 of a core share one pipeline, and strands 4 to 7 the other.
+/// The number of strands that share a pipeline: strands 0 to 3 of a core share one pipeline, and strands 4 to 7 share the other.
 const SHARING: usize = StrandId::PER_CORE / 2;
 const _: () = assert!(PIPELINES == StrandId::COUNT / SHARING);
 
@@ -13,7 +13,7 @@ const _: () = assert!(PIPELINES == StrandId::COUNT / SHARING);
 const NEVER: u64 = u64::MAX;
 
 impl Due {
-    /// Returns the place, in the order of all turns, of a strand that executes at the time `at`.
+    /// Returns the place of a strand's turn in the order of all turns. The turn begins at the time `at`.
     pub(crate) fn of(at: u64, strand: StrandId) -> Self {
         Self::new(at, strand.index() / SHARING)
     }
@@ -53,7 +53,7 @@ impl Pipeline {
         self.second = a.max(b).min(c.max(d)).min(a.min(b).max(c.min(d)));
     }
 
-    /// Returns the strand that comes first, as its number in the pipeline. At least one strand must be able to execute.
+    /// Returns the strand that comes first, by its number in the pipeline. At least one strand must be able to execute.
     #[inline]
     fn next_strand(&self) -> usize {
         self.first as usize % SHARING
@@ -95,9 +95,9 @@ impl CorePipelines {
 
 /// The times of all strands.
 ///
-/// A pipeline issues the instruction of the strand that has been ready longest. There are two kinds of ties: strands that can issue
-/// at the same time in different pipelines, and strands of one pipeline that have been ready equally long. In both, the strand with
-/// the lowest number comes first.
+/// A pipeline issues the instruction of the strand that has been ready longest. Several strands can issue at the same time in
+/// different pipelines, and several strands of one pipeline can have been ready equally long. In both cases, the strand with the
+/// lowest number comes first.
 #[derive(Clone, Debug)]
 pub(crate) struct Turns {
     pipelines: [Pipeline; PIPELINES],
@@ -145,8 +145,8 @@ impl Turns {
         self.first
     }
 
-    /// Returns the turn that comes first among the strands of a core, and its place in the order of all turns. The turn ends when another
-    /// strand of the core starts. `None` if no strand of the core can execute.
+    /// Returns the turn that comes first among the strands of a core, and its place in the order of all turns. The turn ends when
+    /// another strand of the core starts. Returns `None` if no strand of the core can execute.
     #[inline]
     pub(super) fn of_core(&self, core: usize) -> Option<(Turn, Due)> {
         let [lower, upper] =

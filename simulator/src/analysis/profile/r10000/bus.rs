@@ -1,4 +1,4 @@
-//! The processors on one bus. Each snoops the requests of the others.
+//! The processors on one bus. Each processor snoops the requests of the other processors.
 
 use super::caches::{Caches, Snoop, Traffic};
 
@@ -9,7 +9,7 @@ pub(crate) struct Bus(Vec<Snooping>);
 #[derive(Clone, Debug)]
 struct Snooping {
     caches: Caches,
-    /// The events that requests from other processors have caused in these caches since the processor last counted such events.
+    /// The events that requests from other processors have caused in these caches, and that the processor has not counted yet.
     caused: Traffic,
 }
 
@@ -74,8 +74,8 @@ mod tests {
         traffic
     }
 
-    /// A processor that reads a block asks the others. The first reader gets the block exclusively. After the second read, both
-    /// processors share the block.
+    /// A processor that reads a block asks the other processors for it. The first reader gets the block exclusively. After the
+    /// second read, both processors share the block.
     #[test]
     fn blocks_are_exclusive_until_another_processor_reads_them() {
         let mut bus = Bus::new(3);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     /// The data of a dirty block go to the processor that asks for the block. The data are 2 quadwords from the line of the
-    /// primary cache, and 8 from the block of the secondary cache.
+    /// primary cache, and 8 quadwords from the block of the secondary cache.
     #[test]
     fn dirty_data_leave_the_caches() {
         for (kind, keeps) in [('L', true), ('I', true), ('S', false)] {

@@ -78,7 +78,7 @@ impl Cache {
         Some(std::mem::replace(&mut line.state, state))
     }
 
-    /// Returns whether a line is in the cache. Does not count as a use.
+    /// Returns whether a line is in the cache. Does not change the order of use.
     pub(super) fn has(&self, number: u64) -> bool {
         let sets = self.sets.len() as u64;
         self.sets[(number % sets) as usize].iter().any(|line| holds(line, number))

@@ -232,7 +232,8 @@ impl Caches {
     }
 }
 
-/// Returns the numbers of a primary cache's lines that are in a block of the secondary cache. A line has `1 << shift` bytes.
+/// Returns the numbers of the primary cache's lines that together form a block of the secondary cache. A line has `1 << shift`
+/// bytes.
 fn parts(block: u64, shift: u32) -> std::ops::Range<u64> {
     let of_line = SECONDARY_SHIFT - shift;
     (block << of_line)..(block + 1) << of_line
@@ -301,7 +302,8 @@ mod tests {
     fn the_secondary_cache_includes_the_others() {
         let mut caches = Caches::new();
         let k512 = 512 << 10;
-        // The three accesses use three lines of the primary caches: the first line leaves the data cache only because of inclusion.
+        // The three accesses use three different lines of the primary caches. So the data cache drops the first line only because
+        // it has to drop each line that the secondary cache drops.
         let stores = traffic(&mut caches, &[('S', 0), ('I', 64), ('L', k512 + 32)]);
         assert_eq!(stores.secondary_data_misses, 2);
         let third = traffic(&mut caches, &[('L', 2 * k512 + 96)]);

@@ -23,7 +23,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Returns processors after reset, one for each guest. The true counts of `events` cover these modes.
+    /// Returns processors after reset, one for each guest. The true counts of `events` include only events in the given `modes`.
     pub(crate) fn new(
         events: &[R10000Event],
         modes: ModeSet<R10000Mode>,

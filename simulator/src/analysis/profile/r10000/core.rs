@@ -25,7 +25,7 @@ use crate::recording::{Flow, Kind, Reference};
 /// The maximum number of instructions that are decoded in one cycle, and that graduate in one cycle.
 const WIDTH: usize = 4;
 
-/// The capacity of the active list. It holds instructions from when they are decoded until they graduate.
+/// The capacity of the active list. The list has each instruction from the cycle in which it is decoded until it graduates.
 const ACTIVE: usize = 32;
 
 /// The number of cycles that a miss of a primary cache takes.
@@ -86,7 +86,8 @@ struct WrongPath {
 }
 
 impl Core {
-    /// Returns a processor after reset, with its counters running. The true counts of `events` cover these modes.
+    /// Returns a processor after reset, with its counters running. The true counts of `events` include only events in the given
+    /// `modes`.
     pub(super) fn new(
         number: usize,
         events: Vec<R10000Event>,
@@ -380,7 +381,7 @@ impl Core {
     }
 }
 
-/// Serves misses one after the other. Returns the time at which the last one has been served.
+/// Serves misses one after the other. Returns the time at which the last miss has been served.
 fn serve(now: u64, idle_at: &mut u64, traffic: &Traffic) -> u64 {
     let primary = traffic.instruction_misses + traffic.data_misses;
     if primary + traffic.stores_to_shared == 0 {

@@ -5,8 +5,9 @@ use platform::models::r10000::{Cycle, Operation, R10000Event};
 use super::caches::Traffic;
 use crate::recording::{Class, DataAccess, Reference};
 
-/// Adds the issue of one recorded instruction to a cycle. An atomic instruction is issued as two instructions, a load linked and a store
-/// conditional. Any other instruction that both loads and stores is issued as one load, and also counts as one issued store.
+/// Adds the issue of one recorded instruction to a cycle. An atomic instruction is issued as two instructions, a load linked and
+/// a store conditional. Any other instruction that both loads and stores is issued as one load, and is also counted as one issued
+/// store.
 pub(super) fn issue(cycle: Cycle, fetch: &Reference) -> Cycle {
     match fetch.data() {
         DataAccess::Atomic => {
@@ -42,8 +43,8 @@ pub(super) fn graduate(cycle: Cycle, fetch: &Reference, stored: bool) -> Cycle {
     }
 }
 
-/// Returns the operation of a class of instructions. Accesses to data do not matter here. As in the manual, prefetches and SYNC count as
-/// loads.
+/// Returns the operation of a class of instructions. The operation does not depend on accesses to data. As in the manual,
+/// prefetches and SYNC are counted as loads.
 const fn operation(class: Class) -> Operation {
     match class {
         Class::Multiply | Class::Divide => Operation::MultiplyDivide,

@@ -2,7 +2,7 @@ use super::happened::Happened;
 use crate::analysis::profile::stacks::{Point, StackId};
 use crate::recording::{Class, Flow, Kind, Reference};
 
-/// How far an instruction has come in the pipeline, and since when.
+/// The stage of the pipeline that an instruction has reached, and the cycle in which it has reached this stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The instruction is waiting to be decoded.

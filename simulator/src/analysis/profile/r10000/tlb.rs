@@ -27,7 +27,8 @@ impl Tlb {
         Self { pairs: Box::new([None; ENTRIES]), last: 0, random: ENTRIES - 1 }
     }
 
-    /// Returns the first address of a reference that the TLB does not translate; `None` if the TLB translates all of them.
+    /// Returns the first address that a reference touches and that the TLB does not translate; `None` if the TLB translates all
+    /// addresses of the reference.
     pub(super) fn missing(&mut self, address: u64, size: u16) -> Option<u64> {
         let last = address.saturating_add(u64::from(size).saturating_sub(1));
         // A reference is shorter than a page, so it touches only the pages of its first and its last byte.

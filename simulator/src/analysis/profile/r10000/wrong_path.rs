@@ -9,8 +9,8 @@ use crate::recording::{Flow, Reference};
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownCode {
     instructions: HashMap<u64, Known>,
-    /// The address of the latest branch that passed control elsewhere, and the address after that branch. `None` if the target of the branch
-    /// is known.
+    /// The latest branch that did not pass control to the next instruction in memory: the address of the branch, and the address
+    /// just after the branch. `None` if the target of the branch is known.
     branch: Option<(u64, u64)>,
 }
 
@@ -19,7 +19,7 @@ pub(super) struct Known {
     pub(super) size: u16,
     pub(super) is_branch: bool,
     pub(super) is_conditional: bool,
-    /// The address to which the branch last passed control elsewhere; `None` if the branch has never done so.
+    /// The address to which the branch passed control when it was last taken; `None` if it was never taken.
     pub(super) target: Option<u64>,
 }
 

@@ -43,7 +43,7 @@ const MOST_STACKS: usize = 1 << 20;
 /// All stacks of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
-    /// All stacks except the empty one, each as the stack of the caller and the innermost call.
+    /// All stacks except the empty one. Each stack is represented by the stack of the caller and by the innermost call.
     added: Vec<(StackId, CallEdge)>,
     known: HashMap<(StackId, CallEdge), StackId>,
     counts: HashMap<CallEdge, u64>,

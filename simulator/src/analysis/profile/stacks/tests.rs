@@ -140,8 +140,8 @@ fn frames_have_a_bound() {
     assert_eq!(calls.map(|call| stacks.counts()[&call]), [50_000; 2]);
 }
 
-/// `a` calls `b`, and `b` jumps to `c`. Events of `c` also count for `b`, but events of `b` do not
-/// count for `c`. The rows do not depend on the order of the points.
+/// `a` calls `b`, and `b` jumps to `c`. Events of `c` are also counted for `b`, but events of `b` are not counted for `c`. The
+/// rows do not depend on the order of the points.
 #[test]
 fn a_function_that_made_a_tail_call_is_a_caller() {
     let mut unwinder = Unwinder::new(1, Some("x86_64"), Some(&Alphabet));

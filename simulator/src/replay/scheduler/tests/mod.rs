@@ -310,7 +310,8 @@ fn programs_have_signals_and_memory_of_their_own() {
 
 #[test]
 fn references_are_dealt_in_turns() {
-    // There are 3,000 instructions with a load each. A turn ends after an instruction, so the second turn also has 1,024 references.
+    // The thread has 3,000 instructions with one load each. 512 of these instructions have 1,024 references. So each turn except
+    // the last has exactly 1,024 references.
     let thread = vec![(0..3_000).map(|n| Item::Instruction(n * 7, 1)).collect::<Vec<_>>()];
     let mut scheduler = Scheduler::dealing(recording(&thread, &[100]), &[id(0), id(64), id(8)]);
     let mut turns: Vec<(usize, usize)> = Vec::new();

@@ -31,8 +31,8 @@ impl Core {
         (self.wrong_path, self.nullified) = (None, 0);
     }
 
-    /// Executes the handler of a TLB miss at an address. The page table is translated, too: if the TLB lacks the page table's page,
-    /// the handler itself causes a TLB miss.
+    /// Executes the handler of a TLB miss at an address. The address of the page table is translated, too. If the TLB lacks the
+    /// page of this address, the handler itself causes a TLB miss.
     pub(super) fn refill(&mut self, address: u64) {
         let mut happened = Happened::default();
         let table = Tlb::table_entry(address);
