@@ -78,8 +78,8 @@ impl Runs {
         self.figures.add(run.figures().into_iter().map(|one| (one.name, one.value)));
     }
 
-    /// Returns the number of runs whose settings all equal those of an earlier run, and the names of two such runs, the later one first;
-    /// `None` if there are no such runs.
+    /// Returns the number of runs whose settings all equal the settings of an earlier run, and an example: the name of such a run, and the
+    /// name of the earlier run. Returns `None` if there is no such run.
     pub(crate) fn repeated(&self) -> Option<(usize, &str, &str)> {
         let mut earlier = BTreeMap::new();
         let (mut number, mut example) = (0, None);
@@ -138,8 +138,8 @@ impl Shared {
 }
 
 impl Compared {
-    /// Compares the runs. `asked` contains the names of the figures. If `asked` is empty, the table shows those usual figures that differ.
-    /// `base` is the index of the run that changes are relative to.
+    /// Compares the runs. `asked` contains the names of the figures. If `asked` is empty, the table shows the usual figures, as far as they
+    /// differ between the runs. `base` is the index of the run that changes are relative to.
     pub(crate) fn new(runs: Runs, asked: &[String], base: usize) -> anyhow::Result<Self> {
         let Runs { names, settings, figures } = runs;
         let number = names.len();
@@ -267,7 +267,8 @@ impl Compared {
         self.table(|name| &name[begin..name.len() - end], |_| ">%".to_owned(), 40, Some(2))
     }
 
-    /// Returns two lengths in bytes that are the same for all names: of the common directory at the beginning, and of `.json` at the end.
+    /// Returns the length of the directory with which all names begin, and the length of `.json` if all names end with it, or 0. Both
+    /// lengths are in bytes.
     fn around(&self) -> (usize, usize) {
         let [first, others @ ..] = &self.names[..] else {
             return (0, 0);

@@ -13,8 +13,8 @@ pub(crate) enum SystemCall {
     },
     /// Starts a process that is a copy of this one.
     Process,
-    /// Replaces the process's program. The fields are addresses: of the new program's path, of the list of its arguments, and of the list
-    /// of its environment variables.
+    /// Replaces the process's program. The fields are the addresses of the new program's path, of its list of arguments, and of its list of
+    /// environment variables.
     Exec {
         path: u64,
         arguments: u64,

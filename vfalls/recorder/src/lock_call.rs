@@ -46,7 +46,7 @@ struct HeldLock {
     lock: u64,
     /// The position in the log of the order that takes the lock. If a wait must come before this order, the wait is inserted here.
     place: Placeholder,
-    /// The number of words in the log at the point from which the section has not been examined.
+    /// The number of words in the log at the end of the examined part of the section.
     from: usize,
     /// The signal that marks the section's end; `None` until accesses of the section are examined.
     end: Option<u64>,
@@ -63,11 +63,10 @@ struct HeldLock {
 pub(crate) struct LockCalls {
     call: Option<LockCall>,
     held: Vec<HeldLock>,
-    /// The lock that the thread gave back last, and the section that ended then.
+    /// The lock that the thread released last, with the section that ended at the release.
     latest: Option<(u64, Section)>,
-    /// How far this thread stays after the sections of other threads. The key is another thread, and the address of a lock. The value
-    /// belongs to the latest of the other thread's sections of this lock that this thread stays after: it is the number of the section's
-    /// signal, plus 1.
+    /// For each other thread and each lock, the latest section that this thread must stay after. The key is the number of the other thread,
+    /// and the address of the lock. The value is the number of the section's signal, plus 1.
     seen: HashMap<(u32, u64), u64>,
 }
 
@@ -293,9 +292,10 @@ impl LockCalls {
         call.mutex = mutex.map(|at| self.release(at, thread, log, call.place, shared));
     }
 
-    /// Examines what the thread has done since it took a lock, or since the latest examination. For each section that must come first,
-    /// inserts a wait into the log, before the order that took the lock. Returns the section; `None` if the start of the section has been
-    /// encoded already, because then the log no longer contains the order that took the lock.
+    /// Examines what the thread has done since it took a lock, or since the latest examination. Finds the sections that must come before
+    /// the thread's section of this lock. For each of them, inserts a wait into the log, before the order that took the lock. Returns the
+    /// thread's section. Returns `None` if the start of this section has been encoded already, because then the log no longer contains the
+    /// order that took the lock.
     fn examine(
         &mut self,
         at: usize,
@@ -319,7 +319,7 @@ impl LockCalls {
             let seen = self.seen.entry((earlier.thread, held.lock)).or_insert(earlier.signal);
             if earlier.signal >= *seen {
                 *seen = earlier.signal + 1;
-                // Whether the thread found the condition already true, or waited for it, depends on the recording host. In the replay, a
+                // The recording host determined whether the thread found the condition already true, or waited for it. In the replay, a
                 // thread that comes before the signal waits for the condition.
                 let cause = match flow.has_signalled(earlier) && !held.is_woken {
                     true => Cause::Condition,

@@ -216,8 +216,8 @@ impl Process {
         Some(process)
     }
 
-    /// Notes that this process is the forked process `process`. Returns its only thread, which continues the thread `before` of the other
-    /// process.
+    /// Notes that this process is the new process of a fork, with the number `process`. Returns the only thread of this process. This
+    /// thread continues `before`, the thread that forked the other process.
     pub(crate) fn forked(&self, process: u32, before: &mut Thread) -> Thread {
         self.orders.forget();
         self.objects.forget();

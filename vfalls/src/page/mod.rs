@@ -116,7 +116,7 @@ pub struct Growth<'a> {
     pub title: &'a str,
     /// Sentences that explain the picture to those who do not see it.
     pub text: &'a str,
-    /// The titles of the axes: of the axis for sizes, and of the axis for values.
+    /// The titles of the two axes: first the axis for sizes, then the axis for values.
     pub axes: [&'a str; 2],
     /// At most four curves.
     pub curves: &'a [Curve],

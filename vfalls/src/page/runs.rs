@@ -1,7 +1,7 @@
 //! The page of many runs: one table, whose rows the reader can sort.
 //!
 //! This page has no script. It has a hidden radio button for each column. The rows are in a flexible box, and the selected button
-//! decides the order of the rows in this box. Therefore, the browser does not lay out the rows as a table, and the page states the width
+//! determines the order of the rows in this box. Therefore, the browser does not lay out the rows as a table, and the page states the width
 //! of each column.
 
 use std::fmt::Write;

@@ -19,7 +19,7 @@ use super::is_running;
 use super::mapping::Mappings;
 use super::part::{FilePart, ProcessEnd, ProcessRecording, Store, words};
 
-/// The maximum number of programs with their own notes. One more note counts the other programs.
+/// The maximum number of programs with their own notes. One more note states the number of the other programs.
 pub(super) const MOST_NAMED: usize = 10;
 
 /// The compression level. A negative level leaves literals uncompressed, which makes the recording a fifth longer, and shortens the
@@ -282,7 +282,7 @@ impl Listener {
         Ok(())
     }
 
-    /// Notes that the process that has this number in the kernel runs.
+    /// Notes that a process runs. `id` is the kernel's number of the process.
     fn runs(&self, id: u32) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if !running.contains(&id) {

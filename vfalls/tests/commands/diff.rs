@@ -41,8 +41,8 @@ fn differences_are_shown_by_group() {
             "",
             &*format!("{} change %", heading("counters")),
             // The measure of a difference is its relative change, times the square root of the number's part in the sum of the second run:
-            // 1 * (40/125)^0.5 and 15/85 * (85/125)^0.5 for the measured numbers, and 1 * (39/105)^0.5 for the truth. The truth of the last
-            // counter changes by 6, which is few counts in 1,000,000 cycles.
+            // 1 * (40/125)^0.5 and 15/85 * (85/125)^0.5 for the measured numbers, and 1 * (39/105)^0.5 for the truth. The true count of the
+            // last counter changes by 6, which is few for 1,000,000 cycles.
             "NODE0_MCU1_PIC mem_reads counter 0 truth - 39 +39 -",
             "NODE0_MCU1_PIC mem_reads counter 0 measured - 40 +40 -",
             "NODE0_MCU0_PIC mem_reads counter 0 measured 70 85 +15 +21.4",

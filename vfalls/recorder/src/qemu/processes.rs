@@ -24,7 +24,7 @@ static FORKS: RwLock<()> = RwLock::new(());
 struct Forking {
     /// The number of the new process in the recording; `None` if it cannot be recorded.
     process: Option<u32>,
-    /// Held until the system call has returned, in both processes.
+    /// This lock is held until the system call has returned, in both processes.
     _whole: RwLockWriteGuard<'static, ()>,
 }
 
