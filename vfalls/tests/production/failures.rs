@@ -58,8 +58,8 @@ pub(super) fn running(hypervisor: &[u8]) -> Booted {
     booted
 }
 
-/// Makes the hypervisor take an unexpected trap on strand 0. `step` is `true` if a request of the
-/// operator is pending. Describes what is wrong afterwards; `None` if nothing is.
+/// Makes the hypervisor take an unexpected trap on strand 0. `step` is `true` if a request of the operator is pending. Describes what is
+/// wrong afterwards; `None` if nothing is wrong.
 pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     let mut booted = Booted(at.clone());
     if booted.0.strand_mut(strand(0)).take(Trap::software(UNEXPECTED).into()).is_err() {
@@ -331,8 +331,9 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
     }
 }
 
-/// While the hypervisor handles an unexpected trap, a second trap comes. Then the guest ends, or the strand is parked. If a second trap
-/// at one instruction parks the strand, a second trap at any later instruction parks the strand, too, until the guest has ended.
+/// A second unexpected trap comes while the hypervisor handles the first one. The second trap either ends the guest or parks the strand. As
+/// soon as a second trap at one instruction parks the strand, a second trap at each later instruction must park the strand, too, until the
+/// guest has ended.
 #[test]
 #[ignore = "builds images"]
 fn a_second_trap_parks_the_strand() {

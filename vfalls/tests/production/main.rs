@@ -1,5 +1,5 @@
-//! Tests the production image on the simulated machine: it must boot on one strand and on all strands, isolate guests, and continue when a
-//! guest ends. The tests need the tools that build images.
+//! Tests the production image on the simulated machine. The image must boot on one strand and on all strands, isolate guests, and continue
+//! when a guest ends. The tests need the tools that build images.
 
 mod attacks;
 mod barriers;

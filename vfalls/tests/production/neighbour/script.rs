@@ -65,7 +65,8 @@ impl Action {
                 begun.unwrap();
             }
             Self::Heartbeat => {
-                // The interrupt may arrive after some instructions, so they must do nothing.
+                // The interrupt may arrive only after some instructions. So the strand executes
+                // instructions that do nothing.
                 go_on_at(execution.strand_mut(id), IDLE);
                 execution.heartbeat(id);
                 let mut steps = 0;

@@ -53,7 +53,7 @@ struct Noted {
     /// The accesses of hyperprivileged software since this list was last cleared. Each entry is a kind
     /// (`true` for a store) and an address.
     accesses: Vec<(bool, u64)>,
-    /// The addresses of all instructions `membar` that hyperprivileged software has fetched.
+    /// The addresses of all `membar` instructions that hyperprivileged software has fetched.
     barriers: BTreeSet<u64>,
 }
 
@@ -89,7 +89,7 @@ pub(super) type Allowed = HashMap<Option<usize>, HashSet<Outcome>>;
 pub(in super::super) struct Orders {
     pub(in super::super) booted: Booted,
     noted: Rc<RefCell<Noted>>,
-    /// The address of the guest's instruction `ta 0x80`, which makes the calls.
+    /// The address of the guest's `ta 0x80` instruction, which makes the calls.
     trap: u64,
     arbiter: u64,
     hub: u64,
@@ -178,7 +178,7 @@ impl Orders {
         new
     }
 
-    /// Returns the addresses of all instructions `membar` of the hypervisor that any order has
+    /// Returns the addresses of all `membar` instructions of the hypervisor that any order has
     /// executed.
     pub(in super::super) fn barriers(&self) -> BTreeSet<u64> {
         self.noted.borrow().barriers.clone()
@@ -265,8 +265,9 @@ impl Orders {
         Ok(())
     }
 
-    /// Completes the strand's oldest stores as long as they are to words that no other strand uses.
-    /// It makes no difference when these stores complete.
+    /// Completes the strand's oldest stores until the oldest one is to a word that another strand
+    /// uses. It makes no difference when these stores complete. If stores do not wait, completes
+    /// all stores of the strand.
     fn complete_private(&mut self, number: usize) -> Result<(), String> {
         while let Some(store) = self.buffer(number).memory.front()
             && (!self.waits || !self.is_shared(store.address))

@@ -24,13 +24,13 @@ pub(super) struct Outcome {
     pub(super) turns: Turns,
 }
 
-/// The state of a hub and of the two calls. [`Turns::step`] decides how the state changes.
+/// The state of a hub and of the two calls. [`Turns::step`] determines how the state changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Specified {
     pub(super) outcome: Outcome,
     pub(super) holder: Option<usize>,
     pub(super) marked: [bool; 2],
-    /// For each strand, whether it was refused so recently that another refusal does not count.
+    /// For each strand, whether it was refused so recently that another refusal is not counted.
     pub(super) recent: [bool; 3],
 }
 
