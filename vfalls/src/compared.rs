@@ -97,7 +97,6 @@ impl Runs {
     }
 }
 
-/// A column of figures.
 struct Column {
     name: Cow<'static, str>,
     values: Vec<Option<FigureValue>>,
@@ -105,9 +104,8 @@ struct Column {
     changes: Vec<Option<f64>>,
 }
 
-/// Runs side by side.
+/// Several runs in comparison: their settings and their figures.
 pub(crate) struct Compared {
-    /// The names of the runs.
     names: Vec<String>,
     /// The name of the run that changes are relative to.
     base: String,
@@ -244,7 +242,7 @@ impl Compared {
         places
     }
 
-    /// Returns each row's part of the largest number in a column of figures, in percent. Returns an empty list for other columns.
+    /// Returns the number of each row in percent of the largest number in a column of figures. Returns an empty list for other columns.
     pub(crate) fn parts(&self, column: usize) -> Vec<Option<f64>> {
         let figures = column.checked_sub(1 + self.settings.len());
         let Some(Column { values, .. }) = figures.and_then(|place| self.figures.get(place)) else {

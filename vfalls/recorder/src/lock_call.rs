@@ -107,8 +107,8 @@ impl LockCalls {
         }
     }
 
-    /// Notes that a block begins. Must be called for the blocks that a thread executes inside a lock function and for the first block of
-    /// such a function, before the block is logged.
+    /// Notes that a block begins. Must be called before the block is logged, for each block that a thread executes inside a lock function,
+    /// and for the first block of a lock function.
     pub(crate) fn block(
         &mut self,
         block: BlockFacts,

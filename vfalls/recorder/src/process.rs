@@ -131,7 +131,7 @@ impl Process {
         self.look();
         thread.waits = None;
         match call {
-            // The thread executes a lock function. The replay decides which thread takes the lock, so this system call is not recorded.
+            // The thread executes a lock function. The replay determines which thread takes the lock, so this system call is not recorded.
             SystemCall::Wait { .. } | SystemCall::Wake { .. } if thread.locks.is_inside() => {}
             SystemCall::Thread { tid } => {
                 let signal = self.orders.signal();

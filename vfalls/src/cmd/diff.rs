@@ -382,7 +382,7 @@ impl Differences {
     }
 }
 
-/// What decides how much the differences between two runs matter.
+/// The numbers that determine how much the differences between two runs matter.
 struct Weights<'v> {
     a: &'v Values,
     b: &'v Values,

@@ -57,7 +57,7 @@ fn functions_and_markers_are_found_in_every_kind_of_program() {
         let stat = |options: &str| {
             json(&place, &format!("refs -e pic:Instr_cnt,pic:L2_dmiss_ld {options}"))
         };
-        // A lap loads each word once, and nothing else. Without a warm-up, each of 125 lines is missed.
+        // A lap loads each word once, and nothing else. Without a warm-up, each of the 125 lines causes a miss.
         let lap = stat("--phase marker:lap#2");
         assert_eq!(data(&lap, "counted"), 1000, "{build:?}");
         assert_eq!(measured(&lap, "L2_dmiss_ld"), 125);

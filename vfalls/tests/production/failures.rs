@@ -182,10 +182,9 @@ fn the_hypervisor_traps_in_any_request() {
     }
 }
 
-/// Injects traps on strand 0 among the next `most` instructions of the hypervisor. With a request
-/// `step`, stops when the operator gets an answer. Without a request, every 11th instruction traps;
-/// with a request, every [`REQUESTS`]th instruction. If `ALL` is set in the environment, every
-/// instruction traps. Returns the number of instructions, and a description of each failure.
+/// Injects traps on strand 0 among the next `most` instructions of the hypervisor. If there is a request `step`, every [`REQUESTS`]th
+/// instruction traps, and the injection stops when the operator gets an answer. Without a request, every 11th instruction traps. If `ALL`
+/// is set in the environment, every instruction traps. Returns the number of instructions, and a description of each failure.
 fn traps_everywhere(booted: &mut Booted, most: u64, step: Option<&Step>) -> (u64, Vec<String>) {
     let every = if step.is_some() { REQUESTS } else { 11 };
     let every = if std::env::var_os("ALL").is_some() { 1 } else { every };

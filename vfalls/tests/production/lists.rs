@@ -366,10 +366,11 @@ impl Waits {
 }
 
 /// All strands of a guest ask for one hub repeatedly, and each strand is served. The stores to the
-/// gate's words show that the gate keeps two limits: how many accesses of other strands a strand
-/// waits for, and how many refusals a turn lasts if its strand does not ask again. The guest has 16
-/// strands of one node. With `PRODUCTION_LONG` in the environment, the test also uses 64 strands of
-/// four nodes, and takes half a minute.
+/// gate's words show that the gate keeps two limits. The first limit is the number of other
+/// strands' accesses for which a strand waits. The second limit is the number of refusals for which
+/// a turn lasts if its strand does not ask again. The guest has 16 strands of one node. With
+/// `PRODUCTION_LONG` in the environment, the test also uses 64 strands of four nodes, and takes
+/// half a minute.
 #[test]
 #[ignore = "builds images"]
 fn every_strand_has_its_turn_at_a_hub() {

@@ -29,8 +29,8 @@ fn grants(guests: usize, rights: &[(usize, Right)]) -> Grants {
     grants
 }
 
-/// Each kind of unit fails in a call: in a read and in a write, on the fast path and on the slow
-/// path. The log has one line for each failure.
+/// Each kind of unit fails during a call. The calls read and write, on the fast path and on the
+/// slow path. The log has one line for each failure.
 #[test]
 #[ignore = "builds images"]
 fn a_unit_that_fails() {

@@ -69,8 +69,7 @@ fn table_of_nodes(run: &Replayed) -> Table {
     table
 }
 
-/// Returns the table of threads for a run with too many threads for bars. Each row has all the numbers that the page knows of a
-/// thread.
+/// Returns the table of threads for a run with too many threads for bars. Each row has all the numbers that the page has for a thread.
 fn many(run: &Replayed) -> Figure {
     let programs = run.programs();
     let states = waits::occurring(run);

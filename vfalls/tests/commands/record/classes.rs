@@ -35,7 +35,8 @@ fn cycles(name: &str, instructions: &str) -> f64 {
     place.json("run.json")["cycles"].as_f64().unwrap()
 }
 
-/// `addq $3,(mem)` performs the same memory accesses as `mov`, `add` and `mov`, and costs the same. Only `lock addq` waits for its store.
+/// `addq $3,(mem)` performs the same memory accesses as `mov`, `add` and `mov`, and takes about as many cycles. Only `lock addq` waits for
+/// its store.
 #[test]
 #[ignore = "needs qemu-user"]
 fn an_addition_to_memory_costs_what_its_parts_cost() {

@@ -20,7 +20,7 @@ use super::Ready;
 use super::drawn::{Table, make};
 use super::image::{table, unanswered};
 
-/// A run of one of these seeds must fail on each image.
+/// On each image, a run from at least one of these seeds must fail.
 const SEEDS: RangeInclusive<u64> = 1..=300;
 /// The first seed for the defect that runs find most rarely. The seeds before it do not find the defect, and the test
 /// would take a minute to try them.
@@ -75,8 +75,8 @@ impl Changed {
         self.all(code, within).into_iter().for_each(|address| self.put(address, by));
     }
 
-    /// Inserts the instructions `more` before the instruction at an address. In `more`, [`BNE`] and
-    /// [`BLU`] have no target; they become branches to `sun4v_trapped`.
+    /// Inserts the instructions `more` before the instruction at an address. In `more`, [`BNE`] and [`BLU`] have no target. This function
+    /// makes them branch to `sun4v_trapped`.
     fn insert(&mut self, address: u64, more: &[u32]) {
         let (_, original) = *self.instructions.iter().find(|(at, _)| *at == address).unwrap();
         let trapped = self.symbol("sun4v_trapped");

@@ -101,8 +101,8 @@ pub(super) fn make(ready: &Ready, seed: u64, tally: &mut Tally) -> Result<(), St
     Ok(())
 }
 
-/// Lets the neighbour act before the guest begins. If the test is one in which rights move, the
-/// operator then moves the rights.
+/// Lets the neighbour act before the guest begins. If rights move in this test, the operator then
+/// moves them.
 fn before(copy: &mut Copy<'_>) -> Result<(), String> {
     if !copy.ready.rights.moves {
         return copy.neighbour(300);

@@ -12,7 +12,6 @@ use super::super::strand;
 use super::others::all_calls;
 use super::{GUEST, MEMORIES, MEMORY, Ready};
 
-/// An action of the guest.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
     /// A call, and the seed for the values in the other registers.
