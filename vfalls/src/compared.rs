@@ -265,8 +265,8 @@ impl Compared {
         self.table(|name| &name[begin..name.len() - end], |_| ">%".to_owned(), 40, Some(2))
     }
 
-    /// Returns the length of the directory with which all names begin, and the length of `.json` if all names end with it, or 0. Both
-    /// lengths are in bytes.
+    /// Returns two lengths in bytes. The first is the length of the directory with which all names begin. The second is the length of
+    /// `.json` if all names end with it, and 0 otherwise.
     fn around(&self) -> (usize, usize) {
         let [first, others @ ..] = &self.names[..] else {
             return (0, 0);

@@ -1,8 +1,8 @@
 //! The flow of data between the sections of a lock.
 //!
 //! A *section* is what a thread does while it holds a lock. The replay can often execute the sections of a lock in an order that differs
-//! from the recorded order. But if a section has seen the effect of another thread's section, it must stay after that other section. In the
-//! following rules, *this section* has seen the effect of the latest *earlier section* for which one of the rules holds:
+//! from the recorded order. But if a section has seen the effect of another thread's section, it must stay after that other section. The
+//! following rules find the latest *earlier section* whose effect *this section* has seen:
 //!
 //! 1. The earlier section wrote a word that this section only reads.
 //! 2. The earlier section wrote a word without reading the word first, and this section reads the word.

@@ -3,13 +3,13 @@
 //! A *section* is what a thread does while it holds a lock. An *order* is an entry of the log that says, for example, that the thread takes
 //! a lock, or waits for a signal.
 //!
-//! The recording contains only what a lock function executes if the thread does not wait: the blocks of the function itself, each once.
-//! Repeated blocks, and the blocks of functions that the lock function calls, depend on the host, and are left out. In their place, the
+//! The recording contains only the blocks of a lock function that the thread executes if it does not wait, each block once. The host
+//! determines which blocks are repeated, and which functions the lock function calls. All these blocks are left out. In their place, the
 //! replay puts the wait on the simulated machine.
 //!
-//! Simplifications: a signal handler that interrupts a lock function may end the call, and what the handler executes may be left out. If a
-//! thread leaves a lock function without a return, the recorder notices this only after the thread has executed many blocks. The recorder
-//! does not know spin locks that `pthread_spin_trylock` takes, timed waits for semaphores and read-write locks, and locks of other
+//! Simplifications: A signal handler that interrupts a lock function may end the call. The recording may lack the blocks of such a handler.
+//! If a thread leaves a lock function without a return, the recorder notices this only after the thread has executed many blocks. The
+//! recorder does not know spin locks that `pthread_spin_trylock` takes, timed waits for semaphores and read-write locks, or locks of other
 //! libraries.
 
 mod call;
@@ -82,9 +82,9 @@ impl LockCalls {
         self.call.is_some() || !self.held.is_empty()
     }
 
-    /// Closes the open calls and sections, because the log is about to be encoded. A call of a lock function that has not ended has no
-    /// order in the log. (But if the call waits for a condition, the order that gives the mutex back is in the log.) The rest of an open
-    /// section is not known, so all later sections of the same lock stay after this section.
+    /// Closes the open calls and sections, because the log is about to be encoded. If a call of a lock function has not ended, the log has
+    /// no order for the call. There is one exception: if the call waits for a condition, the log has the order that releases the mutex. The
+    /// rest of an open section is not known, so all later sections of the same lock stay after this section.
     pub(crate) fn close(&mut self, thread: u32, log: &mut Log, shared: Shared<'_>) {
         if let Some(call) = self.call.take() {
             call.give_up(log);
@@ -98,7 +98,7 @@ impl LockCalls {
         }
     }
 
-    /// Ends the open calls and sections, and gives back all locks, because the recording of the thread pauses.
+    /// Ends the open calls and sections, and releases all locks, because the recording of the thread pauses.
     pub(crate) fn pause(&mut self, thread: u32, log: &mut Log, shared: Shared<'_>) {
         self.close(thread, log, shared);
         while let Some(last) = self.held.len().checked_sub(1) {
@@ -145,8 +145,8 @@ impl LockCalls {
         let place = log.placeholder();
         let mut call = LockCall::new(function, block, place, log.len());
         match function {
-            // The function gives a lock back. The section of this lock must be examined first. The lock is not known yet, so the sections
-            // of all locks are examined.
+            // The function releases a lock. The section of this lock must be examined first. The lock is not known yet, so the sections of
+            // all locks are examined.
             Function::Unlock | Function::Wait | Function::TimedWait => {
                 for at in 0..self.held.len() {
                     self.examine(at, thread, log, shared);

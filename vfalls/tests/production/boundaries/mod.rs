@@ -1,7 +1,7 @@
-//! Tests what happens when something comes between any two instructions of the hypervisor. The guest makes each kind of call and takes each
-//! kind of trap, with its register windows full, empty and in between, so that the hypervisor also saves and restores windows for its own
-//! use. Before each instruction, one event comes. Afterwards, the test compares the whole state with the state without the event. Both must
-//! be equal, except for what the contract demands of the event.
+//! Tests events that come between any two instructions of the hypervisor. The guest makes each kind of call and takes each kind of trap,
+//! with its register windows full, empty and in between, so that the hypervisor also saves and restores windows for its own use. Before
+//! each instruction, one event comes. Afterwards, the test compares the whole state with the state without the event. Both must be equal,
+//! except for what the contract demands of the event.
 
 mod cases;
 mod events;
