@@ -126,7 +126,7 @@ impl Only {
         Verdict { is_recorded, pauses, switches }
     }
 
-    /// Notes that the process is a copy of another one. Its only thread is `at`.
+    /// Notes that the process is a copy of another one. The only thread of this process is `at`.
     pub(crate) fn forked(&self, at: &Whereabouts) {
         self.inside.store(at.depth.is_some().into(), Ordering::Relaxed);
     }

@@ -80,8 +80,8 @@ fn functions_and_markers_are_found_in_every_kind_of_program() {
         // second of the two laps at the end of the program.
         let end = stat("--from marker:lap#7 --to marker:end");
         assert_eq!(data(&end, "counted"), 1000);
-        // The region has three of the five calls of the function. They make 3000 loads, and each call and return makes at most two
-        // further accesses.
+        // The region has three of the five calls of the function. These three calls make 3000 loads, and each call and return makes at most
+        // two further accesses.
         let calls = stat("--from work#3 --to marker:work_is_done");
         assert!((3000..=3012).contains(&data(&calls, "counted")), "{}", data(&calls, "counted"));
         place

@@ -219,8 +219,7 @@ fn without_guest() -> Booted {
     booted
 }
 
-/// A strand without a guest takes an unexpected trap while it serves the operator. The strand
-/// leaves service, and the guests continue.
+/// A strand without a guest takes an unexpected trap while it serves the operator. The strand goes out of service, and the guests continue.
 #[test]
 #[ignore = "builds images"]
 fn a_strand_without_a_guest_leaves_service() {

@@ -6,8 +6,8 @@ use refs::{Log, Order, Placeholder};
 
 use crate::functions::Function;
 
-/// What QEMU's callback knows about a block. It is packed into the 64 bits of the callback's argument, which is also the block's word in the
-/// log ([`refs::block_word`]).
+/// The facts that QEMU's callback knows about a block. They are packed into the 64 bits of the callback's argument. This argument is also
+/// the block's word in the log ([`refs::block_word`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockFacts(pub(crate) u64);
 

@@ -48,8 +48,8 @@ pub(super) struct Scene {
     /// Boots the image, and brings the machine to the start of the scene.
     prepare: fn(&[u8]) -> Booted,
     /// Lets a strand pass the barrier at the given address. The strand then does as much as it can
-    /// before its stores complete, while another strand acts. Returns whether all is well in the
-    /// end.
+    /// before its stores complete, while another strand acts. Returns whether the scene ends as it
+    /// must.
     plays: fn(&mut Late<'_>, u64) -> bool,
 }
 
@@ -304,15 +304,15 @@ impl<'a> Late<'a> {
         }
     }
 
-    /// Gives each strand a turn, except one.
+    /// Gives a turn to each strand, but not to the strand `except`.
     fn turns(&mut self, except: Option<usize>) {
         for number in [0].into_iter().chain(STRANDS).filter(|number| Some(*number) != except) {
             self.turn(number);
         }
     }
 
-    /// Lets a strand execute alone until it passes the barrier, and then until it executes an
-    /// instruction that waits for its stores.
+    /// Executes a strand alone until it reaches the barrier. Then executes the strand until it must
+    /// wait for its stores, or until a call of its guest has returned.
     fn pass(&mut self, number: usize, barrier: u64) {
         let pc = |late: &Self| late.execution.strand(strand(number)).pc;
         self.execute_until(number, |late| pc(late) == barrier);

@@ -6,8 +6,8 @@
 //! adds these instructions to atomic loads and stores. Each other `membar` has a row in [`ROWS`].
 //!
 //! Everything that can happen with a `membar` can also happen without it. So the test removes all
-//! unneeded `membar` instructions together. One run of this image shows as much as separate runs
-//! without each of them.
+//! unneeded `membar` instructions from one image. A run of this image shows as much as separate runs
+//! without each of the instructions.
 
 mod late;
 

@@ -218,7 +218,7 @@ fn answer(execution: &mut Execution, step: &Step) -> Result<Option<Seen>, String
     Err(format!("the operator gets no answer: {step:?}"))
 }
 
-/// The hypervisor takes an unexpected trap. The guest must end, alone, and nothing stays locked.
+/// The hypervisor takes an unexpected trap. Only the guest ends, and nothing may stay locked.
 fn trap(case: &Case, mut found: Execution, right: &Execution) -> Result<(), String> {
     let id = strand(GUEST);
     if found.strand_mut(id).take(Trap::software(UNEXPECTED).into()).is_err() {

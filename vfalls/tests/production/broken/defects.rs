@@ -229,8 +229,8 @@ fn each_defect_is_found() {
     }
 }
 
-/// An image confuses the level of globals with the privilege level. It treats a trap at the first
-/// instructions of a handler as a trap of the guest, and the test of failures finds this.
+/// The hypervisor of this image confuses the level of globals with the privilege level. It treats a trap at the first instructions of a
+/// handler as a trap of the guest. The test of failures must find this defect.
 #[test]
 #[ignore = "builds images"]
 fn the_level_of_globals_is_not_the_hypervisors() {
@@ -245,8 +245,8 @@ fn the_level_of_globals_is_not_the_hypervisors() {
     assert!(why.starts_with("[Trapped, Runs]"), "{why}");
 }
 
-/// An image switches the machine off where it should handle an unexpected trap. The test of
-/// failures finds this, because the machine stops.
+/// The hypervisor of this image switches the machine off where it should handle an unexpected trap. The test of failures must find this
+/// defect, because the machine stops.
 #[test]
 #[ignore = "builds images"]
 fn the_end_of_the_machine_is_found() {

@@ -31,7 +31,7 @@ const REMEMBERED: u64 = 8;
 const TURN: u64 = 40;
 const LAST: u64 = 48;
 const LOCK: u64 = 56;
-/// The size of the arbiter, in bytes. It includes the counts of the arbiter's progress.
+/// The size of the arbiter, in bytes. This size includes the counts of the arbiter's progress.
 const ARBITER: u64 = 128;
 
 /// The instruction `ta 0x80`.
@@ -448,8 +448,8 @@ impl Orders {
         Ok(self.state(calls, first))
     }
 
-    /// Forgets the words that only this strand uses, such as its stack. They do not matter after
-    /// the end of the strand's call.
+    /// Forgets the words that only this strand uses, such as its stack. These words do not matter
+    /// after the end of the strand's call.
     fn forget(&mut self, number: usize) {
         let arbiter = self.arbiter..self.arbiter + ARBITER;
         let (start, base) = (self.base.0, &self.base.1);

@@ -50,8 +50,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// server treats the connection as lost.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The maximum number of instructions between two checks of the connection. They take a few
-/// milliseconds, so the user does not notice the delay of an interrupt.
+/// The maximum number of instructions between two checks of the connection. This number of
+/// instructions takes a few milliseconds, so the user does not notice the delay of an interrupt.
 const BATCH: u64 = 1 << 16;
 
 impl<W: Write> Debugged<'_, W> {
