@@ -48,7 +48,7 @@ pub(super) struct Listener {
     pub(super) limit: u64,
     pub(super) references: u64,
     pub(super) running: Running,
-    /// The programs that are not recorded and that recorded processes have started, each with its number of starts.
+    /// The unrecorded programs that recorded processes have started, each with the number of its starts.
     pub(super) started: Vec<(String, u64)>,
     pub(super) mappings: Mappings,
     /// The function that is recorded alone; `None` if everything is recorded.

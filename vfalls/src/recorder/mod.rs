@@ -223,7 +223,7 @@ fn still_running(running: &Running) -> Vec<u32> {
     ids.clone()
 }
 
-/// Returns `true` if the process with this number of the kernel's has not ended. A process that has ended may still have an entry in /proc,
+/// Returns `true` if the process with the kernel's number `id` has not ended. A process that has ended may still have an entry in /proc,
 /// until its parent asks for its status.
 fn is_running(id: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{id}/stat"));

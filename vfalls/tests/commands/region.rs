@@ -12,7 +12,8 @@ use crate::stat::json;
 const LAPS: &str = include_str!("region/laps.c");
 const SHARES: &str = include_str!("region/shares.c");
 
-/// The compilers and flags for which points are found: programs that are position-independent or not, with shared libraries or without.
+/// The compilers and flags with which the tests build programs. The programs are position-independent or not, and have shared libraries or
+/// not. Points must be found in all these programs.
 const BUILDS: [(Compiler, &[&str]); 5] = [
     (HOST, &["-pie", "-fPIE"]),
     (HOST, &["-static", "-no-pie", "-fno-pie"]),

@@ -52,7 +52,8 @@ pub(super) const fn core(function: u64, o0: u64, o1: u64) -> Entry {
     [2, o0, o1, 0, 0, 0, function, 0]
 }
 
-/// Returns an entry for a call that is repeated while it returns EWOULDBLOCK, as illumos does.
+/// Returns an entry for a call that is repeated while it returns EWOULDBLOCK. illumos repeats its
+/// calls in the same way.
 pub(super) const fn retried(function: u64, o0: u64, o1: u64) -> Entry {
     [3, o0, o1, 0, 0, 0, function, 0]
 }

@@ -102,8 +102,8 @@ impl<'a> Guest<'a> {
     }
 }
 
-/// Builds an image and returns its path. All forms of the image are built in one directory, one after another, and each only once in a
-/// process.
+/// Builds an image and returns its path. All forms of the image are built in one directory, one after another. A process builds each form
+/// only once.
 fn built(production: Production) -> PathBuf {
     static TOOLCHAIN: OnceLock<Toolchain> = OnceLock::new();
     static BUILT: Mutex<Vec<(Production, PathBuf)>> = Mutex::new(Vec::new());

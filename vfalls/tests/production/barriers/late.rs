@@ -196,8 +196,8 @@ fn remove(booted: &mut Booted, removed: &[u64]) {
 }
 
 impl Scene {
-    /// Plays the scene with an image from which some barriers are removed. Returns whether all is
-    /// well in the end.
+    /// Plays the scene with an image from which some barriers are removed. Returns whether the
+    /// scene ends as it must.
     pub(super) fn is_right(&self, image: &[u8], removed: &[u64], barrier: u64) -> bool {
         let mut booted = (self.prepare)(image);
         remove(&mut booted, removed);

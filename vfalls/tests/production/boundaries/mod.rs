@@ -33,8 +33,8 @@ use events::{EVENTS, Event, References};
 const PATIENCE: usize = 500;
 const SLICE: u64 = 1000;
 
-/// The number of steps that the guest executes after its return from the hypervisor. During these
-/// steps, pending events are served and stores end. A store to a device takes [`STORE`] cycles.
+/// The number of steps that the guest executes after its return from the hypervisor. During these steps, pending events are served, and
+/// stores complete. A store to a device takes [`STORE`] cycles.
 const SETTLES: usize = 40;
 const STORE: u64 = 20;
 
@@ -42,8 +42,7 @@ const STORE: u64 = 20;
 /// itself.
 const SPILL: &str = "the hypervisor saves a window";
 
-/// The number of visits to one instruction of a call at which events come. If the instruction is in
-/// a loop, later visits have no events.
+/// At each instruction of a call, events come at this number of visits. If the instruction is in a loop, later visits have no events.
 const VISITS: usize = 2;
 
 /// A machine whose guest is ready, and the addresses of the image.

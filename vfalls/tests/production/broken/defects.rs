@@ -22,8 +22,8 @@ use super::image::{table, unanswered};
 
 /// On each image, a run from at least one of these seeds must fail.
 const SEEDS: RangeInclusive<u64> = 1..=300;
-/// The first seed for the defect that runs find most rarely. The seeds before it do not find the defect, and the test
-/// would take a minute to try them.
+/// The first seed for the defect that the runs find most rarely. The seeds before it do not find the defect, and the test would take a
+/// minute to try them.
 const FIRST_OF_RARE: u64 = 150;
 const RARE: &str = "no wait for stores before Rust is called for an interrupt";
 

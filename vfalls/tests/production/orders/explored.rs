@@ -104,8 +104,8 @@ pub(in super::super) struct Orders {
     allowed: Allowed,
     /// The events from the first state to the current state.
     path: Vec<Event>,
-    /// The addresses of the words, other than the arbiter's, that each of the two strands has
-    /// loaded and stored.
+    /// For each of the two strands, the addresses of the words that it has loaded, without the
+    /// arbiter's words. `stored` contains the words that it has stored.
     loaded: [HashSet<u64>; 2],
     stored: [HashSet<u64>; 2],
 }

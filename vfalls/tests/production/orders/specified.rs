@@ -65,7 +65,7 @@ impl Specified {
         served
     }
 
-    /// Adds all outcomes that are possible from this state to `all`. If `overlap` is `false`, call
+    /// Adds to `all` the outcomes that are possible from this state. If `overlap` is `false`, call
     /// `first` returns before the other call begins.
     pub(super) fn outcomes(
         self,
