@@ -78,8 +78,8 @@ impl Runs {
         self.figures.add(run.figures().into_iter().map(|one| (one.name, one.value)));
     }
 
-    /// Returns the number of runs whose settings all equal those of an earlier run, and the names of two such runs, the later one first;
-    /// `None` if there are no such runs.
+    /// Returns the number of runs whose settings all equal the settings of an earlier run, and an example: the name of such a run, and the
+    /// name of the earlier run. Returns `None` if there is no such run.
     pub(crate) fn repeated(&self) -> Option<(usize, &str, &str)> {
         let mut earlier = BTreeMap::new();
         let (mut number, mut example) = (0, None);
@@ -97,7 +97,6 @@ impl Runs {
     }
 }
 
-/// A column of figures.
 struct Column {
     name: Cow<'static, str>,
     values: Vec<Option<FigureValue>>,
@@ -105,9 +104,8 @@ struct Column {
     changes: Vec<Option<f64>>,
 }
 
-/// Runs side by side.
+/// Several runs in comparison: their settings and their figures.
 pub(crate) struct Compared {
-    /// The names of the runs.
     names: Vec<String>,
     /// The name of the run that changes are relative to.
     base: String,
@@ -138,8 +136,8 @@ impl Shared {
 }
 
 impl Compared {
-    /// Compares the runs. `asked` contains the names of the figures. If `asked` is empty, the table shows those usual figures that differ.
-    /// `base` is the index of the run that changes are relative to.
+    /// Compares the runs. `asked` contains the names of the figures. If `asked` is empty, the table shows the usual figures, as far as they
+    /// differ between the runs. `base` is the index of the run that changes are relative to.
     pub(crate) fn new(runs: Runs, asked: &[String], base: usize) -> anyhow::Result<Self> {
         let Runs { names, settings, figures } = runs;
         let number = names.len();
@@ -244,7 +242,7 @@ impl Compared {
         places
     }
 
-    /// Returns each row's part of the largest number in a column of figures, in percent. Returns an empty list for other columns.
+    /// Returns the number of each row in percent of the largest number in a column of figures. Returns an empty list for other columns.
     pub(crate) fn parts(&self, column: usize) -> Vec<Option<f64>> {
         let figures = column.checked_sub(1 + self.settings.len());
         let Some(Column { values, .. }) = figures.and_then(|place| self.figures.get(place)) else {
@@ -267,7 +265,8 @@ impl Compared {
         self.table(|name| &name[begin..name.len() - end], |_| ">%".to_owned(), 40, Some(2))
     }
 
-    /// Returns two lengths in bytes that are the same for all names: of the common directory at the beginning, and of `.json` at the end.
+    /// Returns two lengths in bytes. The first is the length of the directory with which all names begin. The second is the length of
+    /// `.json` if all names end with it, and 0 otherwise.
     fn around(&self) -> (usize, usize) {
         let [first, others @ ..] = &self.names[..] else {
             return (0, 0);

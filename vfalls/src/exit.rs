@@ -25,8 +25,7 @@ pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>
     }
 }
 
-/// Prints an error on one line. If the error is that standard output was a closed pipe, prints it only if the closed pipe has prevented the
-/// completion of an output file.
+/// Prints an error on one line. If the error is a closed pipe at standard output, prints it only if an output file has stayed incomplete.
 fn failure(error: &anyhow::Error) -> ExitCode {
     let gone = |cause: &&(dyn std::error::Error + 'static)| {
         let json = || cause.downcast_ref().and_then(serde_json::Error::io_error_kind);

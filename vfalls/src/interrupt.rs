@@ -83,8 +83,8 @@ pub fn catch() -> anyhow::Result<()> {
     clean_up()
 }
 
-/// Makes interrupts end the process again, as after [`clean_up`]. If there was an interrupt before,
-/// [`happened`] still returns `true`.
+/// Ends the effect of [`catch`]. The next interrupt then ends the process, as after [`clean_up`].
+/// If there was an interrupt before, [`happened`] still returns `true`.
 pub fn release() {
     CAUGHT.store(false, Ordering::SeqCst);
 }

@@ -8,8 +8,8 @@ pub use comfy_table::Table;
 /// The maximum number of characters in a line of text.
 pub const WIDTH: usize = 100;
 
-/// Returns the text if it has at most `most` characters; otherwise its first `most` characters and
-/// "...".
+/// Returns the text if it has at most `most` characters. Otherwise, returns its first `most`
+/// characters and "...".
 pub fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}...", &text[..end]),

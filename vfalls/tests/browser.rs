@@ -236,8 +236,8 @@ fn without_gaps(shown: &Value, width: u32) {
                 assert!(is_about(gap, 16.0), "{section}");
             }
         }
-        // In a wide window, the columns end together. In a narrower window, the browser balances them: one column is longer than the
-        // other by at most a card.
+        // In a wide window, the columns end together. In a narrower window, the browser balances them. One column is then longer than the
+        // other by at most the height of a card.
         let heights = columns.iter().map(|column| column["height"].as_f64().unwrap());
         let (least, most) = heights.fold((f64::MAX, 0.0_f64), |(least, most), height| {
             (least.min(height), most.max(height))

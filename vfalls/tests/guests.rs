@@ -179,7 +179,7 @@ fn judge(said: &str) -> anyhow::Result<()> {
         ensure!((165..=190).contains(&all) && elsewhere <= 3, "samples: {found:?}");
         // The 60,000 loads give 172 samples, and the loads of the interrupt handler give a few
         // more. About a third of the samples are in `work_once`. The bounds are three standard
-        // deviations away.
+        // deviations from the expected number.
         ensure!((38..=76).contains(&once), "samples: {found:?}");
     }
     // Every fourth line is in the memory of the guest's node. The hypervisor causes a few more

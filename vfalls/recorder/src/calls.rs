@@ -13,8 +13,8 @@ pub(crate) enum SystemCall {
     },
     /// Starts a process that is a copy of this one.
     Process,
-    /// Replaces the process's program. The fields are addresses: of the new program's path, of the list of its arguments, and of the list
-    /// of its environment variables.
+    /// Replaces the process's program. The fields are the addresses of the new program's path, of its list of arguments, and of its list of
+    /// environment variables.
     Exec {
         path: u64,
         arguments: u64,
@@ -74,8 +74,8 @@ const EXECUTE: u64 = 4;
 
 /// The flags `MAP_SHARED` and `MAP_SHARED_VALIDATE` of the system call `mmap` have this bit.
 const SHARED: u64 = 1;
-/// The size of a large mapping, in bytes. For a mapping of this size, an emulator that notes every page needs more than a second, and
-/// gigabytes of memory.
+/// The size of a large mapping, in bytes. Some emulators note every page. For a mapping of this size, these emulators need more than a
+/// second, and gigabytes of memory.
 pub(crate) const LARGE: u64 = 1 << 38;
 
 impl SystemCall {

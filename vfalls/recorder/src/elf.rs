@@ -60,8 +60,8 @@ impl Elf {
         Some(bytes)
     }
 
-    /// Reads a number of `size` bytes from position `at` of `bytes`, in the byte order of the file. Returns `None` if `bytes` ends before the
-    /// end of the number.
+    /// Reads an integer of `size` bytes at position `at` of `bytes`, in the byte order of the file. Returns `None` if `bytes` ends before
+    /// the end of the integer.
     pub(crate) fn number(&self, bytes: &[u8], at: usize, size: usize) -> Option<u64> {
         let bytes = bytes.get(at..at.checked_add(size)?)?;
         let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);

@@ -1,8 +1,8 @@
 //! The flow of data between the sections of a lock.
 //!
-//! A *section* is what a thread does while it holds a lock. The replay can often execute the sections of a lock in another order than the
-//! recorded one. But a section that has seen the effect of another thread's section must stay after that section. This section has seen the
-//! effect of the latest earlier section for which one of these rules holds:
+//! A *section* is what a thread does while it holds a lock. The replay can often execute the sections of a lock in an order that differs
+//! from the recorded order. But if a section has seen the effect of another thread's section, it must stay after that other section. The
+//! following rules find the latest *earlier section* whose effect *this section* has seen:
 //!
 //! 1. The earlier section wrote a word that this section only reads.
 //! 2. The earlier section wrote a word without reading the word first, and this section reads the word.
@@ -105,9 +105,9 @@ impl Flow {
         set(&mut self.unknown, section);
     }
 
-    /// Notes some accesses of a section. Each access is an address, a size in bytes, and whether the access stores. `uses` holds what the
-    /// section did before these accesses, and is updated. Returns the sections that this section must stay after, at most one for each other
-    /// thread.
+    /// Notes some accesses of a section. Each access has an address, a size in bytes, and `true` if it is a store. `uses` holds what the
+    /// section did before these accesses, and is updated. Returns the sections that this section must stay after, at most one for each
+    /// other thread.
     pub(crate) fn section(
         &mut self,
         section: Section,

@@ -132,8 +132,7 @@ impl<F> Symbol<F> {
     }
 }
 
-/// Returns each function in a file's symbol tables if `named` returns a value for its name. Returns `None` if the file is
-/// malformed.
+/// Returns the functions in a file's symbol tables for whose names `named` returns a value. Returns `None` if the file is malformed.
 pub(crate) fn symbols<F>(elf: &Elf, named: impl Fn(&str) -> Option<F>) -> Option<Vec<Symbol<F>>> {
     const SYMBOLS: u64 = 2;
     const DYNAMIC_SYMBOLS: u64 = 11;

@@ -11,7 +11,8 @@
 //! With `only=NAME`, which can be repeated, the plug-in records nothing but the functions with these symbols (module `only`).
 //!
 //! The plug-in connects to the socket `socket=PATH` for each message. A message is a line that begins with the number of the process. If
-//! the program has replaced another one, `process=NUMBER` gives this number:
+//! the program has replaced another program, the option `process=NUMBER` gives the number of its process. The line continues in one of
+//! these ways:
 //!
 //! ```text
 //! frames BYTES REFERENCES INSTRUCTIONS THREAD  one or two frames follow this line
@@ -29,10 +30,10 @@
 //! exits            the process exits, and everything is written
 //! ```
 //!
-//! How long a thread waits for a lock, and which thread takes the lock first, depends on the recording host. The recorder leaves these
-//! waits out of the recording. For this, the recorder knows the C library's functions for locks (module `functions`) and follows their
-//! calls (module `lock_call`). It also finds the sections of a lock that have seen the effect of other sections: they must stay after these
-//! other sections (module `flow`).
+//! The recording host determines how long a thread waits for a lock, and which thread takes the lock first. The recorder leaves these waits
+//! out of the recording. To find the waits, the recorder knows the C library's functions for locks (module `functions`) and follows their
+//! calls (module `lock_call`). The recorder also finds each section of a lock that has seen the effect of another section, and must
+//! therefore stay after that section (module `flow`).
 //!
 //! Simplifications: QEMU restarts a repeated string instruction of x86 after each element, and each start is recorded. A block that a
 //! signal interrupts is recorded whole. A conditional branch of SPARC at the end of a page is recorded as not taken. The kernel's memory

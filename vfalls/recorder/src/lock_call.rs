@@ -3,13 +3,13 @@
 //! A *section* is what a thread does while it holds a lock. An *order* is an entry of the log that says, for example, that the thread takes
 //! a lock, or waits for a signal.
 //!
-//! The recording contains only what a lock function executes if the thread does not wait: the blocks of the function itself, each once.
-//! Repeated blocks, and the blocks of functions that the lock function calls, depend on the host, and are left out. In their place, the
+//! The recording contains only the blocks of a lock function that the thread executes if it does not wait, each block once. The host
+//! determines which blocks are repeated, and which functions the lock function calls. All these blocks are left out. In their place, the
 //! replay puts the wait on the simulated machine.
 //!
-//! Simplifications: a signal handler that interrupts a lock function may end the call, and what the handler executes may be left out. If a
-//! thread leaves a lock function without a return, the recorder notices this only after the thread has executed many blocks. The recorder
-//! does not know spin locks that `pthread_spin_trylock` takes, timed waits for semaphores and read-write locks, and locks of other
+//! Simplifications: A signal handler that interrupts a lock function may end the call. The recording may lack the blocks of such a handler.
+//! If a thread leaves a lock function without a return, the recorder notices this only after the thread has executed many blocks. The
+//! recorder does not know spin locks that `pthread_spin_trylock` takes, timed waits for semaphores and read-write locks, or locks of other
 //! libraries.
 
 mod call;
@@ -46,7 +46,7 @@ struct HeldLock {
     lock: u64,
     /// The position in the log of the order that takes the lock. If a wait must come before this order, the wait is inserted here.
     place: Placeholder,
-    /// The number of words in the log at the point from which the section has not been examined.
+    /// The number of words in the log at the end of the examined part of the section.
     from: usize,
     /// The signal that marks the section's end; `None` until accesses of the section are examined.
     end: Option<u64>,
@@ -63,11 +63,10 @@ struct HeldLock {
 pub(crate) struct LockCalls {
     call: Option<LockCall>,
     held: Vec<HeldLock>,
-    /// The lock that the thread gave back last, and the section that ended then.
+    /// The lock that the thread released last, with the section that ended at the release.
     latest: Option<(u64, Section)>,
-    /// How far this thread stays after the sections of other threads. The key is another thread, and the address of a lock. The value
-    /// belongs to the latest of the other thread's sections of this lock that this thread stays after: it is the number of the section's
-    /// signal, plus 1.
+    /// For each other thread and each lock, the latest section that this thread must stay after. The key is the number of the other thread,
+    /// and the address of the lock. The value is the number of the section's signal, plus 1.
     seen: HashMap<(u32, u64), u64>,
 }
 
@@ -83,9 +82,9 @@ impl LockCalls {
         self.call.is_some() || !self.held.is_empty()
     }
 
-    /// Closes the open calls and sections, because the log is about to be encoded. A call of a lock function that has not ended has no
-    /// order in the log. (But if the call waits for a condition, the order that gives the mutex back is in the log.) The rest of an open
-    /// section is not known, so all later sections of the same lock stay after this section.
+    /// Closes the open calls and sections, because the log is about to be encoded. If a call of a lock function has not ended, the log has
+    /// no order for the call. There is one exception: if the call waits for a condition, the log has the order that releases the mutex. The
+    /// rest of an open section is not known, so all later sections of the same lock stay after this section.
     pub(crate) fn close(&mut self, thread: u32, log: &mut Log, shared: Shared<'_>) {
         if let Some(call) = self.call.take() {
             call.give_up(log);
@@ -99,7 +98,7 @@ impl LockCalls {
         }
     }
 
-    /// Ends the open calls and sections, and gives back all locks, because the recording of the thread pauses.
+    /// Ends the open calls and sections, and releases all locks, because the recording of the thread pauses.
     pub(crate) fn pause(&mut self, thread: u32, log: &mut Log, shared: Shared<'_>) {
         self.close(thread, log, shared);
         while let Some(last) = self.held.len().checked_sub(1) {
@@ -108,8 +107,8 @@ impl LockCalls {
         }
     }
 
-    /// Notes that a block begins. Must be called for the blocks that a thread executes inside a lock function and for the first block of
-    /// such a function, before the block is logged.
+    /// Notes that a block begins. Must be called before the block is logged, for each block that a thread executes inside a lock function,
+    /// and for the first block of a lock function.
     pub(crate) fn block(
         &mut self,
         block: BlockFacts,
@@ -146,8 +145,8 @@ impl LockCalls {
         let place = log.placeholder();
         let mut call = LockCall::new(function, block, place, log.len());
         match function {
-            // The function gives a lock back. The section of this lock must be examined first. The lock is not known yet, so the sections
-            // of all locks are examined.
+            // The function releases a lock. The section of this lock must be examined first. The lock is not known yet, so the sections of
+            // all locks are examined.
             Function::Unlock | Function::Wait | Function::TimedWait => {
                 for at in 0..self.held.len() {
                     self.examine(at, thread, log, shared);
@@ -293,9 +292,10 @@ impl LockCalls {
         call.mutex = mutex.map(|at| self.release(at, thread, log, call.place, shared));
     }
 
-    /// Examines what the thread has done since it took a lock, or since the latest examination. For each section that must come first,
-    /// inserts a wait into the log, before the order that took the lock. Returns the section; `None` if the start of the section has been
-    /// encoded already, because then the log no longer contains the order that took the lock.
+    /// Examines what the thread has done since it took a lock, or since the latest examination. Finds the sections that must come before
+    /// the thread's section of this lock. For each of them, inserts a wait into the log, before the order that took the lock. Returns the
+    /// thread's section. Returns `None` if the start of this section has been encoded already, because then the log no longer contains the
+    /// order that took the lock.
     fn examine(
         &mut self,
         at: usize,
@@ -319,7 +319,7 @@ impl LockCalls {
             let seen = self.seen.entry((earlier.thread, held.lock)).or_insert(earlier.signal);
             if earlier.signal >= *seen {
                 *seen = earlier.signal + 1;
-                // Whether the thread found the condition already true, or waited for it, depends on the recording host. In the replay, a
+                // The recording host determined whether the thread found the condition already true, or waited for it. In the replay, a
                 // thread that comes before the signal waits for the condition.
                 let cause = match flow.has_signalled(earlier) && !held.is_woken {
                     true => Cause::Condition,

@@ -12,7 +12,6 @@ use crate::program_memory::string_at;
 /// A program that the emulator can execute.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NewProgram {
-    /// The path of the program's file.
     path: CString,
     /// The arguments. The first is the name under which the program is started.
     arguments: Vec<CString>,

@@ -25,7 +25,8 @@ struct Known {
 /// The threads that wait for a condition variable.
 #[derive(Debug, Default)]
 struct Condition {
-    /// The waiting threads that no signal has woken, longest wait first, each with the latest signal before its wait.
+    /// The waiting threads that no signal has woken. Each thread comes with the latest signal before its wait. The thread that has waited
+    /// longest is first.
     waiting: VecDeque<(u32, Option<u64>)>,
     /// The woken threads that have not continued, with their signals.
     woken: Vec<(u32, u64)>,
@@ -78,8 +79,8 @@ impl Objects {
 
     /// Notes that a thread no longer waits for a condition variable. Returns the signal that woke the thread; `None` if no signal did.
     ///
-    /// The C library need not wake the thread that has waited longest, and a wait may time out. In both cases, the latest signal counts as the
-    /// signal that woke the thread, if this signal came after the wait began.
+    /// The C library need not wake the thread that has waited longest, and a wait may time out. In both cases, this function assumes that
+    /// the latest signal woke the thread, if this signal came after the wait began.
     pub(crate) fn woken(&self, condition: u64, thread: u32) -> Option<u64> {
         let mut known = self.known();
         let condition = known.conditions.get_mut(&condition)?;

@@ -2,12 +2,12 @@
 //! includes everything that the function calls.
 //!
 //! While a thread executes the function, all threads are recorded. Otherwise QEMU translates blocks without callbacks, except the first
-//! blocks of the function, so the program is as fast as without the plug-in. When the first thread enters the function, and some time
-//! after the last one has left it, all blocks are translated again.
+//! blocks of the function, so the program is as fast as without the plug-in. When the first thread enters the function, and some time after
+//! the last one has left it, all blocks are translated again.
 //!
-//! Simplifications: a thread can leave the function without a return, by `longjmp` or an exception. Such a thread counts as inside the
-//! function until a function that called it returns. The return of a signal handler that interrupts the function counts as a return of
-//! the function.
+//! Simplifications: a thread can leave the function without a return, by `longjmp` or an exception. Such a thread is treated as inside the
+//! function until a function that called it returns. If a signal handler interrupts the function, the return of the handler is taken for a
+//! return of the function.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ use crate::functions::symbols;
 use crate::lock;
 use crate::lock_call::{BlockFacts, Leave};
 
-/// When a thread has executed this number of blocks with callbacks, but without being recorded, all blocks are translated again. The
+/// The number of blocks that a thread executes with callbacks, but without being recorded, before all blocks are translated again. The
 /// translation takes longer than the execution of these blocks. Therefore, a function that is called often does not cause many
 /// translations.
 const PATIENCE: u32 = 1 << 16;
@@ -126,7 +126,7 @@ impl Only {
         Verdict { is_recorded, pauses, switches }
     }
 
-    /// Notes that the process is a copy of another one. Its only thread is `at`.
+    /// Notes that the process is a copy of another one. The only thread of this process is `at`.
     pub(crate) fn forked(&self, at: &Whereabouts) {
         self.inside.store(at.depth.is_some().into(), Ordering::Relaxed);
     }

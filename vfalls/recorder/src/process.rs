@@ -131,7 +131,7 @@ impl Process {
         self.look();
         thread.waits = None;
         match call {
-            // The thread executes a lock function. The replay decides which thread takes the lock, so this system call is not recorded.
+            // The thread executes a lock function. The replay determines which thread takes the lock, so this system call is not recorded.
             SystemCall::Wait { .. } | SystemCall::Wake { .. } if thread.locks.is_inside() => {}
             SystemCall::Thread { tid } => {
                 let signal = self.orders.signal();
@@ -216,8 +216,8 @@ impl Process {
         Some(process)
     }
 
-    /// Notes that this process is the forked process `process`. Returns its only thread, which continues the thread `before` of the other
-    /// process.
+    /// Notes that this process is the new process of a fork, with the number `process`. Returns the only thread of this process. This
+    /// thread continues `before`, the thread that forked the other process.
     pub(crate) fn forked(&self, process: u32, before: &mut Thread) -> Thread {
         self.orders.forget();
         self.objects.forget();

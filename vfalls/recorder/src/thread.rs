@@ -71,7 +71,7 @@ impl Thread {
         self.log.words().push(block_word(block.0));
     }
 
-    /// Returns a number of words. If the log has at least this number of words, [`block`](Self::block) examines each block.
+    /// Returns the length that the log must have, in words, before [`block`](Self::block) examines each block.
     pub(crate) fn examined_from(&self) -> usize {
         self.examined_from
     }

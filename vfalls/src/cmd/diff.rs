@@ -60,8 +60,7 @@ struct Difference {
     /// second run.
     a: Option<f64>,
     b: Option<f64>,
-    /// The number in the second run minus the number in the first run. A missing number counts as
-    /// 0.
+    /// The number in the second run minus the number in the first run. A missing number is taken as 0.
     change: f64,
     #[serde(skip)]
     weight: Weight,
@@ -125,12 +124,11 @@ const FEW: f64 = 0.001;
 /// The fields that can identify an item of a list, in order of preference.
 const NAMES: [&str; 5] = ["thread", "name", "event", "counter", "strand"];
 
-/// Fields that identify an item together, if the item has all fields of one of these lists. The first list identifies a wait of one thread
-/// for another thread. The second list identifies the item at an address of a program.
+/// Lists of fields that identify an item together. A list is used for an item that has all fields of the list. The first list identifies a
+/// wait of one thread for another thread. The second list identifies the item at an address of a program.
 const TOGETHER: [&[&str]; 2] = [&["thread", "state", "ended_by"], &["program", "address"]];
 
-/// Fields that identify an item together. They count only if the item has none of the fields in
-/// [`NAMES`].
+/// Fields that identify an item together. They are used only if the item has none of the fields in [`NAMES`].
 const PLACES: [&str; 6] = ["kind", "from", "to", "hub", "node", "mcu"];
 
 pub(crate) fn run(args: DiffArgs) -> anyhow::Result<()> {
@@ -384,11 +382,11 @@ impl Differences {
     }
 }
 
-/// What decides how much the differences between two runs matter.
+/// The numbers that determine how much the differences between two runs matter.
 struct Weights<'v> {
     a: &'v Values,
     b: &'v Values,
-    /// For each group and kind, the sum of the numbers in a run. Of the sums of the two runs, this is the larger one.
+    /// For each group and kind, the sum of its numbers in the run where this sum is larger.
     sums: BTreeMap<(&'v str, &'v str), f64>,
     /// The cycles of the longer run; 0 if neither run contains its cycles.
     cycles: f64,
@@ -441,8 +439,8 @@ impl<'v> Weights<'v> {
         }
     }
 
-    /// Returns `true` if another row shows the same change. This holds for the true number of a counter that measured the same number, for
-    /// the time of a run whose cycles are shown, and for the lengths in a spread.
+    /// Returns `true` if another row shows the same change. Such a row exists for the true number of a counter that measured the same
+    /// number, for the time of a run whose cycles are shown, and for the lengths in a spread.
     fn is_repeated(&self, group: &str, name: &str, numbers: [Option<f64>; 2]) -> bool {
         let same = |other: &str| [self.a, self.b].map(|run| run.number(group, other)) == numbers;
         match group {

@@ -112,7 +112,7 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// Creates the files that `args` name. `force` decides whether existing files may be replaced. A directory can replace only another
+    /// Creates the files that `args` name. `force` determines whether existing files may be replaced. A directory can replace only another
     /// trace.
     pub(crate) fn create(args: &FileArgs, force: Force) -> anyhow::Result<Self> {
         let directory = args.events_out.as_ref().map(|path| create(path, force)).transpose()?;

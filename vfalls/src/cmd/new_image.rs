@@ -29,7 +29,7 @@ macro_rules! file {
     };
 }
 
-/// The paths and contents of the project's files. The files that also belong to the example guest's project come from there.
+/// The paths and contents of the project's files. Some files also belong to the example guest's project, and come from that project.
 pub const FILES: [(&str, &str); 12] = [
     ("README.md", file!("hypervisor/smallest/README.md")),
     ("Cargo.toml", file!("hypervisor/smallest/Cargo.toml")),

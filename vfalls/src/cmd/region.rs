@@ -164,7 +164,7 @@ impl PointArg {
         if !addresses.is_empty() {
             return Ok(addresses);
         }
-        // The first search may have left out a separate file with debugging information that has the name.
+        // The name may be in a separate file with debugging information. The first search may have left out this file.
         let all = found(None);
         let addresses = named(&all);
         if addresses.is_empty() {

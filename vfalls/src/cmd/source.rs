@@ -1,4 +1,4 @@
-//! Finds the recordings that a command replays, and records programs.
+//! Finds the recordings that a command replays. Also records programs.
 
 use std::env;
 use std::ffi::OsString;
@@ -184,8 +184,8 @@ impl ReplaySource {
     }
 }
 
-/// Returns `true` if the recording at this path can be opened only once. A path that does not exist does not count as a stream. An attempt
-/// to open the path then reports an error that names the path.
+/// Returns `true` if the recording at this path can be opened only once. Returns `false` for a path that does not exist. An attempt to open
+/// such a path then reports an error that names the path.
 fn is_stream(path: &Path) -> bool {
     path.as_os_str() == "-" || path.metadata().is_ok_and(|file| !file.is_file() && !file.is_dir())
 }
@@ -210,8 +210,7 @@ pub(crate) fn counted(recordings: Vec<Recording>) -> Vec<Recording> {
     }
 }
 
-/// Returns a line that names these recordings. Processes that another recorded process started are not named: the line says how many there
-/// are.
+/// Returns a line that names these recordings. Of the processes that another recorded process started, the line states only the number.
 pub(crate) fn line(recordings: &[Recording]) -> String {
     let is_first =
         |one: &&Recording| one.process().number == 0 || std::ptr::eq(*one, &recordings[0]);

@@ -49,8 +49,9 @@ const fn bits(word: u32, from: u32, many: u32) -> u32 {
     word >> from & ((1 << many) - 1)
 }
 
-/// Disassembles an instruction. Arithmetic instructions, loads and stores have operands; of other
-/// instructions, the text is only the name. Returns `None` if the code is unused.
+/// Disassembles an instruction. Arithmetic instructions, loads, stores, `sethi` and `illtrap` have
+/// operands. For most other instructions, the text is the name alone. Returns `None` if the code is
+/// unused.
 pub(crate) fn disassembly(word: u32) -> Option<String> {
     let op3 = bits(word, 19, 6);
     let rd = register(bits(word, 25, 5));

@@ -78,8 +78,8 @@ pub(super) fn figure(run: &Executed) -> Option<Figure> {
     })
 }
 
-/// Returns the lines of the hypervisor's log that mention a clock, each with the time of its time
-/// stamp, in cycles.
+/// Returns the lines of the hypervisor's log that mention a clock. Each line comes with the time in
+/// its time stamp, converted to cycles.
 fn logged(run: &Executed) -> impl Iterator<Item = (u64, &'static str, String)> {
     let lines = run.hypervisor.console.lines().filter(|line| line.contains("clock"));
     lines.filter_map(|line| {

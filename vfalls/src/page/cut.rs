@@ -5,8 +5,8 @@ use std::borrow::Cow;
 /// The maximum number of characters of a function's name in a sentence.
 pub(super) const NAME: usize = 64;
 
-/// Returns the text if it has at most `most` characters; otherwise as much of its beginning and of its end as fits, with "…" between
-/// them. The names of C++ and Rust functions often differ only at their ends.
+/// Returns the text if it has at most `most` characters. Otherwise, replaces its middle with "…", so that it has `most` characters. The
+/// names of C++ and Rust functions often differ only at their ends.
 pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
     let all = text.chars().count();
     if all <= most {

@@ -178,7 +178,7 @@ fn table_of_strands(run: &Executed) -> Table {
     table
 }
 
-/// Returns the charts of the work of each strand. If there are many strands, they have a table, and each node has a bar.
+/// Returns the charts that show the work of each strand. If there are many strands, a table shows their work, and each node has a bar.
 fn strands(run: &Executed) -> Vec<Figure> {
     let strands = table_of_strands(run);
     if run.strands.len() <= MOST_BARS {

@@ -30,8 +30,8 @@ pub(super) fn legend<'a>(colours: impl IntoIterator<Item = (&'a str, &'a str)>) 
     colours.into_iter().map(|(class, text)| (class.to_owned(), text.to_owned())).collect()
 }
 
-/// The maximum number of characters in a cell of a table: first in a table with the width of a column, then in a table with the
-/// width of the page. A wide table can contain the stacks of a flame graph, or the source lines of a function.
+/// The maximum number of characters in a cell of a table. The first number is for a table as wide as a column, and the second for a table
+/// as wide as the page. A wide table can contain the stacks of a flame graph, or the source lines of a function.
 const CELL: [usize; 2] = [100, 160];
 
 /// The maximum number of characters in a figure's title.

@@ -112,13 +112,13 @@ impl Page {
 
 /// A picture of how values depend on sizes, on logarithmic axes.
 pub struct Growth<'a> {
-    /// The name of the picture.
+    /// The name of the picture, for people who do not see it.
     pub title: &'a str,
     /// Sentences that explain the picture to those who do not see it.
     pub text: &'a str,
-    /// The titles of the axes: of the axis for sizes, and of the axis for values.
+    /// The titles of the two axes: first the axis for sizes, then the axis for values.
     pub axes: [&'a str; 2],
-    /// At most four curves.
+    /// The curves. There are at most four, because there are four colours for curves.
     pub curves: &'a [Curve],
 }
 

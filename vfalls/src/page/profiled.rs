@@ -19,7 +19,7 @@ use crate::table::{self, Table};
 
 /// The maximum number of functions in a chart.
 const BARS: usize = 10;
-/// The smallest percentage of the events for which a function gets a bar.
+/// A function gets a bar only if it has at least this percentage of the events.
 const LEAST: f64 = 1.0;
 /// The maximum number of stacks in the table.
 const STACKS: usize = 500;

@@ -1,7 +1,7 @@
 //! The page of many runs: one table, whose rows the reader can sort.
 //!
 //! This page has no script. It has a hidden radio button for each column. The rows are in a flexible box, and the selected button
-//! decides the order of the rows in this box. Therefore, the browser does not lay out the rows as a table, and the page states the width
+//! determines the order of the rows in this box. Therefore, the browser does not lay out the rows as a table, and the page states the width
 //! of each column.
 
 use std::fmt::Write;
@@ -81,19 +81,18 @@ pub(crate) fn runs(compared: &Compared) -> String {
     page.into_string()
 }
 
-/// A column of the page.
 struct Column {
     width: usize,
     is_number: bool,
     /// How rows are sorted by the column. `None` for a column of changes, because its order is the order of the column before it.
     sort: Option<Sort>,
-    /// Each row's part of the largest number, in percent; empty for settings and changes.
+    /// The number of each row in percent of the largest number in the column; empty for settings and changes.
     parts: Vec<Option<f64>>,
 }
 
 struct Sort {
     id: usize,
-    /// The place of each row.
+    /// The place that each row has if the rows are sorted by this column.
     places: Vec<usize>,
 }
 

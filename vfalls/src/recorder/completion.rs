@@ -58,8 +58,8 @@ impl Listener {
         status: Option<u8>,
     ) -> io::Result<()> {
         let Self { parts, recording, others, .. } = self;
-        // A process that made no reference is left out. If another process continues it, the other process then continues the
-        // process before it.
+        // A process that made no reference is left out. If another process continues it, that other process then continues the predecessor
+        // of the process that is left out.
         for number in (0..parts.len()).rev() {
             while let Some(next) = parts[number].continued
                 && parts[next as usize].references == 0

@@ -19,7 +19,7 @@ use super::is_running;
 use super::mapping::Mappings;
 use super::part::{FilePart, ProcessEnd, ProcessRecording, Store, words};
 
-/// The maximum number of programs with their own notes. One more note counts the other programs.
+/// The maximum number of programs with their own notes. One more note states the number of the other programs.
 pub(super) const MOST_NAMED: usize = 10;
 
 /// The compression level. A negative level leaves literals uncompressed, which makes the recording a fifth longer, and shortens the
@@ -48,7 +48,7 @@ pub(super) struct Listener {
     pub(super) limit: u64,
     pub(super) references: u64,
     pub(super) running: Running,
-    /// The programs that are not recorded and that recorded processes have started, each with its number of starts.
+    /// The unrecorded programs that recorded processes have started, each with the number of its starts.
     pub(super) started: Vec<(String, u64)>,
     pub(super) mappings: Mappings,
     /// The function that is recorded alone; `None` if everything is recorded.
@@ -282,7 +282,7 @@ impl Listener {
         Ok(())
     }
 
-    /// Notes that the process that has this number in the kernel runs.
+    /// Notes that a process runs. `id` is the kernel's number of the process.
     fn runs(&self, id: u32) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if !running.contains(&id) {

@@ -54,7 +54,7 @@ pub struct Recorded {
     pub instructions: u64,
     /// The number of threads that made references.
     pub threads: u32,
-    /// The number of processes that made references. A process that replaces its program counts again.
+    /// The number of processes that made references. A process that replaces its program is counted again.
     pub processes: usize,
     /// The length of the file, in bytes.
     pub bytes: u64,
@@ -81,8 +81,8 @@ impl fmt::Display for Recorded {
     }
 }
 
-/// Checks that the program of a command can be recorded on this system: it must exist, be for x86-64 or SPARC V9, and have its shared
-/// libraries.
+/// Checks that the program of a command can be recorded on this system. The program must exist, be for x86-64 or SPARC V9, and have its
+/// shared libraries.
 pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
     plugin()?;
     let program = Program::find(command, options.sysroot)?;
@@ -223,7 +223,7 @@ fn still_running(running: &Running) -> Vec<u32> {
     ids.clone()
 }
 
-/// Returns `true` if the process with this number of the kernel's has not ended. A process that has ended may still have an entry in /proc,
+/// Returns `true` if the process with the kernel's number `id` has not ended. A process that has ended may still have an entry in /proc,
 /// until its parent asks for its status.
 fn is_running(id: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{id}/stat"));

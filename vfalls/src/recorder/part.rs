@@ -190,8 +190,8 @@ impl ProcessRecording {
         Ok(())
     }
 
-    /// Notes that the process has mapped memory in order to share it. `owner` is the process that first mapped this memory, and the address
-    /// of the memory in that process.
+    /// Notes that the process has mapped memory to share it. `owner` is the process that first mapped this memory, and the address of the
+    /// memory in that process.
     pub(super) fn share(
         &mut self,
         start: u64,

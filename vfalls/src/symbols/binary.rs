@@ -286,8 +286,7 @@ pub(super) fn has_symbol(path: &Path, part: &str) -> bool {
     symbols.any(|symbol| symbol.name().is_ok_and(|name| name.contains(part)))
 }
 
-/// Demangles C++ and Rust names. C names stay as they are, although some names such as `f` also are
-/// mangled C++ types.
+/// Demangles C++ and Rust names. C names stay as they are, although some names such as `f` are also mangled C++ types.
 pub(crate) fn demangled(name: &str) -> String {
     match name.starts_with("_Z") || name.starts_with("_R") {
         true => line(&addr2line::demangle_auto(name.into(), None)),

@@ -196,7 +196,7 @@ fn a_file_that_has_changed_is_not_used() {
     );
 }
 
-/// The tool knows the same functions of the bundled program as `nm` lists from the unstripped program.
+/// For the bundled program, the tool finds the functions that `nm` lists for the unstripped program.
 #[test]
 fn the_bundled_symbols() {
     let symbols = Symbols::bundled();

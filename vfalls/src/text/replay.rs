@@ -23,7 +23,7 @@ fn instance(place: Place) -> String {
     }
 }
 
-/// The widths of the columns in the table of samples: of the column of instances, and of the columns of events.
+/// The widths of the columns in the table of samples: first of the column of instances, then of each column of events.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns([usize; 2]);
 

@@ -135,8 +135,8 @@ fn site(lock: &LockRun, names: &Names) -> String {
     }
 }
 
-/// Returns sentences, without their full stops, about the waits that are not simulated. They tell what the recording host decided, which
-/// system calls take no time, and which references are left out.
+/// Returns sentences, without their full stops, about the waits that are not simulated. The sentences tell what the recording host
+/// determined, which system calls take no time, and which references are left out.
 pub(crate) fn sentences(run: &Replayed, names: &Names) -> Vec<String> {
     let waits = &run.waits;
     let mut sentences = Vec::new();

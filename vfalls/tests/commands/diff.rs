@@ -40,9 +40,9 @@ fn differences_are_shown_by_group() {
             "cycles 1000000 800000 -200000 -20.0",
             "",
             &*format!("{} change %", heading("counters")),
-            // The measure of a difference is its relative change, times the square root of the number's part in the sum of the second run:
-            // 1 * (40/125)^0.5 and 15/85 * (85/125)^0.5 for the measured numbers, and 1 * (39/105)^0.5 for the truth. The truth of the last
-            // counter changes by 6, which is few counts in 1,000,000 cycles.
+            // The measure of a difference is its relative change, times a square root. Under the root is the number divided by the sum of
+            // its kind, both in the second run. The measures are 1 * (40/125)^0.5 and 15/85 * (85/125)^0.5 for the measured numbers, and 1
+            // * (39/105)^0.5 for the truth. The true count of the last counter changes by 6, which is few for 1,000,000 cycles.
             "NODE0_MCU1_PIC mem_reads counter 0 truth - 39 +39 -",
             "NODE0_MCU1_PIC mem_reads counter 0 measured - 40 +40 -",
             "NODE0_MCU0_PIC mem_reads counter 0 measured 70 85 +15 +21.4",

@@ -6,8 +6,8 @@ use tests::recordings::{ChampSim, Drmemtrace, filetype, kind, zip};
 
 use crate::program::{Place, contains_all, squeezed, with_input};
 
-/// Returns a thread of drmemtrace with 500 iterations of a loop. The threads read a counter of their own and write to it. The counters
-/// are in one line.
+/// Returns a thread of drmemtrace that executes 500 iterations of a loop. Each thread reads and writes its own counter. The counters of all
+/// threads are in one line.
 fn thread(number: u64) -> Vec<u8> {
     let filetype = filetype::X86_64 | filetype::ENCODINGS;
     let mut thread = Drmemtrace::new(6, filetype, 1000 + number);
@@ -25,7 +25,7 @@ fn thread(number: u64) -> Vec<u8> {
     thread.end()
 }
 
-/// Returns the same loop for ChampSim.
+/// Returns the loop of `thread` as a recording for ChampSim.
 fn champsim() -> Vec<u8> {
     let plain = |address| ChampSim { address, ..ChampSim::default() };
     let iteration = [
@@ -42,7 +42,7 @@ fn champsim() -> Vec<u8> {
     iteration.iter().flat_map(ChampSim::bytes).collect::<Vec<_>>().repeat(500)
 }
 
-/// Returns a recording in the form of text, with the loop of two threads.
+/// Returns a text recording of two threads that execute the loop of `thread`.
 fn by_hand() -> String {
     let iteration = "P0 i 0x401000\nP0 r 0x1000\nP0 i 0x401004\nP0 w 0x1000\n\
                      P64 i 0x401000\nP64 r 0x1008\nP64 i 0x401004\nP64 w 0x1008\n";

@@ -28,7 +28,7 @@ fn no_command_is_shown_the_help() {
     shows_help_without_arguments(PROGRAM, "vfalls");
 }
 
-/// Returns the keys that a table of an input file can have. The message about an unknown key names them.
+/// Returns the keys that a table of an input file can have. The message about an unknown key names these keys.
 fn keys(table: &str, command: &str) -> Vec<String> {
     let place = Place::new(&format!("help-{table}"));
     place.file("input.toml", format!("[[{table}]]\nno_key = 1\n"));

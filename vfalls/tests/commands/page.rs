@@ -79,8 +79,7 @@ fn marks_are_where_the_numbers_say() {
             "href=\"data:text/csv;charset=utf-8,%22until,%20ms%22,%22NODE0_MCU0,%20reading%22,%22NODE0_MCU0,%20truth%22%0A0.2500,10,10%0A",
         ],
     );
-    // The channel moves 5 of at most 10 GB/s. It is busy for half of the time, and later for all of
-    // the time.
+    // The channel moves 5 GB/s, and could move at most 10 GB/s. It is busy for half of the time, and later for all of the time.
     has(
         "channels",
         &[

@@ -12,7 +12,8 @@ use crate::stat::json;
 const LAPS: &str = include_str!("region/laps.c");
 const SHARES: &str = include_str!("region/shares.c");
 
-/// The compilers and flags for which points are found: programs that are position-independent or not, with shared libraries or without.
+/// The compilers and flags with which the tests build programs. The programs are position-independent or not, and have shared libraries or
+/// not. Points must be found in all these programs.
 const BUILDS: [(Compiler, &[&str]); 5] = [
     (HOST, &["-pie", "-fPIE"]),
     (HOST, &["-static", "-no-pie", "-fno-pie"]),
@@ -57,7 +58,7 @@ fn functions_and_markers_are_found_in_every_kind_of_program() {
         let stat = |options: &str| {
             json(&place, &format!("refs -e pic:Instr_cnt,pic:L2_dmiss_ld {options}"))
         };
-        // A lap loads each word once, and nothing else. Without a warm-up, each of 125 lines is missed.
+        // A lap loads each word once, and nothing else. Without a warm-up, each of the 125 lines causes a miss.
         let lap = stat("--phase marker:lap#2");
         assert_eq!(data(&lap, "counted"), 1000, "{build:?}");
         assert_eq!(measured(&lap, "L2_dmiss_ld"), 125);
@@ -80,8 +81,8 @@ fn functions_and_markers_are_found_in_every_kind_of_program() {
         // second of the two laps at the end of the program.
         let end = stat("--from marker:lap#7 --to marker:end");
         assert_eq!(data(&end, "counted"), 1000);
-        // The region has three of the five calls of the function. They make 3000 loads, and each call and return makes at most two
-        // further accesses.
+        // The region has three of the five calls of the function. These three calls make 3000 loads, and each call and return makes at most
+        // two further accesses.
         let calls = stat("--from work#3 --to marker:work_is_done");
         assert!((3000..=3012).contains(&data(&calls, "counted")), "{}", data(&calls, "counted"));
         place

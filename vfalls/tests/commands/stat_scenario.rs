@@ -57,7 +57,7 @@ fn global_moves_in_the_middle_of_the_run() {
             r#""new" "L2_PERF_CONFIG" "ENOACCESS""#,
         ]
     );
-    // The registers are L2_PERF_CONFIG, and those of 4 channels and 4 hubs.
+    // The registers are L2_PERF_CONFIG, and the registers of 4 channels and 4 hubs.
     let found = &moved["found"][0];
     assert_eq!((&found["guest"], &found["registers"]), (&"new".into(), &81.into()));
     assert_eq!(found["not_zero"].as_array().unwrap().len(), 0);

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::program::{Place, contains_all, squeezed};
 use crate::stat::{json, measured, program};
 
-/// The references of two threads. The requests that they cause follow from MOESI, and from the
-/// interleaving of memory, in which each node in turn has 512 bytes.
+/// The references of two threads. MOESI and the interleaving of memory determine which requests the references cause. Each node in turn has
+/// 512 bytes of memory.
 const SHARING: &str = "\
 # strand, what it does, address, bytes
 0  w 0x0 8      # misses, and reads the line from the memory of node 0: local

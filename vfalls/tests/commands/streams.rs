@@ -84,7 +84,7 @@ fn a_list_that_nobody_reads_is_no_error() {
     }
 }
 
-/// The standard output is a closed pipe, so the program also leaves the file unwritten.
+/// The standard output is a closed pipe, so the program does not write the file either.
 #[test]
 fn a_closed_pipe_is_an_error_if_a_file_is_wanted() {
     let place = Place::new("closed-pipe");

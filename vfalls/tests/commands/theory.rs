@@ -90,8 +90,8 @@ impl Twice {
     }
 }
 
-/// Asserts that a count is as expected. A difference of a thousandth is allowed. A few accesses
-/// more are allowed, because the C library's work differs between runs.
+/// Asserts that a count is as expected. A difference of a thousandth is allowed. A few more accesses are also allowed, because the C
+/// library's work differs between runs.
 #[track_caller]
 fn near(found: i64, expected: i64) {
     let apart = (found - expected).abs();

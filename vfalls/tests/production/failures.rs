@@ -58,8 +58,8 @@ pub(super) fn running(hypervisor: &[u8]) -> Booted {
     booted
 }
 
-/// Makes the hypervisor take an unexpected trap on strand 0. `step` is `true` if a request of the
-/// operator is pending. Describes what is wrong afterwards; `None` if nothing is.
+/// Makes the hypervisor take an unexpected trap on strand 0. `step` is `true` if a request of the operator is pending. Describes what is
+/// wrong afterwards; `None` if nothing is wrong.
 pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     let mut booted = Booted(at.clone());
     if booted.0.strand_mut(strand(0)).take(Trap::software(UNEXPECTED).into()).is_err() {
@@ -182,10 +182,9 @@ fn the_hypervisor_traps_in_any_request() {
     }
 }
 
-/// Injects traps on strand 0 among the next `most` instructions of the hypervisor. With a request
-/// `step`, stops when the operator gets an answer. Without a request, every 11th instruction traps;
-/// with a request, every [`REQUESTS`]th instruction. If `ALL` is set in the environment, every
-/// instruction traps. Returns the number of instructions, and a description of each failure.
+/// Injects traps on strand 0 among the next `most` instructions of the hypervisor. If there is a request `step`, every [`REQUESTS`]th
+/// instruction traps, and the injection stops when the operator gets an answer. Without a request, every 11th instruction traps. If `ALL`
+/// is set in the environment, every instruction traps. Returns the number of instructions, and a description of each failure.
 fn traps_everywhere(booted: &mut Booted, most: u64, step: Option<&Step>) -> (u64, Vec<String>) {
     let every = if step.is_some() { REQUESTS } else { 11 };
     let every = if std::env::var_os("ALL").is_some() { 1 } else { every };
@@ -220,8 +219,7 @@ fn without_guest() -> Booted {
     booted
 }
 
-/// A strand without a guest takes an unexpected trap while it serves the operator. The strand
-/// leaves service, and the guests continue.
+/// A strand without a guest takes an unexpected trap while it serves the operator. The strand goes out of service, and the guests continue.
 #[test]
 #[ignore = "builds images"]
 fn a_strand_without_a_guest_leaves_service() {
@@ -331,8 +329,9 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
     }
 }
 
-/// While the hypervisor handles an unexpected trap, a second trap comes. Then the guest ends, or the strand is parked. If a second trap
-/// at one instruction parks the strand, a second trap at any later instruction parks the strand, too, until the guest has ended.
+/// A second unexpected trap comes while the hypervisor handles the first one. The second trap either ends the guest or parks the strand. As
+/// soon as a second trap at one instruction parks the strand, a second trap at each later instruction must park the strand, too, until the
+/// guest has ended.
 #[test]
 #[ignore = "builds images"]
 fn a_second_trap_parks_the_strand() {

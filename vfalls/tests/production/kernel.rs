@@ -53,10 +53,10 @@ fn guests_find_themselves_and_count_what_they_do() {
 }
 
 /// Compares a CPU's output with its program. The CPU repeats a round of 240 atomic instructions: 16, 32, 64 and 128 in four loops. A fixed
-/// sampling period of 240 always samples the same instruction. With random periods from 120 to 360, every instruction of a round is equally
-/// likely, and does not depend on the previous sample. So the number of samples in a loop has a binomial distribution, whose probability is
-/// the loop's share of the round. With a correct program, the probability that any of 20 such numbers is more than 4 standard deviations
-/// from its mean is 1 in 800.
+/// sampling period of 240 always samples the same instruction. With random periods from 120 to 360, every instruction of a round is sampled
+/// with the same probability, independently of the previous sample. So the number of samples in a loop has a binomial distribution, whose
+/// probability is the loop's share of the round. With a correct program, the probability that any of 20 such numbers is more than 4
+/// standard deviations from its mean is 1 in 800.
 fn judge(cpu: usize, line: &str) {
     let numbers: Vec<f64> = (line.split(|character: char| !character.is_ascii_digit()))
         .filter_map(|part| part.parse().ok())

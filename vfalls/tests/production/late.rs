@@ -1,5 +1,5 @@
 //! Tests stores that fail late. A report of a failed store can arrive at any moment, no matter what the strand is doing. Except for the
-//! failed unit, everything must be as in a run without the fault. The tests compare both runs for latencies of the stores up to [`LONGEST`].
+//! failed unit, everything must be as in a run without the fault. The tests compare both runs for store latencies up to [`LONGEST`].
 
 mod banks;
 mod blame;
@@ -193,10 +193,9 @@ fn is_for_unit(entry: &Entry, register: u64) -> bool {
             || (2..18).contains(&register) && of_channel.contains(&entry[1]))
 }
 
-/// Runs a list in which a unit fails, and the same list without the fault. Returns the first
-/// difference; `None` if there is none. The answers of the failed unit may differ from the answers
-/// without the fault. After its first answer ENOACCESS, every answer must be `failing.status`. The
-/// last answer must always be `failing.status`.
+/// Runs a list in which a unit fails, and the same list without the fault. Returns the first difference; `None` if there is none. The
+/// answers of the failed unit may differ from the answers without the fault. After the first answer ENOACCESS of the failed unit, every
+/// answer of this unit must be `failing.status`. The last answer must always be `failing.status`.
 fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option<String> {
     let list = [list, &[WAIT, ask(failing.register), WAIT]].concat();
     let last = list.len() - 2;

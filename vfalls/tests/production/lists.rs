@@ -52,12 +52,14 @@ pub(super) const fn core(function: u64, o0: u64, o1: u64) -> Entry {
     [2, o0, o1, 0, 0, 0, function, 0]
 }
 
-/// Returns an entry for a call that is repeated while it returns EWOULDBLOCK, as illumos does.
+/// Returns an entry for a call that is repeated while it returns EWOULDBLOCK. illumos repeats its
+/// calls in the same way.
 pub(super) const fn retried(function: u64, o0: u64, o1: u64) -> Entry {
     [3, o0, o1, 0, 0, 0, function, 0]
 }
 
-/// Like [`retried`], but for a list that repeats.
+/// Returns an entry for a call that is repeated while it returns EWOULDBLOCK. The call does not
+/// overwrite the entry, so the list can be executed again.
 pub(super) const fn repeated(function: u64, o0: u64, o1: u64) -> Entry {
     [7, o0, o1, 0, 0, 0, function, 0]
 }
@@ -89,7 +91,7 @@ impl Booted {
         self.0.load(list_at(guest, cpu), &bytes).unwrap();
     }
 
-    /// Returns the address of the instruction `ta 0x80` with which entries of kind 7 make their
+    /// Returns the address of the `ta 0x80` instruction with which entries of kind 7 make their
     /// calls. After this instruction, the CPU continues with the next entry.
     pub(super) fn call_of_list(&mut self) -> u64 {
         /// The instructions `ta 0x80` and `cmp %o0, 9`.
@@ -131,7 +133,7 @@ pub(super) fn counted(booted: &mut Booted, list: &[Entry]) -> Vec<u64> {
     let counts = Rc::clone(&counted);
     let mut before = 0;
     booted.0.observe(Some(Box::new(move |access| {
-        // An instruction that waits for a device is fetched twice, and counts once.
+        // An instruction that waits for a device is fetched twice, but is counted once.
         if access.kind == Kind::FetchOther && access.physical != before {
             before = access.physical;
             let count = &mut counts.borrow_mut().0;
@@ -149,9 +151,9 @@ pub(super) fn counted(booted: &mut Booted, list: &[Entry]) -> Vec<u64> {
     counted.take().1.split_off(2)
 }
 
-/// Each kind of call takes the same number of instructions on the simulator and on QEMU. On the
-/// simulator, the shipped image runs, with the real %pcr and devices. On QEMU, an image runs that
-/// keeps %pcr in memory.
+/// Each kind of call takes the same number of instructions on the simulator and on QEMU. The
+/// simulator executes the shipped image, with the real %pcr and devices. QEMU executes an image
+/// that keeps %pcr in memory.
 #[test]
 #[ignore = "builds images"]
 fn calls_take_the_instructions_that_qemu_counts() {
@@ -325,8 +327,8 @@ impl Waits {
             0 => {
                 // On the fast path, one store writes this word and the next word.
                 let state = if store.size == 8 { store.value >> 32 } else { store.value };
-                // The word can also reserve a free hub for the strand of the turn. A reserved hub
-                // counts as free here.
+                // The word can also reserve a free hub for the strand of the turn. Here, a reserved
+                // hub is treated as free.
                 let state = if state & 1 != 0 { 0 } else { state & !(1 << 31) };
                 let before = std::mem::replace(&mut words.state, state);
                 if state == before || state == 0 {
@@ -365,10 +367,11 @@ impl Waits {
 }
 
 /// All strands of a guest ask for one hub repeatedly, and each strand is served. The stores to the
-/// gate's words show that the gate keeps two limits: how many accesses of other strands a strand
-/// waits for, and how many refusals a turn lasts if its strand does not ask again. The guest has 16
-/// strands of one node. With `PRODUCTION_LONG` in the environment, the test also uses 64 strands of
-/// four nodes, and takes half a minute.
+/// gate's words show that the gate keeps two limits. The first limit is the number of other
+/// strands' accesses for which a strand waits. The second limit is the number of refusals for which
+/// a turn lasts if its strand does not ask again. The guest has 16 strands of one node. With
+/// `PRODUCTION_LONG` in the environment, the test also uses 64 strands of four nodes, and takes
+/// half a minute.
 #[test]
 #[ignore = "builds images"]
 fn every_strand_has_its_turn_at_a_hub() {

@@ -19,8 +19,8 @@ use super::{Booted, ENOACCESS, Guest, Task, image, running, strand};
 const CHANNEL: u64 = 2;
 const L2: u64 = 1;
 
-/// Returns the grants of `guests` guests. `rights` lists their rights, each with the number of the
-/// guest.
+/// Returns grants for this number of guests. Each entry of `rights` contains the number of a guest,
+/// and a right that this guest gets.
 fn grants(guests: usize, rights: &[(usize, Right)]) -> Grants {
     let mut grants = Grants::none(guests).unwrap();
     for (guest, right) in rights {
@@ -29,8 +29,8 @@ fn grants(guests: usize, rights: &[(usize, Right)]) -> Grants {
     grants
 }
 
-/// Each kind of unit fails in a call: in a read and in a write, on the fast path and on the slow
-/// path. The log has one line for each failure.
+/// Each kind of unit fails during a call. The calls read and write, on the fast path and on the
+/// slow path. The log has one line for each failure.
 #[test]
 #[ignore = "builds images"]
 fn a_unit_that_fails() {

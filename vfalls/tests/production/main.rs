@@ -1,5 +1,5 @@
-//! Tests the production image on the simulated machine: it must boot on one strand and on all strands, isolate guests, and continue when a
-//! guest ends. The tests need the tools that build images.
+//! Tests the production image on the simulated machine. The image must boot on one strand and on all strands, isolate guests, and continue
+//! when a guest ends. The tests need the tools that build images.
 
 mod attacks;
 mod barriers;
@@ -102,8 +102,8 @@ impl<'a> Guest<'a> {
     }
 }
 
-/// Builds an image and returns its path. All forms of the image are built in one directory, one after another, and each only once in a
-/// process.
+/// Builds an image and returns its path. All forms of the image are built in one directory, one after another. A process builds each form
+/// only once.
 fn built(production: Production) -> PathBuf {
     static TOOLCHAIN: OnceLock<Toolchain> = OnceLock::new();
     static BUILT: Mutex<Vec<(Production, PathBuf)>> = Mutex::new(Vec::new());

@@ -35,7 +35,6 @@ const SLURM: [Tool; 6] = [
     Tool::new("sinfo", "slurm-client"),
 ];
 
-/// The number of runs of the sweep.
 const RUNS: usize = 200;
 
 /// The number of complete runs after which a worker is killed.
@@ -180,7 +179,7 @@ fn slurm_configuration(sweep: &Sweep) -> anyhow::Result<String> {
 /// A directory with the guide's scripts and a recording, and the processes that work there.
 struct Sweep {
     place: TempDir,
-    /// PATH, with `vfalls`.
+    /// The value of PATH, with the directory of `vfalls`.
     search: OsString,
     /// The files of the runs, such as `runs/8192-524288-80-pack.json`.
     runs: BTreeSet<String>,
@@ -252,8 +251,8 @@ impl Sweep {
         Ok(complete)
     }
 
-    /// Stops a process that makes a run, in the middle of the sweep and before the run is complete. Returns the process and the file of the
-    /// run; `None` if there is no such process now.
+    /// Looks for a process that makes a run, and stops this process before its run is complete. Returns the process and the file of its
+    /// run. Returns `None` if there is no such process, or if fewer than [`MIDDLE`] runs are complete.
     fn interrupted(
         &self,
         may: impl Fn(&Process) -> bool,
@@ -342,11 +341,10 @@ fn recording() -> String {
     text
 }
 
-/// A process of this computer.
 struct Process {
     id: i32,
     parent: i32,
-    /// The command line; never empty.
+    /// The words of the command line; never empty.
     words: Vec<String>,
 }
 
@@ -389,7 +387,7 @@ impl Process {
     }
 }
 
-/// Calls `get` until it returns a value. Fails after this number of seconds; the message says that `what` has not come.
+/// Calls `get` until it returns a value. Fails after this number of seconds. The error says that `what` has not come.
 fn until<T>(
     seconds: u64,
     what: &str,

@@ -6,9 +6,9 @@ use super::Transfer;
 
 /// Returns the exit of a block. `end` is the address after the block's last instruction.
 ///
-/// Usually the second-last instruction of a block transfers control, and the last instruction is the delay slot. At the end of a
-/// page, and at a branch with the annul bit, the transfer itself is the last instruction. If the page ends between a conditional
-/// branch and its delay slot, the branch counts as not taken, because the next block is always the delay slot.
+/// Usually the second-last instruction of a block transfers control, and the last instruction is the delay slot. At the end of a page, and
+/// at a branch with the annul bit, the transfer itself is the last instruction. If the page ends between a conditional branch and its delay
+/// slot, the branch is treated as not taken, because the next block is always the delay slot.
 pub(crate) fn exit(instructions: &[&[u8]], end: u64) -> Exit {
     // If both instructions transfer control, the second is in the delay slot of the first.
     let from = instructions.len().saturating_sub(2);

@@ -26,7 +26,7 @@ pub(crate) fn class(instruction: &[u8]) -> Class {
     if instruction[..at].contains(&LOCK) {
         return Class::Atomic;
     }
-    // A byte beyond the end of the instruction counts as 0. No class depends on such a byte.
+    // A byte beyond the end of the instruction is taken as 0. No class depends on such a byte.
     let byte = |at: usize| instruction.get(at).copied().unwrap_or(0);
     match byte(at) {
         0x0f => match byte(at + 1) {

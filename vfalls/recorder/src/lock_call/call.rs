@@ -6,8 +6,8 @@ use refs::{Log, Order, Placeholder};
 
 use crate::functions::Function;
 
-/// What QEMU's callback knows about a block. It is packed into the 64 bits of the callback's argument, which is also the block's word in the
-/// log ([`refs::block_word`]).
+/// The facts that QEMU's callback knows about a block. They are packed into the 64 bits of the callback's argument. This argument is also
+/// the block's word in the log ([`refs::block_word`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockFacts(pub(crate) u64);
 
@@ -22,8 +22,8 @@ pub(crate) enum Leave {
 }
 
 impl BlockFacts {
-    /// The highest bits are the number of the lock function that begins with the block, or 0 if no lock function does. This constant is the
-    /// number of the lowest of these bits.
+    /// The highest bits hold the number of the lock function that begins with the block, or 0 if no lock function begins with it. This
+    /// constant is the position of the lowest of these bits.
     pub(crate) const ENTERS: u32 = 56;
 
     pub(crate) fn new(
@@ -149,8 +149,8 @@ impl LockCall {
         }
     }
 
-    /// Begins a block. `from` is the number of words in the log. Returns `false` if the thread has executed more different blocks in this
-    /// call than any lock function has. Then the thread must have left the function without a return.
+    /// Begins a block. `from` is the number of words in the log. Returns `false` if the thread has executed more than `MOST_BLOCKS`
+    /// different blocks in this call. Then the thread must have left the function without a return.
     pub(super) fn begin_block(&mut self, block: BlockFacts, from: usize) -> bool {
         /// The maximum number of different blocks that a lock function executes, including the blocks of the functions that it calls.
         const MOST_BLOCKS: usize = 1 << 10;

@@ -18,7 +18,7 @@ const SITE: u64 = 0x4000;
 /// The number of the block that is outside lock functions. Blocks 2 and above are in lock functions. Except for [`PLAIN`], they have an
 /// atomic instruction.
 const OUTSIDE: u32 = 1;
-/// The number of the block of a lock function that has no atomic instruction.
+/// The number of the only block in lock functions that has no atomic instruction.
 const PLAIN: u32 = 2_000;
 
 /// The state that all threads of a program share.

@@ -11,7 +11,8 @@ use crate::thread::Thread;
 /// The place at which the callbacks of a thread append words to the thread's log.
 ///
 /// A cursor is open or closed. While it is open, the words before `next` belong to the log, although the log does not count them yet.
-/// During this time, only the callbacks of the thread's blocks and accesses use the log. Everything else closes the cursor first.
+/// During this time, only the callbacks of the thread's blocks and accesses use the log. All other code closes the cursor before it uses
+/// the log.
 #[repr(align(64))]
 pub(super) struct Cursor {
     /// The place of the next word; null if the cursor is closed.
@@ -23,8 +24,8 @@ pub(super) struct Cursor {
     thread: AtomicPtr<SharedThread>,
 }
 
-// SAFETY: only the host thread of the virtual processor uses `next` and `end`, or the thread that ends the process when no other thread
-// executes.
+// SAFETY: the host thread of the virtual processor uses `next` and `end`. The thread that ends the process uses them, too, but only when no
+// other thread executes.
 unsafe impl Sync for Cursor {}
 
 /// The cursors of all threads. The index is QEMU's number of the thread's virtual processor. Each has a cache line of its own.

@@ -14,7 +14,7 @@ pub(super) extern "C" fn enter(vcpu: c_uint, block: *mut c_void) {
     begin(vcpu, block, true);
 }
 
-/// Another block begins to execute.
+/// A block other than the function's first block begins to execute.
 pub(super) extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
     begin(vcpu, block, false);
 }

@@ -24,7 +24,7 @@ static FORKS: RwLock<()> = RwLock::new(());
 struct Forking {
     /// The number of the new process in the recording; `None` if it cannot be recorded.
     process: Option<u32>,
-    /// Held until the system call has returned, in both processes.
+    /// This lock is held until the system call has returned, in both processes.
     _whole: RwLockWriteGuard<'static, ()>,
 }
 
@@ -56,7 +56,6 @@ pub(super) fn wait_for_forks() -> bool {
 /// The arguments with which this plug-in was loaded. An emulator that executes another program of the process needs them.
 #[derive(Default)]
 pub(super) struct Arguments {
-    /// The path of the plug-in.
     pub(super) plugin: OsString,
     pub(super) socket: OsString,
     pub(super) sysroot: OsString,
@@ -67,8 +66,7 @@ pub(super) struct Arguments {
 pub(super) static ARGUMENTS: OnceLock<Arguments> = OnceLock::new();
 
 impl Arguments {
-    /// Returns a value of the emulator's option `-plugin`. With this value, the emulator records its program as the process with this
-    /// number.
+    /// Returns a value of the emulator's option `-plugin`. With this value, the emulator records its program as process number `process`.
     fn of_process(&self, process: u32) -> CString {
         let [plugin, socket, sysroot] =
             [&self.plugin, &self.socket, &self.sysroot].map(|text| escaped(text).into_vec());

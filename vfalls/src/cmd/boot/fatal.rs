@@ -1,7 +1,7 @@
 //! Parses the message that a hypervisor or a guest prints when an unexpected trap ends it.
 
 /// Parses the message at the end of a console. Returns `true` if the hypervisor printed the
-/// message, or `false` if a guest printed it, together with the addresses in %tpc, %o7 and %i7 as
+/// message, and `false` if a guest printed it. Also returns the addresses in %tpc, %o7 and %i7 as
 /// hexadecimal digits. Returns `None` if there is no such message.
 pub fn addresses(console: &str) -> Option<(bool, Vec<(&'static str, String)>)> {
     let (before, registers) = console.rsplit_once(": trap ")?;

@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use crate::cmd::clocks::host::HostClock;
 
-/// Counts the readings of the system's time of day, by the correction that followed each of them.
+/// The numbers of readings of the system's time of day, grouped by the correction that followed
+/// each reading.
 #[derive(Serialize, Default)]
 pub(super) struct Day {
     readings: u32,

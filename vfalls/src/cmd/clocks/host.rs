@@ -230,8 +230,8 @@ pub(super) fn discipline() -> Option<Discipline> {
 #[cfg(target_arch = "x86_64")]
 fn cycles() -> Option<u64> {
     use std::arch::x86_64::{_mm_lfence, _rdtsc};
-    // SAFETY: every x86-64 processor has both instructions, and they change no memory. A system that forbids programs to read the
-    // counter does not report the flag `tsc`, which `find` requires.
+    // SAFETY: every x86-64 processor has both instructions, and they change no memory. If a system forbids programs to read the counter, it
+    // does not report the flag `tsc`. `find` requires this flag.
     unsafe {
         _mm_lfence();
         let cycles = _rdtsc();

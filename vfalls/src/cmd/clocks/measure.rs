@@ -192,8 +192,9 @@ impl Rounds {
     /// Returns the drift of `clock` relative to the clock `from`. Slope and error are in parts per
     /// million; the scatter is in nanoseconds.
     pub(crate) fn drift(&self, clock: usize, from: usize) -> Option<Fit> {
-        // For every pair of clocks, the time of a difference is the first clock's time in the
-        // round. So an exchange of `clock` and `from` changes only the sign of the drift.
+        // The horizontal position of a point is the first clock's time in the round, whatever
+        // clocks are compared. So an exchange of `clock` and `from` changes only the sign of the
+        // drift.
         let difference = |round: &Vec<f64>| {
             let apart = round.get(clock)? - round.get(from)?;
             Some((round.first()? / 1e9, apart))

@@ -88,7 +88,8 @@ pub(super) struct Watched {
     pub(super) checks: u32,
     pub(super) agreed: u32,
     pub(super) skipped: u32,
-    /// The number of checks that found that two clocks differ, but not which clock is wrong.
+    /// The number of checks that found a difference between two clocks, but did not find which
+    /// clock is wrong.
     pub(super) undecided: u32,
     pub(super) demoted: Vec<String>,
     /// The measured frequency of the chosen clock.
@@ -193,7 +194,7 @@ impl Watched {
     pub(super) fn note(&mut self, finding: Finding) {
         self.checks += 1;
         match finding {
-            // These checks compared nothing, so they do not count.
+            // These checks compared nothing, so they are not counted.
             Finding::Begun | Finding::NoReference => self.checks -= 1,
             Finding::Agrees | Finding::Restored { .. } => self.agreed += 1,
             Finding::Skipped(_) => self.skipped += 1,

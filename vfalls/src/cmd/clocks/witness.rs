@@ -1,5 +1,5 @@
 //! Groups clocks by the counter from which they are derived. Clocks that are derived from one
-//! counter go wrong together, so they count as one witness of the time.
+//! counter go wrong together, so all of them together are one witness of the time.
 
 use serde::Serialize;
 

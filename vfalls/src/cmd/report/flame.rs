@@ -1,5 +1,5 @@
-//! Flame graphs. The module writes stacks in folded form, with one stack on each line, and the
-//! picture that the crate `inferno` draws of them.
+//! Flame graphs. The module writes stacks in folded form, with one stack on each line. It also
+//! writes the picture that the crate `inferno` draws of these stacks.
 //!
 //! Each active function has a frame. If there is debugging information, each inlined function also
 //! has a frame. If several events are sampled, the outermost frame is the name of the event.

@@ -23,7 +23,7 @@ pub(crate) fn list(unit: SampledUnit) -> String {
     table::text(&table)
 }
 
-/// Prints a report. With `children`, the events of callees also count for their callers.
+/// Prints a report. With `children`, the events of callees are also counted for their callers.
 pub(crate) fn print(
     output: &mut impl Write,
     report: &ProfileReport,

@@ -70,7 +70,7 @@ impl Job for Order<'_> {
 /// The replays that `stat` performs in addition to the replay that it shows.
 pub(super) struct Orders<'a> {
     jobs: Vec<Order<'a>>,
-    /// The reason for which the check of the order is left out. `None` if the order is checked, or if the order cannot matter.
+    /// The reason why the check of the order is left out. `None` if the order is checked, or if the order cannot matter.
     unchecked: Option<String>,
 }
 
@@ -149,7 +149,7 @@ impl<'a> Orders<'a> {
 pub(super) struct Spreads {
     /// Whether the user has asked for replays in other orders.
     asked: bool,
-    /// The reason for which the order was not checked. `None` if the order was checked, or if the order cannot matter.
+    /// The reason why the order was not checked. `None` if the order was checked, or if the order cannot matter.
     unchecked: Option<String>,
 }
 
@@ -194,7 +194,7 @@ fn long() -> String {
     )
 }
 
-/// Returns `true` if the numbers of cycles differ by more than 5%. The delay of the threads' starts does not count.
+/// Returns `true` if the numbers of cycles differ by more than 5% plus the longest delay of a thread's start.
 fn matters(orders: &Spread) -> bool {
     orders.most - orders.least > orders.least / 20 + Setup::LATEST
 }

@@ -54,7 +54,7 @@ pub(super) struct Passes<'a> {
 }
 
 impl<'a> Passes<'a> {
-    /// Returns passes that count these events, and otherwise replay what the prepared first pass replays.
+    /// Returns passes that count these events. Apart from the events, each pass replays what the prepared first pass replays.
     pub(super) fn new(
         selections: &[Selection],
         source: &'a ReplaySource,

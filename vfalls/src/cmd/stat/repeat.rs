@@ -11,7 +11,7 @@ pub(crate) struct RepeatArgs {
 }
 
 impl RepeatArgs {
-    /// Records the program several times: makes every recording except the last one.
+    /// Makes all recordings of the program except the last one.
     pub(super) fn record(&self, source: &SourceArgs) -> anyhow::Result<Vec<ReplaySource>> {
         let all = self.repeat.unwrap_or(1);
         (1..all).map(|number| source.record_aside(number, all)).collect()

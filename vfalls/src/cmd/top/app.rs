@@ -50,12 +50,12 @@ pub(crate) struct App {
     /// The number of the column by which each view sorts its rows.
     sort: [usize; View::ALL.len()],
     scroll: usize,
-    /// `true` if the numbers count from the start of the replay; `false` if they count from the end
-    /// of the previous interval.
+    /// `true` if the view shows totals since the start of the replay; `false` if it shows the
+    /// difference from the end of the previous interval.
     whole: bool,
     help: bool,
     ended: bool,
-    /// The latest sample. Its numbers count from the start of the replay.
+    /// The latest sample. Its numbers are totals since the start of the replay.
     now: Option<LiveSample>,
     /// The difference between the latest two samples.
     last: Option<Replayed>,

@@ -8,7 +8,7 @@ use super::{WIDTH, round};
 use crate::numbers::short;
 use crate::page::figure::Drawing;
 
-/// A curve of a chart.
+/// A curve that shows how a value depends on a size.
 pub struct Curve {
     /// The name of the curve in the legend, which says what the sizes are.
     pub label: String,
@@ -16,7 +16,7 @@ pub struct Curve {
     pub points: Vec<CurvePoint>,
 }
 
-/// A point of a curve.
+/// A point of a curve: a size, and the value at this size.
 #[derive(Clone, Copy, Debug)]
 pub struct CurvePoint {
     /// The size, above 0.

@@ -47,8 +47,7 @@ fn round(length: f64) -> String {
     const LONGEST: f64 = 1e6;
     let tenths = length * 10.0;
     let below = tenths.floor();
-    // A page has many thousands of lengths. Only a length that is about halfway between two tenths needs exact decimals to be
-    // rounded.
+    // A page has many thousands of lengths. Rounding needs exact decimals only for a length about halfway between two tenths.
     let is_clear = ((tenths - below) - 0.5).abs() > 1e-6;
     if !(is_clear && (0.0..LONGEST).contains(&length) && length.is_sign_positive()) {
         let text = format!("{length:.1}");
@@ -76,8 +75,8 @@ fn room_beside<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
     room(labels).min(WIDTH / 2.0)
 }
 
-/// Draws a label whose left end is at `x`, or its right end if `class` is `e`. If the label is longer than `room`, its middle is left
-/// out, and its tooltip is the whole label.
+/// Draws a label that begins at `x`, or that ends at `x` if `class` is `e`. If the label is longer than `room`, its middle is left out, and
+/// its tooltip is the whole label.
 fn label(text: &str, (x, y): (f64, f64), room: f64, class: &str) -> Markup {
     let characters = text.chars().count();
     let shown = cut(text, (characters as f64 * room / width(text).max(1.0)) as usize);

@@ -22,7 +22,7 @@ pub(crate) struct Strips<'a> {
     /// The value that the top of a strip stands for.
     pub top: f64,
     pub top_text: String,
-    /// Whether `top` is the maximum rate. If `top` is the maximum rate, a line marks it.
+    /// Whether `top` is the maximum rate. In this case, a line marks the maximum rate.
     pub limit: bool,
     pub unit: TimeUnit,
 }

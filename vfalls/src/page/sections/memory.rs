@@ -67,8 +67,8 @@ const SERVED: [(&str, &str); 3] = [
     ("c4", "cache of another node"),
 ];
 
-/// The misses of a function, and the cycles for which it waited for them. The misses are counted by
-/// what served them, in the order of [`SERVED`].
+/// The misses of a function, and the cycles for which the function waited for these misses. There
+/// is one number of misses for each row of [`SERVED`].
 struct FunctionMisses {
     name: String,
     misses: [u64; 3],

@@ -69,8 +69,8 @@ fn legend_of(states: &[State]) -> Legend {
     legend(states.iter().map(|state| (class(*state), words(*state))))
 }
 
-/// Returns the chart of the states of each thread. If there are too many threads for bars, the chart shows the states of each node, and
-/// the table of threads shows the states of each thread.
+/// Returns the chart that shows the states of each thread. If there are too many threads for bars, the chart shows the states of each node,
+/// and the table of threads shows the states of each thread.
 fn bars_of(run: &Replayed, states: &[State]) -> Figure {
     let each = if run.threads.len() > MOST_BARS { "node" } else { "thread" };
     let groups = groups(run);

@@ -69,8 +69,7 @@ fn table_of_nodes(run: &Replayed) -> Table {
     table
 }
 
-/// Returns the table of threads for a run with too many threads for bars. Each row has all the numbers that the page knows of a
-/// thread.
+/// Returns the table of threads for a run with too many threads for bars. Each row has all the numbers that the page has for a thread.
 fn many(run: &Replayed) -> Figure {
     let programs = run.programs();
     let states = waits::occurring(run);
@@ -114,12 +113,13 @@ fn work(of: &ThreadRun) -> [String; 3] {
     [of.instructions.to_string(), of.cycles.to_string(), format!("{:.2}", cpi(of))]
 }
 
-/// Returns the cells of the cycles of each part.
+/// Returns a cell with the number of cycles for each part of a bar.
 fn cycles(of: &ThreadRun) -> [String; 9] {
     parts(&of.stack).map(|(_, cycles)| cycles.to_string())
 }
 
-/// Returns the chart of the parts of each thread's or node's cycles. `each` is the word for what a bar stands for: `thread` or `node`.
+/// Returns a chart that divides the cycles of each thread, or of each node, into parts. `each` is the word for what a bar stands for:
+/// `thread` or `node`.
 fn stacks(run: &Replayed, each: &str, table: Table) -> Figure {
     let groups = groups(run);
     let bar = |Group { label, sum }: &Group| Bar {

@@ -153,7 +153,8 @@ fn a_hypervisor_that_cannot_start_ends_the_run() {
     assert!(executed.unwrap() < 10_000_000, "{executed:?}");
 }
 
-/// If the hypervisor has a mailbox but does not write to it, no guest counts as started.
+/// If the hypervisor has a mailbox but does not write to it, the tool reports that no guest has
+/// started.
 #[test]
 fn with_a_mailbox_the_console_does_not_decide() {
     let ended = boot(b"hi\n", &[note(1, &descriptor(1, 0x3fe_0000))], "");
@@ -171,7 +172,7 @@ fn a_mailbox_is_where_the_note_says() {
     let ended = boot_program(&program(&words(0x20_2000), b"never\n"), &note, "");
     assert_eq!(ended.stderr.lines().last(), Some("error: guest ended with the code 5"));
     assert!(!ended.stdout.contains("never"), "{}", ended.stdout);
-    // If no note gives the address of these words as the mailbox, the tool does not read them.
+    // The tool reads these words only if a note names their address as the address of the mailbox.
     for note in [&note[..], &[]] {
         let ended = boot_program(&program(&words(0x3fe_0000), ENDS), note, "");
         assert_eq!((ended.status, &ended.stdout[..6]), (0, "hello\n"));

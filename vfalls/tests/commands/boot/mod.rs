@@ -207,7 +207,7 @@ fn bad_input() {
         (0, "another type"),
         (0x104, "another type"),
     ] {
-        // The program is `ta 0x71`. The file type in its ELF header does not mean a loadable
+        // The program is `ta 0x71`. The file type in its ELF header is not the type of a loadable
         // program.
         let mut elf = elf::program(0x8000_0000, &[0x91d0_2071]);
         elf[16..18].copy_from_slice(&u16::to_be_bytes(kind));

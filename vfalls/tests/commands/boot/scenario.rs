@@ -11,12 +11,12 @@ fn step(at: u64, action: &str, keys: &[(&str, &str)]) -> String {
     format!("[[step]]\nat = {at}\ndo = \"{action}\"\n{}", keys.collect::<String>())
 }
 
-/// The first guest has strands 0, 8 and 64. At first, it has no right to the memory channels. The
-/// second guest has strands 72 and 80, and has this right. The third guest has strand 88, which
-/// dies.
+/// The first guest has strands 0, 8 and 64, and at first no right to the memory channels. The
+/// second guest has strands 72 and 80, and has the right to the channels. The third guest has
+/// strand 88, which dies.
 ///
-/// The first step comes when all guests run. A channel breaks before the first guest receives the
-/// right, and is mended before the first guest is reset.
+/// When the first step is due, all guests are running. A channel breaks before the first guest
+/// receives the right. The channel is repaired before the operator resets the first guest.
 #[test]
 fn rights_move_units_break_and_strands_die() {
     let place = Place::new("scenario");
@@ -113,8 +113,8 @@ fn rights_move_units_break_and_strands_die() {
     assert_eq!(refused, 1);
 }
 
-/// A change of rights and a reset do not wait for a dead strand. After the reset, the guest does
-/// not have the dead CPU any more.
+/// A dead strand delays neither a change of rights nor a reset. After the reset, the dead CPU does
+/// not belong to the guest any more.
 #[test]
 fn nobody_waits_for_the_dead() {
     let place = Place::new("scenario-of-the-dead");

@@ -8,7 +8,7 @@ use crate::interrupts::wait_for;
 use crate::program::{Place, command, start, wait};
 use crate::stat;
 
-/// Two runs write identical files. Even the identifiers in the files are the same.
+/// Two runs write identical files. The identifiers in the files are equal, too.
 #[test]
 fn files_are_the_same_each_time() {
     let place = Place::new("events-same");

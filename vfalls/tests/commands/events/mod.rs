@@ -181,10 +181,10 @@ fn without_hubs_and_with_another_machine() {
     assert!(summary["events"].as_u64().unwrap() > 50);
 }
 
-/// The layouts at 4 GHz: first the layouts with a type bit, in the order of the seed document, compact_trace_events.txt, then the
-/// others. The list quotes lines of the document by number, and corrects their times:
-/// - 16, 17: "wraps 32 times per second at 4GHz", "each wraps spaced from 0.03125s": 2^27 cycles, 33.55 ms. 20: "granularity :
-///   2^0 = 1 cycle : 0.25ns @4GHz".
+/// The test lists the layouts at 4 GHz. The first five layouts are in the order of the seed document, compact_trace_events.txt. The
+/// following list quotes lines of the document by number, and corrects their times:
+/// - 16, 17: "wraps 32 times per second at 4GHz", "each wraps spaced from 0.03125s": 2^27 cycles, 33.55 ms. 20: "granularity : 2^0 = 1
+///   cycle : 0.25ns @4GHz".
 /// - 29, 31: "wraps each second at 4GHz", "granularity : 2^5 = 32 cycles : 8ns @4GHz": 2^32 cycles, 1.074 s.
 /// - 40, 42: "wraps each 0.5 second at 4GHz", "granularity : 2^6 = 64 cycles : 16ns @4GHz": 26 + 6 = 32 bits, as above.
 /// - 51, 53: "wraps each 0.5 second at 4GHz", "granularity : 2^7 = 128 cycles : 32ns @4GHz": 25 + 7 = 32 bits, as above.

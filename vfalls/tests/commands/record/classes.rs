@@ -7,7 +7,7 @@ use simulator::recording::{Class, Kind};
 use super::{Compiler, HOST, Read, SPARC, record};
 use crate::program::Place;
 
-/// Two threads count in one line. A thread counts with the statement `COUNT`, which changes the memory operand `%0`.
+/// Two threads count, and both counters are in one line. A thread counts with the statement `COUNT`, which changes the memory operand `%0`.
 const COUNT: &str = r#"
 #include <pthread.h>
 static struct { long mine, yours; } counters __attribute__((aligned(64)));
@@ -25,7 +25,7 @@ int main(void) {
 }
 "#;
 
-/// Returns the simulated cycles of a program that counts with these instructions.
+/// Returns the simulated cycles of the program. Its threads count with `instructions`.
 #[track_caller]
 fn cycles(name: &str, instructions: &str) -> f64 {
     let place = Place::new(&format!("record-count-{name}"));
@@ -35,7 +35,8 @@ fn cycles(name: &str, instructions: &str) -> f64 {
     place.json("run.json")["cycles"].as_f64().unwrap()
 }
 
-/// `addq $3,(mem)` performs the same memory accesses as `mov`, `add` and `mov`, and costs the same. Only `lock addq` waits for its store.
+/// `addq $3,(mem)` performs the same memory accesses as `mov`, `add` and `mov`, and takes about as many cycles. Only `lock addq` waits for
+/// its store.
 #[test]
 #[ignore = "needs qemu-user"]
 fn an_addition_to_memory_costs_what_its_parts_cost() {

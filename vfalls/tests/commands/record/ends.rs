@@ -1,5 +1,5 @@
-//! Records programs that are killed, and programs that start other programs that the emulator
-//! cannot execute.
+//! Records programs that are killed. Also records programs that start other programs, which the
+//! emulator cannot execute.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

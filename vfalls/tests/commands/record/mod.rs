@@ -99,7 +99,7 @@ pub(super) fn printed(ended: &Ended, word: &str) -> u64 {
     u64::from_str_radix(number.trim_start_matches("0x"), 16).unwrap()
 }
 
-/// Returns the recordings in a place, which have `refs` in their names.
+/// Returns the names of the recordings in a place. The name of a recording contains `refs`.
 fn recordings(place: &Place) -> Vec<String> {
     let mut names = place.names(".");
     names.retain(|name| name.contains("refs"));

@@ -154,7 +154,7 @@ fn a_script_and_its_programs() {
 
     let report = place.run("report -e instructions refs");
     assert_eq!(report.status, 0, "{}", report.stderr);
-    // Compiled at -O1, a round of the loop has five instructions or fewer, and at least three.
+    // At -O1, a round of the loop has three, four or five instructions.
     for (name, rounds) in [("one", 100_000), ("two", 50_000), ("three", 50_000)] {
         let row = report.stdout.lines().find(|row| row.contains(&format!("work_of_{name}")));
         let row = row.unwrap_or_else(|| panic!("{name}: {}", report.stdout));

@@ -142,7 +142,7 @@ fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
         ("price_orders", 36_920 + look_up_price),
         ("take_ticket", take_ticket),
         ("serve_customers", 56_032 + take_ticket + 120_719 + 4_000),
-        // A recursive function counts once in each stack.
+        // A recursive function is counted once in each stack.
         ("sort_by_price", 873_964),
     ] {
         let row = rows.iter().find(|row| row["name"] == name).unwrap();

@@ -121,7 +121,7 @@ fn by_default_a_strand_is_sampled_by_time() {
     );
     assert!(json["total_variation"].as_f64().unwrap() < 0.01);
     assert_eq!(json["waits"], Value::Null);
-    // The default event is the event that `-e cycles` names. On an R10000, it is graduated instructions.
+    // The default event is the event that `-e cycles` names. On an R10000, the default event is graduated instructions.
     let (_, named) = profile(&place, "refs.txt -e cycles");
     assert_eq!(named, json);
     let (_, r10000) = profile(&place, "refs.txt --unit r10000");

@@ -95,8 +95,8 @@ struct Theory<'a> {
 }
 
 impl Theory<'_> {
-    /// Asserts that a program of `locks.c` takes the time of this theory, and that each of its threads waits for the time of this theory.
-    /// The time of the program may differ by 2%. The time of a thread's waits may differ by 2% and a tenth of a unit.
+    /// Asserts that a program of `locks.c` takes as long as this theory states, and that each of its threads waits as long as the theory
+    /// states. The time of the program may differ by 2%. The time of a thread's waits may differ by 2% and a tenth of a unit.
     #[track_caller]
     fn holds_for(&self, name: &str) {
         on_both(&format!("theory-{name}"), "locks", "-O2", |place, compiler| {
@@ -148,7 +148,7 @@ fn a_spin_lock_is_held_by_one_thread_at_a_time() {
         .holds_for("spin");
 }
 
-/// Thread 0 works for 1 unit before each of 20 barriers, which takes 20 * 1 = 20 units. The three other threads wait for all this time.
+/// Thread 0 works for 1 unit before each of 20 barriers, which takes 20 * 1 = 20 units. Meanwhile, the three other threads wait.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_barrier_waits_for_the_late_thread() {

@@ -32,24 +32,24 @@ const LONGEST: u32 = 1_000_000;
 /// The strands of the guests, two of them on node 0. Strand 0 boots the machine.
 const STRANDS: [usize; 3] = [3, 60, 130];
 
-/// An entry of a list: a loop that takes some time. If a call that the test inserts must be
-/// repeated, the guest makes the call of this entry, which is cpu_yield.
+/// A list entry with a loop of 3000 instructions. If the guest must repeat a call that the test
+/// inserts, it takes the registers of the call from this entry, and so calls cpu_yield.
 const LOOP: Entry = [4, 1000, 0, 0, 0, 0, 0x12, 0];
 
 /// The number of the register of the L2 control.
 const L2: u64 = 1;
 
-/// A scene in which strands act together.
+/// A situation in which one strand acts while the stores of another strand are not complete.
 pub(super) struct Scene {
     pub(super) name: &'static str,
-    /// The barrier that one of the strands passes: the first three fields of the barrier's row in
-    /// the table of verdicts.
+    /// The barrier that one of the strands passes. These are the first three fields of the
+    /// barrier's row in the table of verdicts.
     pub(super) barrier: (&'static str, &'static str, usize),
     /// Boots the image, and brings the machine to the start of the scene.
     prepare: fn(&[u8]) -> Booted,
     /// Lets a strand pass the barrier at the given address. The strand then does as much as it can
-    /// before its stores complete, while another strand acts. Returns whether all is well in the
-    /// end.
+    /// before its stores complete, while another strand acts. Returns whether the scene ends as it
+    /// must.
     plays: fn(&mut Late<'_>, u64) -> bool,
 }
 
@@ -98,8 +98,8 @@ pub(super) const SCENES: [Scene; 6] = [
         },
         plays: |late, barrier| {
             let [cpu, traps] = late.starts;
-            // This scene uses a fatal trap, because a fatal trap ends the guest once. The call
-            // mach_exit ends the guest twice.
+            // A fatal trap ends the guest once, as this scene needs. The call mach_exit would end
+            // the guest twice.
             late.fatal(60);
             late.pass(60, barrier);
             late.call(130, [0, cpu, traps], CPU_START);
@@ -196,8 +196,8 @@ fn remove(booted: &mut Booted, removed: &[u64]) {
 }
 
 impl Scene {
-    /// Plays the scene with an image from which some barriers are removed. Returns whether all is
-    /// well in the end.
+    /// Plays the scene with an image from which some barriers are removed. Returns whether the
+    /// scene ends as it must.
     pub(super) fn is_right(&self, image: &[u8], removed: &[u64], barrier: u64) -> bool {
         let mut booted = (self.prepare)(image);
         remove(&mut booted, removed);
@@ -247,8 +247,8 @@ pub(super) fn passes_a_right(image: &[u8], removed: &[u64]) -> bool {
 /// Strands that take turns to execute one instruction each.
 struct Late<'a> {
     execution: &'a mut Execution,
-    /// The address of an instruction `ta 0x80` of the guests, after which a CPU continues with its
-    /// list.
+    /// The address of a `ta 0x80` instruction in the guests' program. After this instruction, a CPU
+    /// continues with its list.
     call: u64,
     /// The start address of a guest's CPUs, and their trap table.
     starts: [u64; 2],
@@ -304,15 +304,15 @@ impl<'a> Late<'a> {
         }
     }
 
-    /// Gives each strand a turn, except one.
+    /// Gives a turn to each strand, but not to the strand `except`.
     fn turns(&mut self, except: Option<usize>) {
         for number in [0].into_iter().chain(STRANDS).filter(|number| Some(*number) != except) {
             self.turn(number);
         }
     }
 
-    /// Lets a strand execute alone until it passes the barrier, and then until it executes an
-    /// instruction that waits for its stores.
+    /// Executes a strand alone until it reaches the barrier. Then executes the strand until it must
+    /// wait for its stores, or until a call of its guest has returned.
     fn pass(&mut self, number: usize, barrier: u64) {
         let pc = |late: &Self| late.execution.strand(strand(number)).pc;
         self.execute_until(number, |late| pc(late) == barrier);
@@ -394,7 +394,8 @@ impl<'a> Late<'a> {
             && self.execution.strand(id).level() < Level::Hyperprivileged
     }
 
-    /// Lets a strand, which executes its guest, take a trap without a trap table.
+    /// Executes a strand until it is in its guest. The strand's next instructions remove the
+    /// guest's trap table, and cause a trap.
     fn fatal(&mut self, number: usize) {
         const AT: u64 = 0x70_0000;
         let words = [wrpr(TBA, 0), ILLEGAL[0]].map(u32::to_be_bytes);
@@ -404,7 +405,7 @@ impl<'a> Late<'a> {
         (strand.pc, strand.npc) = (REAL + AT, REAL + AT + 4);
     }
 
-    /// Lets a strand, which executes its guest, make a call.
+    /// Executes a strand until it is in its guest, and then starts a call of the guest.
     fn call(&mut self, number: usize, arguments: [u64; 3], function: u64) {
         self.execute_until(number, |late| late.is_in_guest(number));
         let strand = self.execution.strand_mut(strand(number));

@@ -1,12 +1,13 @@
-//! Tests each instruction `membar` of the shipped image. The module states what goes wrong without
+//! Tests each `membar` instruction of the shipped image. The module states what goes wrong without
 //! the instruction, or why the architecture does not need it.
 //!
-//! Most of the instructions `membar` have only #LoadLoad, #LoadStore and #StoreStore. Total store
-//! order has these orders anyway, so such an instruction has no effect. The compiler adds these
-//! instructions to atomic loads and stores. Each other `membar` has a row in [`ROWS`].
+//! Most of the `membar` instructions have only #LoadLoad, #LoadStore and #StoreStore. These
+//! instructions have no effect, because total store order always keeps these orders. The compiler
+//! adds these instructions to atomic loads and stores. Each other `membar` has a row in [`ROWS`].
 //!
-//! Everything that can happen with a `membar` can also happen without it. So one run of an image
-//! that lacks all unneeded instructions `membar` says as much as a separate run for each of them.
+//! Everything that can happen with a `membar` can also happen without it. So the test removes all
+//! unneeded `membar` instructions from one image. A run of this image shows as much as separate runs
+//! without each of the instructions.
 
 mod late;
 
@@ -35,8 +36,8 @@ enum Verdict {
     Orders,
     /// Without the `membar`, the [scene](late::SCENES) of this name goes wrong.
     Scene(&'static str),
-    /// Without the `membar`, a random run with units that fail goes wrong. The [`broken`] image
-    /// with this name lacks the `membar`.
+    /// Without the `membar`, a random run shows an error when units fail. The [`broken`] image with
+    /// this name lacks the `membar`.
     Faults(&'static str),
     /// The architecture needs the `membar` for this reason, but no test shows it.
     Needed(&'static str),
@@ -44,10 +45,11 @@ enum Verdict {
     Unneeded(&'static str),
 }
 
-/// A row about a line of the source that becomes an instruction `membar`, in all functions into
-/// which the compiler puts the line. The fields are the file, the beginning of the line's text, the
-/// number of the instruction among the instructions `membar` of all lines with the same text, and
-/// the verdict. In assembly, the label before the instruction replaces the file and the text.
+/// A source line from which the compiler makes a `membar` instruction, in every function that
+/// contains the line. The fields are the file, the beginning of the line, a number, and the
+/// verdict. The number is the place of the instruction among the `membar` instructions of all lines
+/// with the same text. In assembly, the file is empty, and the label before the instruction
+/// replaces the text.
 type Row = (&'static str, &'static str, usize, Verdict);
 
 const EXCHANGED: &str =
@@ -64,8 +66,8 @@ const AFTER: &str = "nothing that the strand does next has to follow the interru
 const REPORT: &str = "it only makes the report of a failed store arrive before Rust is called. A \
                       report that arrives later is kept as well";
 
-/// The source line that sends an interrupt, and in [`START`] the source line that starts a strand.
-/// Each line contains two instructions `membar`.
+/// The beginning of the source line that sends an interrupt. [`START`] is the beginning of the
+/// source line that starts a strand. Each of the two lines contains two `membar` instructions.
 const SEND: &str = "asm!(\"membar #Sync\", \"stxa {value}, ";
 const START: &str = "asm!(\"membar #Sync\", \"stxa {bit}, ";
 
@@ -198,7 +200,8 @@ const ROWS: &[Row] = &[
     ),
 ];
 
-/// An instruction `membar` of the image, and the place that made it, in the form of [`Row`].
+/// A `membar` instruction of the image. The last three fields name the source line that the
+/// instruction comes from, as a [`Row`] does.
 #[derive(Clone, Debug)]
 struct Barrier {
     address: u64,
@@ -252,7 +255,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Returns all instructions `membar` of the image.
+/// Returns all `membar` instructions of the image.
 fn barriers(file: &[u8]) -> Vec<Barrier> {
     let elf = elf::parse(file).unwrap();
     let places = Places::new(&elf);
@@ -280,7 +283,8 @@ fn barriers(file: &[u8]) -> Vec<Barrier> {
         .collect()
 }
 
-/// Returns the instructions `membar` that have an effect under total store order, with their rows.
+/// Returns the `membar` instructions that have an effect under total store order, each with its
+/// row.
 fn judged(file: &[u8]) -> Vec<(Barrier, &'static Row)> {
     let row_of = |barrier: &Barrier| {
         let Barrier { file, line, number, .. } = barrier;
@@ -296,7 +300,7 @@ fn judged(file: &[u8]) -> Vec<(Barrier, &'static Row)> {
         .collect()
 }
 
-/// Returns the addresses of all instructions `membar` that the architecture does not need.
+/// Returns the addresses of all `membar` instructions that the architecture does not need.
 fn unneeded(judged: &[(Barrier, &Row)]) -> Vec<u64> {
     let unneeded = judged.iter().filter(|(_, row)| matches!(row.3, Unneeded(_)));
     unneeded.map(|(barrier, _)| barrier.address).collect()
@@ -329,8 +333,9 @@ fn each_barrier_has_a_verdict() {
     println!("{} of {} barriers have an effect", judged.len(), every.len());
 }
 
-/// If a barrier that the calls of a hub need is missing, an order of two calls is wrong. If all
-/// barriers that these calls do not need are missing, every order is right.
+/// The test first removes each barrier that the calls of a hub need, one at a time. Without the
+/// barrier, an order of two calls must be wrong. Then the test removes all other barriers together,
+/// and every order must be right.
 #[test]
 #[ignore = "builds images"]
 fn the_orders_find_each_barrier_that_calls_of_a_hub_need() {
@@ -364,8 +369,9 @@ fn wrong(ready: &mut Ready, without: &[&Barrier]) -> Option<String> {
     wrong
 }
 
-/// If a barrier that strands need when their stores complete late is missing, a scene goes wrong.
-/// If all barriers that the architecture does not need are missing, no scene goes wrong.
+/// The test removes the barrier of each scene. The scene must go wrong exactly if the barrier's
+/// verdict names the scene. The test also removes all barriers that the architecture does not need,
+/// and then no scene may go wrong.
 #[test]
 #[ignore = "builds images"]
 fn the_scenes_find_each_barrier_that_they_need() {

@@ -34,14 +34,14 @@ pub(super) const CROSS_CALL: u8 = 1;
 #[derive(Clone, Copy)]
 pub(super) enum What {
     Call(Request),
-    /// An instruction of the guest that traps, or after which the hypervisor translates an address.
+    /// A guest's instruction that traps, or that makes the hypervisor translate an address.
     Instruction(u32),
     /// An interrupt of the guest.
     Interrupt(u8),
     /// The operator asks for the state of the hypervisor.
     Look,
-    /// The guest's rights pass to its neighbour, so that the guest's strand is asked to clear its
-    /// registers and to acknowledge.
+    /// The guest's rights pass to its neighbour. The hypervisor asks the guest's strand to clear
+    /// its registers and to acknowledge.
     Transfer,
 }
 

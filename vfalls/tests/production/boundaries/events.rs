@@ -59,8 +59,8 @@ pub(super) const EVENTS: [Event; 7] = [
 /// The machines at the end of a case in which no event came.
 pub(super) struct References {
     right: Execution,
-    /// Two machines with a transfer: first with the transfer before the case, then with the
-    /// transfer after the case. `None` if the operator is already at work in the case.
+    /// Two machines with a transfer. On the first machine, the transfer comes before the case, and
+    /// on the second machine after the case. `None` if the operator is already at work in the case.
     transfers: Option<[Execution; 2]>,
 }
 
@@ -90,7 +90,7 @@ impl Event {
         }
     }
 
-    /// Lets the event come, and judges the whole state afterwards.
+    /// Makes the event happen, and judges the whole state afterwards.
     pub(super) fn judge(
         self,
         machine: &Machine,
@@ -218,7 +218,7 @@ fn answer(execution: &mut Execution, step: &Step) -> Result<Option<Seen>, String
     Err(format!("the operator gets no answer: {step:?}"))
 }
 
-/// The hypervisor takes an unexpected trap. The guest must end, alone, and nothing stays locked.
+/// The hypervisor takes an unexpected trap. Only the guest ends, and nothing may stay locked.
 fn trap(case: &Case, mut found: Execution, right: &Execution) -> Result<(), String> {
     let id = strand(GUEST);
     if found.strand_mut(id).take(Trap::software(UNEXPECTED).into()).is_err() {

@@ -1,8 +1,7 @@
-//! Tests what happens when something comes between any two instructions of the hypervisor. The guest
-//! makes each kind of call and takes each kind of trap, with its register windows full, empty and in
-//! between, so that the hypervisor also saves and restores windows for its own use. Before each
-//! instruction, one event comes. The whole state afterwards must be as without the event, or as the
-//! contract demands of the event.
+//! Tests events that come between any two instructions of the hypervisor. The guest makes each kind of call and takes each kind of trap,
+//! with its register windows full, empty and in between, so that the hypervisor also saves and restores windows for its own use. Before
+//! each instruction, one event comes. Afterwards, the test compares the whole state with the state without the event. Both must be equal,
+//! except for what the contract demands of the event.
 
 mod cases;
 mod events;
@@ -34,8 +33,8 @@ use events::{EVENTS, Event, References};
 const PATIENCE: usize = 500;
 const SLICE: u64 = 1000;
 
-/// The number of steps that the guest executes after its return from the hypervisor. During these
-/// steps, pending events are served and stores end. A store to a device takes [`STORE`] cycles.
+/// The number of steps that the guest executes after its return from the hypervisor. During these steps, pending events are served, and
+/// stores complete. A store to a device takes [`STORE`] cycles.
 const SETTLES: usize = 40;
 const STORE: u64 = 20;
 
@@ -43,8 +42,7 @@ const STORE: u64 = 20;
 /// itself.
 const SPILL: &str = "the hypervisor saves a window";
 
-/// The number of visits to one instruction of a call at which events come. If the instruction is in
-/// a loop, later visits have no events.
+/// At each instruction of a call, events come at this number of visits. If the instruction is in a loop, later visits have no events.
 const VISITS: usize = 2;
 
 /// A machine whose guest is ready, and the addresses of the image.
@@ -140,8 +138,8 @@ fn same(
     judge_hypervisor(right, found, &machine.image)
 }
 
-/// Clears some registers of the first strand: the registers of two windows that were free at a call,
-/// if they are clear in the second strand. The guest cannot rely on the values of these registers.
+/// Clears registers of two windows of the first strand. These windows were free at a call, so the guest cannot rely on the values of their
+/// registers. Only those registers are cleared that are 0 in the second strand.
 fn clear_free(first: &mut Strand, second: &mut Strand) {
     let window = first.registers.window();
     if first.windows.can_save < 2 || second.registers.window() != window {
@@ -181,7 +179,7 @@ fn work(execution: &Execution, case: &Case) -> &'static str {
 /// How often each event came during each kind of work.
 type Table = BTreeMap<(&'static str, Event), usize>;
 
-/// Lets events come at every `every`-th boundary. Returns at most `most` descriptions of what is
+/// Makes events happen at every `every`-th boundary. Returns at most `most` descriptions of what is
 /// wrong.
 fn sweep(machine: &Machine, every: usize, most: usize, table: &mut Table) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -277,7 +275,7 @@ fn without_restarts(image: &mut Changed) {
     }
 }
 
-/// The defects among those of module `broken` that one event shows, whatever the guest does.
+/// The defects of module `broken` that a single event reveals, whatever the guest does.
 const OF_EVENTS: [&str; 4] = [
     "a report changes %ccr",
     "a report changes %y",

@@ -20,10 +20,10 @@ use super::Ready;
 use super::drawn::{Table, make};
 use super::image::{table, unanswered};
 
-/// A run of one of these seeds must fail on each image.
+/// On each image, a run from at least one of these seeds must fail.
 const SEEDS: RangeInclusive<u64> = 1..=300;
-/// The first seed for the defect that runs find most rarely. The seeds before it do not find the defect, and the test
-/// would take a minute to try them.
+/// The first seed for the defect that the runs find most rarely. The seeds before it do not find the defect, and the test would take a
+/// minute to try them.
 const FIRST_OF_RARE: u64 = 150;
 const RARE: &str = "no wait for stores before Rust is called for an interrupt";
 
@@ -75,8 +75,8 @@ impl Changed {
         self.all(code, within).into_iter().for_each(|address| self.put(address, by));
     }
 
-    /// Inserts the instructions `more` before the instruction at an address. In `more`, [`BNE`] and
-    /// [`BLU`] have no target; they become branches to `sun4v_trapped`.
+    /// Inserts the instructions `more` before the instruction at an address. In `more`, [`BNE`] and [`BLU`] have no target. This function
+    /// makes them branch to `sun4v_trapped`.
     fn insert(&mut self, address: u64, more: &[u32]) {
         let (_, original) = *self.instructions.iter().find(|(at, _)| *at == address).unwrap();
         let trapped = self.symbol("sun4v_trapped");
@@ -229,8 +229,8 @@ fn each_defect_is_found() {
     }
 }
 
-/// An image confuses the level of globals with the privilege level. It treats a trap at the first
-/// instructions of a handler as a trap of the guest, and the test of failures finds this.
+/// The hypervisor of this image confuses the level of globals with the privilege level. It treats a trap at the first instructions of a
+/// handler as a trap of the guest. The test of failures must find this defect.
 #[test]
 #[ignore = "builds images"]
 fn the_level_of_globals_is_not_the_hypervisors() {
@@ -245,8 +245,8 @@ fn the_level_of_globals_is_not_the_hypervisors() {
     assert!(why.starts_with("[Trapped, Runs]"), "{why}");
 }
 
-/// An image switches the machine off where it should handle an unexpected trap. The test of
-/// failures finds this, because the machine stops.
+/// The hypervisor of this image switches the machine off where it should handle an unexpected trap. The test of failures must find this
+/// defect, because the machine stops.
 #[test]
 #[ignore = "builds images"]
 fn the_end_of_the_machine_is_found() {

@@ -104,14 +104,14 @@ struct Run<'a> {
     plan: &'a Plan,
     execution: Execution,
     begun: u64,
-    /// When a unit begins to fail (`true`) or works again (`false`), latest first.
+    /// The times at which units begin to fail (`true`) or work again (`false`). The latest time comes first.
     events: Vec<(u64, Unit, bool)>,
     /// For each strand, `true` if the strand has reached the end of its list.
     finished: [bool; STRANDS.len()],
     hits: Hits,
     /// The units whose failed stores were reported. The hypervisor has read these reports.
     reported: Vec<Unit>,
-    /// What the operator sees at the end of the run; `None` before.
+    /// What the operator sees at the end of the run; `None` until then.
     look: Option<Seen>,
     /// The calls of this stage that did not have an answer yet when a report of their unit arrived.
     /// Each pair is the number of the strand and the index of the call in the strand's list.

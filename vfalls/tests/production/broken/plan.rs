@@ -49,8 +49,8 @@ pub(super) struct Fault {
 pub(super) struct Plan {
     /// The list of each strand, first for the first stage and then for the second stage.
     pub(super) lists: [[Vec<Entry>; STRANDS.len()]; 2],
-    /// When the operator asks for the state during the first stage, in cycles after the start of
-    /// the run, and the index of the strand that serves it.
+    /// The time at which the operator asks for the state during the first stage, in cycles after
+    /// the start of the run. The number is the index of the strand that serves the operator.
     pub(super) looks: Option<(u64, usize)>,
     pub(super) between: Between,
     /// The index of the strand that serves the operator between the stages.

@@ -44,7 +44,7 @@ impl<'a> Copy<'a> {
         Self { ready, execution, others, schedule, next: 0 }
     }
 
-    /// Lets the neighbour alone act for a number of turns.
+    /// Lets only the neighbour act, for a number of turns.
     pub(super) fn neighbour(&mut self, turns: usize) -> Result<(), String> {
         (0..turns).try_for_each(|_| self.others.act(self.ready, &mut self.execution))
     }

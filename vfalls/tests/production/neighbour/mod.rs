@@ -1,8 +1,8 @@
-//! Tests that a guest observes the same whatever its neighbour does. Two copies of a machine start
-//! in one state. The guest performs the same random script in both. The neighbour, which has two
-//! strands (one of them in the guest's core), acts differently in each copy. After each of the
-//! guest's instructions, all that the guest can observe must be equal in both copies, except the
-//! values that [`EXCLUDED`](observed::EXCLUDED) names.
+//! Tests that the observations of a guest do not depend on what its neighbour does. Two copies of a
+//! machine start in one state. The guest performs the same random script in both. The neighbour,
+//! which has two strands (one of them in the guest's core), acts differently in each copy. After
+//! each of the guest's instructions, all that the guest can observe must be equal in both copies,
+//! except the values that [`EXCLUDED`](observed::EXCLUDED) names.
 
 mod copy;
 mod defects;

@@ -26,8 +26,8 @@ const CLOCK: Excluded = Excluded("%tick and %stick");
 const HYPERVISOR: Excluded = Excluded("%pic while %pcr counts in hyperprivileged mode (HT)");
 const CLOCKS: Excluded = Excluded("a hub's counter whose select is the event of clocks");
 
-/// All such values, each with the reason why it may depend on the neighbour. After the guest has
-/// read such a value, the test makes the value equal in both copies, so that the rest of the script
+/// The values that may depend on the neighbour, each with the reason. After the guest has read one
+/// of these values, the test makes the value equal in both copies, so that the rest of the script
 /// is the same.
 ///
 /// - No call of the guest can be refused with EWOULDBLOCK because of its neighbour: only the holder

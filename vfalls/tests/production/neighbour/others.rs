@@ -17,8 +17,8 @@ use super::super::strand;
 use super::script::{call, store_values};
 use super::{MEMORIES, NEIGHBOUR, Ready};
 
-/// After this number of instructions, or this number of turns in which nothing happens, the
-/// neighbour does something else.
+/// The neighbour does something else after this number of instructions, or after this number of
+/// turns in which nothing happens.
 const LONG: usize = 150;
 
 /// How the neighbour of a copy behaves.

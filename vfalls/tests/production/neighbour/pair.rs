@@ -21,8 +21,8 @@ use super::{GUEST, Ready};
 /// The maximum number of instructions that the guest executes in one action.
 const LONG: usize = 60;
 
-/// The registers that the guest reads in each script: PCR, PERF_CONFIG, those of the node's
-/// channels, and some of hubs.
+/// The registers that the guest reads in each script: PCR, PERF_CONFIG, the registers of the node's
+/// channels, and some registers of hubs.
 const READ: [u64; 12] = [0, 1, 2, 3, 4, 5, 18, 19, 20, 36, 54, 73];
 
 /// What has happened in the pairs so far.
@@ -32,7 +32,8 @@ pub(super) struct Tally {
     /// The number of comparisons, and how many of them come after a return from the hypervisor.
     pub(super) compared: usize,
     pub(super) returns: usize,
-    /// The numbers of ends of the guest, and of the neighbour's actions and resets.
+    /// The number of times that the guest has ended. `others` is the number of the neighbour's
+    /// actions, and `resets` is the number of its resets.
     pub(super) ends: usize,
     pub(super) others: usize,
     pub(super) resets: usize,
@@ -100,8 +101,8 @@ pub(super) fn make(ready: &Ready, seed: u64, tally: &mut Tally) -> Result<(), St
     Ok(())
 }
 
-/// Lets the neighbour act before the guest begins. If the test is one in which rights move, the
-/// operator then moves the rights.
+/// Lets the neighbour act before the guest begins. If rights move in this test, the operator then
+/// moves them.
 fn before(copy: &mut Copy<'_>) -> Result<(), String> {
     if !copy.ready.rights.moves {
         return copy.neighbour(300);

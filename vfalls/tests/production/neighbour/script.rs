@@ -12,7 +12,6 @@ use super::super::strand;
 use super::others::all_calls;
 use super::{GUEST, MEMORIES, MEMORY, Ready};
 
-/// An action of the guest.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
     /// A call, and the seed for the values in the other registers.
@@ -65,7 +64,8 @@ impl Action {
                 begun.unwrap();
             }
             Self::Heartbeat => {
-                // The interrupt may arrive after some instructions, so they must do nothing.
+                // The interrupt may arrive only after some instructions. So the strand executes
+                // instructions that do nothing.
                 go_on_at(execution.strand_mut(id), IDLE);
                 execution.heartbeat(id);
                 let mut steps = 0;

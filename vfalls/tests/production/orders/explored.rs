@@ -31,7 +31,7 @@ const REMEMBERED: u64 = 8;
 const TURN: u64 = 40;
 const LAST: u64 = 48;
 const LOCK: u64 = 56;
-/// The size of the arbiter, in bytes. It includes the counts of the arbiter's progress.
+/// The size of the arbiter, in bytes. This size includes the counts of the arbiter's progress.
 const ARBITER: u64 = 128;
 
 /// The instruction `ta 0x80`.
@@ -53,7 +53,7 @@ struct Noted {
     /// The accesses of hyperprivileged software since this list was last cleared. Each entry is a kind
     /// (`true` for a store) and an address.
     accesses: Vec<(bool, u64)>,
-    /// The addresses of all instructions `membar` that hyperprivileged software has fetched.
+    /// The addresses of all `membar` instructions that hyperprivileged software has fetched.
     barriers: BTreeSet<u64>,
 }
 
@@ -89,7 +89,7 @@ pub(super) type Allowed = HashMap<Option<usize>, HashSet<Outcome>>;
 pub(in super::super) struct Orders {
     pub(in super::super) booted: Booted,
     noted: Rc<RefCell<Noted>>,
-    /// The address of the guest's instruction `ta 0x80`, which makes the calls.
+    /// The address of the guest's `ta 0x80` instruction, which makes the calls.
     trap: u64,
     arbiter: u64,
     hub: u64,
@@ -104,8 +104,8 @@ pub(in super::super) struct Orders {
     allowed: Allowed,
     /// The events from the first state to the current state.
     path: Vec<Event>,
-    /// The addresses of the words, other than the arbiter's, that each of the two strands has
-    /// loaded and stored.
+    /// For each of the two strands, the addresses of the words that it has loaded, without the
+    /// arbiter's words. `stored` contains the words that it has stored.
     loaded: [HashSet<u64>; 2],
     stored: [HashSet<u64>; 2],
 }
@@ -178,7 +178,7 @@ impl Orders {
         new
     }
 
-    /// Returns the addresses of all instructions `membar` of the hypervisor that any order has
+    /// Returns the addresses of all `membar` instructions of the hypervisor that any order has
     /// executed.
     pub(in super::super) fn barriers(&self) -> BTreeSet<u64> {
         self.noted.borrow().barriers.clone()
@@ -265,8 +265,9 @@ impl Orders {
         Ok(())
     }
 
-    /// Completes the strand's oldest stores as long as they are to words that no other strand uses.
-    /// It makes no difference when these stores complete.
+    /// Completes the strand's oldest stores until the oldest one is to a word that another strand
+    /// uses. It makes no difference when these stores complete. If stores do not wait, completes
+    /// all stores of the strand.
     fn complete_private(&mut self, number: usize) -> Result<(), String> {
         while let Some(store) = self.buffer(number).memory.front()
             && (!self.waits || !self.is_shared(store.address))
@@ -447,8 +448,8 @@ impl Orders {
         Ok(self.state(calls, first))
     }
 
-    /// Forgets the words that only this strand uses, such as its stack. They do not matter after
-    /// the end of the strand's call.
+    /// Forgets the words that only this strand uses, such as its stack. These words do not matter
+    /// after the end of the strand's call.
     fn forget(&mut self, number: usize) {
         let arbiter = self.arbiter..self.arbiter + ARBITER;
         let (start, base) = (self.base.0, &self.base.1);

@@ -10,18 +10,19 @@
 //! completes before anything else happens, so the memory is sequentially consistent. In the second
 //! test, stores wait, and the completion of each store is one more event that the test explores.
 //! Only the completion of a store to the arbiter or to the hub is an event. It makes no difference
-//! when stores to other words complete, because the other strand does not use these words: the test
-//! checks this, too. A strand that comes to an atomic instruction or a `membar` first waits for the
-//! stores that the instruction completes, and the other strand may act in between.
+//! when stores to other words complete, because the other strand does not use these words. The test
+//! also checks that the other strand does not use them. A strand that comes to an atomic
+//! instruction or a `membar` first waits for the stores that the instruction completes, and the
+//! other strand may act in between.
 //!
 //! With `ALL` in the environment, the tests explore all cases. Otherwise, they explore the small
 //! cases.
 //!
 //! The allowed outcomes come from [`Turns::step`], which the test applies to the two calls' events
-//! in every order. While the calls overlap, the gate may remember a strand before it decides on the
-//! strand's request. The gate may also refuse and remember a strand without a decision, if the
-//! strand finds that the other strand is in the gate. A call overlaps an earlier call if it begins
-//! before the stores of the earlier call are complete.
+//! in every order. While the calls overlap, the gate may remember a strand before it decides
+//! whether to grant the strand's request. The gate may also refuse and remember a strand without
+//! this decision, if the strand finds that the other strand is in the gate. A call overlaps an
+//! earlier call if it begins before the stores of the earlier call are complete.
 
 mod explored;
 mod specified;
@@ -48,8 +49,8 @@ const C: usize = 2;
 const BEFORE: u64 = 0x0101;
 const WRITTEN: u64 = 0x0202;
 
-/// After a refusal that counts, further refusals of the strand do not count for this number of
-/// ticks.
+/// After the gate has counted a refusal of a strand, it does not count further refusals of this
+/// strand for this number of ticks.
 const REPEAT_TICKS: i64 = 1 << 19;
 
 /// Returns `true` if the tests explore all cases, however long they take.
@@ -84,7 +85,7 @@ enum Step {
     Ends(usize),
     /// The test sets the number of refusals in this turn.
     Refusals(u32),
-    /// The strands' refusals are so long ago that the next refusals count again.
+    /// So much time passes that the next refusal of each strand is counted again.
     LongAgo,
 }
 
@@ -198,8 +199,8 @@ impl Ready {
             }
         }
         assert_eq!(orders.turns(), specified.outcome.turns, "{name}");
-        // In the tick of a refusal that has counted, a further refusal would count again. So one
-        // tick passes.
+        // In the tick of a counted refusal, a further refusal of the same strand would be counted,
+        // too. So one tick passes.
         orders.passes(1);
         [None, Some(A), Some(B)]
             .map(|first| {

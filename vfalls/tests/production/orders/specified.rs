@@ -24,13 +24,13 @@ pub(super) struct Outcome {
     pub(super) turns: Turns,
 }
 
-/// The state of a hub and of the two calls. [`Turns::step`] decides how the state changes.
+/// The state of a hub and of the two calls. [`Turns::step`] determines how the state changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Specified {
     pub(super) outcome: Outcome,
     pub(super) holder: Option<usize>,
     pub(super) marked: [bool; 2],
-    /// For each strand, whether it was refused so recently that another refusal does not count.
+    /// For each strand, whether it was refused so recently that another refusal is not counted.
     pub(super) recent: [bool; 3],
 }
 
@@ -65,7 +65,7 @@ impl Specified {
         served
     }
 
-    /// Adds all outcomes that are possible from this state to `all`. If `overlap` is `false`, call
+    /// Adds to `all` the outcomes that are possible from this state. If `overlap` is `false`, call
     /// `first` returns before the other call begins.
     pub(super) fn outcomes(
         self,

@@ -18,7 +18,7 @@ pub struct Machine<'a> {
     watchpoints: Vec<Watchpoint>,
 }
 
-/// Where the memory of each guest is. Converts between a guest's real addresses and the physical addresses of the hypervisor.
+/// Knows where the memory of each guest is. Converts between a guest's real addresses and the physical addresses of the hypervisor.
 #[derive(Clone)]
 struct Addresses {
     guests: Vec<StrandSet>,

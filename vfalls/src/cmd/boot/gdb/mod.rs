@@ -47,11 +47,11 @@ pub(crate) struct Debugged<'a, W> {
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The time limit for sending an answer. If a debugger does not take the answer in this time, the
-/// connection counts as lost.
+/// server treats the connection as lost.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The maximum number of instructions between two checks of the connection. They take a few
-/// milliseconds, so the user does not notice the delay of an interrupt.
+/// The maximum number of instructions between two checks of the connection. This number of
+/// instructions takes a few milliseconds, so the user does not notice the delay of an interrupt.
 const BATCH: u64 = 1 << 16;
 
 impl<W: Write> Debugged<'_, W> {

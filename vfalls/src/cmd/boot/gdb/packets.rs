@@ -44,8 +44,8 @@ impl Packets {
             (PacketPlace::Between, 0x03) => return Some(Received::Interrupt),
             (PacketPlace::Between, _) => {}
             (PacketPlace::Text, b'#') => self.place = PacketPlace::Checksum(None),
-            // Longer texts are cut after one byte too many. This byte shows that the packet is too
-            // long.
+            // A text that is too long is cut to one byte more than the maximum. The last byte then
+            // shows that the packet is too long.
             (PacketPlace::Text, _) if self.text.len() <= LONGEST => self.text.push(byte),
             (PacketPlace::Text, _) => {}
             (PacketPlace::Checksum(None), _) => self.place = PacketPlace::Checksum(Some(byte)),

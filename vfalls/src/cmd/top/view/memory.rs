@@ -62,8 +62,8 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
     ViewPage { head: Vec::new(), rows }
 }
 
-/// Returns a row for each pair of nodes. It shows how many cache lines the first node has sent to
-/// the second.
+/// Returns a row for each pair of nodes. The row shows how many cache lines the first node has sent
+/// to the second.
 fn traffic(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let mut grid = Grid::new("lines from|to|>memory|>cache|>written back|>copies dropped");
     let nodes = 0..look.machine.nodes();

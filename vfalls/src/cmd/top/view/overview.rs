@@ -54,7 +54,8 @@ fn busy(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let links = nodes.map(|node| {
         let here = || usage.links.iter().filter(move |link| link.node == node);
         let busy = here().map(|link| link.busy).sum();
-        // The busy cycles of a link are the sum of its two directions, so its limit counts twice.
+        // The busy cycles of a link are the sum of its two directions. So each link can be busy for
+        // twice the cycles of the run.
         (format!("links {node}"), busy, cycles * 2 * here().count() as u64)
     });
     let links = links.filter(|(.., most)| *most > 0);

@@ -13,8 +13,8 @@ use super::{Allowed, CLOSED, Event, LOCK, Orders, RESERVED, SHUT, STATE, State, 
 pub(in super::super::super) struct Explored {
     pub(in super::super) orders: u128,
     pub(in super::super) states: usize,
-    /// A description of what is wrong in one of the orders, and of this order; `None` if all orders
-    /// are right.
+    /// The description of a wrong order, and of what is wrong in it; `None` if all orders are
+    /// right.
     pub(in super::super::super) wrong: Option<String>,
 }
 
