@@ -2,7 +2,7 @@
 //!
 //! A write changes all banks under a lock, bank 0 last. So a read needs no lock: it reads bank 0, and finds the value before the write or
 //! the value after it. If a write fails at an earlier bank, no read finds the new value. If a write in assembly fails, bank 0 still has the
-//! old value, which the other banks must get back.
+//! old value, and the other banks must be set to this value again.
 
 #[cfg(target_arch = "sparc64")]
 use core::mem::offset_of;

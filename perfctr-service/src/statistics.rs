@@ -133,7 +133,7 @@ const OPERATIONS: usize = 2;
 const CLASSES: usize = Class::ALL.len();
 const OUTCOMES: usize = Outcome::ALL.len();
 
-/// The counts of one strand. Only this strand writes them, without read-modify-write. Relaxed: no other memory depends on a count.
+/// The counts of one strand. Only this strand changes them, and no other memory depends on them, so relaxed loads and stores suffice.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Counts([[[AtomicU64; OUTCOMES]; CLASSES]; OPERATIONS]);
@@ -178,7 +178,7 @@ impl Counts {
 pub struct Statistics([[[u64; OUTCOMES]; CLASSES]; OPERATIONS]);
 
 impl Statistics {
-    /// Returns the number of calls of a function, for a register class, with this outcome.
+    /// Returns the number of calls of this kind that ended between the creation of the service and the read of these statistics.
     pub const fn count(&self, operation: Operation, class: Class, outcome: Outcome) -> u64 {
         self.0[operation as usize][class as usize][outcome.index()]
     }

@@ -16,7 +16,7 @@ pub enum ConsoleInput {
     HangUp,
 }
 
-/// The hypervisor image below the services. Methods with a [`Caller`] are called on its strand. Output goes to [`Embedder::console`].
+/// The hypervisor image below the services. Methods with a [`Caller`] execute on the caller's strand. Output goes to [`Embedder::console`].
 pub trait Image: Embedder {
     /// Returns the strand of a guest's virtual CPU; `None` if there is no such CPU. CPUs are numbered from 0. The strand of a CPU never
     /// changes.

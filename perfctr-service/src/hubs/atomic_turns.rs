@@ -137,8 +137,8 @@ impl AtomicTurns {
         answer
     }
 
-    /// Takes the step [`HubEvent::Died`]. A decision in progress may still write the dead strand into the turn.
-    /// Such a turn counts as no turn.
+    /// Takes the step [`HubEvent::Died`]. A decision in progress may still write the dead strand into the turn. In this case, no strand has
+    /// the turn.
     pub(super) fn died(&self, strand: StrandId) {
         let event = HubEvent::Died(strand);
         // Once the strand's bit is clear, its turn is over, and no refusal begins in this turn. Each other strand may have begun a refusal

@@ -150,8 +150,8 @@ impl Gate {
         let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
             self.state.compare_exchange(0, taken, EXCHANGE_AND_LOOK, Ordering::Relaxed);
-        // Relaxed on failure: the device is not accessed then. The test compares the state, because LLVM makes a success flag costly on
-        // SPARC.
+        // Relaxed ordering suffices on failure, because the device is not accessed then. The test compares the state, because LLVM makes a
+        // success flag costly on SPARC.
         if state != 0 {
             return false;
         }
@@ -191,7 +191,7 @@ impl Gate {
             self.shut(ended);
             return Err(why);
         };
-        // Relaxed: the lock orders the writes. A strand that misses the latest entry finds this entry at its next ask.
+        // A relaxed load suffices: the lock orders the writes. A strand that misses the latest entry finds this entry at its next ask.
         let entered = self.entered.load(Ordering::Relaxed);
         (self.entered).store(entered.wrapping_add(1), Ordering::Relaxed);
         self.close();
@@ -249,7 +249,7 @@ impl Gate {
     /// Returns `true` if the strand has an access in flight.
     pub(super) fn is_held_by(&self, strand: StrandId) -> bool {
         let Token(taken) = strand.into();
-        // Relaxed: a strand sees its own stores, and other strands change only the bit `CLOSED`.
+        // A relaxed load suffices: a strand sees its own stores, and other strands change only the bit `CLOSED`.
         self.state.load(Ordering::Relaxed) & !CLOSED == taken
     }
 
@@ -270,7 +270,7 @@ impl Gate {
         let Token(dead) = strand.into();
         // The loop exchanges the state, because another strand may report the same death at the same time. The first exchange expects the
         // bit `CLOSED` to be clear. If another strand sets the bit before that exchange, the second exchange expects the bit. No strand
-        // clears the bit. Relaxed on failure: the dead strand held nothing, or another strand has released the hub.
+        // clears the bit. Relaxed ordering suffices on failure: the dead strand held nothing, or another strand has released the hub.
         for (held, left) in [(dead, 0), (dead | CLOSED, 0), (reserved(strand), RESERVED)] {
             let _ = (self.state).compare_exchange(held, left, Ordering::SeqCst, Ordering::Relaxed);
         }

@@ -67,7 +67,7 @@ impl Machine {
         self.rights.next_reset()
     }
 
-    /// Sets which guests were reset, and whose rights a strand has begun to revoke.
+    /// Sets the guests that were reset, and the guest whose rights a strand has begun to revoke after a reset.
     pub fn set_resets(&self, reset: impl Iterator<Item = GuestId>, resetting: Option<GuestId>) {
         self.rights.resets.iter().for_each(|word| word.store(0, Ordering::SeqCst));
         reset.for_each(|guest| self.rights.set_reset(guest));
@@ -137,7 +137,7 @@ impl Machine {
         self.rights.put_back(&self.units, UNIT, || ());
     }
 
-    /// Resets a guest.
+    /// Resets a guest: marks the reset, and takes away the guest's rights. A later step of the lock's owner revokes them.
     pub fn reset(&self, guest: GuestId) {
         self.rights.reset(guest, || ());
     }
@@ -147,12 +147,12 @@ impl Machine {
         self.rights.request(strand).take()
     }
 
-    /// Acknowledges what the strand took.
+    /// Acknowledges the request that [`take`](Self::take) has returned. Does nothing if another request was added meanwhile.
     pub fn acknowledge(&self, strand: StrandId, taken: Asked) {
         self.rights.request(strand).acknowledge(taken);
     }
 
-    /// Excuses a dead strand, and frees its lock.
+    /// Excuses a dead strand, so that no change waits for it. Frees the lock if the dead strand owned the lock.
     pub fn died(&self, strand: StrandId) {
         let _ = self.rights.abandon(strand);
     }

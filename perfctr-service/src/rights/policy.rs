@@ -263,7 +263,7 @@ impl StrandSet {
     pub(crate) fn next_after(self, number: u32) -> Option<StrandId> {
         const WORDS: u32 = Node::ALL.len() as u32;
         let first = number + 1;
-        // At its end, the search returns to the first word, to test the lower bits of that word.
+        // The first step tests only the upper bits of the first word. So the last step tests this word again, for its lower bits.
         (0..=WORDS).find_map(|step| {
             let index = (first / 64 + step) % WORDS;
             let window = match step {

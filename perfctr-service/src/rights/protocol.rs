@@ -56,7 +56,7 @@ pub enum StrandEvent {
 }
 
 impl Asked {
-    /// Returns the next state. An acknowledgement counts only if no request was added after the strand took the cross-call.
+    /// Returns the next state. An acknowledgement has no effect if a request was added after the strand took the cross-call.
     ///
     /// The request to a dead strand remains. If the strand comes back, it takes its cross-call first, and changes wait for the
     /// strand again.

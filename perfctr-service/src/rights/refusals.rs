@@ -142,7 +142,7 @@ impl RefusalWord {
     }
 
     /// Returns why a call for a register of this class is refused in `version`; `None` if the slow path must decide. `index` is the number
-    /// of the hub; for a register of no hub, the number of the register. `sets_ht` is `true` if the call sets HT.
+    /// of the hub, or the number of the register if it belongs to no hub. `sets_ht` is `true` if the call sets HT.
     #[inline(always)]
     pub(crate) const fn refusal(
         self,

@@ -142,8 +142,8 @@ pub const STRAND_TO_SIGN: u32 = RefusalWord::PCR.bits().leading_zeros();
 const _: () = assert!(RefusalWord::HT.bits().leading_zeros() == STRAND_TO_SIGN + 1);
 /// The size in bytes of one of the service's counts of calls.
 pub const ONE_COUNT: usize = size_of::<u64>();
-/// For a word in which the refusal of a channel is the sign bit: the right shift that turns the channel's bit for ENOACCESS into the
-/// [size of a count](ONE_COUNT).
+/// The right shift that moves a channel's bit for ENOACCESS to the bit whose value is the [size of a count](ONE_COUNT). It applies to a
+/// word in which the refusal of the channel is the sign bit.
 pub const CHANNEL_TO_COUNT: u32 = 63 - TO_NO_ACCESS - ONE_COUNT.trailing_zeros();
 const _: () = assert!(NO_ACCESS == NOT_SUPPORTED + ONE_COUNT);
 
@@ -159,10 +159,10 @@ pub const GET_HUB: usize = ok(Get, Class::Hub);
 pub const SET_HUB: usize = ok(Set, Class::Hub);
 pub const SET_L2: usize = ok(Set, Class::L2);
 pub const SET_INVALID: usize = ok(Set, Class::Invalid);
-/// The distance from the counts of gets to the counts of sets.
+/// The distance in bytes from a count of gets to the corresponding count of sets.
 pub const SETS: usize = ok(Set, Class::Strand) - ok(Get, Class::Strand);
 pub const BLOCKED: usize = Counts::offset(Get, Class::Hub, Outcome::Refused(Refusal::WouldBlock));
-/// The distances from the counts of a class to its counts of refusals.
+/// For each refusal: the distance in bytes from the first count of a class to the class's count of this refusal.
 pub const BAD_TRAP: usize = refused(Refusal::BadTrap);
 pub const INVALID: usize = refused(Refusal::Invalid);
 pub const NOT_SUPPORTED: usize = refused(Refusal::NotSupported);

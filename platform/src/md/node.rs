@@ -44,7 +44,7 @@ impl<'a> Property<'a> {
         self.name
     }
 
-    /// Returns the number, string, data or arc that the property holds.
+    /// Returns the value, which has one of four kinds. [`Node::number`] and [`Node::string`] look up a property and check the kind.
     pub const fn value(self) -> Value<'a> {
         self.value
     }

@@ -74,8 +74,8 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         Ok(self.now()?.wrapping_mul(STEP))
     }
 
-    /// Sets the time as [`Ptimer::set_time`] does, to at most 61 bits. All deadlines stay on the list. The deadlines up to the
-    /// new time have passed.
+    /// Sets the time as [`Ptimer::set_time`] does, and fails if the time has more than 61 bits. All deadlines stay on the list, and the
+    /// deadlines up to the new time have passed.
     pub fn set_time(&mut self, time: u64) -> Result<When, PtimerError> {
         self.timer.set_time(time)?;
         self.counts = Widened::new(Reading::default());

@@ -43,8 +43,8 @@ impl Hub {
         assert_eq!(after, Some(number), "a second access came");
     }
 
-    /// Makes one call, from asking for the hub to its release. If `is_busy`, the chip is busy in one of
-    /// eight accesses, and refuses the strand.
+    /// Makes one call, from the ask to the release of the hub. If `is_busy`, the chip is busy in one of eight accesses, and refuses the
+    /// strand.
     fn call(&self, number: usize, is_busy: bool) -> Result<(), Refused> {
         let release = ask(&self.gate, number)?;
         self.access(number);
@@ -163,7 +163,7 @@ fn one_keeps_asking(schedules: usize, strands: usize) {
         meet(3, |part| {
             if part == 2 {
                 while let Err(why) = hub.call(patient, false) {
-                    // A request that did not get the lock does not count.
+                    // A request that did not get the lock is not counted.
                     if why != Refused::Locked {
                         others(&mut |others| {
                             others.tickets = 2 - others.asking.iter().flatten().count();

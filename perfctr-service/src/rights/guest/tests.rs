@@ -316,8 +316,8 @@ fn negotiation_crosses_faults() {
 }
 
 /// The recording of calls is switched on or off while a strand negotiates and then gives up the version. Afterwards, neither the word for
-/// recorded calls nor the word for unrecorded calls lets a call through. As soon as the setting has changed, the word that the setting puts
-/// out of use lets no call through either. The test covers every order of the steps of both strands.
+/// recorded calls nor the word for unrecorded calls lets a call through. As soon as the setting has changed, the word for the other setting
+/// lets no call through. The test covers every order of the steps of both strands.
 #[cfg(not(any(loom, shuttle)))]
 #[test]
 #[cfg_attr(

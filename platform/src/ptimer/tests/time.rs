@@ -1,4 +1,4 @@
-//! Tests that read and set the time.
+//! Tests how the driver reads and sets the time.
 
 use core::cell::Cell;
 
