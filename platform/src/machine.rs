@@ -68,7 +68,7 @@ models! {
 }
 
 impl Model {
-    /// Returns the largest number of nodes of a machine of this family.
+    /// Returns the largest number of nodes that a machine of this family can have.
     pub const fn max_nodes(self) -> usize {
         self.facts().max_nodes
     }

@@ -160,8 +160,8 @@ const CPUS: u64 = MBLOCK + 6;
 const LIST: u64 = 3;
 /// The number of elements of a CPU's node, without the arcs to latency groups.
 const CPU: u64 = 10;
-/// The number of elements of the node `latency-groups`, and of each `group`. It includes the start of the node, the arc to its parent, and
-/// its end, but no `fwd` arcs and no arcs to CPUs.
+/// The number of elements of the node `latency-groups`, and of each `group`, if `fwd` arcs and arcs to CPUs are left out. They are the
+/// start of the node, the arc to its parent, and its end.
 const GROUP: u64 = 3;
 /// The number of elements of a `memory-latency-group`.
 const MEMORY_LATENCY: u64 = 6;

@@ -51,7 +51,7 @@ pub trait Image: Embedder {
     /// the time of day, and with EWOULDBLOCK if the clock cannot be read now.
     fn time_of_day(&self, caller: Caller) -> Result<u64, HvError>;
 
-    /// Sets the guest's time of day. The times of day of other guests stay as they are. Fails as [`time_of_day`](Self::time_of_day) does,
+    /// Sets the guest's time of day. The other guests' times of day do not change. Fails as [`time_of_day`](Self::time_of_day) does,
     /// and with EINVAL if the image cannot keep this time.
     fn set_time_of_day(&self, caller: Caller, seconds: u64) -> Result<(), HvError>;
 

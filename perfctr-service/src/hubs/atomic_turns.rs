@@ -84,8 +84,8 @@ impl AtomicTurns {
     }
 
     /// Tries to take the step [`HubEvent::AsksFree`] without the lock. If another strand has the turn and no decision begins, refuses the
-    /// strand and returns `true`. Otherwise sets at most the strand's bit and returns `false`. A decision that ends the turn later finds
-    /// the bit.
+    /// strand and returns `true`. Otherwise returns `false`. In this case, the strand's bit may be set too, and a decision that ends the
+    /// turn later finds the bit.
     #[inline(always)]
     pub(super) fn refuse(&self, strand: StrandId) -> bool {
         let mut found = Turn(self.turn.load(Ordering::SeqCst));

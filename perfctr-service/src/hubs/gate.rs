@@ -53,19 +53,19 @@ use hv_core::sync::{
 use super::atomic_turns::AtomicTurns;
 use super::turns::{Answer, HubEvent};
 
-/// Set in `state` while strands are remembered. The token in `state` then belongs to the strand that has the hub or the turn. The assembly
-/// tests this bit as the sign of the word.
+/// The bit that is set in `state` while strands are remembered. The token in `state` then belongs to the strand that has the hub or the
+/// turn. The assembly tests this bit as the sign of the word.
 const CLOSED: u32 = 1 << 31;
-/// Set in `state` while the hub is free and only the lock's owner may take it. The fast path is closed then, and the end of the
-/// last access is counted.
+/// The bit that is set in `state` while the hub is free and only the lock's owner may take it. The fast path is closed then, and the end of
+/// the last access is counted.
 const RESERVED: u32 = 1;
 
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Gate {
-    /// 0 for a free hub, or the [`Token`] of the strand whose access is in flight. A reserved hub has [`RESERVED`] instead and, if
-    /// a strand has the turn, [`CLOSED`] and the token of this strand. A strand sets [`CLOSED`] or [`RESERVED`] only after the end
-    /// of the last access is counted. Only the lock's owner clears [`RESERVED`].
+    /// 0 for a free hub, or the [`Token`] of the strand whose access is in flight. For a reserved hub, [`RESERVED`]; if a strand has the
+    /// turn at this hub, also [`CLOSED`] and this strand's token. A strand sets [`CLOSED`] or [`RESERVED`] only after the end of the last
+    /// access is counted. Only the lock's owner clears [`RESERVED`].
     state: AtomicU32,
     /// [`CLOSED`] or 0. Every strand may set it. Only a strand that is served in turn clears it.
     closed: AtomicU32,

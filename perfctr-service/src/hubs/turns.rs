@@ -19,8 +19,8 @@
 //! stays at Y for r refusals of other strands, and Y asks in this time.
 //!
 //! **Why r = 2w.** In [`ABSENCE_TICKS`](crate::ABSENCE_TICKS), twice `REPEAT_TICKS`, at most two refusals are counted for each of the w - 1
-//! other strands, which is less than r in all. So if a strand asks at least once in this time, fewer than r asks of the other strands are
-//! counted between two of its asks, no matter how often the other strands ask. A strand that starts to spin increases w, so newcomers do not shorten a turn.
+//! others: fewer than r in all. So if a strand asks at least once in this time, fewer than r asks of other strands are counted between two
+//! of its asks, no matter how often they ask. A strand that starts to spin increases w, so newcomers do not shorten a turn.
 
 use guest_abi::StrandId;
 

@@ -423,9 +423,9 @@ impl GuestRights {
         AccessWord::from_bits(self.words.access.load(Ordering::SeqCst))
     }
 
-    /// Returns `word` with the fast path that `allowed` opens now. Opens no fast path if `recorded` differs from the setting of the
-    /// tracer, or if the word for recorded calls is held. Inlined on SPARC V9, so that a negotiation needs few register windows. Not
-    /// inlined elsewhere, so that calls save fewer registers.
+    /// Returns `word` with the fast path that `allowed` opens now. Opens no fast path if `recorded` differs from the setting of the tracer,
+    /// or if the word for recorded calls is held. The function is inlined on SPARC V9, so that a negotiation needs few register windows. It
+    /// is not inlined elsewhere, so that calls save fewer registers.
     #[cfg_attr(target_arch = "sparc64", inline(always))]
     #[cfg_attr(not(target_arch = "sparc64"), inline(never))]
     fn with_fast(

@@ -137,7 +137,7 @@ impl Machine {
         self.rights.put_back(&self.units, UNIT, || ());
     }
 
-    /// Resets a guest: marks the reset, and takes away the guest's rights. A later step of the lock's owner revokes them.
+    /// Resets a guest: marks the reset, and takes away all rights that the guest holds. The lock's owner then completes the reset.
     pub fn reset(&self, guest: GuestId) {
         self.rights.reset(guest, || ());
     }

@@ -108,8 +108,8 @@ impl Grant {
         Self { strand, global }
     }
 
-    /// Returns the grant with one more right. The error is the right that excludes `right`: `right` itself if the grant has it already, or
-    /// the other of `strand` and `htstrand`.
+    /// Returns the grant with one more right. The error is the right that excludes `right`. This is `right` itself if the grant has it
+    /// already. Otherwise it is `strand` for a new `htstrand`, and `htstrand` for a new `strand`.
     pub const fn with(self, right: Right) -> Result<Self, Right> {
         match (right, self.strand) {
             (Right::Global, _) if self.global => Err(Right::Global),

@@ -140,7 +140,7 @@ pub const REFUSALS: usize = offset_of!(FastWords, refusals);
 pub const L2_TO_SIGN: u32 = RefusalWord::L2.bits().leading_zeros();
 pub const STRAND_TO_SIGN: u32 = RefusalWord::PCR.bits().leading_zeros();
 const _: () = assert!(RefusalWord::HT.bits().leading_zeros() == STRAND_TO_SIGN + 1);
-/// The size in bytes of one of the service's counts of calls.
+/// The size in bytes of a count of calls.
 pub const ONE_COUNT: usize = size_of::<u64>();
 /// The right shift that moves a channel's bit for ENOACCESS to the bit whose value is the [size of a count](ONE_COUNT). It applies to a
 /// word in which the refusal of the channel is the sign bit.

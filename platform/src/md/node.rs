@@ -44,7 +44,7 @@ impl<'a> Property<'a> {
         self.name
     }
 
-    /// Returns the value, which has one of four kinds. [`Node::number`] and [`Node::string`] look up a property and check the kind.
+    /// Returns the value: an arc, a number, a string or data. [`Node::number`] and [`Node::string`] also check which of these it is.
     pub const fn value(self) -> Value<'a> {
         self.value
     }

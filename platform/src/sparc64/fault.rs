@@ -18,8 +18,8 @@ const fn is_failed_access(trap_type: u64) -> bool {
 }
 
 /// Handles a trap that is not a hypercall, with all registers in the block. Returns the registers with which the strand continues; `None`
-/// if it cannot continue. `goes_on` is 0 unless the instruction that trapped is one that may fault. Then it is the address at which the
-/// hypervisor continues.
+/// if it cannot continue. If the instruction that trapped is one that may fault, `goes_on` is the address at which the hypervisor
+/// continues. Otherwise `goes_on` is 0.
 ///
 /// # Safety
 /// Called by the trap handler of an image, with the block of the strand that trapped. The handler in the block is null before

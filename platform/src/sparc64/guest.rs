@@ -108,7 +108,7 @@ const fn reflected(trap_type: u64) -> Option<u64> {
 /// Lets the guest itself take a trap that has entered the hypervisor. Returns `false` and does nothing in three cases: guests do not take
 /// traps of this type, the guest's trap level would be too high, or the guest's trap table is not in the guest's memory.
 ///
-/// A `retry` one trap level higher then enters the guest's trap table, at the level of the trap.
+/// Afterwards, a `retry` at the next trap level enters the guest's trap table, at the level of the trap.
 pub(super) fn reflect<H>(block: &StrandBlock<H>, trap: &mut FatalTrap) -> bool {
     const TLE: u64 = 1 << 8;
     const CLE: u64 = 1 << 9;

@@ -152,7 +152,7 @@ pub const MAXGL: usize = 3;
 pub const STACK_BIAS: usize = 2047;
 /// PSTATE of the hypervisor: PRIV and PEF, interrupts off, 64-bit addresses, big-endian.
 pub const PSTATE: usize = 0x14;
-/// ASI_HYP_SCRATCHPAD, and the address in it that holds the address of the strand's block for the veneers. On some machines guests
+/// ASI_HYP_SCRATCHPAD, and the address of the register in it that points to the strand's block, for the veneers. On some machines guests
 /// can access all other addresses except 0x28 through their own scratchpad.
 pub const SCRATCHPAD: (usize, usize) = (0x4f, 0x20);
 

@@ -23,8 +23,8 @@ fn strand(number: usize) -> StrandId {
     super::strand(if number == 0 { 200 } else { number })
 }
 
-/// The number of times that a strand can be refused if it asks alone after two strands have gone: r = 2w times while w = 3 strands are
-/// remembered, and then while w = 2 are.
+/// The number of times that a strand can be refused if it asks alone after two strands have gone: r = 2w = 6 times while w = 3 strands are
+/// remembered, and then 4 times while w = 2 strands are remembered.
 const ALONE: usize = 6 + 4;
 
 #[derive(Clone, Copy)]
@@ -163,7 +163,7 @@ fn three_strands_call() {
 }
 
 /// One of two strands dies before any step of its call, and a third strand reports the death. No strand is lost, and no access begins while
-/// another is in flight. After the report, the access in which the strand died does not count as in flight.
+/// another is in flight. After the report, the access in which the strand died is not in flight any more.
 fn a_death(hub: &Hub) {
     let (dies, lives) = (calls(0, 1), calls(1, 1));
     let reports: Code = Box::new(|hub, _| {

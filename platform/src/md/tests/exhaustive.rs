@@ -70,7 +70,7 @@ fn second(bytes: &[u8]) -> Option<Vec<ReadNode>> {
             _ => None,
         }
     };
-    // No-ops count as elements, but mean nothing.
+    // A no-op has an index like other elements, but no meaning.
     let mut used = elements.iter().enumerate().filter(|(_, element)| element[0] != b' ').peekable();
     let mut read = Vec::new();
     while let Some((begin, element)) = used.next() {
@@ -95,7 +95,7 @@ fn second(bytes: &[u8]) -> Option<Vec<ReadNode>> {
     Some(read)
 }
 
-/// Asserts that both readers accept the bytes and read the same, or that both refuse them. Returns `true` if they accept.
+/// Asserts that both readers accept the bytes and read the same nodes, or that both refuse the bytes. Returns `true` if both accept them.
 fn compare(bytes: &[u8]) -> bool {
     let first = Md::new(bytes);
     let second = second(bytes);
@@ -249,9 +249,9 @@ fn lists(elements: &[[u8; 16]], most: usize) -> (usize, usize) {
     (all, accepted)
 }
 
-/// Compares the readers on all 837,931 lists of up to four elements, each followed by the end of the list. The 30 elements are: nodes, some
-/// of which have a wrong name, and the others name each index up to 4 as the next node; the end of a node; arcs to each index up to 4;
-/// numbers, strings and data that are right, or wrong in one field; a no-op; the end of the list; and an unknown tag.
+/// Compares the readers on all 837,931 lists of up to four elements, each followed by the end of the list. The 30 elements are: nodes that
+/// name index 1, 2, 3 or 4 as the next node; a node with a wrong name; the end of a node; arcs to each index up to 4; numbers, strings and
+/// data that are right, or wrong in one field; a no-op; the end of the list; and an unknown tag.
 #[test]
 fn every_list_of_up_to_four_elements() {
     let part = |length: u64, offset: u64| length << 32 | offset;

@@ -11,7 +11,7 @@ pub enum Operation {
     Load,
     /// Store, except store conditional.
     Store,
-    /// Store conditional. It counts as a store too.
+    /// Store conditional. It is also counted as a store.
     StoreConditional {
         /// `false` if the instruction failed and stored nothing.
         stored: bool,

@@ -85,7 +85,7 @@ pub struct Status {
     pub ksu: Ksu,
     /// EXL: the processor is at exception level.
     pub exl: bool,
-    /// ERL: the processor is at error level. Then it counts no events.
+    /// ERL: the processor is at error level, and counts no events.
     pub erl: bool,
 }
 
