@@ -178,7 +178,7 @@ impl Counts {
 pub struct Statistics([[[u64; OUTCOMES]; CLASSES]; OPERATIONS]);
 
 impl Statistics {
-    /// Returns the number of calls with this function, class and outcome: from the creation of the service to the read of these counts.
+    /// Returns the number of calls with this function, class and outcome that had ended when the service read its counts.
     pub const fn count(&self, operation: Operation, class: Class, outcome: Outcome) -> u64 {
         self.0[operation as usize][class as usize][outcome.index()]
     }

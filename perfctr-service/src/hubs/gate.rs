@@ -235,8 +235,8 @@ impl Gate {
         self.give_up(reserved(strand));
     }
 
-    /// Stores the state of a free hub. Under loom this is an exchange, because loom does not order
-    /// a store after the holder's earlier exchange.
+    /// Stores the state of a free hub. Under loom, the store is an exchange, because loom does not order a store after the holder's earlier
+    /// exchange.
     #[inline(always)]
     fn give_up(&self, state: u32) {
         if cfg!(loom) {

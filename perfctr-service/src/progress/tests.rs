@@ -13,7 +13,7 @@ use super::{REPEAT_TICKS, Stopwatch, Stopwatches};
 /// A look: what the strand finds, the growth of three counts (ended, chip busy, entered), and the ticks since the previous look.
 type Look = (Found, [u32; 3], u64);
 
-/// Evaluates looks, beginning at the time `from`. Returns for each look whether the unit is then stuck.
+/// Evaluates looks, beginning at the time `from`. For each look, returns whether the unit is stuck after this look.
 fn stuck(from: u64, looks: impl IntoIterator<Item = Look>) -> Vec<bool> {
     let (mut watch, mut counts, mut now) = (Watch::default(), Counts::default(), from);
     let look = |(found, [ended, chip_busy, entered], ticks): Look| {

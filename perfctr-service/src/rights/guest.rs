@@ -318,7 +318,7 @@ impl GuestRights {
         RefusalWord::from_bits(refused).or(of_strand)
     }
 
-    /// Returns `word` with refusals of the units in `bits` added. Not inlined, because usually no unit is out of service.
+    /// Adds the refusals of the units in `bits` to `word`. Not inlined, because usually no unit is out of service.
     #[cold]
     #[inline(never)]
     fn without_units(&self, word: RefusalWord, bits: u32) -> RefusalWord {

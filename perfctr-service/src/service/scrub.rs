@@ -82,7 +82,7 @@ impl<E: Environment> PerfCounterService<E> {
         stuck
     }
 
-    /// Takes a unit out of service because it has been busy for too long. Returns the reason for the refusal of a call to the unit.
+    /// Takes a unit out of service because it has been busy for too long. Returns the reason with which a call to the unit is refused.
     pub(super) fn stuck(&self, strand: StrandId, unit: Unit) -> Refusal {
         let outage = Outage { unit, strand, cause: Cause::Busy };
         if self.take_out_of_service(outage) {

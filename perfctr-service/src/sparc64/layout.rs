@@ -81,7 +81,7 @@ const _: () = assert!(size_of::<Stopwatch>() << WATCH_SHIFT == size_of::<HubArbi
 const _: () = assert!(Stopwatch::COUNTED == 0);
 pub const REPEAT_SHIFT: u32 = crate::progress::REPEAT_SHIFT;
 
-/// Shifts the place of a hub to the offset of its gate's word. The block must start with the words.
+/// The left shift that turns the place of a hub into the offset of its gate's word. The block must start with the words.
 pub const PLACE_SHIFT: u32 = 3;
 const _: () = assert!(word(word::GATES) == (word::GATES) << PLACE_SHIFT);
 
@@ -118,7 +118,7 @@ pub const BANK: u64 = match [l2_control(0), l2_control(1)] {
 const _: () = assert!(L2_BANKS == 8);
 /// The offset of register 1 in the table.
 pub const L2_ROW: usize = PerfReg::L2_PERF_CONFIG.index() << ROW_SHIFT;
-/// The left shift that moves a bit of the guest's word to the sign bit: the bit that allows gets of register 1.
+/// The left shift that moves one bit of the guest's word to the sign bit. This bit allows gets of register 1.
 pub const L2_PLACE: u64 = access::L2;
 /// The bits of PERF_CONFIG in an L2 control register.
 const CONFIG: u64 = L2Control::new().with_perf_config(PerfConfig::from_value(u64::MAX)).into_bits();

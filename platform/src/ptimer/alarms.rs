@@ -18,7 +18,7 @@ pub struct Alarms<A, T, const N: usize> {
     timer: Ptimer<A>,
     /// The number of counts since the time was 0.
     counts: Widened<COUNTER_BITS>,
-    /// Sorted by deadline, with the earliest deadline last. If deadlines are equal, the deadline that was scheduled first comes last.
+    /// The alarms by deadline, with the earliest deadline last. If deadlines are equal, the alarm that was scheduled first comes last.
     list: Vec<Alarm<T>, N>,
 }
 

@@ -282,7 +282,7 @@ fn a_hub_whose_access_ends_is_not_broken() {
     }
 }
 
-/// Returns a hub that strand 0 finds busy because strand 1 has died: in the lock of the gate if `in_the_lock`, otherwise in its access.
+/// Returns a hub that strand 0 finds busy. Strand 1 has died: if `in_the_lock`, while it owned the gate's lock, otherwise in its access.
 fn died(in_the_lock: bool) -> Hub {
     let begin = |hub: &Hub| {
         assert!(hub.arbiter.take_free(strand(if in_the_lock { 9 } else { 1 })));

@@ -110,7 +110,7 @@ impl<E: Environment> StrandContext<'_, E> {
         self.access(register, access)
     }
 
-    /// Checks whether a guest that holds `grant` may perform an access now. This is the policy of every group.
+    /// Checks whether a guest that holds `grant` may perform an access now. Every group has this policy.
     #[inline(always)]
     fn check(&self, grant: Grant, register: PerfReg, access: Access) -> Result<(), Refusal> {
         let covered = grant.covers(register, self.guest.nodes())
