@@ -28,7 +28,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Returns the class of a register number.
+    /// Returns the class of a register number; [`Invalid`](Self::Invalid) if no register has this number.
     pub const fn from_id(id: u64) -> Self {
         match PerfReg::new(id) {
             None => Self::Invalid,

@@ -59,7 +59,7 @@ impl Interleave {
     }
 }
 
-/// The map from physical addresses to nodes.
+/// The map from physical addresses to nodes, for one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Homes {
     interleave: Interleave,

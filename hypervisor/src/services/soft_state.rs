@@ -52,7 +52,7 @@ impl<I> SoftStateGroup<I> {
         }
     }
 
-    /// Returns the state that the guest has reported.
+    /// Returns the latest state that the guest has reported since its start or reset; the initial state if there is none.
     pub fn get(&self, guest: GuestId) -> SoftState {
         let kept = self.kept(guest);
         let mut text = [0; TEXT as usize];

@@ -74,22 +74,22 @@ impl Machine {
         self.rights.resetting.store(resetting);
     }
 
-    /// Returns the state of `global`.
+    /// Returns which guest has `global`, or how far its revocation has come.
     pub fn global(&self) -> Global {
         self.rights.global()
     }
 
-    /// Sets the state of `global`.
+    /// Sets which guest has `global`, or how far its revocation has come.
     pub fn set_global(&self, global: Global) {
         self.rights.set_global(global);
     }
 
-    /// Returns what a strand is asked to do.
+    /// Returns what a strand is asked to do, and whether it is dead.
     pub fn asked(&self, strand: StrandId) -> Asked {
         self.rights.request(strand).read()
     }
 
-    /// Sets what a strand is asked to do.
+    /// Sets what a strand is asked to do, and whether it is dead.
     pub fn set_asked(&self, strand: StrandId, asked: Asked) {
         let request = self.rights.request(strand);
         if request.read() == asked {
@@ -157,7 +157,7 @@ impl Machine {
         let _ = self.rights.abandon(strand);
     }
 
-    /// Returns `true` if a change is pending.
+    /// Returns `true` if a change has not taken effect yet.
     pub fn is_pending(&self) -> bool {
         self.rights.pending().is_some()
     }

@@ -218,7 +218,7 @@ impl NodeSet {
         Self(bits)
     }
 
-    /// Returns `true` if the set has the node.
+    /// Returns `true` if the node is in the set, whether or not the machine has this node.
     pub const fn contains(self, node: Node) -> bool {
         self.0 >> node.index() & 1 != 0
     }
@@ -243,7 +243,7 @@ impl StrandSet {
         self.0[word] &= !bit;
     }
 
-    /// Returns `true` if the set has the strand.
+    /// Returns `true` if the strand is in the set, whether or not the machine has this strand.
     pub fn contains(self, strand: StrandId) -> bool {
         let (word, bit) = Self::place(strand);
         self.0[word] & bit != 0

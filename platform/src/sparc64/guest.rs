@@ -44,7 +44,7 @@ impl Partition {
     /// No memory. The strand ends at every access that needs a translation, and at each trap that a guest with memory takes itself.
     pub const NONE: Self = Self { real: 0, physical: 0, bytes: 0, id: 0 };
 
-    /// Returns the physical address of the `bytes` bytes at a real address; `None` if they are not all in the memory.
+    /// Returns the physical address of the `bytes` bytes at a real address; `None` if some of them are outside the memory.
     #[must_use]
     pub const fn physical(&self, real: u64, bytes: u64) -> Option<u64> {
         let offset = real.wrapping_sub(self.real);

@@ -161,7 +161,7 @@ impl<E: Environment> StrandContext<'_, E> {
         }
     }
 
-    /// Returns `true` if this machine has the register.
+    /// Returns `true` if this machine has the unit of the register. Every machine has register 0.
     fn has(&self, register: PerfReg) -> bool {
         let unit = Unit::for_register(register, self.node);
         unit.is_none_or(|unit| self.service.has_unit(unit))

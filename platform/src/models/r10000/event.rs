@@ -75,7 +75,7 @@ events! {
 }
 
 impl R10000Event {
-    /// The number of events of both counters.
+    /// The number of events: 16 for each of the two counters.
     pub const COUNT: usize = Self::ALL.len();
 
     /// Returns the event with this number, 0 to 15, of a counter; `None` beyond 15.
