@@ -1,4 +1,4 @@
-//! A hypervisor on the host: it has two guests on models of the devices, adds a hypercall, and moves a right from one guest to the other.
+//! A hypervisor on the host. It has two guests on models of the devices, adds a hypercall, and moves a right from one guest to the other.
 
 use std::error::Error;
 

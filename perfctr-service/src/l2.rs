@@ -2,7 +2,7 @@
 //!
 //! A write changes all banks under a lock, bank 0 last. So a read needs no lock: it reads bank 0, and finds the value before the write or
 //! the value after it. If a write fails at an earlier bank, no read finds the new value. If a write in assembly fails, bank 0 still has the
-//! old value, which the other banks must get back.
+//! old value, and the other banks must be set to this value again.
 
 #[cfg(target_arch = "sparc64")]
 use core::mem::offset_of;
@@ -46,8 +46,8 @@ pub(crate) struct HeldL2<'a> {
 
 #[cfg(target_arch = "sparc64")]
 impl L2Arbiter {
-    /// The offsets in bytes of the lock and of the count of ended accesses, for the assembly. The lock is its owner's number plus 1; 0 if
-    /// the lock is free.
+    /// The offsets in bytes, for the assembly, of the lock and of the count of ended accesses. The word of the lock is its owner's number
+    /// plus 1, or 0 if the lock is free.
     pub(crate) const LOCK: usize = offset_of!(Self, lock);
     pub(crate) const ENDED: usize = offset_of!(Self, progress) + Progress::ENDED;
 }
@@ -95,7 +95,7 @@ impl HeldL2<'_> {
         self.progress.ended();
     }
 
-    /// Undoes a write in assembly, which writes bank 0 last: sets PERF_CONFIG of the other banks to that of bank 0. If a bank fails,
+    /// Undoes a write in assembly, which writes bank 0 last: sets PERF_CONFIG of the other banks to the value in bank 0. If a bank fails,
     /// continues with the other banks, and returns the error.
     pub(crate) fn undo(&self, bus: &impl Bus, strand: StrandId) -> Result<(), AccessError> {
         let config = PerfConfig::from_value(get(bus, strand)?);

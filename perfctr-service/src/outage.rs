@@ -38,7 +38,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Returns the reason that the event of this outage records.
+    /// Returns the reason, as the trace event of this outage records it in its field `why`.
     pub const fn why(self) -> Why {
         match self {
             Self::Read(_) | Self::Write(_) | Self::Scrub => Why::Fault,

@@ -28,7 +28,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Returns the class of a register number.
+    /// Returns the class of a register number; [`Invalid`](Self::Invalid) if no register has this number.
     pub const fn from_id(id: u64) -> Self {
         match PerfReg::new(id) {
             None => Self::Invalid,
@@ -133,7 +133,7 @@ const OPERATIONS: usize = 2;
 const CLASSES: usize = Class::ALL.len();
 const OUTCOMES: usize = Outcome::ALL.len();
 
-/// The counts of one strand. Only this strand writes them, without read-modify-write. Relaxed: no other memory depends on a count.
+/// The counts of one strand. Only this strand changes them, and no other memory depends on them, so relaxed loads and stores suffice.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Counts([[[AtomicU64; OUTCOMES]; CLASSES]; OPERATIONS]);
@@ -178,7 +178,7 @@ impl Counts {
 pub struct Statistics([[[u64; OUTCOMES]; CLASSES]; OPERATIONS]);
 
 impl Statistics {
-    /// Returns the number of calls of a function, for a register class, with this outcome.
+    /// Returns the number of calls with this function, class and outcome that had ended when the service read its counts.
     pub const fn count(&self, operation: Operation, class: Class, outcome: Outcome) -> u64 {
         self.0[operation as usize][class as usize][outcome.index()]
     }

@@ -59,7 +59,7 @@ impl Interleave {
     }
 }
 
-/// The map from physical addresses to nodes.
+/// The map from physical addresses to nodes, for one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Homes {
     interleave: Interleave,
@@ -97,7 +97,7 @@ impl Homes {
         self.node(self.stripe(address))
     }
 
-    /// Returns the number of the stripe to which a physical address belongs. Consecutive stripes are on the nodes with memory in turn.
+    /// Returns the stripe number of a physical address. Consecutive stripes are on the nodes that have memory, in cyclic order.
     #[inline]
     pub const fn stripe(self, address: u64) -> u64 {
         let number = (address & ((1 << ADDRESS_BITS) - 1)) >> self.interleave.shift();

@@ -68,7 +68,7 @@ models! {
 }
 
 impl Model {
-    /// Returns the largest number of nodes of a machine of this family.
+    /// Returns the largest number of nodes that a machine of this family can have.
     pub const fn max_nodes(self) -> usize {
         self.facts().max_nodes
     }
@@ -90,8 +90,8 @@ impl Model {
         false
     }
 
-    /// Returns the number of the family in the word from which an image learns its machine: see
-    /// [`start::MACHINE`](crate::memory_map::start::MACHINE).
+    /// Returns the number that stands for the family in the word [`start::MACHINE`](crate::memory_map::start::MACHINE), from which an image
+    /// learns its machine.
     pub const fn number(self) -> u8 {
         self.facts().number
     }

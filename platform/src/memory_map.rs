@@ -157,7 +157,7 @@ pub mod mailbox {
         pub const NONE: u64 = u64::MAX;
         #[allow(missing_docs, reason = "the names say it")]
         pub const VERSION: usize = 0;
-        /// The word with the [`Reason`].
+        /// The word with the number of the [`Reason`] for which the record was written.
         pub const REASON: usize = 1;
         /// The number of the unit that is out of service: `perfctr_service::Unit::number`.
         pub const UNIT: usize = 2;

@@ -18,7 +18,7 @@ type EventTracer = Tracer<'static, Stick, Clock27, PACKETS, WORDS>;
 /// The tracer that the hypervisor and the service share.
 pub type SharedTracer = &'static EventTracer;
 
-/// Each strand clears its own ring at its start, so that strand 0 need not clear all rings.
+/// Each strand clears its own ring when it starts, so that strand 0 need not clear all rings.
 #[unsafe(link_section = ".bss.uncleared")]
 static RINGS: [EventRing; StrandId::COUNT] =
     [const { Ring::new(Mode::Overwrite) }; StrandId::COUNT];

@@ -1,4 +1,4 @@
-//! A small sun4v hypervisor: it has two guests, each with a strand and a console, serves the performance counters, and adds a hypercall.
+//! A small sun4v hypervisor. It has two guests, each with a strand and a console. It serves the performance counters, and adds a hypercall.
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]

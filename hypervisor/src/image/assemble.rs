@@ -1,4 +1,4 @@
-//! The services of the hypervisor. Creates and configures the services for a layout.
+//! Creates the services of the hypervisor, and configures them for a layout.
 
 use crate::services::{CoreGroup, DiagGroup, SoftStateGroup};
 use heapless::Vec;

@@ -62,8 +62,8 @@ const MISSED: u64 = 2;
 /// The maximum number of consecutive inconclusive checks on a strand. After one more, the operator is told that the time is in doubt.
 const SKIPPED: u32 = 10;
 
-/// The values of `Clocks::told`. Each value stands for the last message to the operator: there is no doubt (also the initial value);
-/// nothing checks the only trusted clock; the time is in doubt.
+/// The values of `Clocks::told`, in this order: there is no doubt (also the initial value); the operator was told that nothing checks the
+/// only trusted clock; the operator was told that the time is in doubt.
 const CHECKED: u8 = 0;
 const ALONE: u8 = 1;
 const IN_DOUBT: u8 = 2;
@@ -87,7 +87,7 @@ struct Clocks {
 
 static PLACE: Mutex<Option<Clocks>> = Mutex::new(None);
 
-/// The clocks in `PLACE`. Null before [`begin`] has created the clocks, and always null if the clocks are not compared.
+/// A pointer to the clocks in `PLACE`; null before [`begin`] has created the clocks, and always null if the clocks are not compared.
 static READY: AtomicPtr<Clocks> = AtomicPtr::new(ptr::null_mut());
 
 fn ready() -> Option<&'static Clocks> {
@@ -149,7 +149,7 @@ pub(super) fn time(layout: &Layout, strand: StrandId) -> Result<u64, HvError> {
     }
 }
 
-/// Returns the time since the machine was switched on in ticks, and the number of ticks in a second. If the clocks are not compared,
+/// Returns the time in ticks since the machine was switched on, and the number of ticks in a second. If the clocks are not compared,
 /// returns the ticks of %stick, which needs no division. The second number is 0 if the frequency of %stick is not known yet.
 pub(super) fn stamp(layout: Option<&Layout>) -> (u64, u64) {
     match ready().zip(interrupt::own_strand()) {
@@ -185,7 +185,7 @@ pub(super) fn check_if_due(strand: StrandId) -> bool {
     is_due
 }
 
-/// Releases the source of the time if the strand `dead` was changing it, so that other strands can change it.
+/// If the strand `dead` was changing the source of the time, lets other strands change the source again.
 pub(super) fn abandon(dead: StrandId) {
     if let Some(clocks) = ready() {
         clocks.keeper.abandon(dead);
@@ -250,7 +250,7 @@ impl Clocks {
     fn tell(&self, finding: Finding, strand: StrandId) {
         let name = |source: usize| NAMES.get(source).copied().unwrap_or("");
         let is_news = |state| self.told.swap(state, Relaxed) != state;
-        // This function does not change the state if another strand has told the operator meanwhile that the time is in doubt.
+        // If another strand has told the operator meanwhile that the time is in doubt, the state does not change.
         let changes = |from, to| self.told.compare_exchange(from, to, Relaxed, Relaxed).is_ok();
         let skipped = &self.skipped[strand.index()];
         if !matches!(finding, Finding::Skipped(_)) {

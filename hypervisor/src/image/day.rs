@@ -11,7 +11,7 @@ const SECOND: u64 = 1_000_000_000;
 /// The guests' times of day. A guest that sets its time of day does not change the time of day of another guest.
 #[derive(Debug)]
 pub struct Days {
-    /// For each guest: the time at which the machine was switched on, by the guest's time of day, in nanoseconds since 1970.
+    /// For each guest: the guest's time of day at the moment when the machine was switched on, in nanoseconds since 1970.
     begun: [AtomicU64; GuestId::COUNT],
 }
 

@@ -103,7 +103,7 @@ impl<B: Board> Handler<B> {
         // The strand may not have completed the operator's step, so send the interrupt again.
         interrupt::send(strand, OPERATOR);
         self.guest_ended(state::FAILED, escape::TRAPPED);
-        // Write the message last, so that a failure while it is written leaves nothing undone.
+        // Write the message last: if the hypervisor fails while it writes the message, everything else is already done.
         let named = self.named();
         log::say(
             Level::Error,

@@ -92,8 +92,8 @@ impl<B> Guests<B> {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }
 
-    /// Completes a guest's end or restart after all its strands have left it. Calls `then` with what the guest does now. Returns `false` if
-    /// neither an end nor a restart is requested, or if another strand holds the lock and completes the request.
+    /// Completes a guest's end or restart after all its strands have left it. Tells `then` whether the guest ends or restarts. Returns
+    /// `false` if neither an end nor a restart is requested, or if another strand holds the lock and completes the request.
     pub(super) fn left(&self, guest: GuestId, on: StrandId, then: impl FnOnce(Then)) -> bool {
         let life = &LIVES[guest.index()];
         // Another strand may set `then` after the swap below, while the lock is still taken. So the owner of the lock looks for a request

@@ -52,8 +52,8 @@ pub struct Layout {
 const FREQUENCY: u64 = 1_165_379_275;
 
 impl Layout {
-    /// Reads the description. The [words of the start](start) give the rest, such as the time of power-on. If the description is wrong,
-    /// passes the error to `tell` and returns `None`.
+    /// Reads the description, and takes the rest, such as the time of power-on, from the [words of the start](start). If the description is
+    /// wrong, passes the error to `tell` and returns `None`.
     pub(super) fn read(tell: impl Fn(&dyn fmt::Display)) -> Option<Self> {
         let bytes = description();
         let mut layout = Self {

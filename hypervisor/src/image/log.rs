@@ -36,8 +36,8 @@ impl log::Log for Facade {
         true
     }
 
-    /// Writes a message. A message of the counter service counts against the limit of the hypervisor. Any other message counts against the
-    /// limit of the strand's guest.
+    /// Writes a message. Messages of the counter service are counted against the limit of the hypervisor. All other messages are counted
+    /// against the limit of the strand's guest.
     fn log(&self, record: &Record<'_>) {
         with_all_windows(|| {
             let source = match record.target() {

@@ -5,7 +5,7 @@ use core::sync::atomic::{
     Ordering::{Relaxed, SeqCst},
 };
 
-/// How many messages a source may send one right after another.
+/// The number of messages that a source may send without a pause.
 pub const BURST: u64 = 16;
 
 /// The number of attempts to count a message while other strands count messages. After these attempts, the message is left out.
@@ -14,7 +14,7 @@ const TRIES: usize = 8;
 /// A limit for one source of messages: [`BURST`] messages at once, and afterwards one message in each interval.
 #[derive(Debug)]
 pub struct Limit {
-    /// The time at which the source may send [`BURST`] messages at once again.
+    /// The time from which the source may again send [`BURST`] messages at once.
     rested: AtomicU64,
     left_out: AtomicU32,
 }
@@ -25,7 +25,7 @@ impl Limit {
         Self { rested: AtomicU64::new(0), left_out: AtomicU32::new(0) }
     }
 
-    /// Returns whether the source may send a message at the time `now`. If so, counts the message.
+    /// Returns `true`, and counts the message, if the source may send a message at the time `now`.
     pub(super) fn admit(&self, now: u64, interval: u64) -> bool {
         (0..TRIES).any(|_| {
             let rested = self.rested.load(Relaxed);

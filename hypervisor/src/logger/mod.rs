@@ -30,8 +30,8 @@ pub use trap::trap_name;
 /// The maximum number of lines that wait while another strand uses the console.
 pub const KEPT: usize = 4;
 
-/// How often a strand tries to take the console for one message. Each time that it succeeds, it also writes the lines that other strands have
-/// kept.
+/// The number of times that a strand tries to take the console for one message. Each time it succeeds, the strand also writes the lines
+/// that other strands have kept.
 const ROUNDS: usize = 4;
 
 /// A device that accepts bytes.
@@ -158,7 +158,7 @@ impl<C: Output> Logger<C> {
         left_out
     }
 
-    /// Sends a line, with the number of its source's messages that were left out before. Returns 1 if the console does not accept the line.
+    /// Sends a line. If earlier messages of its source were left out, adds their number. Returns 1 if the console does not accept the line.
     fn send(&self, console: &mut C, waiting: &Waiting) -> u64 {
         let Waiting { line, source } = waiting;
         let limit = self.limit(*source);

@@ -12,7 +12,7 @@ pub trait Unlock {
 
 #[derive(Debug)]
 pub(super) struct Owned<T> {
-    /// Taken before `value`, so that the owner of the value is known.
+    /// A strand takes this lock before `value`, so that the owner of the value is known.
     owner: OwnedLock,
     value: Mutex<T>,
 }

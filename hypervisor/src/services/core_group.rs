@@ -16,7 +16,7 @@ use guest_abi::kernel::{
     CPU_YIELD, MACH_DESC, MACH_EXIT, TOD_GET, TOD_SET,
 };
 
-/// How many times cpu_stop checks whether the other strand has stopped before it returns EWOULDBLOCK.
+/// The number of times that cpu_stop checks whether the other strand has stopped. After the last check, cpu_stop returns EWOULDBLOCK.
 pub const STOP_TRIES: usize = 100_000;
 /// The maximum number of bytes that one cons_write sends.
 const MOST_WRITTEN: u64 = 256;

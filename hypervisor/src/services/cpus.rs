@@ -45,8 +45,8 @@ const RUNNING: u32 = 3;
 const STOPPING: u32 = 4;
 const ERROR: u32 = 5;
 
-/// The maximum number of times that calls can still change the state of one strand after the strand's guest has ended. Other strands of the
-/// guest may be in the middle of such calls.
+/// After a guest has ended, calls that its other strands had begun earlier may still change a strand's state. They change the state of one
+/// strand at most this number of times.
 const CHANGES: usize = 2 * StrandId::COUNT;
 
 #[derive(Debug)]

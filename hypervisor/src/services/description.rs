@@ -160,8 +160,8 @@ const CPUS: u64 = MBLOCK + 6;
 const LIST: u64 = 3;
 /// The number of elements of a CPU's node, without the arcs to latency groups.
 const CPU: u64 = 10;
-/// The number of elements of the node `latency-groups`, and of each `group`, without the `fwd` arcs and the arcs to CPUs: the start of the
-/// node, the arc to its parent, and its end.
+/// The number of elements of the node `latency-groups`, and of each `group`, if `fwd` arcs and arcs to CPUs are left out. They are the
+/// start of the node, the arc to its parent, and its end.
 const GROUP: u64 = 3;
 /// The number of elements of a `memory-latency-group`.
 const MEMORY_LATENCY: u64 = 6;
@@ -391,7 +391,7 @@ impl Description {
         })
     }
 
-    /// Returns the number of elements of all groups before the group with the number `group`.
+    /// Returns the total number of elements in the groups that come before the group with the number `group`.
     fn before(&self, group: u64, pid: impl Fn(u64) -> u8) -> u64 {
         let cpus = (0..self.cpus).filter(|cpu| self.group_of(node_of(pid(*cpu))) < group);
         group * (GROUP + self.stripes()) + cpus.count() as u64
@@ -408,7 +408,7 @@ impl Description {
         stripes.position(|stripe| Some(stripe.home) == node).unwrap_or(0) as u64
     }
 
-    /// Returns the index of the `memory-latency-group` of a stripe for the CPUs of a node. Takes `stripe` modulo the number of stripes.
+    /// Returns the index of the `memory-latency-group` for a stripe and the CPUs of a node. Takes `stripe` modulo the number of stripes.
     fn latency_from(&self, node: Option<Node>, stripe: u64) -> u64 {
         let stripe = stripe.checked_rem(self.stripes()).unwrap_or(0);
         let remote = self.platform.homes.map(|homes| homes.node(stripe)) != node;

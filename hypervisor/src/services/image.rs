@@ -16,7 +16,7 @@ pub enum ConsoleInput {
     HangUp,
 }
 
-/// The hypervisor image below the services. Methods with a [`Caller`] are called on its strand. Output goes to [`Embedder::console`].
+/// The hypervisor image below the services. Methods with a [`Caller`] execute on the caller's strand. Output goes to [`Embedder::console`].
 pub trait Image: Embedder {
     /// Returns the strand of a guest's virtual CPU; `None` if there is no such CPU. CPUs are numbered from 0. The strand of a CPU never
     /// changes.
@@ -51,7 +51,7 @@ pub trait Image: Embedder {
     /// the time of day, and with EWOULDBLOCK if the clock cannot be read now.
     fn time_of_day(&self, caller: Caller) -> Result<u64, HvError>;
 
-    /// Sets the guest's time of day. The times of day of other guests stay as they are. Fails as [`time_of_day`](Self::time_of_day) does,
+    /// Sets the guest's time of day. The other guests' times of day do not change. Fails as [`time_of_day`](Self::time_of_day) does,
     /// and with EINVAL if the image cannot keep this time.
     fn set_time_of_day(&self, caller: Caller, seconds: u64) -> Result<(), HvError>;
 

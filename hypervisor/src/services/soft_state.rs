@@ -52,7 +52,7 @@ impl<I> SoftStateGroup<I> {
         }
     }
 
-    /// Returns the state that the guest has reported.
+    /// Returns the latest state that the guest has reported since its start or reset; the initial state if there is none.
     pub fn get(&self, guest: GuestId) -> SoftState {
         let kept = self.kept(guest);
         let mut text = [0; TEXT as usize];
@@ -118,7 +118,7 @@ impl<I: Image> SoftStateGroup<I> {
         };
         self.image.memory(guest).check(real, TEXT, TEXT)?;
         let mut text = [0; WORDS];
-        // The mask for the bytes of the last loaded word that belong to the string; 0 once the NUL is found.
+        // The mask that selects, in the word loaded last, the bytes of the string; 0 once the NUL is found.
         let mut kept = u64::MAX;
         for (word, at) in text.iter_mut().zip((real..).step_by(8)) {
             let loaded = self.image.load(guest, at);

@@ -6,7 +6,7 @@ use platform::{Homes, Interleave, Machine, Model};
 
 use crate::fake::{BASE, PHYSICAL, SIZE, machine};
 
-/// If the buffer is too small, the status is EINVAL and %o1 is the needed size, whatever the address is.
+/// If the buffer is too small, the status is EINVAL and %o1 is the needed size, no matter what the address is.
 #[test]
 fn descriptions() {
     let fake = machine();
@@ -80,7 +80,7 @@ fn described(homes: Option<Homes>) -> Vec<u8> {
     memory[..size as usize / 8].iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// Returns the nodes named `name` to which the arcs named `kind` of the node `from` lead.
+/// Follows the arcs named `kind` from the node `from`. Returns the targets that are named `name`.
 fn arcs<'a>(from: Node<'a>, kind: &str, name: &str) -> Vec<Node<'a>> {
     let arcs = from.properties().filter(|property| property.name() == kind);
     let targets = arcs.filter_map(|property| match property.value() {

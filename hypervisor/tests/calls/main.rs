@@ -1,5 +1,5 @@
-//! Makes each call in such ways that it returns every one of its statuses, in a hypervisor with the three groups. The numbers of the calls
-//! and statuses are from the sun4v specification.
+//! Tests a hypervisor with the three groups. For each call, the tests produce every status that the call can return. The numbers of the
+//! calls and of the statuses are from the sun4v specification.
 
 mod cpus;
 mod descriptions;

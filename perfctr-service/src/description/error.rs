@@ -11,7 +11,7 @@ use platform::md::{Node, NodeError, Problem};
 pub struct GuestError<'a> {
     /// The name of the node that has the error, such as `guest`.
     pub node: &'a str,
-    /// The offset of the wrong property in the description, in bytes. If the problem is not in a property, the offset of the node.
+    /// The offset in the description, in bytes, of the wrong property, or of the node if the problem is not in a property.
     pub offset: usize,
     /// The rule that the node or the property breaks.
     pub problem: GuestProblem<'a>,

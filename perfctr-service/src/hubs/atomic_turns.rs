@@ -84,8 +84,8 @@ impl AtomicTurns {
     }
 
     /// Tries to take the step [`HubEvent::AsksFree`] without the lock. If another strand has the turn and no decision begins, refuses the
-    /// strand and returns `true`. Otherwise sets at most the strand's bit and returns `false`. A decision that ends the turn later finds
-    /// the bit.
+    /// strand and returns `true`. Otherwise returns `false`. In this case, the strand's bit may be set too, and a decision that ends the
+    /// turn later finds the bit.
     #[inline(always)]
     pub(super) fn refuse(&self, strand: StrandId) -> bool {
         let mut found = Turn(self.turn.load(Ordering::SeqCst));
@@ -137,8 +137,8 @@ impl AtomicTurns {
         answer
     }
 
-    /// Takes the step [`HubEvent::Died`]. A decision in progress may still write the dead strand into the turn.
-    /// Such a turn counts as no turn.
+    /// Takes the step [`HubEvent::Died`]. A decision in progress may still write the dead strand into the turn. In this case, no strand has
+    /// the turn.
     pub(super) fn died(&self, strand: StrandId) {
         let event = HubEvent::Died(strand);
         // Once the strand's bit is clear, its turn is over, and no refusal begins in this turn. Each other strand may have begun a refusal

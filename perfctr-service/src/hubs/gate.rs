@@ -53,19 +53,19 @@ use hv_core::sync::{
 use super::atomic_turns::AtomicTurns;
 use super::turns::{Answer, HubEvent};
 
-/// Set in `state` while strands are remembered. The token in `state` then belongs to the strand that has the hub or the turn. The assembly
-/// tests this bit as the sign of the word.
+/// The bit that is set in `state` while strands are remembered. The token in `state` then belongs to the strand that has the hub or the
+/// turn. The assembly tests this bit as the sign of the word.
 const CLOSED: u32 = 1 << 31;
-/// Set in `state` while the hub is free and only the lock's owner may take it. The fast path is closed then, and the end of the
-/// last access is counted.
+/// The bit that is set in `state` while the hub is free and only the lock's owner may take it. The fast path is closed then, and the end of
+/// the last access is counted.
 const RESERVED: u32 = 1;
 
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Gate {
-    /// 0 for a free hub, or the [`Token`] of the strand whose access is in flight. A reserved hub has [`RESERVED`] instead and, if
-    /// a strand has the turn, [`CLOSED`] and the token of this strand. A strand sets [`CLOSED`] or [`RESERVED`] only after the end
-    /// of the last access is counted. Only the lock's owner clears [`RESERVED`].
+    /// 0 for a free hub, or the [`Token`] of the strand whose access is in flight. For a reserved hub, [`RESERVED`]; if a strand has the
+    /// turn at this hub, also [`CLOSED`] and this strand's token. A strand sets [`CLOSED`] or [`RESERVED`] only after the end of the last
+    /// access is counted. Only the lock's owner clears [`RESERVED`].
     state: AtomicU32,
     /// [`CLOSED`] or 0. Every strand may set it. Only a strand that is served in turn clears it.
     closed: AtomicU32,
@@ -150,8 +150,8 @@ impl Gate {
         let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
             self.state.compare_exchange(0, taken, EXCHANGE_AND_LOOK, Ordering::Relaxed);
-        // Relaxed on failure: the device is not accessed then. The test compares the state, because LLVM makes a success flag costly on
-        // SPARC.
+        // Relaxed ordering suffices on failure, because the device is not accessed then. The test compares the state, because LLVM makes a
+        // success flag costly on SPARC.
         if state != 0 {
             return false;
         }
@@ -191,7 +191,7 @@ impl Gate {
             self.shut(ended);
             return Err(why);
         };
-        // Relaxed: the lock orders the writes. A strand that misses the latest entry finds this entry at its next ask.
+        // A relaxed load suffices: the lock orders the writes. A strand that misses the latest entry finds this entry at its next ask.
         let entered = self.entered.load(Ordering::Relaxed);
         (self.entered).store(entered.wrapping_add(1), Ordering::Relaxed);
         self.close();
@@ -235,8 +235,8 @@ impl Gate {
         self.give_up(reserved(strand));
     }
 
-    /// Stores the state of a free hub. Under loom this is an exchange, because loom does not order
-    /// a store after the holder's earlier exchange.
+    /// Stores the state of a free hub. Under loom, the store is an exchange, because loom does not order a store after the holder's earlier
+    /// exchange.
     #[inline(always)]
     fn give_up(&self, state: u32) {
         if cfg!(loom) {
@@ -249,7 +249,7 @@ impl Gate {
     /// Returns `true` if the strand has an access in flight.
     pub(super) fn is_held_by(&self, strand: StrandId) -> bool {
         let Token(taken) = strand.into();
-        // Relaxed: a strand sees its own stores, and other strands change only the bit `CLOSED`.
+        // A relaxed load suffices: a strand sees its own stores, and other strands change only the bit `CLOSED`.
         self.state.load(Ordering::Relaxed) & !CLOSED == taken
     }
 
@@ -270,7 +270,7 @@ impl Gate {
         let Token(dead) = strand.into();
         // The loop exchanges the state, because another strand may report the same death at the same time. The first exchange expects the
         // bit `CLOSED` to be clear. If another strand sets the bit before that exchange, the second exchange expects the bit. No strand
-        // clears the bit. Relaxed on failure: the dead strand held nothing, or another strand has released the hub.
+        // clears the bit. Relaxed ordering suffices on failure: the dead strand held nothing, or another strand has released the hub.
         for (held, left) in [(dead, 0), (dead | CLOSED, 0), (reserved(strand), RESERVED)] {
             let _ = (self.state).compare_exchange(held, left, Ordering::SeqCst, Ordering::Relaxed);
         }

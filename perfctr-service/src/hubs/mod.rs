@@ -1,4 +1,4 @@
-//! The arbiter of a hub, which consists of the gate and the progress of accesses.
+//! The arbiter of a hub. It consists of the hub's gate, and of counts from which strands see whether accesses make progress.
 
 mod atomic_turns;
 mod gate;
@@ -108,8 +108,8 @@ impl HubArbiter {
             Refused::Locked => Found::Locked,
         };
         let stuck = watch.look(&self.progress, found, self.gate.entered(), &now);
-        // After `Locked`, the next ask must count too. If this strand has the turn, the gate may forget the strand before that ask. Only an
-        // ask that counts makes the gate remember the strand again.
+        // Do not record a refusal with `Locked`, so that the next ask reaches the gate. If this strand has the turn, the gate may forget
+        // the strand before that ask. Only an ask that reaches the gate makes the gate remember the strand again.
         if found != Found::Locked {
             watch.refused(now());
         }
@@ -168,7 +168,7 @@ impl HubGuard<'_> {
         arbiter.gate.give_back(strand);
     }
 
-    /// Releases the hub, and reserves the next turn for this strand: the chip was busy with an earlier access and did nothing.
+    /// Releases the hub, and reserves the next turn for this strand, because the chip was busy with an earlier access and did nothing.
     /// [`ask`](HubArbiter::ask) explains `watch` and `now`.
     pub(crate) fn device_busy(self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> Blocked {
         let arbiter = self.arbiter;

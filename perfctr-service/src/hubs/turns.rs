@@ -9,8 +9,8 @@
 //!   turn, where w is the number of remembered strands, including strands that ask now. Then the strand of the turn is forgotten until it
 //!   asks again, and the turn moves on. With N strands at the hub, r is at most 2N. A strand that has gone costs the others at most these
 //!   refusals, once.
-//! - A refusal because an access is in flight does not count, because it serves no other strand's turn.
-//! - A refusal within `REPEAT_TICKS` after the strand's last counted refusal does not count, and is not an event here.
+//! - A refusal because an access is in flight is not counted, because it serves no other strand's turn.
+//! - A refusal within `REPEAT_TICKS` after the strand's last counted refusal is not counted, and is not an event here.
 //! - A dead strand is not remembered, and has no turn.
 //!
 //! **Why b = N - 1.** Other strands get at most b accesses before a refused strand Y is served. Let Y ask at least once in every r asks of
@@ -18,9 +18,9 @@
 //! newcomer joins only ahead of the turn. So every strand but Y has at most one turn, and one access, before the turn reaches Y. The turn
 //! stays at Y for r refusals of other strands, and Y asks in this time.
 //!
-//! **Why r = 2w.** In [`ABSENCE_TICKS`](crate::ABSENCE_TICKS), twice `REPEAT_TICKS`, at most two refusals of each of the w - 1 others
-//! count: fewer than r refusals. So if a strand asks at least once in this time, fewer than r asks of the other strands count between two
-//! of its asks, no matter how often the other strands ask. A strand that starts to spin increases w, so newcomers do not shorten a turn.
+//! **Why r = 2w.** In [`ABSENCE_TICKS`](crate::ABSENCE_TICKS), twice `REPEAT_TICKS`, at most two refusals are counted for each of the w - 1
+//! others: fewer than r in all. So if a strand asks at least once in this time, fewer than r asks of other strands are counted between two
+//! of its asks, no matter how often they ask. A strand that starts to spin increases w, so newcomers do not shorten a turn.
 
 use guest_abi::StrandId;
 

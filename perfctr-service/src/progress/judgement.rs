@@ -1,7 +1,7 @@
 //! Decides whether a unit that stays busy is stuck. [`Watch::step`] returns the next state of a strand's watch.
 //!
 //! A strand that asks for a unit and does not get it reads three counts of the unit, and its own clock: this is a *look* at the unit. The
-//! time since the strand's last look counts as *waited* if the unit was busy at both looks and no access has ended in between. The time
+//! time since the strand's last look is counted as *waited* if the unit was busy at both looks and no access has ended in between. The time
 //! must also be at most [`BUSY_PAUSE_TICKS`]. Otherwise the watch restarts. A unit is stuck when a strand has waited [`BUSY_LIMIT_TICKS`],
 //! 32 times the longest pause. By then, the strand has found the unit busy at least 32 times, and has never paused for longer than
 //! [`BUSY_PAUSE_TICKS`]. No access has ended in that time.
@@ -10,13 +10,13 @@
 //!   restarts the watch too. Equal readings add nothing. (A smaller jump adds at most one pause. So smaller jumps can make a unit seem
 //!   stuck only if there are 32 or more looks in a row during one access.)
 //! - A strand that is refused in another strand's turn does not learn whether the chip is busy. Its look finds the unit busy if the chip
-//!   was busy for some strand since the previous look. Otherwise the look adds no time, and the pause since the last look that found the
-//!   unit busy continues.
+//!   was busy for some strand since the previous look. Otherwise the look adds no time. The next look that finds the unit busy then adds
+//!   the time since the previous look that found the unit busy.
 //! - Similarly, a strand that cannot enter the gate has found the unit busy if no strand has entered since its last look.
 
 /// A unit that stays busy for this time is stuck. The time is in ticks of %stick: about one second.
 pub const BUSY_LIMIT_TICKS: u64 = 1 << 30;
-/// The longest time between two looks that counts as waiting, in ticks of %stick: about 30 ms, three ticks of a kernel's clock.
+/// The longest time between two looks that is counted as waited, in ticks of %stick: about 30 ms, three ticks of a kernel's clock.
 pub const BUSY_PAUSE_TICKS: u64 = BUSY_LIMIT_TICKS / 32;
 
 /// Counts of what happens at a unit. The counts may wrap, because only their differences matter.

@@ -2,9 +2,9 @@
 //!
 //! A call returns EWOULDBLOCK if a hub is busy, or the lock of the node's L2 control is taken. The unit goes out of service if no access to
 //! it ends for [`BUSY_LIMIT_TICKS`], and the strand keeps asking during this time. The pauses between its asks must be a little shorter
-//! than [`BUSY_PAUSE_TICKS`]. So no guest spins forever. This covers a chip that answers "busy", and a unit that a strand never releases,
-//! for example because it died in its access. [`judgement`] decides. Each strand compares only times of its own clock, because clocks may
-//! differ by any offset.
+//! than [`BUSY_PAUSE_TICKS`]. So no guest spins forever, even if a chip always answers "busy", or if a strand never releases a unit, for
+//! example because the strand died in its access. [`judgement`] decides. Each strand compares only times of its own clock, because clocks
+//! may differ by any offset.
 //!
 //! **What ends an access.** A call on the fast path of a hub does not count the end of its access, but the state of the gate shows the end.
 //! The next strand that asks counts this end, before it reads the counts and before any strand is served. A call on the slow path, and
@@ -12,7 +12,7 @@
 //!
 //! **How often a strand looks.** A *look* is one reading of the counts and the clock, see [`judgement`]. A strand that asks for a hub again
 //! within [`REPEAT_TICKS`] is already remembered. It is refused without a look and without a change. So two looks may be up to
-//! [`REPEAT_TICKS`] further apart than the asks. If the strand's clock stands still, every ask counts.
+//! [`REPEAT_TICKS`] further apart than the asks. If the strand's clock stands still, each refused ask includes a look.
 
 #[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
 pub mod judgement;
@@ -26,13 +26,13 @@ use judgement::{Counts, Watch};
 
 /// The base 2 logarithm of [`REPEAT_TICKS`].
 pub(crate) const REPEAT_SHIFT: u32 = 19;
-/// For this time after a refusal that counts, further refusals of the same strand do not count: 0.37 ms at 1.414 GHz, in ticks of %stick.
+/// For this time after a counted refusal, no further refusal of the same strand is counted: 0.37 ms at 1.414 GHz, in ticks of %stick.
 pub(crate) const REPEAT_TICKS: u64 = 1 << REPEAT_SHIFT;
 /// If a refused strand asks for the hub at least once in every period of this length, no other strand gets more than one access before the
 /// refused strand is served. This holds no matter how often the other strands ask. The period is 0.74 ms at 1.414 GHz, in ticks of %stick.
 ///
-/// In this time, no other strand has more than two refusals that count in the strand's turn. Together, these refusals are fewer than
-/// [r](crate::hubs::turns).
+/// In this time, at most two refusals of each other strand are counted in the turn of the refused strand. Together, these refusals are
+/// fewer than [r](crate::hubs::turns).
 pub const ABSENCE_TICKS: u64 = 2 * REPEAT_TICKS;
 
 pub(crate) use judgement::Found;
@@ -79,7 +79,7 @@ impl Progress {
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Stopwatch {
-    /// The time of the strand's last refusal that counted, plus 1; or [`NEVER`](Self::NEVER) if there is none.
+    /// The time of the strand's last counted refusal, plus 1; or [`NEVER`](Self::NEVER) if there is none.
     counted: AtomicU64,
     ended: AtomicU32,
     chip_busy: AtomicU32,
@@ -109,14 +109,14 @@ impl Stopwatch {
     #[cfg(target_arch = "sparc64")]
     pub(crate) const COUNTED: usize = core::mem::offset_of!(Self, counted);
 
-    /// Returns `true` if a refusal has counted in the last [`REPEAT_TICKS`]. Ignores a refusal at the tick `now`, because the clock may
+    /// Returns `true` if a refusal was counted in the last [`REPEAT_TICKS`]. Ignores a refusal at the tick `now`, because the clock may
     /// stand still.
     #[inline(always)]
     pub(crate) fn repeats(&self, now: u64) -> bool {
         now.wrapping_sub(self.counted.load(Ordering::Relaxed)) < REPEAT_TICKS
     }
 
-    /// Notes the time of a refusal that has counted.
+    /// Notes the time of a counted refusal.
     pub(crate) fn refused(&self, now: u64) {
         self.counted.store(now.wrapping_add(1), Ordering::Relaxed);
     }

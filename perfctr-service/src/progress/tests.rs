@@ -1,4 +1,4 @@
-//! Tests the judgement of units, with written and random cases.
+//! Tests the judgement of units, with handwritten and random cases.
 
 use std::collections::BTreeSet;
 use std::vec::Vec;
@@ -13,7 +13,7 @@ use super::{REPEAT_TICKS, Stopwatch, Stopwatches};
 /// A look: what the strand finds, the growth of three counts (ended, chip busy, entered), and the ticks since the previous look.
 type Look = (Found, [u32; 3], u64);
 
-/// Evaluates looks, beginning at the time `from`. Returns for each look whether the unit is then stuck.
+/// Evaluates looks, beginning at the time `from`. For each look, returns whether the unit is stuck after this look.
 fn stuck(from: u64, looks: impl IntoIterator<Item = Look>) -> Vec<bool> {
     let (mut watch, mut counts, mut now) = (Watch::default(), Counts::default(), from);
     let look = |(found, [ended, chip_busy, entered], ticks): Look| {
@@ -116,8 +116,8 @@ proptest! {
         prop_assert!(!stuck(from, looks).contains(&true));
     }
 
-    /// After a refusal that counts, another refusal counts if it comes more than 2^19 ticks later, as `smt/pace.smt2` of the proofs says. A
-    /// refusal at the same tick counts too.
+    /// After a counted refusal, another refusal is counted if it comes more than 2^19 ticks later, as `smt/pace.smt2` of the proofs says. A
+    /// refusal at the same tick is counted too.
     #[test]
     fn a_refusal_counts_once_in_the_time(last: u64, gap in prop_oneof![0..4_u64, (1 << 19) - 2..(1_u64 << 19) + 3, 0..u64::MAX]) {
         let watch = Stopwatch::new();

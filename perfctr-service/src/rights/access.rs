@@ -63,7 +63,7 @@ impl AccessWord {
     pub(crate) const FAST: Self = Self(bits(0, L2));
     pub(crate) const HUBS: Self = Self(bits(SINGLE_REGISTERS, HT - 1));
     pub(crate) const VERSION: Self = Self(VERSION);
-    /// Set in the word for recorded calls (which has no version) while the recording is switched off, so that the word stays closed.
+    /// The bits that are set in the word for recorded calls (which has no version) while recording is off, so that the word stays closed.
     pub(crate) const HELD: Self = Self::VERSION;
     /// The value to add to a word to count one change. The count can overflow into [`CARRY`](Self::CARRY), but into no other bit.
     pub(crate) const CHANGE: Self = Self(1 << CHANGE_SHIFT);

@@ -14,8 +14,8 @@ pub enum RightError {
     NoSuchGuest(GuestId),
     /// The guest does not have the right that should be revoked or transferred.
     NotHeld(GuestId, Right),
-    /// The guest has this right, which excludes the requested right. The right in the error is the requested right itself, or the other of
-    /// `strand` and `htstrand`.
+    /// The guest has this right, which excludes the requested right. This right is the requested right itself, or `strand` if `htstrand` is
+    /// requested, or `htstrand` if `strand` is requested.
     Excluded(GuestId, Right),
 }
 

@@ -19,10 +19,10 @@ use crate::rights::refusals::RefusalWord;
 use crate::rights::versions::{Vfalls, VfallsVersion, has_hubs};
 use crate::units::{Unit, UnitSet};
 
-/// How often to try to change a guest's word while other strands change the word, too.
+/// The maximum number of tries to change a guest's word while other strands change the word.
 const TRIES: usize = 64;
 
-/// How often to try to open the fast path after a negotiation. In models only once, so that model checkers also see the failure.
+/// The maximum number of tries to open the fast path after a negotiation. Models try only once, so that model checkers see the failure.
 const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES };
 
 /// The rights that one guest is granted and holds.
@@ -41,7 +41,7 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct GuestRights {
-    // The first field, so that the address of the words needs no addition.
+    // This is the first field, so that the address of the words needs no addition.
     words: FastWords,
     /// The fast path while calls are traced. `access` then has no fast path, so that untraced calls need no test
     /// for the tracer.
@@ -152,9 +152,9 @@ impl GuestRights {
         self.words.access.store(AccessWord::from_grant(grant).bits(), Ordering::SeqCst);
     }
 
-    /// Returns what the guest may do now; no fast path if it has not negotiated. A right is added to this word only after the accesses of
-    /// the right's previous holder, and after the scrub. So the accesses and the scrub happen before the access of a caller that finds the
-    /// right here.
+    /// Returns the rights that the guest holds, and the fast path that they open in the negotiated version. Without a version there is no
+    /// fast path. A right is added to this word only after the accesses of the right's previous holder, and after the scrub. So the
+    /// accesses and the scrub happen before the access of a caller that finds the right here.
     #[inline(always)]
     pub(crate) fn access(&self) -> AccessWord {
         AccessWord::from_bits(self.words.access.load(BEFORE_DEVICE))
@@ -274,8 +274,8 @@ impl GuestRights {
                 }))
     }
 
-    /// Derives the refusals, unless they are held. If other strands disturb all tries, changes nothing. In that case, the last other strand
-    /// has already stored or closed the correct word.
+    /// Derives the refusals, unless they are held. If other strands disturb all tries, changes nothing. In that case, one of the other
+    /// strands has already stored the right word, or has closed the refusals.
     pub(super) fn renew_refusals(&self, tries: usize, out: &UnitSet) {
         let refusals = &self.words.refusals;
         let _ = (0..tries).any(|_| {
@@ -318,7 +318,7 @@ impl GuestRights {
         RefusalWord::from_bits(refused).or(of_strand)
     }
 
-    /// Returns `word` with refusals of the units in `bits` added. Not inlined, because usually no unit is out of service.
+    /// Adds the refusals of the units in `bits` to `word`. Not inlined, because usually no unit is out of service.
     #[cold]
     #[inline(never)]
     fn without_units(&self, word: RefusalWord, bits: u32) -> RefusalWord {
@@ -423,9 +423,9 @@ impl GuestRights {
         AccessWord::from_bits(self.words.access.load(Ordering::SeqCst))
     }
 
-    /// Returns `word` with the fast path that `allowed` opens now. Opens no fast path if `recorded` differs from the setting of the
-    /// tracer, or if the word for recorded calls is held. Inlined on SPARC V9, so that a negotiation needs few register windows. Not
-    /// inlined elsewhere, so that calls save fewer registers.
+    /// Returns `word` with the fast path that `allowed` opens now. Opens no fast path if `recorded` differs from the setting of the tracer,
+    /// or if the word for recorded calls is held. The function is inlined on SPARC V9, so that a negotiation needs few register windows. It
+    /// is not inlined elsewhere, so that calls save fewer registers.
     #[cfg_attr(target_arch = "sparc64", inline(always))]
     #[cfg_attr(not(target_arch = "sparc64"), inline(never))]
     fn with_fast(

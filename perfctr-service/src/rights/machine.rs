@@ -67,29 +67,29 @@ impl Machine {
         self.rights.next_reset()
     }
 
-    /// Sets which guests were reset, and whose rights a strand has begun to revoke.
+    /// Sets the guests that were reset, and the guest whose rights a strand has begun to revoke after a reset.
     pub fn set_resets(&self, reset: impl Iterator<Item = GuestId>, resetting: Option<GuestId>) {
         self.rights.resets.iter().for_each(|word| word.store(0, Ordering::SeqCst));
         reset.for_each(|guest| self.rights.set_reset(guest));
         self.rights.resetting.store(resetting);
     }
 
-    /// Returns the state of `global`.
+    /// Returns which guest has `global`, or how far its revocation has come.
     pub fn global(&self) -> Global {
         self.rights.global()
     }
 
-    /// Sets the state of `global`.
+    /// Sets which guest has `global`, or how far its revocation has come.
     pub fn set_global(&self, global: Global) {
         self.rights.set_global(global);
     }
 
-    /// Returns what a strand is asked to do.
+    /// Returns what a strand is asked to do, and whether it is dead.
     pub fn asked(&self, strand: StrandId) -> Asked {
         self.rights.request(strand).read()
     }
 
-    /// Sets what a strand is asked to do.
+    /// Sets what a strand is asked to do, and whether it is dead.
     pub fn set_asked(&self, strand: StrandId, asked: Asked) {
         let request = self.rights.request(strand);
         if request.read() == asked {
@@ -137,7 +137,7 @@ impl Machine {
         self.rights.put_back(&self.units, UNIT, || ());
     }
 
-    /// Resets a guest.
+    /// Resets a guest: marks the reset, and takes away all rights that the guest holds. The lock's owner then completes the reset.
     pub fn reset(&self, guest: GuestId) {
         self.rights.reset(guest, || ());
     }
@@ -147,17 +147,17 @@ impl Machine {
         self.rights.request(strand).take()
     }
 
-    /// Acknowledges what the strand took.
+    /// Acknowledges the request that [`take`](Self::take) has returned. Does nothing if another request was added meanwhile.
     pub fn acknowledge(&self, strand: StrandId, taken: Asked) {
         self.rights.request(strand).acknowledge(taken);
     }
 
-    /// Excuses a dead strand, and frees its lock.
+    /// Excuses a dead strand, so that no change waits for it. Frees the lock if the dead strand owned the lock.
     pub fn died(&self, strand: StrandId) {
         let _ = self.rights.abandon(strand);
     }
 
-    /// Returns `true` if a change is pending.
+    /// Returns `true` if a change has not taken effect yet.
     pub fn is_pending(&self) -> bool {
         self.rights.pending().is_some()
     }

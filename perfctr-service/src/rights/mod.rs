@@ -113,7 +113,7 @@ impl Rights {
         Ok(())
     }
 
-    /// Returns `true` if the machine has the unit.
+    /// Returns `true` if the machine has the unit. A memory channel must also be enabled.
     pub(crate) fn has_unit(&self, unit: Unit) -> bool {
         self.units.load(Ordering::Relaxed) >> unit.number() & 1 != 0
     }

@@ -108,8 +108,8 @@ impl Grant {
         Self { strand, global }
     }
 
-    /// Returns the grant with one more right. The error is the right that excludes `right`: `right` itself if the grant has it already, or
-    /// the other of `strand` and `htstrand`.
+    /// Returns the grant with one more right. The error is the right that excludes `right`. This is `right` itself if the grant has it
+    /// already. Otherwise it is `strand` for a new `htstrand`, and `htstrand` for a new `strand`.
     pub const fn with(self, right: Right) -> Result<Self, Right> {
         match (right, self.strand) {
             (Right::Global, _) if self.global => Err(Right::Global),
@@ -218,7 +218,7 @@ impl NodeSet {
         Self(bits)
     }
 
-    /// Returns `true` if the set has the node.
+    /// Returns `true` if the node is in the set, whether or not the machine has this node.
     pub const fn contains(self, node: Node) -> bool {
         self.0 >> node.index() & 1 != 0
     }
@@ -243,7 +243,7 @@ impl StrandSet {
         self.0[word] &= !bit;
     }
 
-    /// Returns `true` if the set has the strand.
+    /// Returns `true` if the strand is in the set, whether or not the machine has this strand.
     pub fn contains(self, strand: StrandId) -> bool {
         let (word, bit) = Self::place(strand);
         self.0[word] & bit != 0
@@ -263,7 +263,7 @@ impl StrandSet {
     pub(crate) fn next_after(self, number: u32) -> Option<StrandId> {
         const WORDS: u32 = Node::ALL.len() as u32;
         let first = number + 1;
-        // At its end, the search returns to the first word, to test the lower bits of that word.
+        // The first step tests only the upper bits of the first word. So the last step tests this word again, for its lower bits.
         (0..=WORDS).find_map(|step| {
             let index = (first / 64 + step) % WORDS;
             let window = match step {

@@ -56,7 +56,7 @@ pub enum StrandEvent {
 }
 
 impl Asked {
-    /// Returns the next state. An acknowledgement counts only if no request was added after the strand took the cross-call.
+    /// Returns the next state. An acknowledgement has no effect if a request was added after the strand took the cross-call.
     ///
     /// The request to a dead strand remains. If the strand comes back, it takes its cross-call first, and changes wait for the
     /// strand again.
@@ -114,7 +114,7 @@ pub fn is_settled(
 pub enum Global {
     /// No guest has `global`, and no unit waits to be scrubbed.
     Free,
-    /// This guest has `global`.
+    /// This guest has `global`. Another guest can get `global` only after a revocation.
     Held(GuestId),
     /// This guest is losing `global`, and a strand is marking the units that the guest could program, so that they are scrubbed. If this
     /// strand dies, another strand marks the units again.
@@ -126,7 +126,7 @@ pub enum Global {
 /// An event that changes the [`Global`] of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GlobalEvent {
-    /// A guest is granted `global`.
+    /// A guest is granted `global`. The event has an effect only if `global` is free.
     Grant(GuestId),
     /// `global` is revoked from the guest that has it, or that has lost it and has units to be scrubbed.
     Revoke,
@@ -171,7 +171,7 @@ impl Global {
         (user.index() as u32) << 2 | kind
     }
 
-    /// Returns the state with these [bits](Self::bits).
+    /// Returns the state with these [bits](Self::bits); [`Free`](Self::Free) if the bits stand for no state.
     pub fn from_bits(bits: u32) -> Self {
         match (bits & 3, GuestId::new(bits as usize >> 2)) {
             (1, Some(user)) => Self::Held(user),

@@ -142,7 +142,7 @@ impl RefusalWord {
     }
 
     /// Returns why a call for a register of this class is refused in `version`; `None` if the slow path must decide. `index` is the number
-    /// of the hub; for a register of no hub, the number of the register. `sets_ht` is `true` if the call sets HT.
+    /// of the hub, or the number of the register if it belongs to no hub. `sets_ht` is `true` if the call sets HT.
     #[inline(always)]
     pub(crate) const fn refusal(
         self,
@@ -208,7 +208,7 @@ mod tests {
             (RefusalWord::HUBS, 0x3c00_0000_0000),
             (RefusalWord::PCR, 1 << 41),
             (RefusalWord::HT, 1 << 40),
-            // Count 51 of a strand counts the calls for writes to hubs that ended with ENOTSUPPORTED. Count 52 is for ENOACCESS.
+            // Count 51 of a strand is the number of writes to hubs that ended with ENOTSUPPORTED. Count 52 is for ENOACCESS.
             (closed.with_hubs(closed, Refusal::NotSupported), 13 << 36 | 51 << 3),
             (closed.with_hubs(closed, Refusal::NoAccess), 10 << 36 | 52 << 3),
             (RefusalWord::CARRY, 1 << 32),

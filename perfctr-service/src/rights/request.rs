@@ -7,8 +7,8 @@ use crate::rights::protocol::{Asked, Scrub, StrandEvent};
 /// What a strand is asked to do and has not acknowledged: an [`Asked`] that several strands change at the same time.
 ///
 /// A strand acknowledges with an exchange. The exchange fails if another strand has asked for more or reported this strand's death since
-/// this strand took the word. An acknowledgement may also cover a newer request for the same scrub. This is right, because the strand
-/// executes neither a call nor guest code between its scrub and its acknowledgement.
+/// this strand took the word. An acknowledgement may also cover a newer request for the same scrub. Such an acknowledgement is right,
+/// because the strand executes neither a call nor guest code between its scrub and its acknowledgement.
 #[derive(Debug)]
 pub(crate) struct Request(AtomicU32);
 
@@ -52,7 +52,7 @@ impl Request {
     pub(crate) fn acknowledge(&self, taken: Asked) -> bool {
         let done = taken.step(StrandEvent::Acknowledges(taken));
         let (taken, done) = (taken.into_bits(), done.into_bits());
-        // Relaxed on failure: the strand then takes the word again.
+        // Relaxed ordering suffices on failure, because the strand then takes the word again.
         (self.0).compare_exchange(taken, done, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 }

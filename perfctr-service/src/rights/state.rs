@@ -7,7 +7,7 @@ use hv_core::sync::{Ordering, OwnedGuard};
 use crate::rights::Rights;
 use crate::rights::protocol::Global;
 
-/// How many rounds a strand performs at most. Strands that leave marks later perform the remaining rounds.
+/// The maximum number of rounds that one strand performs. Strands that leave marks later perform the remaining rounds.
 const ROUNDS: usize = 8;
 
 impl Rights {
@@ -86,7 +86,7 @@ impl Rights {
         !self.is_marked()
     }
 
-    /// Leaves a mark: there is work that the owner of the lock may not have seen.
+    /// Leaves a mark, because there is work that the owner of the lock may not have seen.
     pub(super) fn mark(&self) {
         self.marked.swap(true, Ordering::SeqCst);
     }

@@ -11,7 +11,7 @@ use crate::rights::{Rights, STRANDS};
 use crate::units::{Unit, UnitSet, Units};
 use crate::{Grant, Grants, StrandSet};
 
-/// The number of tries of a step, such as an acknowledgement, that other strands can disturb.
+/// The maximum number of tries of a step that other strands can disturb, such as an acknowledgement.
 pub(crate) const TRIES: usize = 4;
 
 /// The [`Ledger`] of the strand that owns the lock.
@@ -219,7 +219,7 @@ impl Rights {
         }
     }
 
-    /// Excuses a dead strand, and frees its lock. Returns all asked strands, because the dead strand may not have sent their cross-calls.
+    /// Excuses a dead strand, and frees its lock. Returns all asked strands, because their cross-calls may not have been sent.
     #[must_use]
     pub(crate) fn abandon(&self, dead: StrandId) -> StrandSet {
         self.request(dead).excuse();

@@ -201,7 +201,7 @@ impl<E: Environment> PerfCounterService<E> {
             return Err(ChangeError::NoSuchUnit(unit));
         }
         let result = self.locked(on, |_| {
-            // The lock is free only after L2 control is marked unclean: by the strand that had the lock, or by the report of its death.
+            // The lock is free only after its last owner, or the report of the owner's death, has marked L2 control unclean.
             let held = match unit {
                 Unit::L2(node) => {
                     let held = self.take_l2(on, node);

@@ -82,7 +82,7 @@ impl<E: Environment> PerfCounterService<E> {
         stuck
     }
 
-    /// Takes a unit out of service because it has been busy for too long. Returns the reason for the refusal of a call to the unit.
+    /// Takes a unit out of service because it has been busy for too long. Returns the reason with which a call to the unit is refused.
     pub(super) fn stuck(&self, strand: StrandId, unit: Unit) -> Refusal {
         let outage = Outage { unit, strand, cause: Cause::Busy };
         if self.take_out_of_service(outage) {
@@ -102,9 +102,9 @@ impl<E: Environment> PerfCounterService<E> {
     /// Takes the unit at `address` out of service, because a write of this strand has faulted after the end of its call. Returns the
     /// unit; `None` if the strand has no performance register at this address.
     ///
-    /// The image's trap handler calls this function on the strand that executed the write: between two calls of the strand, on the fast
-    /// path, or while the bus waits for an access of the strand (see [`Bus::complete_writes`]). With the traps of `platform::sparc64`,
-    /// `TrapHandler::faulted_late` calls this function.
+    /// The image's trap handler calls this function on the strand that executed the write. At this time, the strand is between two calls or
+    /// on the fast path, or the bus waits for an access of the strand (see [`Bus::complete_writes`]). With the traps of
+    /// `platform::sparc64`, `TrapHandler::faulted_late` calls this function.
     pub fn faulted_late(&self, strand: StrandId, address: PhysicalAddress) -> Option<Unit> {
         let unit = table::unit_at(strand.node(), address)?;
         let outage = Outage { unit, strand, cause: Cause::Write(Some(address)) };

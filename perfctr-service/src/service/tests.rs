@@ -1,4 +1,4 @@
-//! A second group over the state of the service, like group 0x202: the registers of the caller's own node, with other numbers.
+//! Tests a second group over the state of the service. Like group 0x202, it has the registers of the caller's own node, with other numbers.
 
 use guest_abi::{ApiGroup, HvError, Hypercall, Kind, PerfReg, Registers, Trap, Version};
 use hv_core::{CallError, Context, Group, Hypervisor, NegotiatedVersion, NoConsole, Reply};

@@ -1,4 +1,4 @@
-//! The fast path in assembly: calls that succeed, and calls for something that the guest cannot have.
+//! The fast path in assembly. It serves calls that succeed, and refuses calls for something that the guest cannot have.
 //!
 //! It executes at the highest GL and uses %g1 to %g5. It changes no register of the guest except %o0 and, if a read succeeds,
 //! %o1. %g6 is the strand's block, which starts with `FastPath::words`. All other calls go to the slow path: calls that set HT and
@@ -10,8 +10,8 @@
 //! A repeated call for a taken hub is refused, too (`HubArbiter::ask`).
 //!
 //! # Order
-//! The strand has total store order, by its `platform::sparc64::PSTATE`. Then no access overtakes an earlier load or
-//! an earlier atomic, and no store overtakes an earlier store to memory. So no barrier is needed
+//! `platform::sparc64::PSTATE` gives the strand total store order. So no access overtakes an earlier load or
+//! an earlier atomic, and no store overtakes an earlier store to memory. Therefore no barrier is needed
 //! - between the load of the guest's word, or the exchange that takes a hub, and the access;
 //! - between a load from a hub and the store that releases the hub (compiled code has a `membar` for a store that releases);
 //! - after the store that releases the hub: the next strand that takes the hub finds refused strands by the same exchange.

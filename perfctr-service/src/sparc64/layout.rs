@@ -81,7 +81,7 @@ const _: () = assert!(size_of::<Stopwatch>() << WATCH_SHIFT == size_of::<HubArbi
 const _: () = assert!(Stopwatch::COUNTED == 0);
 pub const REPEAT_SHIFT: u32 = crate::progress::REPEAT_SHIFT;
 
-/// Shifts the place of a hub to the offset of its gate's word. The block must start with the words.
+/// The left shift that turns the place of a hub into the offset of its gate's word. The block must start with the words.
 pub const PLACE_SHIFT: u32 = 3;
 const _: () = assert!(word(word::GATES) == (word::GATES) << PLACE_SHIFT);
 
@@ -118,7 +118,7 @@ pub const BANK: u64 = match [l2_control(0), l2_control(1)] {
 const _: () = assert!(L2_BANKS == 8);
 /// The offset of register 1 in the table.
 pub const L2_ROW: usize = PerfReg::L2_PERF_CONFIG.index() << ROW_SHIFT;
-/// The left shift that moves a bit of the guest's word to the sign bit: the bit that allows gets of register 1.
+/// The left shift that moves one bit of the guest's word to the sign bit. This bit allows gets of register 1.
 pub const L2_PLACE: u64 = access::L2;
 /// The bits of PERF_CONFIG in an L2 control register.
 const CONFIG: u64 = L2Control::new().with_perf_config(PerfConfig::from_value(u64::MAX)).into_bits();
@@ -140,10 +140,10 @@ pub const REFUSALS: usize = offset_of!(FastWords, refusals);
 pub const L2_TO_SIGN: u32 = RefusalWord::L2.bits().leading_zeros();
 pub const STRAND_TO_SIGN: u32 = RefusalWord::PCR.bits().leading_zeros();
 const _: () = assert!(RefusalWord::HT.bits().leading_zeros() == STRAND_TO_SIGN + 1);
-/// The size in bytes of one of the service's counts of calls.
+/// The size in bytes of a count of calls.
 pub const ONE_COUNT: usize = size_of::<u64>();
-/// For a word in which the refusal of a channel is the sign bit: the right shift that turns the channel's bit for ENOACCESS into the
-/// [size of a count](ONE_COUNT).
+/// The right shift that moves a channel's bit for ENOACCESS to the bit whose value is the [size of a count](ONE_COUNT). It applies to a
+/// word in which the refusal of the channel is the sign bit.
 pub const CHANNEL_TO_COUNT: u32 = 63 - TO_NO_ACCESS - ONE_COUNT.trailing_zeros();
 const _: () = assert!(NO_ACCESS == NOT_SUPPORTED + ONE_COUNT);
 
@@ -159,10 +159,10 @@ pub const GET_HUB: usize = ok(Get, Class::Hub);
 pub const SET_HUB: usize = ok(Set, Class::Hub);
 pub const SET_L2: usize = ok(Set, Class::L2);
 pub const SET_INVALID: usize = ok(Set, Class::Invalid);
-/// The distance from the counts of gets to the counts of sets.
+/// The distance in bytes from a count of gets to the corresponding count of sets.
 pub const SETS: usize = ok(Set, Class::Strand) - ok(Get, Class::Strand);
 pub const BLOCKED: usize = Counts::offset(Get, Class::Hub, Outcome::Refused(Refusal::WouldBlock));
-/// The distances from the counts of a class to its counts of refusals.
+/// For each refusal: the distance in bytes from the first count of a class to the class's count of this refusal.
 pub const BAD_TRAP: usize = refused(Refusal::BadTrap);
 pub const INVALID: usize = refused(Refusal::Invalid);
 pub const NOT_SUPPORTED: usize = refused(Refusal::NotSupported);

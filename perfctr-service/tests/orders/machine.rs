@@ -53,7 +53,7 @@ pub(crate) struct Devices {
     pub(crate) fails: AtomicU64,
     /// How often a strand has begun to write the banks of L2 control.
     pub(crate) begun: AtomicU64,
-    /// The time, and the value of `begun` when a strand last read its clock.
+    /// The time that every clock shows. The next word is the value of `begun` when a strand last read its clock.
     pub(crate) time: AtomicU64,
     pub(crate) begun_then: AtomicU64,
     /// If this word is not 0, the chip of hub 0 accepts only each third write, and answers "busy" to the other writes. The word is the

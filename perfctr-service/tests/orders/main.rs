@@ -1,4 +1,4 @@
-//! The whole service, with the steps of two or three strands in every order: `hv_core::sync::steps::orders` explains how. Memory is
+//! Tests the whole service: two or three strands take their steps in every order, as `hv_core::sync::steps::orders` explains. Memory is
 //! sequentially consistent here; the models for loom have weak memory, and fewer orders.
 //!
 //! `cargo xtask prove` also runs the tests that are ignored here.

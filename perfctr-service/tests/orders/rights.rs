@@ -83,9 +83,9 @@ fn a_reset_is_not_lost_when_another_strand_dies() {
     explore_within(2, &*machine, &strands, |machine| is_reset(machine, PCR));
 }
 
-/// While one strand resets the guest, another strand works on the reset, and the guest's strand takes its cross-call, has its rights again,
-/// and writes to a register. If a later read of the register is refused, the guest was reset after the write, so it finds 0 at its next
-/// access.
+/// One strand resets the guest. Meanwhile another strand works on the reset, and the guest's strand takes its cross-call, has its rights
+/// again, and writes to a register. If a later read of the register is refused, the reset came after the write, so the guest finds 0 at its
+/// next access.
 #[test]
 fn what_a_guest_writes_during_its_reset_is_gone() {
     for (grant, id) in [(STRAND, PCR), (Grant::GLOBAL, DRAM)] {

@@ -1,4 +1,4 @@
-//! Units that fail, units that a strand held when it died, and units that stay busy for a long time.
+//! Tests units that fail, units that a strand held when it died, and units that stay busy for a long time.
 
 use guest_abi::{Hub, Node};
 use hv_core::sync::steps;
@@ -43,8 +43,9 @@ fn unit(id: u64) -> Unit {
     if id == HUB { Unit::Hub(Hub::Zam0) } else { Unit::L2(Node::Node0) }
 }
 
-/// Both strands were refused at the hub, because a third strand died in its access. So both strands enter the gate. (A strand that the fast
-/// path has given the hub does not check again whether the hub is in service. Its call began before the hub went out of service.)
+/// Both strands were refused at the hub, because a third strand died in its access. So both strands enter the gate. (If the fast path has
+/// given a strand the hub, the strand does not check again whether the hub is in service. Its call began before the hub went out of
+/// service.)
 #[test]
 fn a_hub_that_fails_is_out_for_the_next_strand() {
     let machine = machine(Model::Batoka);
@@ -77,8 +78,8 @@ fn nobody_writes_the_l2_control_of_a_strand_that_died() {
 }
 
 /// A strand holds L2 control for nearly the whole limit, while another strand asks for L2 control again and again. At the last ask, the
-/// first strand ends its access, and a third strand sets PERF_CONFIG. The asking strand may take L2 control for broken only if no access
-/// had ended before its last call, and if no second access had begun when the strand read its clock.
+/// first strand ends its access, and a third strand sets PERF_CONFIG. The asking strand may judge L2 control broken only if no access had
+/// ended before its last call, and if no second access had begun when the strand read its clock.
 #[test]
 fn l2_control_that_is_released_is_not_broken() {
     let machine = machine(Model::Maramba);

@@ -44,7 +44,7 @@ impl<'a> Property<'a> {
         self.name
     }
 
-    /// Returns the number, string, data or arc that the property holds.
+    /// Returns the value: an arc, a number, a string or data. [`Node::number`] and [`Node::string`] also check which of these it is.
     pub const fn value(self) -> Value<'a> {
         self.value
     }

@@ -63,7 +63,7 @@ impl Devices {
         self.machine
     }
 
-    /// Returns the time in cycles.
+    /// Returns the time in cycles, which only [`advance`](Self::advance) changes.
     pub fn now(&self) -> u64 {
         self.now.load(Ordering::Acquire)
     }

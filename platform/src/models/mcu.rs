@@ -47,7 +47,7 @@ impl MemoryController {
         self.faulty = faulty;
     }
 
-    /// Counts the reads of `lines` lines, which waited in the read queue for `queued` cycles altogether.
+    /// Counts the reads of `lines` lines. In total, these reads waited in the read queue for `queued` cycles.
     pub fn lines_read(&mut self, lines: u64, queued: u64) {
         self.count(DramEvent::Reads, lines);
         self.count(DramEvent::ReadWrites, lines);
@@ -55,7 +55,7 @@ impl MemoryController {
         self.count(DramEvent::ReadWriteQueueLatency, queued);
     }
 
-    /// Counts the writes of `lines` lines, which waited in the write queue for `queued` cycles altogether.
+    /// Counts the writes of `lines` lines. In total, these writes waited in the write queue for `queued` cycles.
     pub fn lines_written(&mut self, lines: u64, queued: u64) {
         self.count(DramEvent::Writes, lines);
         self.count(DramEvent::ReadWrites, lines);

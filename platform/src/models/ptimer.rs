@@ -102,8 +102,8 @@ impl PtimerEngine {
         }
     }
 
-    /// Advances the counter at once by the counts of `nanoseconds`, or sets it back if `nanoseconds` is negative. The comparator
-    /// compares only the final value. A counter that stands still does not change.
+    /// Advances the counter at once as if `nanoseconds` had passed, or sets it back if `nanoseconds` is negative. The comparator compares
+    /// only the final value. A counter that stands still does not change.
     pub fn jump(&mut self, nanoseconds: i64, now: u64) {
         self.pass(now);
         if let Some(Rate { counts, per }) = self.rate() {

@@ -96,7 +96,7 @@ impl TickCounters {
         Self { now: AtomicU64::new(0), tick: counters(tick_hz), stick: counters(stick_hz) }
     }
 
-    /// Returns the time in nanoseconds.
+    /// Returns the time in nanoseconds, which only [`set_time`](Self::set_time) changes.
     pub fn now(&self) -> u64 {
         self.now.load(Ordering::Acquire)
     }

@@ -1,6 +1,6 @@
-//! 64-bit deadlines on a comparator of 27 bits. The comparator matches when its 27 bits equal the low 27 bits of the counter. The match is
-//! one wrap too late if the deadline passes while the driver sets the comparator, and too early if the deadline is more than a wrap away.
-//! So the driver compares 64-bit times, and reads the time again after it has set the comparator.
+//! Keeps 64-bit deadlines with a comparator of 27 bits. The comparator matches when its 27 bits equal the low 27 bits of the counter. The
+//! match is one wrap too late if the deadline passes while the driver sets the comparator, and too early if the deadline is more than a
+//! wrap away. So the driver compares 64-bit times, and reads the time again after it has set the comparator.
 
 use guest_abi::guest::{Reading, Widened};
 use heapless::Vec;
@@ -18,7 +18,7 @@ pub struct Alarms<A, T, const N: usize> {
     timer: Ptimer<A>,
     /// The number of counts since the time was 0.
     counts: Widened<COUNTER_BITS>,
-    /// Sorted by deadline, with the earliest deadline last. If deadlines are equal, the deadline that was scheduled first comes last.
+    /// The alarms by deadline, with the earliest deadline last. If deadlines are equal, the alarm that was scheduled first comes last.
     list: Vec<Alarm<T>, N>,
 }
 
@@ -74,8 +74,8 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         Ok(self.now()?.wrapping_mul(STEP))
     }
 
-    /// Sets the time as [`Ptimer::set_time`] does, to at most 61 bits. All deadlines stay on the list. The deadlines up to the
-    /// new time have passed.
+    /// Sets the time as [`Ptimer::set_time`] does, and fails if the time has more than 61 bits. All deadlines stay on the list, and the
+    /// deadlines up to the new time have passed.
     pub fn set_time(&mut self, time: u64) -> Result<When, PtimerError> {
         self.timer.set_time(time)?;
         self.counts = Widened::new(Reading::default());

@@ -31,7 +31,7 @@ pub use timer::{Ptimer, PtimerError};
 
 use crate::AccessError;
 
-/// The amount by which the time advances with each count: bit 5 is the lowest bit of TIME_0 that counts.
+/// The amount by which the time advances with each count: bit 5 of TIME_0 is the lowest bit of the counter.
 pub const STEP: u64 = 1 << 5;
 /// The width of the counter in bits: 27 in TIME_0 and 29 in TIME_1.
 pub const COUNTER_BITS: u32 = 56;

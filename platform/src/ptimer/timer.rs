@@ -8,9 +8,9 @@ use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 use super::{COUNTER_BITS, Input, PtimerRegisters, RatioError, Register, STEP, Setting};
 use crate::AccessError;
 
-/// How often the two halves of a time are read before the driver gives up. The second try succeeds unless a writer sets the time.
+/// The maximum number of tries to read both halves of a time. The second try succeeds unless a writer sets the time.
 const READS: u32 = 8;
-/// How many equal reads show that the counter stands still.
+/// The number of equal reads that show that the counter stands still.
 const STALLED: u32 = 16;
 /// The rating of this device as a [`ClockSource`]: below the rating of a processor's register, which is faster to read.
 const RATING: u16 = 200;

@@ -1,4 +1,4 @@
-//! The way from reset to Rust, and from Rust to the guest.
+//! How a strand gets from reset to Rust, and from Rust to its guest.
 
 /// Clears the current trap level, so that a guest that selects this level finds no value of the hypervisor.
 #[doc(hidden)]

@@ -17,9 +17,9 @@ const fn is_failed_access(trap_type: u64) -> bool {
     matches!(trap_type, 0x10 | 0x30..=0x34 | 0x3f)
 }
 
-/// Handles a trap that is not a hypercall, with all registers in the block. Returns the registers with which the strand continues;
-/// `None` if it cannot continue. If the instruction that trapped may fault, the hypervisor continues at the address `goes_on`;
-/// otherwise `goes_on` is 0.
+/// Handles a trap that is not a hypercall, with all registers in the block. Returns the registers with which the strand continues; `None`
+/// if it cannot continue. If the instruction that trapped is one that may fault, `goes_on` is the address at which the hypervisor
+/// continues. Otherwise `goes_on` is 0.
 ///
 /// # Safety
 /// Called by the trap handler of an image, with the block of the strand that trapped. The handler in the block is null before

@@ -1,7 +1,7 @@
 //! The slow path: saves the guest's registers and windows, and calls Rust on the strand's stack. Each instruction that a usual call
-//! executes has a comment with its purpose, by which `cargo xtask qemu` counts the instructions.
+//! executes has a comment with its purpose. `cargo xtask qemu` uses these comments to count the instructions.
 
-/// Trap 0x80, for functions without a fast path: EBADTRAP if the image serves no such function, else the slow path.
+/// Answers trap 0x80 with EBADTRAP if the image does not serve the function, and calls are not traced. Otherwise takes the slow path.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_unclaimed {

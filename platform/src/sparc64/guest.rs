@@ -41,10 +41,10 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// No memory. Every access that needs a translation ends the strand. So does each trap that a guest with memory takes itself.
+    /// No memory. The strand ends at every access that needs a translation, and at each trap that a guest with memory takes itself.
     pub const NONE: Self = Self { real: 0, physical: 0, bytes: 0, id: 0 };
 
-    /// Returns the physical address of `bytes` bytes at a real address; `None` outside the memory.
+    /// Returns the physical address of the `bytes` bytes at a real address; `None` if some of them are outside the memory.
     #[must_use]
     pub const fn physical(&self, real: u64, bytes: u64) -> Option<u64> {
         let offset = real.wrapping_sub(self.real);
@@ -94,8 +94,8 @@ const MAX_PTL: u64 = 2;
 /// The highest level of globals of a guest.
 const MAX_PGL: u64 = 2;
 
-/// Returns the type of the trap that a guest [takes](super#traps-of-the-guest) instead of a trap that has entered the
-/// hypervisor.
+/// Returns the type of the trap that the guest [takes](super#traps-of-the-guest) in place of a trap that has entered the hypervisor; `None`
+/// if guests do not take such a trap.
 const fn reflected(trap_type: u64) -> Option<u64> {
     match trap_type {
         0x3e => Some(0x08),
@@ -108,7 +108,7 @@ const fn reflected(trap_type: u64) -> Option<u64> {
 /// Lets the guest itself take a trap that has entered the hypervisor. Returns `false` and does nothing in three cases: guests do not take
 /// traps of this type, the guest's trap level would be too high, or the guest's trap table is not in the guest's memory.
 ///
-/// A `retry` one trap level higher then enters the guest's trap table, at the level of the trap.
+/// Afterwards, a `retry` at the next trap level enters the guest's trap table, at the level of the trap.
 pub(super) fn reflect<H>(block: &StrandBlock<H>, trap: &mut FatalTrap) -> bool {
     const TLE: u64 = 1 << 8;
     const CLE: u64 = 1 << 9;

@@ -58,8 +58,8 @@ pub trait TrapHandler: Sized + 'static {
         registers.o0 = HvError::BadTrap.number();
     }
 
-    /// Takes the device at the address of a [late fault](super#late-faults) out of service. The address is `None` if the processor
-    /// does not report it. Then no device can be blamed.
+    /// Takes the device at the address of a [late fault](super#late-faults) out of service. The address is `None` if the processor does not
+    /// report it. Then the device that failed is not known.
     ///
     /// In an image with the performance counter service, this function calls `PerfCounterService::faulted_late`. The strand calls this
     /// function between two of its hypercalls, or before a hypercall on the slow path. The function must not trap.

@@ -1,4 +1,4 @@
-//! The macro that an image calls.
+//! The macro with which an image connects its trap handler to the trap table.
 
 /// Puts the trap table, the veneers and the entry from reset into an image. The type is the image's
 /// [`TrapHandler`](crate::sparc64::TrapHandler). An image calls this macro once.

@@ -63,7 +63,7 @@ pub fn send(strand: StrandId, number: u8) {
 #[must_use]
 pub fn take() -> Option<u8> {
     let number: u64;
-    // SAFETY: the caller handles the interrupt that this takes.
+    // SAFETY: the caller handles the interrupt that this read takes.
     unsafe {
         let received: u64;
         asm!("ldxa [%g0] {ASI}, {received}", received = out(reg) received, ASI = const RECEIVED, options(nostack, preserves_flags));

@@ -19,7 +19,7 @@ pub const CORE: u64 = Trap::Core.number() as u64;
 pub const FAST: u64 = Trap::Fast.number() as u64;
 /// The reason is a fault: the fast path served a call of trap 0x80, and its device access trapped.
 pub const FAULTED: u64 = 0x100;
-/// How many of the [`WINDOWS`](super::WINDOWS) the slow path saves or clears for every call. Each further window costs a trap.
+/// The number of [`WINDOWS`](super::WINDOWS) that the slow path saves or clears for every call. Each further window costs a trap.
 pub const FIRST_WINDOWS: usize = 2;
 /// The lowest of the large function numbers. An image serves either all of these numbers or none.
 pub const LIMIT: u64 = FunctionSet::LIMIT;

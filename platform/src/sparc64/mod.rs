@@ -15,12 +15,12 @@
 //! A hypercall takes one of two paths. Both paths preserve %o1 to %o5, %o7, %y and the window registers, except registers that hold
 //! results.
 //!
-//! *Fast path*: for calls of a service that has a fast path. The service's veneer is assembly without stack and register window. The
+//! The *fast path* is for calls of a service that has a fast path. The service's veneer is assembly without stack and register window. The
 //! veneer either serves the call and ends with `done`, or does nothing. If it does nothing, the call takes the slow path as if the call
 //! had just trapped. Calls of trap 0xff first enter [`TrapHandler::core_fast`], a [leaf function](#leaf-functions) that serves most calls
 //! about versions.
 //!
-//! *Slow path*: for all other calls. The veneer saves the guest's %o registers, %y and window registers in the strand's block, and calls
+//! The *slow path* is for all other calls. The veneer saves the guest's %o registers, %y and window registers in the strand's block. It calls
 //! [`TrapHandler::trap`] on the strand's stack. Rust then has two register windows. Each further window, up to [`WINDOWS`], costs a trap
 //! that spills an "other" window (trap types 0xa0 to 0xbf). An ordinary spill would write to the address in the guest's stack pointer. A
 //! `save` beyond [`WINDOWS`] is fatal: code that nests more calls, such as a logger, goes through [`with_all_windows`]. After the call, the
@@ -152,7 +152,7 @@ pub const MAXGL: usize = 3;
 pub const STACK_BIAS: usize = 2047;
 /// PSTATE of the hypervisor: PRIV and PEF, interrupts off, 64-bit addresses, big-endian.
 pub const PSTATE: usize = 0x14;
-/// ASI_HYP_SCRATCHPAD, and the address in it that holds the address of the strand's block for the veneers. On some machines guests
+/// ASI_HYP_SCRATCHPAD, and the address of the register in it that points to the strand's block, for the veneers. On some machines guests
 /// can access all other addresses except 0x28 through their own scratchpad.
 pub const SCRATCHPAD: (usize, usize) = (0x4f, 0x20);
 

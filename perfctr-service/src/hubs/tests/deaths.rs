@@ -148,8 +148,8 @@ fn a_strand_that_finds_the_hub_taken() {
     end.end(&gate);
 }
 
-/// A refusal is interrupted at each of its steps. Meanwhile all strands get a turn, until the turn is as before the refusal: the same
-/// strand has it, with the same number of refusals. Afterwards the gate still remembers the refused strand.
+/// A refusal is interrupted at each of its steps. Meanwhile all strands get turns, until the strand that had the turn has it again, with
+/// the same number of refusals. Afterwards the gate still remembers the refused strand.
 #[test]
 fn a_refusal_that_a_round_of_turns_overtakes() {
     const ASKS: usize = 3;

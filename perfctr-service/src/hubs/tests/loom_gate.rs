@@ -84,7 +84,7 @@ impl Hub {
         self.release.take().unwrap().end(&self.gate);
     }
 
-    /// Makes one call, from asking for the hub to its release. Returns `true` if the call was served.
+    /// Makes one call, from the ask to the release of the hub. Returns `true` if the call was served.
     fn call(&self, number: usize) -> bool {
         let granted = self.ask(number);
         if granted {
@@ -107,7 +107,7 @@ impl Hub {
         (0..STRANDS).filter(|number| waiting[*number]).collect()
     }
 
-    /// Returns the number of accesses by other strands between the strand's first refusal and its access. An access counts only if its
+    /// Returns the number of accesses by other strands between the strand's first refusal and its access. An access is included only if its
     /// strand asked after that refusal.
     fn accesses_before(&self, number: usize) -> usize {
         let events = self.events.lock().unwrap();
@@ -205,7 +205,7 @@ fn a_refused_strand_is_served_after_b_accesses() {
     });
 }
 
-/// Strand 1 also asks, once, while the other strands ask. There are at most 2 preemptions.
+/// Strand 1 asks once, while strands 0 and 2 ask twice each. There are at most 2 preemptions.
 #[test]
 fn a_refused_strand_that_asks_among_others() {
     explore(2, 1_000, || {
@@ -294,9 +294,9 @@ fn a_strand_dies_at_each_step_beside_another() {
     }
 }
 
-/// A fast-path access of strand 0 ends, and strand 2 asks, while strand 1 asks twice. Strand 1 may first be refused because of strand 0's
-/// access, and then be served, or be refused because of strand 2. In between, the end of strand 0's access must have been counted. There
-/// are at most 5 preemptions.
+/// A fast-path access of strand 0 ends, and then strand 2 asks. Meanwhile strand 1 asks twice. The first ask of strand 1 may be refused
+/// because of strand 0's access. The second ask may then be served, or be refused because of strand 2. In both cases, the end of strand 0's
+/// access must have been counted between the two results. There are at most 5 preemptions.
 #[test]
 fn an_end_is_counted_before_the_next_strand_is_served() {
     /// The gate; the count of ends; whether the first access has ended; whether strand 2 has been served.

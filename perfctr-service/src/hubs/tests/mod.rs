@@ -64,7 +64,7 @@ fn ask(gate: &Gate, number: usize) -> Result<Release, Refused> {
     }
 }
 
-/// Makes one call, from asking for the hub to its release. Returns `true` if the call was served.
+/// Makes one call, from the ask to the release of the hub. Returns `true` if the call was served.
 fn call(gate: &Gate, number: usize) -> bool {
     ask(gate, number).map(|release| release.end(gate)).is_ok()
 }

@@ -23,8 +23,8 @@ fn strand(number: usize) -> StrandId {
     super::strand(if number == 0 { 200 } else { number })
 }
 
-/// The number of times that a strand can be refused if it asks alone after two strands have gone: r = 2w times while w = 3 strands are
-/// remembered, and then while w = 2 are.
+/// The number of times that a strand can be refused if it asks alone after two strands have gone: r = 2w = 6 times while w = 3 strands are
+/// remembered, and then 4 times while w = 2 strands are remembered.
 const ALONE: usize = 6 + 4;
 
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ enum Path {
     Slow,
 }
 
-/// A hub, and counts of its accesses. The model changes a count in a step of its own, after the step of the hub that it counts.
+/// A hub, and counts of its accesses. The model changes each count in a separate step, after the step of the hub.
 struct Hub {
     arbiter: HubArbiter,
     watches: [Stopwatch; STRANDS],
@@ -64,7 +64,8 @@ impl Hub {
         }
     }
 
-    /// Asks for the hub as a call of the service does: on the fast path, then on the slow path. Returns which path has the hub.
+    /// Asks for the hub as a call of the service does: on the fast path, then on the slow path. Returns the path on which the strand got
+    /// the hub.
     fn asks(&self, number: usize, now: impl Fn() -> u64) -> Result<Path, Blocked> {
         if self.arbiter.take_free(strand(number)) {
             return Ok(Path::Fast);
@@ -162,7 +163,7 @@ fn three_strands_call() {
 }
 
 /// One of two strands dies before any step of its call, and a third strand reports the death. No strand is lost, and no access begins while
-/// another is in flight. After the report, the access in which the strand died does not count as in flight.
+/// another is in flight. After the report, the access in which the strand died is not in flight any more.
 fn a_death(hub: &Hub) {
     let (dies, lives) = (calls(0, 1), calls(1, 1));
     let reports: Code = Box::new(|hub, _| {
@@ -189,7 +190,7 @@ fn a_strand_dies_that_was_refused_or_has_refused() {
 
 /// Strand 0 has found the hub busy for nearly the whole limit. When the limit has passed, strand 0 asks once more, while the other strands
 /// act. The hub works if an access ended before this ask, or if the hub granted a further access before strand 0 read its clock. Checks
-/// that strand 0 takes no working hub for broken. Returns `true` if strand 0 takes the hub for broken in some order.
+/// that a hub that works is never judged broken. Returns `true` if strand 0 judges the hub broken in some order.
 fn taken_for_broken(hub: &Hub, others: &[Code]) -> bool {
     let broken = Cell::new(false);
     let asks: Part = &|hub: &Hub, _| {
@@ -202,8 +203,8 @@ fn taken_for_broken(hub: &Hub, others: &[Code]) -> bool {
         let clock = clock.into_inner();
         if let Err(Blocked::Stuck) = asked {
             broken.set(true);
-            // The arbiter reads the clock up to three times. Of three reads, the second belongs to the look. Of two reads, the first may
-            // belong to the look.
+            // The arbiter reads the clock up to three times. If there are three reads, the second read belongs to the look. If there are
+            // two reads, the first may belong to the look.
             let granted = clock[usize::from(clock.len() == 3)];
             let works = ended != 0 || granted.cast_signed() > 0;
             assert!(!works, "a hub that works is taken for broken");
@@ -231,7 +232,7 @@ fn busy(begin: impl FnOnce(&Hub), look: impl Fn(&Hub, u64)) -> Hub {
     hub
 }
 
-/// Returns the code of a strand that ends its access, and then calls `then` times.
+/// Returns the code of a strand that ends its access, and then makes `then` calls.
 fn ends(number: usize, path: Path, then: u64) -> Code {
     Box::new(move |hub, round| {
         if round == 0 {
@@ -281,7 +282,7 @@ fn a_hub_whose_access_ends_is_not_broken() {
     }
 }
 
-/// Returns a hub that strand 0 finds busy because strand 1 has died: in the lock of the gate if `in_the_lock`, otherwise in its access.
+/// Returns a hub that strand 0 finds busy. Strand 1 has died: if `in_the_lock`, while it owned the gate's lock, otherwise in its access.
 fn died(in_the_lock: bool) -> Hub {
     let begin = |hub: &Hub| {
         assert!(hub.arbiter.take_free(strand(if in_the_lock { 9 } else { 1 })));
@@ -317,7 +318,7 @@ fn a_hub_of_a_strand_that_died_in_its_access_is_not_broken() {
 /// Strand 1 has found the chip busy before each look of strand 0. Then `others` call.
 fn the_chip_answers(others: &[Code]) {
     let hub = busy(|_| (), |hub, now| hub.finds_busy(1, now));
-    // The first granted access does not count, because it does not show that an earlier access has ended.
+    // The first granted access is left out of the count, because it does not show that an earlier access has ended.
     hub.granted.store(u32::MAX, Ordering::SeqCst);
     assert!(taken_for_broken(&hub, others));
 }

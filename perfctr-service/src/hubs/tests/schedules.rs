@@ -105,7 +105,7 @@ impl Model {
         let strand = self.release();
         self.remembered.insert(strand);
         (self.turn, self.refusals) = (Some(strand), 0);
-        // The busy chip refused this access, so the access does not count.
+        // The busy chip refused this access, so the access is not counted.
         for other in &self.passed_over {
             if let Some(waiting) = self.waiting.get_mut(other) {
                 waiting.accesses_of_others -= 1;

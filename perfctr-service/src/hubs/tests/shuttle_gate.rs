@@ -43,8 +43,8 @@ impl Hub {
         assert_eq!(after, Some(number), "a second access came");
     }
 
-    /// Makes one call, from asking for the hub to its release. If `is_busy`, the chip is busy in one of
-    /// eight accesses, and refuses the strand.
+    /// Makes one call, from the ask to the release of the hub. If `is_busy`, the chip is busy in one of eight accesses, and refuses the
+    /// strand.
     fn call(&self, number: usize, is_busy: bool) -> Result<(), Refused> {
         let release = ask(&self.gate, number)?;
         self.access(number);
@@ -85,9 +85,9 @@ impl Hub {
     }
 }
 
-/// The first `gone` strands are refused and never ask again. Each of the others asks until it has been
-/// served `calls` times or has asked `asks` times; the chip is sometimes busy. At the end, a strand that
-/// asks again is served after at most 2w refusals for each number w of remembered strands.
+/// The first `gone` strands are refused and never ask again. Each of the others asks until it has been served `calls` times or has asked
+/// `asks` times; the chip is sometimes busy. At the end, each strand that asks again is served. While w strands are remembered, it is
+/// refused at most 2w times.
 fn everyone_asks(schedules: usize, [strands, gone]: [usize; 2], calls: usize, asks: usize) {
     explore(schedules, move || {
         let hub = Hub::new();
@@ -163,7 +163,7 @@ fn one_keeps_asking(schedules: usize, strands: usize) {
         meet(3, |part| {
             if part == 2 {
                 while let Err(why) = hub.call(patient, false) {
-                    // A request that did not get the lock does not count.
+                    // A request that did not get the lock is not counted.
                     if why != Refused::Locked {
                         others(&mut |others| {
                             others.tickets = 2 - others.asking.iter().flatten().count();

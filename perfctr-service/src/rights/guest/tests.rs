@@ -110,8 +110,9 @@ fn what_is_withdrawn_is_gone_from_recorded_calls() {
     }
 }
 
-/// A guest with strands on nodes 0 and 2 of a Batoka has registers 2-5 and 10-13. A memory channel out of service removes two registers
-/// from the fast path, and a hub removes its bit. L2 control removes nothing, because register 1 has no fast path.
+/// A guest with strands on nodes 0 and 2 of a Batoka has registers 2-5 and 10-13. If a memory channel is out of service, the fast path
+/// lacks two registers. If a hub is out of service, the fast path lacks its bit. L2 control makes no difference, because register 1 has no
+/// fast path.
 #[test]
 fn a_unit_out_of_service_is_not_on_the_fast_path() {
     let strands = [0, 128].into_iter().filter_map(StrandId::new).collect();
@@ -316,8 +317,8 @@ fn negotiation_crosses_faults() {
 }
 
 /// The recording of calls is switched on or off while a strand negotiates and then gives up the version. Afterwards, neither the word for
-/// recorded calls nor the word for unrecorded calls lets a call through. As soon as the setting has changed, the word that the setting puts
-/// out of use lets no call through either. The test covers every order of the steps of both strands.
+/// recorded calls nor the word for unrecorded calls lets a call through. As soon as the setting has changed, the word for the other setting
+/// lets no call through. The test covers every order of the steps of both strands.
 #[cfg(not(any(loom, shuttle)))]
 #[test]
 #[cfg_attr(

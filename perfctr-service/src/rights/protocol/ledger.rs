@@ -74,9 +74,9 @@ pub trait Ledger {
         }
     }
 
-    /// Revokes each right of a guest that `grant` does not contain, including rights that the guest is granted but does not hold yet. Asks
-    /// the guest's strands to scrub, and calls `revoked` with the rights that the guest is still granted. Does nothing if there is no such
-    /// right.
+    /// Revokes each right of a guest that `grant` does not contain, including rights that the guest is granted but does not hold yet. If
+    /// there is such a right, asks the guest's strands to scrub, and calls `revoked` with the rights that the guest is still granted.
+    /// Otherwise does nothing.
     #[inline(always)]
     fn revoke(&mut self, guest: GuestId, grant: Grant, revoked: impl FnOnce(Grant)) {
         let (left, consequence) = self.holding(guest).step(GuestEvent::Revoke(grant));

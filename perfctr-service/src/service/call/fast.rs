@@ -3,8 +3,8 @@
 //! word of the guest says why.
 //!
 //! The code is written so that it has few instructions. [`serve`](PerfCounterContext::serve) takes the test as a closure, because it
-//! applies the test to two words: first to the word for untraced calls, then to the word for traced calls. It also takes the work, in two
-//! forms: a closure, which is inlined where its operands are in registers, and a function, for the outlined code that traces calls.
+//! applies the test to two words: first to the word for untraced calls, then to the word for traced calls. It takes the work twice: as a
+//! closure, which is inlined where its operands are in registers, and as a function, which the outlined code for traced calls uses.
 
 use guest_abi::{Kind, PerfReg};
 use hv_core::sync::{Ordering, fence};
@@ -26,8 +26,8 @@ const SHORT: u64 = i32::MAX as u64;
 #[inline(always)]
 const fn cold() {}
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Serves and answers a call for an allowed register, or refuses a call for a register that the guest cannot have. Otherwise, and if
-    /// the register's hub is taken, changes nothing and returns `false`.
+    /// Serves and answers a call for an allowed register, or refuses a call for a register that the guest cannot have. In any other case,
+    /// for example if the register's hub is taken, changes nothing and returns `false`.
     #[inline(always)]
     pub(super) fn fast<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
         let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
@@ -87,8 +87,8 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         allowed
     }
 
-    /// Refuses and answers a call for a register of this class that the guest cannot have. `index` is the number of the hub; for a register
-    /// of no hub, the number of the register. Otherwise changes nothing and returns `false`.
+    /// Refuses and answers a call for a register of this class that the guest cannot have. Otherwise changes nothing and returns `false`.
+    /// `index` is the number of the hub, or the number of the register if it belongs to no hub.
     #[inline(always)]
     fn refused<const SET: bool>(&self, frame: &mut Frame<'_>, class: Class, index: u64) -> bool {
         let access = Access::new::<SET>(frame.o1);

@@ -1,7 +1,7 @@
 //! The calls `VFALLS_GET_PERFREG` (get) and `VFALLS_SET_PERFREG` (set) (FWARC/2007/529 sections 3.2.1 and 3.2.2).
 //!
-//! The [fast path](PerfCounterContext::fast) serves what one word of the guest allows, and refuses what another word refuses. Every other
-//! call takes the [slow path](StrandContext::call), which checks in the order of the contract.
+//! The [fast path](PerfCounterContext::fast) serves calls that one word of the guest allows, and refuses calls that another word refuses.
+//! Every other call takes the [slow path](StrandContext::call), which checks in the order of the contract.
 
 mod fast;
 mod slow;

@@ -110,7 +110,7 @@ impl<E: Environment> StrandContext<'_, E> {
         self.access(register, access)
     }
 
-    /// Checks whether a guest that holds `grant` may perform an access now. This is the policy of every group.
+    /// Checks whether a guest that holds `grant` may perform an access now. Every group has this policy.
     #[inline(always)]
     fn check(&self, grant: Grant, register: PerfReg, access: Access) -> Result<(), Refusal> {
         let covered = grant.covers(register, self.guest.nodes())
@@ -161,7 +161,7 @@ impl<E: Environment> StrandContext<'_, E> {
         }
     }
 
-    /// Returns `true` if this machine has the register.
+    /// Returns `true` if this machine has the unit of the register. Every machine has register 0.
     fn has(&self, register: PerfReg) -> bool {
         let unit = Unit::for_register(register, self.node);
         unit.is_none_or(|unit| self.service.has_unit(unit))

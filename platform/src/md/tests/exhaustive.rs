@@ -70,7 +70,7 @@ fn second(bytes: &[u8]) -> Option<Vec<ReadNode>> {
             _ => None,
         }
     };
-    // No-ops count as elements, but mean nothing.
+    // A no-op has an index like other elements, but no meaning.
     let mut used = elements.iter().enumerate().filter(|(_, element)| element[0] != b' ').peekable();
     let mut read = Vec::new();
     while let Some((begin, element)) = used.next() {
@@ -95,7 +95,7 @@ fn second(bytes: &[u8]) -> Option<Vec<ReadNode>> {
     Some(read)
 }
 
-/// Asserts that both readers accept the bytes and read the same, or that both refuse them. Returns `true` if they accept.
+/// Asserts that both readers accept the bytes and read the same nodes, or that both refuse the bytes. Returns `true` if both accept them.
 fn compare(bytes: &[u8]) -> bool {
     let first = Md::new(bytes);
     let second = second(bytes);
@@ -138,8 +138,8 @@ fn accepted<const N: usize>(changes: impl Iterator<Item = [(usize, u8); N]>) -> 
     changes.filter(changed).count()
 }
 
-/// Compares the readers on all 57,344 changes of one byte of a description of 224 bytes, which has every kind of element. Also compares the
-/// readers on the 224 truncations of this description.
+/// Compares the readers on changes of a description of 224 bytes, which has every kind of element. The changes are all 57,344 changes of
+/// one byte, and all 224 truncations.
 #[test]
 fn every_byte_takes_every_value() {
     let all = (0..EVERYTHING.len()).flat_map(|at| (0..=u8::MAX).map(move |byte| [(at, byte)]));
@@ -172,9 +172,10 @@ fn put(bytes: &mut [u8], (at, size): Field, value: u64) {
     bytes[at..at + size].copy_from_slice(&value.to_be_bytes()[8 - size..]);
 }
 
-/// Compares the readers on all changes of two fields of a description of 224 bytes. The 64 fields are four fields of the header, and of
-/// each element the tag, the length of the name, the reserved bytes, the offset of the name and the halves of the value. Each field gets 11
-/// to 19 values: around 0, around the right value, around the sizes of the blocks, and the largest.
+/// Compares the readers on all changes of two fields of a description of 224 bytes. The description has 64 fields: four in the header, and
+/// six in each element (the tag, the length of the name, the reserved bytes, the offset of the name, and the two halves of the value). Each
+/// field gets 11 to 19 values: around 0, around the right value, around the sizes of the blocks, and the largest. A tag also gets the value
+/// of each kind of element.
 #[test]
 #[cfg_attr(
     target_arch = "sparc64",
@@ -249,8 +250,8 @@ fn lists(elements: &[[u8; 16]], most: usize) -> (usize, usize) {
 }
 
 /// Compares the readers on all 837,931 lists of up to four elements, each followed by the end of the list. The 30 elements are: nodes that
-/// name each index up to 4 as the next node or have a wrong name; the end of a node; arcs to each index up to 4; numbers, strings and data
-/// that are right, or wrong in one field; a no-op; the end of the list; and an unknown tag.
+/// name index 1, 2, 3 or 4 as the next node; a node with a wrong name; the end of a node; arcs to each index up to 4; numbers, strings and
+/// data that are right, or wrong in one field; a no-op; the end of the list; and an unknown tag.
 #[test]
 fn every_list_of_up_to_four_elements() {
     let part = |length: u64, offset: u64| length << 32 | offset;

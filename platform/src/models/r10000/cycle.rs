@@ -11,7 +11,7 @@ pub enum Operation {
     Load,
     /// Store, except store conditional.
     Store,
-    /// Store conditional. It counts as a store too.
+    /// Store conditional. It is also counted as a store.
     StoreConditional {
         /// `false` if the instruction failed and stored nothing.
         stored: bool,
@@ -105,7 +105,7 @@ impl Cycle {
         }
     }
 
-    /// Adds a TLB miss of the program, or of the handler of another TLB miss. The miss counts in the mode of its cycle.
+    /// Adds a TLB miss of the program, or of the handler of another TLB miss. The miss is counted in the mode of its cycle.
     #[must_use]
     pub const fn refill_tlb(self) -> Self {
         self.and(R10000Event::TlbRefills, 1)

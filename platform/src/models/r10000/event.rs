@@ -45,10 +45,10 @@ events! {
     Interventions = 12, "external_interventions";
     Invalidations = 13, "external_invalidations";
     VirtualCoherency = 14, "virtual_coherency_conditions";
-    /// Multiplies and divides count twice.
+    /// Counts each multiply or divide as two instructions.
     Graduated0 = 15, "graduated_instructions";
     Cycles1 = 16, "cycles";
-    /// Multiplies and divides count twice.
+    /// Counts each multiply or divide as two instructions.
     Graduated1 = 17, "graduated_instructions";
     /// Includes prefetches, SYNCs and CACHE operations.
     LoadsGraduated = 18, "graduated_loads";
@@ -75,7 +75,7 @@ events! {
 }
 
 impl R10000Event {
-    /// The number of events of both counters.
+    /// The number of events: 16 for each of the two counters.
     pub const COUNT: usize = Self::ALL.len();
 
     /// Returns the event with this number, 0 to 15, of a counter; `None` beyond 15.

@@ -1,4 +1,4 @@
-//! The four instructions that move performance registers: MTC0 and MFC0 with register 25. Bits 5:0 select the performance
+//! The four instructions that move performance registers. They are forms of MTC0 and MFC0 with register 25. Bits 5:0 select the performance
 //! register.
 
 use guest_abi::Counter;

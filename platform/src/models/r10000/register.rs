@@ -85,12 +85,12 @@ pub struct Status {
     pub ksu: Ksu,
     /// EXL: the processor is at exception level.
     pub exl: bool,
-    /// ERL: the processor is at error level. Nothing counts there.
+    /// ERL: the processor is at error level, and counts no events.
     pub erl: bool,
 }
 
 impl Status {
-    /// Returns the mode whose events count now; `None` at error level.
+    /// Returns the mode in which events are counted now; `None` at error level.
     pub const fn mode(self) -> Option<R10000Mode> {
         match self {
             Self { erl: true, .. } => None,

@@ -59,7 +59,7 @@ impl R10000 {
         self.compare || !self.overflowed().is_empty()
     }
 
-    /// Raises the Compare interrupt: Count has become equal to Compare.
+    /// Raises the Compare interrupt. The caller calls this function when Count has become equal to Compare.
     pub fn match_compare(&mut self) {
         self.compare = true;
     }

@@ -51,7 +51,7 @@ impl Behind {
         core::mem::take(&mut self.waiting)
     }
 
-    /// Cancels an update that is due in the next clock, because a write of PIC at the end of the current clock overwrites it.
+    /// Cancels an update that is due in the next clock, because a write of PIC at the end of the current clock replaces the update.
     pub(super) fn written(&mut self) {
         if self.ahead == 1 {
             self.lose(CounterSet::BOTH);

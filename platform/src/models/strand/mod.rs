@@ -164,8 +164,8 @@ impl StrandUnit {
         self.request();
     }
 
-    /// Returns how many events a counter with TOE can still count without a trap request; the smaller number if both counters have
-    /// TOE. Returns 0 if a counter with TOE counts idle clocks, because [`count`](Self::count) may add any number of them. Returns
+    /// Returns how many events a counter with TOE can still count without a trap request. If both counters have TOE, returns the smaller
+    /// number. Returns 0 if a counter with TOE counts idle clocks, because [`count`](Self::count) may add any number of them. Returns
     /// `u64::MAX` if no counter can request the trap.
     pub fn events_before_trap(&self) -> u64 {
         let trapping = Counter::ALL
@@ -277,7 +277,7 @@ impl StrandUnit {
         }
     }
 
-    // Inlined, because images that contain the model have few register windows left.
+    // This function is inlined, because images that contain the model have few register windows left.
     #[inline(always)]
     fn select(&mut self) {
         let counting = self.counting();

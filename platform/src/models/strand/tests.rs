@@ -70,7 +70,8 @@ fn one_mask_bit_is_not_the_same_bit_of_another_class() {
     assert_eq!(unit.pic(), 0x0000_0002_0000_0001);
 }
 
-/// Events in different clock cycles all count. Several events in one cycle count once, even if different bits of MASK select them.
+/// Events in different clock cycles are all counted. Several events in one cycle are counted once, even if different bits of MASK select
+/// them.
 #[test]
 fn mask_bits_are_ored() {
     let together = |mask| SparcSelect::new(2, mask).unwrap();

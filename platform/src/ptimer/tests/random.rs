@@ -1,4 +1,4 @@
-//! Compares the alarms with an independent list, while deadlines, jumps of time and interrupts are random.
+//! Compares the alarms with an independent list. The deadlines, the jumps of time and the interrupts are random.
 
 use std::vec::Vec;
 

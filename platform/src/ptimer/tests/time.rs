@@ -1,4 +1,4 @@
-//! Tests that read and set the time.
+//! Tests how the driver reads and sets the time.
 
 use core::cell::Cell;
 
@@ -104,7 +104,7 @@ fn a_naive_read_is_wrong_by_2_to_the_32() {
         let device = Device::at((7_u64 << 32) - 160);
         naive(&device, low_first).wrapping_sub(device.truth()) as i64
     };
-    // With a carry between the reads, the naive time is 2^32 too low in one order. In the other order it is 2^32 - 3 too high, because
+    // If a carry comes between the reads, the naive time is 2^32 too low in one order. In the other order it is 2^32 - 3 too high, because
     // three counts pass between the reads.
     assert_eq!(wrong(false), -(1 << 32));
     assert_eq!(wrong(true), (1 << 32) - 96);
