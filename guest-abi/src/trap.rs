@@ -44,7 +44,7 @@ macro_rules! perf_functions {
             /// All functions of the API group, in the order of this enum.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// Returns the function with this number.
+            /// Returns the function with this number; `None` if no variant has this number.
             pub const fn from_number(number: u64) -> Option<Self> {
                 match number {
                     $($name => Some(Self::$variant),)*
@@ -66,7 +66,7 @@ macro_rules! perf_functions {
                 }
             }
 
-            /// Returns the effect, with the section of its specification.
+            /// Returns a sentence that describes the effect of the function and names the section of the specification.
             pub const fn description(self) -> &'static str {
                 match self {
                     $(Self::$variant => concat!($effect, " (", $section, ")."),)*

@@ -1,4 +1,4 @@
-//! Suggests names that are similar to an unknown name. Also names statuses.
+//! Suggests names that are similar to an unknown name. Also returns the name of a hypercall's status.
 
 use std::fmt::Write;
 

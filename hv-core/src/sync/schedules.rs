@@ -9,7 +9,7 @@
 //!
 //! | environment variable | meaning |
 //! |---|---|
-//! | `SCHEDULES` | the factor by which the number of schedules that a test states is multiplied |
+//! | `SCHEDULES` | a number by which each test multiplies its own number of schedules; the default is 1 |
 //! | `SCHEDULE` | the only schedule to run, as a failing test prints it |
 //! | `SHUTTLE_RANDOM_SEED` | the seed, a number; the same seed gives the same schedules |
 
@@ -25,7 +25,7 @@ use shuttle::{Config, MaxSteps, Runner};
 
 pub use shuttle::thread;
 
-/// The seed of random schedules and PCT schedules.
+/// The default seed of random schedules and PCT schedules. `SHUTTLE_RANDOM_SEED` sets another seed.
 const SEED: u64 = 1;
 
 /// The number of priority changes in a PCT schedule, plus 1.

@@ -96,7 +96,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Returns the verdict on a source. `None` stands for an absent source.
+    /// Returns the verdict on `source`. If the machine does not have the source, `source` is `None`.
     pub fn assess(
         source: Option<&Description>,
         environment: &Environment,

@@ -27,8 +27,8 @@ fn check_all(times: &[u64]) {
     for_each_layout!(check(times));
 }
 
-/// Returns the time `first`, and then one time for each gap. A gap is the distance from the previous time. Times stop at
-/// `u64::MAX`.
+/// Returns the time `first`, and then one time for each gap. A gap is the distance from the previous time. A time
+/// that would be greater than `u64::MAX` is `u64::MAX`.
 fn apart(first: u64, gaps: &[u64]) -> Vec<u64> {
     let mut time = first;
     let later = gaps.iter().map(|gap| {
@@ -38,9 +38,11 @@ fn apart(first: u64, gaps: &[u64]) -> Vec<u64> {
     [first].into_iter().chain(later).collect()
 }
 
-/// Lines 82 and 83 of the seed document, compact_trace_events.txt, say: "Create a "compact" facility which
-/// reserves the facility IDs with the MSB at 1. - or better : select mapping for events". Here that MSB is
-/// the type bit. Kinds with small numbers get the short header, and all other kinds the full header.
+/// Asserts that kinds with small numbers have short headers, and that all other kinds have full headers. Each
+/// layout has its own limit for small numbers. In most layouts, the MSB of the header is the type bit, which is 1
+/// in a short header. Lines 82 and 83 of the seed document, compact_trace_events.txt, ask for such a bit:
+/// "Create a "compact" facility which reserves the facility IDs with the MSB at 1. - or better : select mapping
+/// for events".
 #[test]
 fn kinds_with_small_numbers_have_short_headers() {
     /// Returns the size in words of an event that is not the first event of its packet.

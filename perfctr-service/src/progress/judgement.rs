@@ -9,9 +9,9 @@
 //! - A clock that goes back restarts the watch, because the difference wraps to a large number. A jump forward by more than a pause
 //!   restarts the watch too. Equal readings add nothing. (A smaller jump adds at most one pause. So smaller jumps can make a unit seem
 //!   stuck only if there are 32 or more looks in a row during one access.)
-//! - A strand that is refused in another strand's turn does not learn whether the chip is busy. Its look finds the unit busy if the chip
-//!   was busy for some strand since the previous look. Otherwise the look adds no time. The next look that finds the unit busy then adds
-//!   the time since the previous look that found the unit busy.
+//! - A strand that is refused in another strand's turn does not learn whether the chip is busy. The look finds the unit busy if a busy
+//!   chip has refused an access to the unit since the strand's previous look. If not, the look adds no time, and the next look that finds
+//!   the unit busy adds the time since the strand last found the unit busy.
 //! - Similarly, a strand that cannot enter the gate has found the unit busy if no strand has entered since its last look.
 
 /// A unit that stays busy for this time is stuck. The time is in ticks of %stick: about one second.

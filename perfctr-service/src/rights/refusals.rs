@@ -1,4 +1,4 @@
-//! The word from which the fast path refuses calls at once. It says which calls are refused, and with which status.
+//! A word that tells the fast path which calls to refuse at once, and with which status.
 
 use guest_abi::{Hub, HvError, Mcu, McuRole, Node, PerfReg};
 use hv_core::Group;
@@ -19,11 +19,11 @@ use crate::statistics::{Class, Counts, Operation, Outcome, Refusal};
 /// | 41, 40 | register 0 is refused, with ENOACCESS; calls that set HT are refused |
 /// | 39-36 | the status of all refused hubs |
 /// | 31-9 | the number of changes, with bit 32 as its carry |
-/// | 8-3 | for refused hubs: the offset, in the strand's counts, of the count of writes that ended with the hubs' status |
+/// | 8-3 | the index, among the strand's counts, of the number of hub writes that were refused with the status in bits 39-36 |
 /// | 2 | held: a right is being added, and no strand opens the word |
 /// | 1-0 | 3 minus the version's number; 0 in a closed word, which belongs to no version |
 ///
-/// SPARC V9 branches on the sign of a shifted word.
+/// To test whether a call is refused, the fast path shifts a bit of the word to bit 63: SPARC V9 can branch on the sign of a register.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RefusalWord(u64);
 
@@ -126,9 +126,9 @@ impl RefusalWord {
         self.or(Self::channel(node, mcu))
     }
 
-    /// Refuses a unit of the machine with ENOACCESS, unless it is refused already. A hub may be passed only if
-    /// [`with_hubs`](Self::with_hubs) has given the word this status. L2 control is not refused here, because register 1 stands for a
-    /// different unit on each node.
+    /// Refuses a unit of the machine with ENOACCESS, unless the word refuses the unit already. If `unit` is a hub that the word does not
+    /// refuse yet, [`with_hubs`](Self::with_hubs) must have set the status of the hubs to ENOACCESS before. L2 control is not refused
+    /// here, because register 1 stands for a different unit on each node.
     #[must_use]
     pub(crate) const fn without_unit(self, unit: Unit) -> Self {
         match unit {

@@ -76,7 +76,7 @@ impl<H> StrandBlock<H> {
     /// Returns the block of a strand that has not started. The block is all zero, so that the blocks take no room in the file of the
     /// image.
     pub const fn zeroed() -> Self {
-        // SAFETY: zero is a value of each field: of numbers, `false`, a null pointer, and memory that may be uninitialised.
+        // SAFETY: all-zero bits are valid for every field: numbers, a `bool`, a raw pointer, and memory that may be uninitialised.
         unsafe { MaybeUninit::zeroed().assume_init() }
     }
 

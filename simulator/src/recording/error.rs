@@ -1,4 +1,4 @@
-//! The error of a recording that cannot be read.
+//! The error for a recording that cannot be read.
 
 /// A recording cannot be read. The message is one line with the place, the content found there and the content expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

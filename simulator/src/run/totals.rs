@@ -1,4 +1,4 @@
-//! Sums up counters and threads.
+//! Computes the total of each event's counts, and the sum of what several threads did.
 
 use std::borrow::Cow;
 

@@ -4,8 +4,9 @@ use simulator::analysis::profile::SampledUnit;
 
 use crate::{every, fetches, profile};
 
-/// Returns the cycles of a program in user mode. Asserts that both counters agree. The other 15 cycles are in exception mode: the
-/// handler executes its 7 instructions twice, and it takes 1 cycle to find the handler's own TLB miss.
+/// Returns the cycles that a program spends in user mode, and asserts that both counters count this number. Each program also spends
+/// 15 cycles in exception mode: the handler executes its 7 instructions twice, and it takes 1 cycle to find the handler's own TLB
+/// miss.
 fn cycles(program: &str) -> u64 {
     let report = profile(SampledUnit::R10000, program, "0,16", every(1000)).unwrap();
     for event in report.events() {

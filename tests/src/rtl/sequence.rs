@@ -42,7 +42,7 @@ const BITS: [u8; 8] = [0, 0, 0xff, 0x3f, 0x3c, 0x3f, 0x3f, 0x3f];
 
 #[derive(Clone, Debug)]
 pub struct Sequence {
-    /// The options of the core, without a phase. Set a phase to make events wait.
+    /// The options of the core. A new sequence has no phase, so its events do not wait. A caller can set a phase to make events wait.
     pub options: Options,
     pub steps: Vec<Step>,
 }
@@ -51,8 +51,8 @@ impl Sequence {
     /// Returns a random sequence. The same arguments always return the same sequence.
     ///
     /// Of 8 steps, 6 are clocks of the whole core, and 2 access a register of one strand, mostly to write %pcr or %pic.
-    /// Most values written to a counter are at most 20 counts below its wrap. In one clock of 4, no strand issues. A
-    /// strand keeps its level, %pil and PSTATE.IE for 16 clocks on average. One instruction of 4 is flushed, with the
+    /// Most values written to a counter are at most 20 counts below its wrap. In one of four clocks, no strand issues. A
+    /// strand keeps its level, %pil and PSTATE.IE for 16 clocks on average. One of four instructions is flushed, with the
     /// events of SL 3 in its clock. Events of SL 4 to 7 are never flushed.
     pub fn new(configuration: Configuration, seed: u64, length: usize) -> Self {
         let random = &mut Random(seed);

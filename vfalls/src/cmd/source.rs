@@ -33,10 +33,11 @@ const OLDER: &str = "vfalls.refs.old";
 #[derive(clap::Args, Debug)]
 pub(crate) struct SourceArgs {
     /// Replay these recordings; `-` is standard input. A recording is a file from vfalls record or valgrind's lackey, a directory or file
-    /// from DynamoRIO's drmemtrace, a file for ChampSim, or a text with lines such as 64 r 0x1000 8 (or P64 r 0x1000): strand, kind of
-    /// reference, address and number of bytes. The kinds are r (read), w (write), m (modify), a (modify atomically) and i (instruction). A
-    /// file can be compressed with gzip or zstd, or be a zip archive. A recording can have at most 65536 threads [default: ./vfalls.refs
-    /// if it exists, otherwise a bundled recording]
+    /// from DynamoRIO's drmemtrace, a file for ChampSim, or a text with lines such as 64 r 0x1000 8: strand, kind of reference, address
+    /// and number of bytes. The strand can also be written as P64, and the number of bytes can be left out (default: 8 bytes, or 4 for the
+    /// kind i). The kinds are r (read), w (write), m (modify), a (modify atomically) and i (instruction). A file can be compressed with
+    /// gzip or zstd, or be a zip archive. A recording can have at most 65536 threads [default: ./vfalls.refs if it exists, otherwise a
+    /// bundled recording]
     #[arg(value_name = "FILE")]
     recordings: Vec<PathBuf>,
 
@@ -190,7 +191,7 @@ fn is_stream(path: &Path) -> bool {
     path.as_os_str() == "-" || path.metadata().is_ok_and(|file| !file.is_file() && !file.is_dir())
 }
 
-/// Opens the recordings in a file, or in the copy of a stream, under their own name.
+/// Opens the recordings in a file, or in the copy of a stream. Recordings from a copy have the name of the stream.
 fn open_copy(
     (path, copy): &(PathBuf, Option<OutputFile>),
 ) -> Result<Vec<Recording>, RecordingError> {
@@ -210,7 +211,8 @@ pub(crate) fn counted(recordings: Vec<Recording>) -> Vec<Recording> {
     }
 }
 
-/// Returns a line that names these recordings. Of the processes that another recorded process started, the line states only the number.
+/// Returns a line that names these recordings. If another recorded process started some of the processes, the line states only the
+/// number of the started processes.
 pub(crate) fn line(recordings: &[Recording]) -> String {
     let is_first =
         |one: &&Recording| one.process().number == 0 || std::ptr::eq(*one, &recordings[0]);

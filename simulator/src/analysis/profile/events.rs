@@ -75,8 +75,7 @@ pub struct Rate {
     pub seed: Option<u64>,
 }
 
-/// A random period differs from the usual period by at most the usual period shifted right by this number of bits, which is an
-/// eighth of the usual period.
+/// Random periods differ from their mean by at most an eighth of the mean: the mean shifted right by this number of bits.
 const SPREAD: u32 = 3;
 
 impl Rate {
@@ -105,8 +104,8 @@ pub struct Listed {
     pub name: String,
     /// Whether a recording can cause the event.
     pub occurs: bool,
-    /// The reason why the event cannot occur. If the event can occur, a description of the event or of the limits of its use;
-    /// this description may be empty.
+    /// If the event cannot occur, this text gives the reason. If the event can occur, this text describes the event or the limits
+    /// of its use, and may be empty.
     pub about: &'static str,
 }
 

@@ -263,7 +263,7 @@ struct Started<'a> {
 
 impl<'a> Started<'a> {
     /// Calls `enter` to bring a program to its region. `placed` contains the strand of each thread. If `is_dealt` is `true`,
-    /// `placed` contains the strands to which the references of the only thread are [dealt](Placement::Deal).
+    /// there is only one thread, and its references are [dealt](Placement::Deal) to the strands in `placed`.
     fn new(
         programs: Vec<Recording>,
         symbols: Option<&'a dyn Functions>,
@@ -284,7 +284,7 @@ impl<'a> Started<'a> {
         Ok(Self { program: name, threads, scheduler, unwinder, entered })
     }
 
-    /// Executes the region on processors. `clocks` sample cycles.
+    /// Executes the region on processors. If `clocks` is given, these clocks take samples of cycles.
     fn execute(
         self,
         processor: &mut impl Processor,

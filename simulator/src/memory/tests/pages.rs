@@ -50,7 +50,7 @@ fn the_first_touch_decides() {
     assert_eq!(bench.lines(), [(16, 0), (3, 1), (2, 0), (2, 0)]);
 }
 
-/// Two programs use the same addresses. Their memory is separate, so each program touches its pages first.
+/// Two programs use the same addresses. Their memory is separate, so each program is the first to touch its pages.
 #[test]
 fn programs_have_their_own_pages() {
     let mut bench = bench(2, "first-touch");
@@ -82,7 +82,8 @@ fn all_pages_on_one_node() {
     assert_eq!(bench.reads(), [0, 0, 64, 0]);
 }
 
-/// Pages take turns in the order of their addresses. All lines of a page are on one node, however the hardware interleaves.
+/// The nodes take turns: in the order of addresses, each page is on the next node. All lines of a page are on one node, however
+/// the hardware interleaves.
 #[test]
 fn pages_in_turns() {
     for way in Interleave::ALL {

@@ -18,6 +18,6 @@ pub(crate) const fn program_at(offset: u64) -> usize {
     (offset / APART) as usize + SPACED * (offset % APART / CLOSER) as usize
 }
 
-/// The maximum number of recordings in a replay. This limit keeps the recordings apart in [memory](crate::memory::geometry), if
-/// each recording uses less than 8 GB of its address space in one piece (256 MB if there are more than 48 recordings).
+/// The maximum number of recordings in a replay. Up to this number, recordings do not share [memory](crate::memory::geometry) if one
+/// range of less than 8 GB (256 MB if there are more than 48 recordings) contains the addresses of all recordings.
 pub const MOST_PROGRAMS: usize = SPACED * (APART / CLOSER) as usize;

@@ -132,7 +132,7 @@ impl<const G: usize, const S: usize> World<G, S> {
             guests.sort_unstable();
         }
         let unit = 2 * u128::from(self.unit.unclean) + u128::from(self.unit.out);
-        // The 4 sets a bit above the two bits of the unit, so that the words are never all 0.
+        // Adding 4 sets the bit above the two bits of the unit, so that the words are never all 0.
         let bits =
             guests.iter().fold(4 + unit, |bits, guest| bits << Self::GUEST | u128::from(*guest));
         [bits as u64, (bits >> 64) as u64]

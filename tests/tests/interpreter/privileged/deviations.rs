@@ -21,7 +21,7 @@ use super::walk::{IE, PEF, PRIV, Walk};
 
 macro_rules! deviations {
     ($($(#[$says:meta])* $name:ident,)*) => {
-        /// A difference between QEMU and the architecture.
+        /// Every variant needs an `example`, which a test executes under QEMU and in the interpreter.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Deviation {
             $($(#[$says])* $name,)*
@@ -246,7 +246,7 @@ fn down(pstate: u64) -> Vec<u32> {
     [wrpr(6, pstate), wrhpr(0, 0)].concat()
 }
 
-/// Returns the first instructions of every example.
+/// Returns the instructions with which every example begins.
 fn begin() -> Vec<u32> {
     [
         wrpr(16, 0),

@@ -1,6 +1,8 @@
-//! Tests a store that fails while the operator changes something. The test varies the latency of
-//! the store: with `ALL` in the environment it uses every latency, otherwise every 40th. With
-//! `ALL`, the report arrives at every instruction after the end of the guest's list.
+//! Tests a store that fails while the operator changes something. The test repeats each change with
+//! many latencies of the store, so the report of the failure arrives at a different time in each
+//! run. The latencies are 40 cycles apart, or 1 cycle apart with `ALL` in the environment. With
+//! `ALL`, the runs together cover every instruction after the end of the guest's list: for each of
+//! these instructions, there is a run in which the report arrives at the instruction.
 
 use std::array;
 
@@ -29,8 +31,8 @@ const CHANGES: [(Between, &[usize]); 5] = [
     (Between::Return, &[0, 3]),
 ];
 
-/// The longest latency of the store, in cycles. It is so long that the hypervisor has already
-/// served the operator's interrupt.
+/// The longest latency of the store, in cycles. When a store with this latency fails, the hypervisor
+/// has already served the operator's interrupt.
 const LONGEST: u64 = 600;
 
 #[test]
