@@ -16,7 +16,7 @@ use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, repeated};
 use super::{Booted, Guest, image, strand};
 
 /// The number of a software trap. The hypervisor executes no `ta`, so it does not expect this trap.
-const UNEXPECTED: u64 = 3;
+pub(super) const UNEXPECTED: u64 = 3;
 
 /// The maximum number of waits before a test gives up. In each wait, the machine executes [`SLICE`] instructions.
 const SLICES: usize = 100;

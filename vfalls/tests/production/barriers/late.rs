@@ -2,6 +2,7 @@
 //! end and restart, the L2 control is set, and a right passes from guest to guest.
 
 use std::collections::VecDeque;
+use std::slice;
 
 use guest_abi::Node;
 use guest_abi::kernel::{CPU_START, CPU_STOP, MACH_EXIT};
@@ -13,11 +14,12 @@ use platform::address::{L2_BANKS, l2_control};
 use platform::models::FaultyUnit;
 use simulator::execute::buffers::Target;
 use simulator::execute::{Execution, Limits, State, Stop, map};
-use simulator::interpreter::Level;
 use simulator::interpreter::instruction::Register;
+use simulator::interpreter::{Level, Trap};
 use tests::assembler::{ILLEGAL, NOP, TBA, wrpr};
 use tests::machine::strand;
 
+use super::super::failures::UNEXPECTED;
 use super::super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, retried};
 use super::super::orders::waits_for;
 use super::super::{Booted, ENOACCESS, Guest, REAL};
@@ -53,7 +55,7 @@ pub(super) struct Scene {
     plays: fn(&mut Late<'_>, u64) -> bool,
 }
 
-pub(super) const SCENES: [Scene; 6] = [
+pub(super) const SCENES: [Scene; 7] = [
     Scene {
         name: "a strand starts others",
         barrier: ("platform/src/sparc64/interrupt.rs", "asm!(\"membar #Sync\", \"stxa {bit}, ", 1),
@@ -120,6 +122,32 @@ pub(super) const SCENES: [Scene; 6] = [
             late.execution.operate(strand(130), &reset).unwrap();
             late.without(3, 200_000, Late::is_answered);
             late.until(|late| late.is_answered() && late.is_in_guest(3))
+        },
+    },
+    Scene {
+        name: "two strands fail at the same moment",
+        barrier: ("hypervisor/src/services/cpus.rs", "self.cpu(strand).state.store(ERROR, ", 1),
+        // Strand 0 has started the guests' strands, and none of them has executed an instruction.
+        prepare: |image| {
+            let guests =
+                STRANDS.each_ref().map(|number| Guest::listed(slice::from_ref(number), ""));
+            let mut booted = Booted::boot(image, &guests, None);
+            for guest in 0..3 {
+                booted.list(guest, 0, &[LOOP, AGAIN]);
+            }
+            while booted.0.state(strand(0)) != State::Halted {
+                booted.0.step(strand(0));
+            }
+            booted
+        },
+        plays: |late, barrier| {
+            let same = Step::Reconfigure(Grants::none(3).unwrap());
+            late.execution.operate(strand(3), &same).unwrap();
+            late.fail(3);
+            late.pass(3, barrier);
+            late.fail(60);
+            late.without(3, 200_000, |late| late.execution.state(strand(60)) == State::Halted);
+            late.until(Late::is_answered)
         },
     },
     Scene {
@@ -403,6 +431,17 @@ impl<'a> Late<'a> {
         self.execute_until(number, |late| late.is_in_guest(number));
         let strand = self.execution.strand_mut(strand(number));
         (strand.pc, strand.npc) = (REAL + AT, REAL + AT + 4);
+    }
+
+    /// Makes the hypervisor take a trap that it does not expect, on a strand that starts. At 200
+    /// instructions the strand has the hypervisor's stack and trap table, and its guest has not
+    /// started.
+    fn fail(&mut self, number: usize) {
+        for _ in 0..200 {
+            self.turn(number);
+        }
+        let strand = self.execution.strand_mut(strand(number));
+        strand.take(Trap::software(UNEXPECTED).into()).unwrap();
     }
 
     /// Executes a strand until it is in its guest, and then starts a call of the guest.

@@ -26,7 +26,7 @@ use xtask::qemu::build::Production;
 use super::broken;
 use super::image;
 use super::orders::{CASES, Ready, all, waits_for};
-use Verdict::{Faults, Needed, Orders, Scene, Unneeded};
+use Verdict::{Faults, Orders, Scene, Unneeded};
 
 /// The verdict on a `membar`: what shows that the architecture needs it, or why the architecture
 /// does not need it.
@@ -39,8 +39,6 @@ enum Verdict {
     /// Without the `membar`, a random run shows an error when units fail. The [`broken`] image with
     /// this name lacks the `membar`.
     Faults(&'static str),
-    /// The architecture needs the `membar` for this reason, but no test shows it.
-    Needed(&'static str),
     /// The architecture does not need the `membar`, for this reason.
     Unneeded(&'static str),
 }
@@ -151,10 +149,7 @@ const ROWS: &[Row] = &[
         "hypervisor/src/services/cpus.rs",
         "self.cpu(strand).state.store(ERROR, ",
         1,
-        Needed(
-            "two strands that fail at the same moment may otherwise both leave the operator's step \
-             to each other. No test makes two strands fail at the same moment",
-        ),
+        Scene("two strands fail at the same moment"),
     ),
     // Barriers of the logger.
     ("hypervisor/src/logger/mod.rs", "fence(SeqCst);", 1, Unneeded(EXCHANGES)),
@@ -322,7 +317,7 @@ fn each_barrier_has_a_verdict() {
             Scene(name) => {
                 assert!(scenes.contains(&(*name, (*file, *line, *number))), "{name}");
             }
-            Needed(why) | Unneeded(why) => assert!(!why.is_empty(), "{file} {line} {number}"),
+            Unneeded(why) => assert!(!why.is_empty(), "{file} {line} {number}"),
             Faults(name) => assert!(broken::has_defect(name), "{name}"),
             Orders => {}
         }
