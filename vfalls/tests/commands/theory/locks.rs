@@ -177,9 +177,9 @@ fn readers_share_a_lock_and_a_writer_does_not() {
 }
 
 /// All times are in units. The producer works for 1 unit at each of 80 items, and the consumer works for 2 units at each item. The consumer
-/// waits for the first item until time 1. After that, the consumer always finds an item: it takes item k at time 1 + 2k, and ends at time 1
-/// + 80 * 2 = 161. The queue has room for 4 items. So from k = 8 on, the producer puts item k at time 2k - 7, when the consumer takes item
-/// k - 4. The producer puts the last item, k = 79, at time 151, and has waited for 151 - 80 units.
+/// waits for the first item until time 1. After that, the consumer always finds an item: it takes item k at time 1 + 2k, and ends at
+/// time 161, after 80 items. The queue has room for 4 items. So from k = 8 on, the producer puts item k at time 2k - 7, when the consumer
+/// takes item k - 4. The producer puts the last item, k = 79, at time 151, and has waited for 151 - 80 units.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_producer_waits_for_a_slow_consumer() {
