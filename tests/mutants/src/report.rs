@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Write;
+use std::time::Instant;
 
 use serde::{Serialize, Serializer};
+use vfalls::say::say;
 use vfalls::table::{self, cut};
 
-use crate::mutant::{Mutant, RULES, Rule};
+use crate::mutant::{Mutant, Rule};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -37,6 +39,16 @@ pub(crate) struct Tested {
     pub(crate) verdict: Verdict,
 }
 
+impl Tested {
+    /// Says the verdict on mutant `at` of `number`, whose tests have begun at `begin`.
+    pub(crate) fn said(self, at: usize, number: usize, begin: Instant) -> Self {
+        let Self { mutant, verdict } = &self;
+        let (line, time) = (line(mutant), begin.elapsed().as_secs());
+        say(format_args!("[{at}/{number}] {verdict}: {line} ({time} s)"));
+        self
+    }
+}
+
 impl Serialize for Tested {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
@@ -61,11 +73,11 @@ pub(crate) fn line(mutant: &Mutant) -> String {
 }
 
 /// Returns how many mutants there are of each rule and of each crate, and those that were missed.
-pub(crate) fn tables(all: &[Tested]) -> String {
+pub(crate) fn tables(rules: &[Rule], all: &[Tested]) -> String {
     let folders = all.iter().map(|tested| tested.mutant.folder());
     let folders = BTreeSet::from_iter(folders).into_iter().collect();
     let mut text = String::new();
-    for (kind, names) in [("rule", Vec::from(RULES)), ("crate", folders)] {
+    for (kind, names) in [("rule", rules.to_vec()), ("crate", folders)] {
         let columns = format!("{kind}|>made|>not a program|>same|>caught|>late|>missed");
         let mut counts = table::with_header(&columns);
         for name in names.into_iter().chain(["all"]) {

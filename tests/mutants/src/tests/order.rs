@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use mutant::{DROP, Edit, SWAP};
+use crate::mutant::{DROP, Edit, SWAP};
 
 fn mutants() -> Vec<Mutant> {
     let rules = [SWAP, DROP, DROP, DROP];
