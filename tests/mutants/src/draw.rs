@@ -7,7 +7,7 @@ use vfalls::exit::Mismatch;
 use vfalls::output::{Force, OutputFile};
 
 use crate::mutant::{Mutant, Rule};
-use crate::report::{self, Tested, Verdict};
+use crate::report::{self, Tested};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Options {
@@ -69,7 +69,7 @@ pub(crate) fn conclude(
     if let Some(file) = json {
         file.complete_json(&tested)?;
     }
-    let missed = tested.iter().filter(|tested| tested.verdict == Verdict::Missed).count();
+    let missed = tested.iter().filter(|tested| tested.verdict.is_missed()).count();
     ensure!(missed == 0, Mismatch(format!("{missed} missed and not explained in {explained}")));
     Ok(())
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs, reason = "only this workspace uses this program")]
 
+mod alone;
 mod assembly;
 mod checkout;
 mod draw;

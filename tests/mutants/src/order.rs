@@ -1,20 +1,15 @@
 //! Statements change places or are left out, orderings are weaker, and instructions of assembly are changed.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::time::Instant;
 
 use conform::random::Random;
 use vfalls::interrupt;
 use vfalls::say::say;
 use xtask::cargo::root;
 
-use crate::checkout::{Checkout, Ended};
 use crate::draw::{self, Options};
 use crate::mutant::{Mutant, RULES};
-use crate::report::{Tested, Verdict};
-use crate::steps::{BOOT, STEPS, Step};
-use crate::{checkout, explained, report, sources, steps};
+use crate::{alone, checkout, explained, report, sources};
 
 /// Change the order of statements, orderings and assembly in one place at a time
 ///
@@ -50,7 +45,8 @@ pub(crate) fn run(Args { number, options }: Args) -> anyhow::Result<()> {
     }
     interrupt::catch()?;
     let json = options.output()?;
-    draw::conclude(&RULES, &test(drawn)?, json, EXPLAINED)
+    let _lock = checkout::lock()?;
+    draw::conclude(&RULES, &alone::test(drawn)?, json, EXPLAINED)
 }
 
 /// Draws mutants of one rule after another, as long as the rules have some.
@@ -65,38 +61,6 @@ fn draw(mutants: &[Mutant], number: usize, random: &mut Random) -> Vec<Mutant> {
     }
     drawn.truncate(number);
     drawn
-}
-
-fn test(drawn: Vec<Mutant>) -> anyhow::Result<Vec<Tested>> {
-    let _lock = checkout::lock()?;
-    let mut checkout = Checkout::new()?;
-    checkout.update(&BTreeMap::new())?;
-    let needed = STEPS.iter().filter(|step| drawn.iter().any(|mutant| step.judges(mutant)));
-    checkout.prepare(&needed.collect::<Vec<&'static Step>>())?;
-    let (mut tested, number) = (Vec::new(), drawn.len());
-    for (at, mutant) in drawn.into_iter().enumerate() {
-        let begin = Instant::now();
-        let verdict = checkout.with(&mutant, || judge(&checkout, &mutant))?;
-        tested.push(Tested { mutant, verdict }.said(at + 1, number, begin));
-    }
-    Ok(tested)
-}
-
-/// Runs the tests of a mutant until one fails.
-fn judge(checkout: &Checkout, mutant: &Mutant) -> anyhow::Result<Verdict> {
-    for step in STEPS.iter().filter(|step| step.judges(mutant)) {
-        match checkout.run(step)?.0 {
-            Ended::Passed if step.name == BOOT && checkout.is_same_image() => {
-                let is_only = steps::is_of_images(&mutant.file);
-                return Ok(if is_only { Verdict::Same } else { Verdict::Missed });
-            }
-            Ended::Passed => {}
-            Ended::NotBuilt => return Ok(Verdict::NoProgram),
-            Ended::Failed(test) => return Ok(Verdict::Caught(format!("{}: {test}", step.name))),
-            Ended::Late => return Ok(Verdict::Late(step.name.to_owned())),
-        }
-    }
-    Ok(Verdict::Missed)
 }
 
 #[cfg(test)]

@@ -20,6 +20,14 @@ pub(crate) enum Verdict {
     /// The tests of a step did not end.
     Late(String),
     Missed,
+    /// The tests do not execute the mutant.
+    Unreached,
+}
+
+impl Verdict {
+    pub(crate) fn is_missed(&self) -> bool {
+        matches!(self, Self::Missed | Self::Unreached)
+    }
 }
 
 impl fmt::Display for Verdict {
@@ -30,6 +38,7 @@ impl fmt::Display for Verdict {
             Self::Caught(by) => write!(f, "caught by {by}"),
             Self::Late(step) => write!(f, "late in {step}"),
             Self::Missed => write!(f, "MISSED"),
+            Self::Unreached => write!(f, "MISSED, for no test executes it"),
         }
     }
 }
@@ -90,13 +99,13 @@ pub(crate) fn tables(rules: &[Rule], all: &[Tested]) -> String {
                 count(|verdict| *verdict == Verdict::Same),
                 count(|verdict| matches!(verdict, Verdict::Caught(_))),
                 count(|verdict| matches!(verdict, Verdict::Late(_))),
-                count(|verdict| *verdict == Verdict::Missed),
+                count(Verdict::is_missed),
             ];
             counts.add_row([name.to_owned()].into_iter().chain(cells.map(|cell| cell.to_string())));
         }
         text += &format!("{}\n", table::text(&counts));
     }
-    for Tested { mutant, .. } in all.iter().filter(|tested| tested.verdict == Verdict::Missed) {
+    for Tested { mutant, .. } in all.iter().filter(|tested| tested.verdict.is_missed()) {
         let Mutant { file, line, original, change, .. } = mutant;
         text += &format!("missed: {file}:{line}\n  original: {original}\n  change:   {change}\n");
     }

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::mutant::{DROP, Edit, SWAP};
+use crate::steps::STEPS;
 
 fn mutants() -> Vec<Mutant> {
     let rules = [SWAP, DROP, DROP, DROP];

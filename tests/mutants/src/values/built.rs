@@ -12,6 +12,8 @@ pub(crate) struct Program {
     /// The folder of its crate.
     pub(crate) folder: PathBuf,
     pub(crate) target: String,
+    /// Whether these are tests beside the code of a library.
+    pub(crate) is_unit: bool,
     pub(crate) path: PathBuf,
 }
 
@@ -39,6 +41,7 @@ pub(crate) fn programs(messages: &str) -> Vec<Program> {
         Some(Program {
             folder: manifest.parent()?.to_owned(),
             target: message["target"]["name"].as_str()?.to_owned(),
+            is_unit: message["target"]["kind"] == serde_json::json!(["lib"]),
             path: path.into(),
         })
     };

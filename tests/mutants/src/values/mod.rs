@@ -19,19 +19,19 @@ use xtask::cargo::root;
 
 use crate::checkout::{self, Checkout};
 use crate::draw::{self, Options};
-use crate::mutant::VALUES;
+use crate::mutant::{Mutant, VALUES};
 use crate::report::Tested;
-use crate::{explained, report};
+use crate::{alone, explained, report};
 use packages::Package;
 use together::Together;
 
 /// Change values in one place at a time, as cargo-mutants does
 ///
-/// All drawn mutants are built into one program. A mutant that cannot be in it is left out, and another is drawn: one of a constant, for
-/// example.
+/// All drawn mutants are built into one program. Those that cannot be in it are built one after another: those of constants, for example,
+/// and of code that only images have. Lists of those that no test can notice, with reasons, are in tests/mutants/explained.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The crates whose mutants are drawn: platform, simulator
+    /// The crates whose mutants are drawn: hypervisor, platform, simulator
     #[arg(long, value_name = "NAME", value_parser = packages::named)]
     package: &'static Package,
     /// How many mutants to draw
@@ -51,36 +51,50 @@ pub(crate) fn run(Args { package, number, options }: Args) -> anyhow::Result<()>
     let (explained, mut others) = explained::split(&text, all)?;
     let made = others.len();
     options.select(&mut others)?;
-    let mut together = Together::new(package, others, number, &mut Random(options.seed));
+    let drawn = options.part(draw(others, number, &mut Random(options.seed)));
     if options.list {
-        for (number, _) in options.part(together.drawn()?) {
-            report::print(&report::line(&together.mutants[number]));
-        }
+        drawn.iter().for_each(|mutant| report::print(&report::line(mutant)));
         return Ok(());
     }
     interrupt::catch()?;
     let json = options.output()?;
     let _lock = checkout::lock()?;
-    let checkout = Checkout::new()?;
-    let built = build(&checkout, package, &mut together)?;
-    let drawn = options.part(together.drawn()?);
+    let mut together = Together::new(package, drawn)?;
     say(format_args!(
-        "seed {}: {} of {made} mutants, {} explained; left out: {} are no choice at run time, {} do not compile",
+        "seed {}: {} of {made} mutants, {} explained",
         options.seed,
-        drawn.len(),
-        explained.len(),
-        together.fixed.len(),
-        together.broken.len()
+        together.mutants.len(),
+        explained.len()
     ));
-    let tests = programs::prepare(&checkout, package, built)?;
-    let (mut tested, number) = (Vec::new(), drawn.len());
-    for (at, (mutant, _)) in drawn.into_iter().enumerate() {
-        let begin = Instant::now();
-        let verdict = programs::judge(&checkout, &tests, mutant)?;
-        let mutant = together.mutants[mutant].clone();
-        tested.push(Tested { mutant, verdict }.said(at + 1, number, begin));
-    }
+    let mut tested = test(package, &mut together)?;
+    let alone = together.numbers(false).into_iter();
+    let alone = alone.map(|number| together.mutants[number].clone()).collect();
+    tested.extend(alone::test(alone)?);
     draw::conclude(&VALUES, &tested, json, &list)
+}
+
+fn draw(mut mutants: Vec<Mutant>, number: usize, random: &mut Random) -> Vec<Mutant> {
+    let number = number.min(mutants.len());
+    (0..number).map(|_| mutants.swap_remove(random.below(mutants.len()))).collect()
+}
+
+/// Tests the mutants that can be in one program.
+fn test(package: &Package, together: &mut Together) -> anyhow::Result<Vec<Tested>> {
+    if together.numbers(true).is_empty() {
+        return Ok(Vec::new());
+    }
+    let checkout = Checkout::new()?;
+    let built = build(&checkout, package, together)?;
+    let tests = programs::prepare(&checkout, package, built)?;
+    let numbers = together.numbers(true);
+    let mut tested = Vec::new();
+    for (at, &number) in numbers.iter().enumerate() {
+        let begin = Instant::now();
+        let verdict = programs::judge(&checkout, &tests, number)?;
+        let mutant = together.mutants[number].clone();
+        tested.push(Tested { mutant, verdict }.said(at + 1, numbers.len(), begin));
+    }
+    Ok(tested)
 }
 
 /// Builds the program with all mutants that compile.
@@ -97,7 +111,8 @@ fn build(
         loop {
             checkout.update(&together.files()?)?;
             let arguments = format!("--profile=mutants --message-format=json {arguments}");
-            say(format_args!("cargo {command}; {} mutants do not compile", together.broken.len()));
+            let number = together.numbers(true).len();
+            say(format_args!("cargo {command} with {number} mutants in one program"));
             let passes = checkout.ends(&mut checkout.cargo_to(command, &arguments), BUILD)?;
             if passes == Some(true) {
                 break;

@@ -1,15 +1,24 @@
 //! The packages whose values change, and the tests that must notice.
 
+use crate::steps::is_of_images;
+
 /// Crates whose mutants are drawn together.
 #[derive(Debug)]
 pub(crate) struct Package {
     pub(crate) name: &'static str,
     /// The folders of the crates, relative to the root of the workspace.
     pub(crate) folders: &'static [&'static str],
-    /// The crates, as cargo calls them.
+    /// The crates that have many mutants at once, as cargo calls them.
     pub(crate) crates: &'static [&'static str],
     /// What is quick and near comes first.
     pub(crate) suites: &'static [Suite],
+}
+
+impl Package {
+    /// Returns whether mutants of a file need programs of their own, because the image is judged.
+    pub(crate) fn is_alone(&self, file: &str) -> bool {
+        self.crates.is_empty() || is_of_images(file)
+    }
 }
 
 /// Programs of tests of a crate: those of one target, or all.
@@ -38,7 +47,8 @@ const SLOW: &str = "--skip=ht_does_not_depend_on_the_version --skip=no_call_is_s
      --skip=two_strands_negotiate --skip=another_unit_is_mended --skip=nobody_reads_what_another_guest_has_written \
      --skip=a_change_that_is_pending_all_the_time_is_seen_to_be";
 
-static PACKAGES: [Package; 2] = [
+static PACKAGES: [Package; 3] = [
+    Package { name: "hypervisor", folders: &["hypervisor"], crates: &[], suites: &[] },
     Package {
         name: "platform",
         folders: &["platform"],

@@ -42,9 +42,11 @@ pub(crate) fn prepare(
         let is_of = |program: &mut Program| {
             program.folder == folder && suite.target.is_none_or(|target| program.target == target)
         };
-        for program in programs.extract_if(.., is_of) {
-            all.push(Tests::new(checkout, suite, program)?);
-        }
+        let tests = programs.extract_if(.., is_of);
+        let tests = tests.map(|program| Tests::new(checkout, suite, program));
+        let mut tests = tests.collect::<anyhow::Result<Vec<_>>>()?;
+        tests.sort_by_key(|tests| (!tests.program.is_unit, tests.limit));
+        all.extend(tests);
     }
     Ok(all)
 }
@@ -83,7 +85,9 @@ impl Tests {
 
 /// Runs the tests that reach a mutant until one fails.
 pub(crate) fn judge(checkout: &Checkout, all: &[Tests], mutant: usize) -> anyhow::Result<Verdict> {
+    let mut verdict = Verdict::Unreached;
     for tests in all.iter().filter(|tests| tests.reached.contains(&mutant)) {
+        verdict = Verdict::Missed;
         let mut command = tests.command();
         match checkout.judge(command.env("MUTANT", mutant.to_string()), tests.limit)?.0 {
             Ended::Failed(test) => return Ok(Verdict::Caught(format!("{}: {test}", tests.name))),
@@ -91,5 +95,5 @@ pub(crate) fn judge(checkout: &Checkout, all: &[Tests], mutant: usize) -> anyhow
             Ended::Passed | Ended::NotBuilt => {}
         }
     }
-    Ok(Verdict::Missed)
+    Ok(verdict)
 }

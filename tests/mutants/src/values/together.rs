@@ -1,10 +1,9 @@
-//! Many mutants in one program: which, and the files with all of them.
+//! Many mutants in one program: the files with all of them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 
 use anyhow::{Context, bail};
-use conform::random::Random;
 use xtask::cargo::root;
 
 use super::built::Error;
@@ -13,76 +12,50 @@ use super::places::{Choice, Places};
 use super::rewritten::Rewritten;
 use crate::mutant::Mutant;
 
-/// The mutants of a package in the order in which they are drawn. The number of a mutant is its place in this order.
+/// The drawn mutants of a package. The number of a mutant is its place in `mutants`.
 pub(crate) struct Together {
     package: &'static Package,
     pub(crate) mutants: Vec<Mutant>,
-    number: usize,
-    places: HashMap<String, Places>,
-    /// Mutants with which the program is none.
-    pub(crate) broken: BTreeSet<usize>,
-    /// Mutants that are no choice at run time.
-    pub(crate) fixed: BTreeSet<usize>,
+    /// For each mutant, how it is in the program with the others. `None` if it must have a program of its own.
+    pub(crate) choices: Vec<Option<Choice>>,
     rewritten: BTreeMap<String, Rewritten>,
 }
 
 impl Together {
-    pub(crate) fn new(
-        package: &'static Package,
-        mut mutants: Vec<Mutant>,
-        number: usize,
-        random: &mut Random,
-    ) -> Self {
-        let mut shuffled = Vec::new();
-        while !mutants.is_empty() {
-            shuffled.push(mutants.swap_remove(random.below(mutants.len())));
+    pub(crate) fn new(package: &'static Package, mutants: Vec<Mutant>) -> anyhow::Result<Self> {
+        let mut files = HashMap::new();
+        let mut choices = Vec::new();
+        for Mutant { file, edit, .. } in &mutants {
+            if !files.contains_key(file) {
+                let places = Places::of(&read(file)?).with_context(|| file.clone())?;
+                files.insert(file, places);
+            }
+            let choice = files[file].choice(edit);
+            choices.push(choice.filter(|_| !package.is_alone(file)));
         }
-        Self {
-            package,
-            mutants: shuffled,
-            number,
-            places: HashMap::new(),
-            broken: BTreeSet::new(),
-            fixed: BTreeSet::new(),
-            rewritten: BTreeMap::new(),
-        }
+        Ok(Self { package, mutants, choices, rewritten: BTreeMap::new() })
     }
 
-    /// Returns the drawn mutants that can be in one program.
-    pub(crate) fn drawn(&mut self) -> anyhow::Result<Vec<(usize, Choice)>> {
-        let mut drawn = Vec::new();
-        for (number, mutant) in self.mutants.iter().enumerate() {
-            if drawn.len() == self.number {
-                break;
-            }
-            if !self.places.contains_key(&mutant.file) {
-                let places = Places::of(&read(&mutant.file)?);
-                let places = places.with_context(|| mutant.file.clone())?;
-                self.places.insert(mutant.file.clone(), places);
-            }
-            match self.places[&mutant.file].choice(&mutant.edit) {
-                _ if self.broken.contains(&number) => {}
-                Some(choice) => drawn.push((number, choice)),
-                None => drop(self.fixed.insert(number)),
-            }
-        }
-        Ok(drawn)
+    /// Returns the numbers of the mutants that are, or are not, in one program.
+    pub(crate) fn numbers(&self, are: bool) -> Vec<usize> {
+        let numbered = self.choices.iter().enumerate();
+        numbered.filter(|(_, choice)| choice.is_some() == are).map(|(number, _)| number).collect()
     }
 
-    /// Returns the files of the package with the drawn mutants in them.
+    /// Returns the files of the package with the mutants in them.
     pub(crate) fn files(&mut self) -> anyhow::Result<BTreeMap<String, String>> {
-        let mut choices = BTreeMap::<String, Vec<_>>::new();
-        for (number, choice) in self.drawn()? {
-            choices.entry(self.mutants[number].file.clone()).or_default().push((number, choice));
+        let mut choices = BTreeMap::<&str, Vec<_>>::new();
+        for (number, mutant) in self.mutants.iter().enumerate() {
+            if let Some(choice) = &self.choices[number] {
+                choices.entry(&mutant.file).or_default().push((number, choice.clone()));
+            }
         }
-        self.rewritten.clear();
+        let mut files = BTreeMap::new();
         for (file, choices) in choices {
-            let rewritten = Rewritten::new(&read(&file)?, &choices);
-            self.rewritten.insert(file, rewritten);
+            let rewritten = Rewritten::new(&read(file)?, &choices);
+            files.insert(file.to_owned(), rewritten.text.clone());
+            self.rewritten.insert(file.to_owned(), rewritten);
         }
-        let texts = self.rewritten.iter();
-        let mut files: BTreeMap<_, _> =
-            texts.map(|(file, rewritten)| (file.clone(), rewritten.text.clone())).collect();
         let chosen = include_str!("chosen.txt").replace("NUMBER", &self.mutants.len().to_string());
         for folder in self.package.folders {
             let top = format!("{folder}/src/lib.rs");
@@ -102,7 +75,7 @@ impl Together {
             let text = errors.iter().map(|error| &*error.text).collect::<String>();
             bail!("the copy does not build, and no mutant is the reason:\n{text}");
         }
-        self.broken.extend(about);
+        about.into_iter().for_each(|number| self.choices[number] = None);
         Ok(())
     }
 }
