@@ -52,7 +52,7 @@ fn arms_go_by_their_guards() {
         "fn f() { match x { A => 1, B if b < c => 2, _ => 3 } }",
         &[("A => 1,", 0, ""), ("B if b < c => 2,", 0, ""), ("b < c", 0, "true"), ("<", 0, ">")],
         "fn f() { match x { A if !is(0) => 1, \
-         B if (if is(1) { false } else if is(2) { true } else { (if is(3) { b > c } else { b < c }) }) => 2, _ => 3 } }",
+         B if (if is(1) { false } else if is(2) { true } else if is(3) { b > c } else { b < c }) => 2, _ => 3 } }",
     );
 }
 
