@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// A program of tests.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
     /// The folder of its crate.
     pub(crate) folder: PathBuf,

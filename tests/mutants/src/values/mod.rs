@@ -85,7 +85,7 @@ fn test(package: &Package, together: &mut Together) -> anyhow::Result<Vec<Tested
     }
     let checkout = Checkout::new()?;
     let built = build(&checkout, package, together)?;
-    let tests = programs::prepare(&checkout, package, built)?;
+    let tests = programs::prepare(&checkout, package, &built)?;
     let numbers = together.numbers(true);
     let mut tested = Vec::new();
     for (at, &number) in numbers.iter().enumerate() {

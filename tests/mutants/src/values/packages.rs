@@ -42,6 +42,9 @@ const fn suite(
 
 const WHOLE: Suite = suite("tests", "tests", None, SLOW);
 
+/// Tests that need other programs, which `cargo test` leaves out.
+pub(crate) const IGNORED: &str = "--ignored";
+
 /// Tests of the whole system that repeat something hundreds of times.
 const SLOW: &str = "--skip=ht_does_not_depend_on_the_version --skip=no_call_is_served_beyond_the_version_in_force \
      --skip=two_strands_negotiate --skip=another_unit_is_mended --skip=nobody_reads_what_another_guest_has_written \
@@ -71,6 +74,9 @@ static PACKAGES: [Package; 3] = [
             suite("sun4v-simulator", "simulator", None, ""),
             WHOLE,
             suite("vfalls", "vfalls", None, ""),
+            suite("tests", "tests", Some("interpreter"), IGNORED),
+            suite("vfalls", "vfalls", Some("commands"), IGNORED),
+            suite("vfalls", "vfalls", Some("production"), IGNORED),
         ],
     },
 ];

@@ -9,7 +9,7 @@ use anyhow::ensure;
 use vfalls::say::say;
 
 use super::built::Program;
-use super::packages::{Package, Suite};
+use super::packages::{IGNORED, Package, Suite};
 use crate::checkout::{Checkout, Ended};
 use crate::report::Verdict;
 
@@ -34,16 +34,21 @@ pub(crate) struct Tests {
 pub(crate) fn prepare(
     checkout: &Checkout,
     package: &Package,
-    mut programs: Vec<Program>,
+    programs: &[Program],
 ) -> anyhow::Result<Vec<Tests>> {
-    let mut all = Vec::new();
+    let mut all: Vec<Tests> = Vec::new();
     for suite in package.suites {
         let folder = checkout.place().join(suite.folder);
-        let is_of = |program: &mut Program| {
+        let is_new = |program: &&Program| {
+            let is_it =
+                |tests: &Tests| (&tests.program, tests.arguments) == (program, suite.arguments);
+            !all.iter().any(is_it)
+        };
+        let is_of = |program: &&Program| {
             program.folder == folder && suite.target.is_none_or(|target| program.target == target)
         };
-        let tests = programs.extract_if(.., is_of);
-        let tests = tests.map(|program| Tests::new(checkout, suite, program));
+        let tests = programs.iter().filter(is_of).filter(is_new);
+        let tests = tests.map(|program| Tests::new(checkout, suite, program.clone()));
         let mut tests = tests.collect::<anyhow::Result<Vec<_>>>()?;
         tests.sort_by_key(|tests| (!tests.program.is_unit, tests.limit));
         all.extend(tests);
@@ -53,7 +58,8 @@ pub(crate) fn prepare(
 
 impl Tests {
     fn new(checkout: &Checkout, suite: &Suite, program: Program) -> anyhow::Result<Self> {
-        let name = format!("{} {}", suite.folder, program.target);
+        let more = if suite.arguments == IGNORED { " --ignored" } else { "" };
+        let name = format!("{} {}{more}", suite.folder, program.target);
         let (limit, arguments) = (Duration::from_secs(3600), suite.arguments);
         let mut tests = Self { name, program, arguments, limit, reached: BTreeSet::new() };
         let notes = checkout.place().join("target/reached");
