@@ -1,4 +1,4 @@
-//! Mutants that are built one after another. The steps that build the image judge nothing else.
+//! Mutants that are built one after another: constants and images have no variable of the environment that chooses a mutant.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

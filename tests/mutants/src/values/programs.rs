@@ -98,7 +98,8 @@ pub(crate) fn judge(checkout: &Checkout, all: &[Tests], mutant: usize) -> anyhow
         match checkout.judge(command.env("MUTANT", mutant.to_string()), tests.limit)?.0 {
             Ended::Failed(test) => return Ok(Verdict::Caught(format!("{}: {test}", tests.name))),
             Ended::Late => return Ok(Verdict::Late(tests.name.clone())),
-            Ended::Passed | Ended::NotBuilt => {}
+            Ended::NotBuilt => return Ok(Verdict::NoProgram),
+            Ended::Passed => {}
         }
     }
     Ok(verdict)
