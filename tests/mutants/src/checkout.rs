@@ -16,6 +16,7 @@ use vfalls::interrupt::{self, Interrupted};
 use vfalls::say::say;
 use xtask::cargo::root;
 
+use crate::built;
 use crate::mutant::Mutant;
 use crate::sources::add_files;
 use crate::steps::{Step, What};
@@ -194,12 +195,8 @@ impl Checkout {
         cargo.args(["--package", package, "--test", test]);
         let built = cargo.current_dir(&self.place).stderr(Stdio::inherit()).output()?;
         let messages = String::from_utf8(built.stdout)?;
-        let programs = messages
-            .lines()
-            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-        let mut programs = programs.filter(|message| message["target"]["name"] == test);
-        let program =
-            programs.find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)));
+        let mut programs = built::programs(&messages).into_iter();
+        let program = programs.find(|program| program.target == test).map(|program| program.path);
         program.with_context(|| format!("the tests {test} do not build"))
     }
 

@@ -4,6 +4,7 @@
 
 mod alone;
 mod assembly;
+mod built;
 mod checkout;
 mod draw;
 mod explained;

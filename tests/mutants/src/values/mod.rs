@@ -1,7 +1,6 @@
 //! Values are others, as cargo-mutants changes them. All drawn mutants are in one program, and a variable of the environment chooses one
 //! when tests run: to build a program for each mutant takes minutes.
 
-mod built;
 mod listed;
 mod packages;
 mod places;
@@ -21,7 +20,7 @@ use crate::checkout::{self, Checkout};
 use crate::draw::{self, Options};
 use crate::mutant::{Mutant, VALUES};
 use crate::report::Tested;
-use crate::{alone, explained, report};
+use crate::{alone, built, explained, report};
 use packages::Package;
 use together::Together;
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::ensure;
 use vfalls::say::say;
 
-use super::built::Program;
 use super::packages::{IGNORED, Package, Suite};
+use crate::built::Program;
 use crate::checkout::{Checkout, Ended};
 use crate::report::Verdict;
 

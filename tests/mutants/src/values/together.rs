@@ -6,10 +6,10 @@ use std::fs;
 use anyhow::{Context, bail};
 use xtask::cargo::root;
 
-use super::built::Error;
 use super::packages::Package;
 use super::places::{Choice, Places};
 use super::rewritten::Rewritten;
+use crate::built::Error;
 use crate::mutant::Mutant;
 
 /// The drawn mutants of a package. The number of a mutant is its place in `mutants`.
