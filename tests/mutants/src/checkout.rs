@@ -16,6 +16,7 @@ use vfalls::interrupt::{self, Interrupted};
 use vfalls::say::say;
 use xtask::cargo::root;
 
+use crate::built;
 use crate::mutant::Mutant;
 use crate::sources::add_files;
 use crate::steps::{Step, What};
@@ -51,22 +52,27 @@ pub(crate) struct Checkout {
 }
 
 impl Checkout {
-    /// Makes the copy, or brings it up to date.
     pub(crate) fn new() -> anyhow::Result<Self> {
-        let top = root().join("target/order-mutants");
-        let place = top.join("checkout");
+        let place = top().join("checkout");
         fs::create_dir_all(&place)?;
+        Ok(Self { place, log: top().join("log"), ..Self::default() })
+    }
+
+    /// Makes the copy, or brings it up to date. `changed` has the texts of files that are not as in the checkout.
+    pub(crate) fn update(&self, changed: &BTreeMap<String, String>) -> anyhow::Result<()> {
+        let place = &self.place;
         let mut git = Command::new("git");
         git.current_dir(root());
         git.args("ls-files -z --cached --others --exclude-standard".split(' '));
         let files = git.stderr(Stdio::inherit()).output().context("git cannot be run")?;
         ensure!(files.status.success(), "git ls-files ended with {}", files.status);
         let listed = String::from_utf8(files.stdout)?;
+        let mut files: BTreeSet<_> = listed.split_terminator('\0').collect();
+        files.extend(changed.keys().map(String::as_str));
         let mut copied = Vec::new();
-        add_files(&place, &mut copied)?;
-        let files: BTreeSet<_> = listed.split_terminator('\0').collect();
+        add_files(place, &mut copied)?;
         let is_listed = |path: &Path| {
-            let file = path.strip_prefix(&place).ok().and_then(Path::to_str);
+            let file = path.strip_prefix(place).ok().and_then(Path::to_str);
             file.is_some_and(|file| files.contains(file))
         };
         for gone in copied.iter().filter(|path| !is_listed(path)) {
@@ -74,13 +80,21 @@ impl Checkout {
         }
         for file in &files {
             let (from, to) = (root().join(file), place.join(file));
-            // Identical files are not written again, because cargo would build them again.
-            if from.is_file() && fs::read(&from)? != fs::read(&to).unwrap_or_default() {
+            let text = match changed.get(*file) {
+                Some(text) => text.as_bytes().to_owned(),
+                None if from.is_file() => fs::read(&from)?,
+                None => continue,
+            };
+            // A write would make cargo build again.
+            if text != fs::read(&to).unwrap_or_default() {
                 to.parent().map_or(Ok(()), fs::create_dir_all)?;
-                fs::copy(&from, &to).with_context(|| (*file).to_owned())?;
+                fs::write(&to, text).with_context(|| (*file).to_owned())?;
+                if from.is_file() {
+                    fs::set_permissions(&to, fs::metadata(&from)?.permissions())?;
+                }
             }
         }
-        Ok(Self { place, log: top.join("log"), ..Self::default() })
+        Ok(())
     }
 
     /// Runs the steps without a mutant. All steps must pass. The time of each step decides how long the step may take with a mutant.
@@ -154,9 +168,23 @@ impl Checkout {
         }
     }
 
+    /// Returns what the last command has printed.
+    pub(crate) fn messages(&self) -> anyhow::Result<String> {
+        Ok(String::from_utf8_lossy(&fs::read(&self.log)?).into_owned())
+    }
+
+    pub(crate) fn place(&self) -> &Path {
+        &self.place
+    }
+
     fn cargo(&self, arguments: &str) -> Command {
+        self.cargo_to("test", arguments)
+    }
+
+    /// Returns a command of cargo for the copy.
+    pub(crate) fn cargo_to(&self, command: &str, arguments: &str) -> Command {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args(["test", "--offline"]).args(arguments.split_whitespace());
+        cargo.args([command, "--offline"]).args(arguments.split_whitespace());
         cargo.env("CARGO_TARGET_DIR", self.place.join("target")).env_remove("RUSTFLAGS");
         cargo
     }
@@ -167,41 +195,54 @@ impl Checkout {
         cargo.args(["--package", package, "--test", test]);
         let built = cargo.current_dir(&self.place).stderr(Stdio::inherit()).output()?;
         let messages = String::from_utf8(built.stdout)?;
-        let programs = messages
-            .lines()
-            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-        let mut programs = programs.filter(|message| message["target"]["name"] == test);
-        let program =
-            programs.find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)));
+        let mut programs = built::programs(&messages).into_iter();
+        let program = programs.find(|program| program.target == test).map(|program| program.path);
         program.with_context(|| format!("the tests {test} do not build"))
     }
 
-    fn judge(&self, command: &mut Command, limit: Duration) -> anyhow::Result<(Ended, Duration)> {
+    /// Runs tests. Returns how they end, and how long they take.
+    pub(crate) fn judge(
+        &self,
+        command: &mut Command,
+        limit: Duration,
+    ) -> anyhow::Result<(Ended, Duration)> {
         let begin = Instant::now();
         let ended = match self.ends(command, limit)? {
             Some(true) => Ended::Passed,
             None => Ended::Late,
-            Some(false) => failed(&String::from_utf8_lossy(&fs::read(&self.log)?)),
+            Some(false) => failed(&self.messages()?),
         };
         Ok((ended, begin.elapsed()))
     }
 
-    /// Runs a command in the copy, with its output in the log. Returns whether the command succeeds, or `None` if it takes too long.
-    fn ends(&self, command: &mut Command, limit: Duration) -> anyhow::Result<Option<bool>> {
+    /// Runs a command in the copy with its output in the log. Returns whether it succeeds; `None` if it takes too long. The
+    /// first failed test ends it.
+    pub(crate) fn ends(
+        &self,
+        command: &mut Command,
+        limit: Duration,
+    ) -> anyhow::Result<Option<bool>> {
         let log = File::create(&self.log)?;
-        command.current_dir(&self.place).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        if command.get_current_dir().is_none() {
+            command.current_dir(&self.place);
+        }
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         let mut child = command.process_group(0).spawn().context("a test cannot be run")?;
         let begin = Instant::now();
+        let mut read = 0;
         loop {
             if let Some(status) = child.try_wait()? {
                 return Ok(Some(status.success()));
             }
             let is_late = begin.elapsed() > limit;
-            if is_late || interrupt::happened() {
+            let length = fs::metadata(&self.log)?.len();
+            let has_failed = length != read && failed_test(&self.messages()?).is_some();
+            read = length;
+            if is_late || has_failed || interrupt::happened() {
                 killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL)?;
                 child.wait()?;
-                ensure!(is_late, Interrupted);
-                return Ok(None);
+                ensure!(is_late || has_failed, Interrupted);
+                return Ok(has_failed.then_some(false));
             }
             thread::sleep(Duration::from_millis(50));
         }
@@ -213,18 +254,28 @@ fn failed(log: &str) -> Ended {
     if log.contains("does not build") {
         return Ended::NotBuilt;
     }
-    let mut lines =
-        log.lines().filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
-    Ended::Failed(lines.next().unwrap_or("the tests end").to_owned())
+    Ended::Failed(failed_test(log).unwrap_or("the tests end").to_owned())
 }
 
-/// Locks the copy, because two programs at once would mix their mutants.
-pub(crate) fn lock(place: &Path) -> anyhow::Result<nix::fcntl::Flock<File>> {
-    let file = File::create(place)?;
+/// Returns the first test that a log calls failed.
+fn failed_test(log: &str) -> Option<&str> {
+    log.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))
+}
+
+/// Locks the copy: two programs would mix their mutants.
+pub(crate) fn lock() -> anyhow::Result<nix::fcntl::Flock<File>> {
+    fs::create_dir_all(top())?;
+    let place = top().join("lock");
+    let file = File::create(&place)?;
     match nix::fcntl::Flock::lock(file, nix::fcntl::FlockArg::LockExclusiveNonblock) {
         Ok(lock) => Ok(lock),
-        Err(_) => bail!("{}: another order-mutants is at work there", place.display()),
+        Err(_) => bail!("{}: another program of mutants is at work there", place.display()),
     }
+}
+
+/// Returns the folder that has the copy, its lock and the log.
+fn top() -> PathBuf {
+    root().join("target/mutated")
 }
 
 #[cfg(test)]

@@ -13,6 +13,10 @@ pub(crate) const ASM_NEGATE: Rule = "a condition is negated";
 pub(crate) const ASM_NUMBER: Rule = "a number is one more";
 pub(crate) const ASM_REGISTER: Rule = "a source is another register";
 
+/// The rules of cargo-mutants, as it calls them.
+pub(crate) const VALUES: [Rule; 6] =
+    ["FnValue", "BinaryOperator", "UnaryOperator", "MatchArm", "MatchArmGuard", "StructField"];
+
 pub(crate) const RULES: [Rule; 8] =
     [SWAP, DROP, WEAKEN, ASM_NOP, ASM_SWAP, ASM_NEGATE, ASM_NUMBER, ASM_REGISTER];
 

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Write;
+use std::time::Instant;
 
 use serde::{Serialize, Serializer};
+use vfalls::say::say;
 use vfalls::table::{self, cut};
 
-use crate::mutant::{Mutant, RULES, Rule};
+use crate::mutant::{Mutant, Rule};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -18,6 +20,14 @@ pub(crate) enum Verdict {
     /// The tests of a step took too long. The text is the name of the step.
     Late(String),
     Missed,
+    /// The tests do not execute the mutant.
+    Unreached,
+}
+
+impl Verdict {
+    pub(crate) fn is_missed(&self) -> bool {
+        matches!(self, Self::Missed | Self::Unreached)
+    }
 }
 
 impl fmt::Display for Verdict {
@@ -28,6 +38,7 @@ impl fmt::Display for Verdict {
             Self::Caught(by) => write!(f, "caught by {by}"),
             Self::Late(step) => write!(f, "late in {step}"),
             Self::Missed => write!(f, "MISSED"),
+            Self::Unreached => write!(f, "MISSED, for no test executes it"),
         }
     }
 }
@@ -35,6 +46,16 @@ impl fmt::Display for Verdict {
 pub(crate) struct Tested {
     pub(crate) mutant: Mutant,
     pub(crate) verdict: Verdict,
+}
+
+impl Tested {
+    /// Says the verdict on mutant `at` of `number`, whose tests have begun at `begin`.
+    pub(crate) fn said(self, at: usize, number: usize, begin: Instant) -> Self {
+        let Self { mutant, verdict } = &self;
+        let (line, time) = (line(mutant), begin.elapsed().as_secs());
+        say(format_args!("[{at}/{number}] {verdict}: {line} ({time} s)"));
+        self
+    }
 }
 
 impl Serialize for Tested {
@@ -60,12 +81,12 @@ pub(crate) fn line(mutant: &Mutant) -> String {
     format!("{file}:{line}: {}: {} -> {}", edit.rule, cut(original, 160), cut(change, 160))
 }
 
-/// Returns two tables that count the mutants by verdict, one for the rules and one for the crates, and then a list of the missed mutants.
-pub(crate) fn tables(all: &[Tested]) -> String {
+/// Returns how many mutants there are of each rule and of each crate, and those that were missed.
+pub(crate) fn tables(rules: &[Rule], all: &[Tested]) -> String {
     let folders = all.iter().map(|tested| tested.mutant.folder());
     let folders = BTreeSet::from_iter(folders).into_iter().collect();
     let mut text = String::new();
-    for (kind, names) in [("rule", Vec::from(RULES)), ("crate", folders)] {
+    for (kind, names) in [("rule", rules.to_vec()), ("crate", folders)] {
         let columns = format!("{kind}|>made|>not a program|>same|>caught|>late|>missed");
         let mut counts = table::with_header(&columns);
         for name in names.into_iter().chain(["all"]) {
@@ -78,13 +99,13 @@ pub(crate) fn tables(all: &[Tested]) -> String {
                 count(|verdict| *verdict == Verdict::Same),
                 count(|verdict| matches!(verdict, Verdict::Caught(_))),
                 count(|verdict| matches!(verdict, Verdict::Late(_))),
-                count(|verdict| *verdict == Verdict::Missed),
+                count(Verdict::is_missed),
             ];
             counts.add_row([name.to_owned()].into_iter().chain(cells.map(|cell| cell.to_string())));
         }
         text += &format!("{}\n", table::text(&counts));
     }
-    for Tested { mutant, .. } in all.iter().filter(|tested| tested.verdict == Verdict::Missed) {
+    for Tested { mutant, .. } in all.iter().filter(|tested| tested.verdict.is_missed()) {
         let Mutant { file, line, original, change, .. } = mutant;
         text += &format!("missed: {file}:{line}\n  original: {original}\n  change:   {change}\n");
     }

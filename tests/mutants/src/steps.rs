@@ -35,7 +35,7 @@ const fn step(
 /// All steps in order. They leave out the tests that `cargo xtask mutants` leaves out, and tests of
 /// `vfalls/tests/production` that take minutes.
 #[rustfmt::skip]
-pub(crate) const STEPS: [Step; 13] = [
+pub(crate) const STEPS: [Step; 17] = [
     step("guest-abi", What::Host, &["guest-abi/"],
         "--profile=mutants --package=sun4v-guest-abi --lib --tests -- --skip=a_program_without_libc"),
     step("hv-core", What::Host, &["hv-core/"],
@@ -46,28 +46,36 @@ pub(crate) const STEPS: [Step; 13] = [
         "--profile=mutants --package=sun4v-perfctr-service --lib --tests -- --skip=a_program_in_c"),
     step("hypervisor", What::Host, &["hypervisor/src/logger/", "hypervisor/src/services/", "hypervisor/src/lib.rs"],
         "--profile=mutants --package=hypervisor --lib --tests"),
+    step("vfalls-refs", What::Host, &["simulator/refs/"], "--profile=mutants --package=vfalls-refs --lib --tests"),
+    step("conform", What::Host, &["simulator/conform/"], "--profile=mutants --package=sun4v-conform --lib --tests"),
+    step("simulator", What::Host, &["simulator/"], "--profile=mutants --package=sun4v-simulator --lib --tests"),
     step("loom of the parts", What::Loom, ORDERED,
         "--profile=quick --package=sun4v-hv-core --package=sun4v-perfctr-service --lib -- loom_"),
     step("loom of the whole", What::Loom, ORDERED, "--profile=quick --package=tests --test=loom"),
-    step("whole system", What::Host, &["guest-abi/", "hv-core/", "platform/", "perfctr-service/"],
+    step("whole system", What::Host, &["guest-abi/", "hv-core/", "platform/", "perfctr-service/", "simulator/"],
         "--profile=mutants --package=tests --tests -- --skip=ht_does_not_depend_on_the_version \
          --skip=no_call_is_served_beyond_the_version_in_force --skip=two_strands_negotiate --skip=another_unit_is_mended \
          --skip=nobody_reads_what_another_guest_has_written --skip=a_change_that_is_pending_all_the_time_is_seen_to_be"),
-    step(BOOT, What::Image, &[""],
+    step("vfalls", What::Host, &["simulator/"], "--profile=mutants --package=vfalls --lib --bins --tests"),
+    step(BOOT, What::Image, SHIPPED,
         "--include-ignored --exact all_cpus_of_two_guests_run a_guest_takes_its_own_traps a_guest_ends_alone \
          the_operator_is_heard services::a_kernel_is_served"),
-    step(BARRIERS, What::Image, &[""], "--include-ignored --exact barriers::each_barrier_has_a_verdict"),
+    step(BARRIERS, What::Image, SHIPPED, "--include-ignored --exact barriers::each_barrier_has_a_verdict"),
     step("fast path", What::FastPath, &["perfctr-service/src/sparc64/", "platform/src/sparc64/general.rs", "platform/src/sparc64/table.rs"],
         "--include-ignored --exact each_path_does_what_the_contract_says the_rows_of_the_image_are_as_assumed"),
-    step("image serves", What::Image, &[""],
+    step("image serves", What::Image, SHIPPED,
         "--include-ignored contract:: faults:: kernel:: transfers:: log:: lists:: late:: \
          two_calls_of_a_hub_in_every_order --skip=defect"),
-    step("image fails", What::Image, &[""],
+    step("image fails", What::Image, SHIPPED,
         "--include-ignored --skip=attacks:: --skip=defect --skip=contract:: --skip=faults:: --skip=kernel:: \
          --skip=barriers::each_ --skip=transfers:: --skip=log:: --skip=lists:: --skip=late:: --skip=two_calls_of_a_hub"),
 ];
 
-/// The name of the first step that builds the image.
+/// What an image is built from.
+const SHIPPED: &[&str] =
+    &["guest-abi/", "hv-core/", "platform/", "perfctr-service/", "hypervisor/"];
+
+/// The first step that builds the image.
 pub(crate) const BOOT: &str = "image boots";
 
 /// The name of the step that gives a verdict on each memory barrier. The step's test finds a barrier by the text of the source

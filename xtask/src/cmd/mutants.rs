@@ -111,10 +111,6 @@ const SUITES: [Suite; 4] = [
 ];
 
 pub fn run(args: MutantsArgs) -> anyhow::Result<()> {
-    ensure!(
-        works(cargo().args(["mutants", "--version"])),
-        "cargo mutants is missing; install it with: {INSTALL}"
-    );
     let config = Config::read()?;
     let all = config.mutants()?;
     let excluded = config.excluded(&all)?;
@@ -171,8 +167,17 @@ impl Suite {
     }
 }
 
+/// Returns a command that runs cargo-mutants, which must be installed.
+pub fn command() -> anyhow::Result<Command> {
+    mutants(false)
+}
+
 /// Returns a command that runs cargo-mutants. If `on_sparc`, it tests the mutants on emulated SPARC V9.
 fn mutants(on_sparc: bool) -> anyhow::Result<Command> {
+    ensure!(
+        works(cargo().args(["mutants", "--version"])),
+        "cargo mutants is missing; install it with: {INSTALL}"
+    );
     let mut command = match on_sparc {
         true => big_endian::cargo()?,
         false => cargo(),

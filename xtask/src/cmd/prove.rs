@@ -106,7 +106,7 @@ impl Steps for Prove {
             |()| sweep("slurm"),
         ),
         step("mutants", "400 changes of orders and assembly, each of which a test notices", |()| {
-            cargo_passes("run --quiet --profile=quick --package=order-mutants")
+            cargo_passes("run --quiet --profile=quick --package=mutants -- order")
         }),
     ];
 }

@@ -1,7 +1,8 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use mutant::{DROP, Edit, SWAP};
+use crate::mutant::{DROP, Edit, SWAP};
+use crate::steps::STEPS;
 
 fn mutants() -> Vec<Mutant> {
     let rules = [SWAP, DROP, DROP, DROP];

@@ -1,0 +1,44 @@
+//! Mutants that are built one after another: constants and images have no variable of the environment that chooses a mutant.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use crate::checkout::{Checkout, Ended};
+use crate::mutant::Mutant;
+use crate::report::{Tested, Verdict};
+use crate::steps::{self, BOOT, STEPS, Step};
+
+/// Tests one mutant after another, by building it.
+pub(crate) fn test(drawn: Vec<Mutant>) -> anyhow::Result<Vec<Tested>> {
+    if drawn.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut checkout = Checkout::new()?;
+    checkout.update(&BTreeMap::new())?;
+    let needed = STEPS.iter().filter(|step| drawn.iter().any(|mutant| step.judges(mutant)));
+    checkout.prepare(&needed.collect::<Vec<&'static Step>>())?;
+    let (mut tested, number) = (Vec::new(), drawn.len());
+    for (at, mutant) in drawn.into_iter().enumerate() {
+        let begin = Instant::now();
+        let verdict = checkout.with(&mutant, || judge(&checkout, &mutant))?;
+        tested.push(Tested { mutant, verdict }.said(at + 1, number, begin));
+    }
+    Ok(tested)
+}
+
+/// Runs the tests of a mutant until one fails.
+fn judge(checkout: &Checkout, mutant: &Mutant) -> anyhow::Result<Verdict> {
+    for step in STEPS.iter().filter(|step| step.judges(mutant)) {
+        match checkout.run(step)?.0 {
+            Ended::Passed if step.name == BOOT && checkout.is_same_image() => {
+                let is_only = steps::is_of_images(&mutant.file);
+                return Ok(if is_only { Verdict::Same } else { Verdict::Missed });
+            }
+            Ended::Passed => {}
+            Ended::NotBuilt => return Ok(Verdict::NoProgram),
+            Ended::Failed(test) => return Ok(Verdict::Caught(format!("{}: {test}", step.name))),
+            Ended::Late => return Ok(Verdict::Late(step.name.to_owned())),
+        }
+    }
+    Ok(Verdict::Missed)
+}

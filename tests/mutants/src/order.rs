@@ -1,0 +1,68 @@
+//! Statements change places or are left out, orderings are weaker, and instructions of assembly are changed.
+
+use std::fs;
+
+use conform::random::Random;
+use vfalls::interrupt;
+use vfalls::say::say;
+use xtask::cargo::root;
+
+use crate::draw::{self, Options};
+use crate::mutant::{Mutant, RULES};
+use crate::{alone, checkout, explained, report, sources};
+
+/// Change the order of statements, orderings and assembly in one place at a time
+///
+/// The mutants are drawn from all that the rules make, as many of one rule as of another. tests/mutants/explained.toml lists with reasons
+/// those that no test can notice.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// How many mutants to draw
+    #[arg(long, default_value_t = 400)]
+    number: usize,
+    #[command(flatten)]
+    options: Options,
+}
+
+const EXPLAINED: &str = "tests/mutants/explained.toml";
+
+pub(crate) fn run(Args { number, options }: Args) -> anyhow::Result<()> {
+    let all = sources::mutants()?;
+    let text = fs::read_to_string(root().join(EXPLAINED))?;
+    let (explained, mut others) = explained::split(&text, all)?;
+    let made = others.len();
+    options.select(&mut others)?;
+    let drawn = options.part(draw(&others, number, &mut Random(options.seed)));
+    say(format_args!(
+        "seed {}: {} of {made} mutants, {} explained",
+        options.seed,
+        drawn.len(),
+        explained.len()
+    ));
+    if options.list {
+        drawn.iter().for_each(|mutant| report::print(&report::line(mutant)));
+        return Ok(());
+    }
+    interrupt::catch()?;
+    let json = options.output()?;
+    let _lock = checkout::lock()?;
+    draw::conclude(&RULES, &alone::test(drawn)?, json, EXPLAINED)
+}
+
+/// Draws mutants of one rule after another, as long as the rules have some.
+fn draw(mutants: &[Mutant], number: usize, random: &mut Random) -> Vec<Mutant> {
+    let of = |rule| mutants.iter().filter(move |mutant| mutant.edit.rule == rule).cloned();
+    let mut rules = RULES.map(|rule| of(rule).collect::<Vec<_>>());
+    let mut drawn = Vec::new();
+    while drawn.len() < number && rules.iter().any(|mutants| !mutants.is_empty()) {
+        for mutants in rules.iter_mut().filter(|mutants| !mutants.is_empty()) {
+            drawn.push(mutants.swap_remove(random.below(mutants.len())));
+        }
+    }
+    drawn.truncate(number);
+    drawn
+}
+
+#[cfg(test)]
+#[path = "tests/order.rs"]
+mod tests;

@@ -1,0 +1,123 @@
+//! Values are others, as cargo-mutants changes them. All drawn mutants are in one program, and a variable of the environment chooses one
+//! when tests run: to build a program for each mutant takes minutes.
+
+mod listed;
+mod packages;
+mod places;
+mod programs;
+mod rewritten;
+mod together;
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use conform::random::Random;
+use vfalls::interrupt;
+use vfalls::say::say;
+use xtask::cargo::root;
+
+use crate::checkout::{self, Checkout};
+use crate::draw::{self, Options};
+use crate::mutant::{Mutant, VALUES};
+use crate::report::Tested;
+use crate::{alone, built, explained, report};
+use packages::Package;
+use together::Together;
+
+/// Change values in one place at a time, as cargo-mutants does
+///
+/// All drawn mutants are built into one program. Those that cannot be in it are built one after another: those of constants, for example,
+/// and of code that only images have. Lists of those that no test can notice, with reasons, are in tests/mutants/explained.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The crates whose mutants are drawn: hypervisor, platform, simulator
+    #[arg(long, value_name = "NAME", value_parser = packages::named)]
+    package: &'static Package,
+    /// How many mutants to draw
+    #[arg(long, default_value_t = 300)]
+    number: usize,
+    #[command(flatten)]
+    options: Options,
+}
+
+/// How long a build may take.
+const BUILD: Duration = Duration::from_secs(3600);
+
+pub(crate) fn run(Args { package, number, options }: Args) -> anyhow::Result<()> {
+    let all = listed::mutants(package)?;
+    let list = format!("tests/mutants/explained/{}.toml", package.name);
+    let text = fs::read_to_string(root().join(&list))?;
+    let (explained, mut others) = explained::split(&text, all)?;
+    let made = others.len();
+    options.select(&mut others)?;
+    let drawn = options.part(draw(others, number, &mut Random(options.seed)));
+    if options.list {
+        drawn.iter().for_each(|mutant| report::print(&report::line(mutant)));
+        return Ok(());
+    }
+    interrupt::catch()?;
+    let json = options.output()?;
+    let _lock = checkout::lock()?;
+    let mut together = Together::new(package, drawn)?;
+    say(format_args!(
+        "seed {}: {} of {made} mutants, {} explained",
+        options.seed,
+        together.mutants.len(),
+        explained.len()
+    ));
+    let mut tested = test(package, &mut together)?;
+    let alone = together.numbers(false).into_iter();
+    let alone = alone.map(|number| together.mutants[number].clone()).collect();
+    tested.extend(alone::test(alone)?);
+    draw::conclude(&VALUES, &tested, json, &list)
+}
+
+fn draw(mut mutants: Vec<Mutant>, number: usize, random: &mut Random) -> Vec<Mutant> {
+    let number = number.min(mutants.len());
+    (0..number).map(|_| mutants.swap_remove(random.below(mutants.len()))).collect()
+}
+
+/// Tests the mutants that can be in one program.
+fn test(package: &Package, together: &mut Together) -> anyhow::Result<Vec<Tested>> {
+    if together.numbers(true).is_empty() {
+        return Ok(Vec::new());
+    }
+    let checkout = Checkout::new()?;
+    let built = build(&checkout, package, together)?;
+    let tests = programs::prepare(&checkout, package, &built)?;
+    let numbers = together.numbers(true);
+    let mut tested = Vec::new();
+    for (at, &number) in numbers.iter().enumerate() {
+        let begin = Instant::now();
+        let verdict = programs::judge(&checkout, &tests, number)?;
+        let mutant = together.mutants[number].clone();
+        tested.push(Tested { mutant, verdict }.said(at + 1, numbers.len(), begin));
+    }
+    Ok(tested)
+}
+
+/// Builds the program with all mutants that compile.
+fn build(
+    checkout: &Checkout,
+    package: &Package,
+    together: &mut Together,
+) -> anyhow::Result<Vec<built::Program>> {
+    let check = package.crates.iter().map(|name| format!(" --package={name}"));
+    let check = format!("--lib{}", check.collect::<String>());
+    let tests = package.suites.iter().map(|suite| format!(" --package={}", suite.package));
+    let tests = format!("--no-run --lib --bins --tests{}", tests.collect::<String>());
+    for (command, arguments) in [("check", check), ("test", tests)] {
+        loop {
+            checkout.update(&together.files()?)?;
+            let arguments = format!("--profile=mutants --message-format=json {arguments}");
+            let number = together.numbers(true).len();
+            say(format_args!("cargo {command} with {number} mutants in one program"));
+            let passes = checkout.ends(&mut checkout.cargo_to(command, &arguments), BUILD)?;
+            if passes == Some(true) {
+                break;
+            }
+            together.take_out(&built::errors(&checkout.messages()?))?;
+        }
+    }
+    Ok(built::programs(&checkout.messages()?))
+}

@@ -1,0 +1,89 @@
+//! The packages whose values change, and the tests that must notice.
+
+use crate::steps::is_of_images;
+
+/// Crates whose mutants are drawn together.
+#[derive(Debug)]
+pub(crate) struct Package {
+    pub(crate) name: &'static str,
+    /// The folders of the crates, relative to the root of the workspace.
+    pub(crate) folders: &'static [&'static str],
+    /// The crates that have many mutants at once, as cargo calls them.
+    pub(crate) crates: &'static [&'static str],
+    /// What is quick and near comes first.
+    pub(crate) suites: &'static [Suite],
+}
+
+impl Package {
+    /// Returns whether mutants of a file need programs of their own, because the image is judged.
+    pub(crate) fn is_alone(&self, file: &str) -> bool {
+        self.crates.is_empty() || is_of_images(file)
+    }
+}
+
+/// Programs of tests of a crate: those of one target, or all.
+#[derive(Debug)]
+pub(crate) struct Suite {
+    pub(crate) package: &'static str,
+    pub(crate) folder: &'static str,
+    pub(crate) target: Option<&'static str>,
+    /// The arguments of the programs.
+    pub(crate) arguments: &'static str,
+}
+
+const fn suite(
+    package: &'static str,
+    folder: &'static str,
+    target: Option<&'static str>,
+    arguments: &'static str,
+) -> Suite {
+    Suite { package, folder, target, arguments }
+}
+
+const WHOLE: Suite = suite("tests", "tests", None, SLOW);
+
+/// Tests that need other programs, which `cargo test` leaves out.
+pub(crate) const IGNORED: &str = "--ignored";
+
+/// Tests of the whole system that repeat something hundreds of times.
+const SLOW: &str = "--skip=ht_does_not_depend_on_the_version --skip=no_call_is_served_beyond_the_version_in_force \
+     --skip=two_strands_negotiate --skip=another_unit_is_mended --skip=nobody_reads_what_another_guest_has_written \
+     --skip=a_change_that_is_pending_all_the_time_is_seen_to_be";
+
+static PACKAGES: [Package; 3] = [
+    Package { name: "hypervisor", folders: &["hypervisor"], crates: &[], suites: &[] },
+    Package {
+        name: "platform",
+        folders: &["platform"],
+        crates: &["sun4v-platform"],
+        suites: &[
+            suite("sun4v-platform", "platform", None, ""),
+            suite("sun4v-simulator", "simulator", Some("md"), ""),
+            WHOLE,
+            suite("sun4v-simulator", "simulator", None, ""),
+            suite("vfalls", "vfalls", Some("commands"), ""),
+        ],
+    },
+    Package {
+        name: "simulator",
+        folders: &["simulator", "simulator/refs", "simulator/conform"],
+        crates: &["sun4v-simulator", "vfalls-refs", "sun4v-conform"],
+        suites: &[
+            suite("vfalls-refs", "simulator/refs", None, ""),
+            suite("sun4v-conform", "simulator/conform", None, ""),
+            suite("sun4v-simulator", "simulator", None, ""),
+            WHOLE,
+            suite("vfalls", "vfalls", None, ""),
+            suite("tests", "tests", Some("interpreter"), IGNORED),
+            suite("vfalls", "vfalls", Some("commands"), IGNORED),
+            suite("vfalls", "vfalls", Some("production"), IGNORED),
+        ],
+    },
+];
+
+/// Returns the package of this name.
+pub(crate) fn named(name: &str) -> Result<&'static Package, String> {
+    let names: Vec<_> = PACKAGES.iter().map(|package| package.name).collect();
+    let package = PACKAGES.iter().find(|package| package.name == name);
+    package.ok_or_else(|| format!("expected one of: {}", names.join(", ")))
+}

@@ -1,0 +1,169 @@
+//! The places where a program can choose between the code and a mutant of it.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+use syn::{BinOp, Expr};
+
+use crate::mutant::Edit;
+
+/// How the code and its mutants are in one program. The ranges are of the unchanged file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// A statement at this place returns the value.
+    Return { at: usize, value: String },
+    /// An arm that ends its pattern at this place gets a guard.
+    Guard { at: usize },
+    /// `whole`, an expression, is a choice between itself and itself with `with` in place of `part`.
+    Expression { whole: Range<usize>, part: Range<usize>, with: String },
+}
+
+/// What of the syntax a range is that cargo-mutants replaces.
+#[derive(Clone)]
+enum Place {
+    Body,
+    Arm(usize),
+    /// The whole expression in which the range is.
+    In(Range<usize>),
+}
+
+/// The places of one file.
+pub(crate) struct Places(HashMap<Range<usize>, Place>);
+
+impl Places {
+    pub(crate) fn of(text: &str) -> syn::Result<Self> {
+        let mut finder = Finder(HashMap::new());
+        finder.visit_file(&syn::parse_file(text)?);
+        Ok(Self(finder.0))
+    }
+
+    /// Returns how an edit of cargo-mutants becomes a choice. `None` if it cannot: a constant has no choice at run time, for example.
+    pub(crate) fn choice(&self, edit: &Edit) -> Option<Choice> {
+        let Edit { range, with, .. } = edit;
+        Some(match self.0.get(range)? {
+            Place::Body => Choice::Return { at: range.start, value: with.clone() },
+            Place::Arm(at) => Choice::Guard { at: *at },
+            Place::In(whole) if with.is_empty() && whole.end <= range.end => {
+                // The arm goes with its guard.
+                Choice::Expression {
+                    whole: whole.clone(),
+                    part: whole.clone(),
+                    with: "false".to_owned(),
+                }
+            }
+            Place::In(whole) => {
+                Choice::Expression { whole: whole.clone(), part: range.clone(), with: with.clone() }
+            }
+        })
+    }
+}
+
+struct Finder(HashMap<Range<usize>, Place>);
+
+impl Finder {
+    fn body(&mut self, block: &syn::Block) {
+        if let (Some(first), Some(last)) = (block.stmts.first(), block.stmts.last()) {
+            let range = first.span().byte_range().start..last.span().byte_range().end;
+            self.0.insert(range, Place::Body);
+        }
+    }
+
+    fn inside(&mut self, part: &impl Spanned, whole: &impl Spanned) {
+        self.0.insert(part.span().byte_range(), Place::In(whole.span().byte_range()));
+    }
+}
+
+/// What the compiler computes is passed over: constants, functions that are `const`, lengths, discriminants.
+impl<'a> Visit<'a> for Finder {
+    fn visit_item_const(&mut self, _: &'a syn::ItemConst) {}
+
+    fn visit_item_static(&mut self, _: &'a syn::ItemStatic) {}
+
+    fn visit_impl_item_const(&mut self, _: &'a syn::ImplItemConst) {}
+
+    fn visit_trait_item_const(&mut self, _: &'a syn::TraitItemConst) {}
+
+    fn visit_expr_const(&mut self, _: &'a syn::ExprConst) {}
+
+    fn visit_type(&mut self, _: &'a syn::Type) {}
+
+    fn visit_item_enum(&mut self, _: &'a syn::ItemEnum) {}
+
+    fn visit_expr_repeat(&mut self, repeat: &'a syn::ExprRepeat) {
+        self.visit_expr(&repeat.expr);
+    }
+
+    fn visit_item_fn(&mut self, function: &'a syn::ItemFn) {
+        if function.sig.constness.is_none() {
+            self.body(&function.block);
+            visit::visit_item_fn(self, function);
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'a syn::ImplItemFn) {
+        if function.sig.constness.is_none() {
+            self.body(&function.block);
+            visit::visit_impl_item_fn(self, function);
+        }
+    }
+
+    fn visit_trait_item_fn(&mut self, function: &'a syn::TraitItemFn) {
+        if let Some(block) = &function.default {
+            self.body(block);
+        }
+        visit::visit_trait_item_fn(self, function);
+    }
+
+    fn visit_expr_binary(&mut self, binary: &'a syn::ExprBinary) {
+        // The names of a `let` would end with the choice.
+        if !has_let(&binary.left) && !has_let(&binary.right) {
+            self.inside(&binary.op, binary);
+        }
+        visit::visit_expr_binary(self, binary);
+    }
+
+    fn visit_expr_unary(&mut self, unary: &'a syn::ExprUnary) {
+        self.inside(&unary.op, unary);
+        visit::visit_expr_unary(self, unary);
+    }
+
+    fn visit_arm(&mut self, arm: &'a syn::Arm) {
+        match &arm.guard {
+            Some((_, guard)) if has_let(guard) => {}
+            Some((_, guard)) => {
+                self.inside(arm, guard);
+                self.inside(guard, guard);
+            }
+            None => {
+                let place = Place::Arm(arm.pat.span().byte_range().end);
+                self.0.insert(arm.span().byte_range(), place);
+            }
+        }
+        visit::visit_arm(self, arm);
+    }
+
+    fn visit_expr_struct(&mut self, literal: &'a syn::ExprStruct) {
+        for pair in literal.fields.pairs() {
+            let field = pair.value().span().byte_range();
+            let end = pair.punct().map_or(field.end, |comma| comma.span().byte_range().end);
+            self.0.insert(field.start..end, Place::In(literal.span().byte_range()));
+        }
+        visit::visit_expr_struct(self, literal);
+    }
+}
+
+fn has_let(condition: &Expr) -> bool {
+    match condition {
+        Expr::Let(_) => true,
+        Expr::Binary(binary) if matches!(binary.op, BinOp::And(_)) => {
+            has_let(&binary.left) || has_let(&binary.right)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/places.rs"]
+mod tests;
