@@ -1,5 +1,6 @@
 use super::*;
 use crate::mutant::{DROP, Edit};
+use crate::sources;
 
 fn mutant(text: &str, range: std::ops::Range<usize>, with: &str) -> Mutant {
     Mutant::new("a/src/b.rs", text, Edit { rule: DROP, range, with: with.to_owned() })
@@ -17,4 +18,10 @@ fn an_entry_is_about_a_mutant() {
     let error = split(&entry.replace("1", "2"), all()).err().unwrap().to_string();
     assert_eq!(error, "explained.toml: a/src/b.rs: a( 2); -> : there is no such mutant");
     assert!(split(&entry.replace("reason", "why"), all()).is_err());
+}
+
+/// A change of a statement, or of a comment in it, makes the entries about it wrong.
+#[test]
+fn each_explained_mutant_exists() {
+    split(include_str!("../../explained.toml"), sources::mutants().unwrap()).unwrap();
 }
