@@ -123,3 +123,35 @@ impl Tlb {
         self.entries.retain(|entry| !removed(entry));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns an entry of partition 1 whose physical addresses begin at `physical`. Sizes are those of a translation table entry:
+    /// 0 is 8 KB, 3 is 4 MB.
+    fn entry(real: u64, size: u64, physical: u64) -> Entry {
+        Entry::new(1, REAL, real, 1 << 63 | physical | size).unwrap()
+    }
+
+    fn found(tlb: &Tlb, real: u64) -> Option<u64> {
+        tlb.find(1, real).map(|entry| entry.translated(real))
+    }
+
+    #[test]
+    fn an_entry_replaces_those_that_it_overlaps() {
+        let mut tlb = Tlb::new(8);
+        tlb.insert(entry(0x40_2000, 0, 0x10_0000));
+        tlb.insert(entry(0x80_0000, 0, 0x20_0000));
+        tlb.insert(Entry { partition: 2, ..entry(0x40_2000, 0, 0x30_0000) });
+        // It is larger than the first entry.
+        tlb.insert(entry(0x40_0000, 3, 0x8000_0000));
+        assert_eq!(found(&tlb, 0x40_2010), Some(0x8000_2010));
+        assert_eq!(found(&tlb, 0x80_0010), Some(0x20_0010));
+        assert_eq!(tlb.find(2, 0x40_2010).unwrap().translated(0x40_2010), 0x30_0010);
+        // It is smaller than the last entry.
+        tlb.insert(entry(0x40_4000, 0, 0x50_0000));
+        assert_eq!(found(&tlb, 0x40_4010), Some(0x50_0010));
+        assert_eq!(found(&tlb, 0x40_2010), None);
+    }
+}

@@ -47,11 +47,6 @@ impl Steps for Test {
     const STEPS: &'static [CommandStep<Counted>] = &[
         step("tools", "tools and dependencies that the steps need", |_| prepare()),
         step("fmt", "cargo fmt --all --check", |_| cargo_passes("fmt --all --check")),
-        step(
-            "clippy",
-            "cargo clippy --workspace --all-targets --all-features, without warnings",
-            |_| cargo_passes("clippy --workspace --all-targets --all-features -- -Dwarnings"),
-        ),
         step("doc", "cargo doc --workspace --no-deps --all-features, without warnings", |_| {
             documentation()
         }),
@@ -82,6 +77,12 @@ impl Steps for Test {
             "packages of the crates that are published, compiled from their files alone",
             |_| packages::check(),
         ),
+        // Late, because cargo lets only one process at a time compile for the same profile, and `tests` compiles for minutes.
+        step(
+            "clippy",
+            "cargo clippy --workspace --all-targets --all-features, without warnings",
+            |_| cargo_passes("clippy --workspace --all-targets --all-features -- -Dwarnings"),
+        ),
         step("big-endian", "tests of the library crates on SPARC V9, big-endian, emulated", |_| {
             big_endian::test()
         }),
@@ -96,7 +97,7 @@ impl Steps for Test {
         },
     ];
     const BESIDE: &'static [&'static str] =
-        &["loom", "shuttle", "calls", "references", "big-endian", "qemu", "figures"];
+        &["loom", "shuttle", "calls", "references", "clippy", "big-endian", "qemu", "figures"];
 }
 
 pub fn run(args: TestArgs) -> anyhow::Result<()> {

@@ -76,7 +76,7 @@ esac";
 
 const NOTHING: &str = "nothing";
 
-const STEPS: &str = "tools fmt clippy doc api tests loom shuttle calls references programs packages big-endian qemu figures";
+const STEPS: &str = "tools fmt doc api tests loom shuttle calls references programs packages clippy big-endian qemu figures";
 
 #[test]
 fn every_step_is_taken() {
@@ -90,7 +90,6 @@ fn every_step_is_taken() {
     let fixed = [
         "cargo fetch --quiet --locked []",
         "cargo fmt --all --check []",
-        "cargo clippy --workspace --all-targets --all-features -- -Dwarnings []",
         "cargo doc --workspace --no-deps --all-features [-Dwarnings]",
         "cargo xtask api --check []",
         "cargo test --workspace []",
@@ -128,17 +127,14 @@ fn every_step_is_taken() {
         assert!(unpacked.starts_with("tar --touch -xzf "), "{log:?}");
     }
     assert!(log[11].starts_with("cargo check --workspace --all-features "), "{log:?}");
-    assert_eq!(log.len(), 12);
+    assert_eq!(log[12], "cargo clippy --workspace --all-targets --all-features -- -Dwarnings []");
+    assert_eq!(log.len(), 13);
 }
 
 #[test]
 fn the_first_failure_ends_it() {
     for (number, (fails, step)) in [
         ("'fmt --all'*", "cargo fmt --all --check"),
-        (
-            "'clippy --w'*",
-            "cargo clippy --workspace --all-targets --all-features, without warnings",
-        ),
         ("doc*", "cargo doc --workspace --no-deps --all-features, without warnings"),
         ("'xtask api'*", "cargo xtask api --check: public items equal their listings"),
         ("'test --w'*", "cargo test --workspace"),
@@ -164,7 +160,7 @@ fn a_call_beyond_its_budget_fails() {
     assert_eq!(ended.status, 1);
     let said = "error: instructions per call, within budget: get_dram takes 27 instructions on x86-64, the budget is 26\n";
     assert_eq!(ended.stderr, said);
-    assert_eq!(ended.stdout.lines().last(), Some("8 passed, 1 failed"));
+    assert_eq!(ended.stdout.lines().last(), Some("7 passed, 1 failed"));
 }
 
 #[test]
@@ -192,7 +188,7 @@ fn missing_components_are_installed_or_named() {
         assert_eq!((ended.status, ended.stderr), (1, format!("error: {missing}")), "{name}");
     }
     let (ended, log) = check("mended", "clippy*", 20_000, Some("echo > mended"));
-    let passed = ended.stdout.contains("[4/15] cargo doc");
+    let passed = ended.stdout.contains("[3/15] cargo doc");
     assert!(passed, "{}", ended.stderr);
     assert!(log.contains(&"rustup component add clippy".to_owned()), "{log:?}");
 }
@@ -210,13 +206,13 @@ fn steps_run_beside_each_other() {
     }
     assert_eq!(ended.stderr, "error: a step beside the others has failed\n");
     let shown: Vec<&str> = ended.stdout.lines().filter(|line| line.contains(" passed, ")).collect();
-    assert_eq!(shown, ["8 passed, 0 failed", "4 passed, 1 failed"]);
+    assert_eq!(shown, ["7 passed, 0 failed", "5 passed, 1 failed"]);
     assert!(ended.stdout.contains("tests of sparc64-unknown-linux-gnu"), "{}", ended.stdout);
 
     let (ended, _) = check_only(&[], "beside-failed", "'test --w'*", 20_000, None);
     assert_eq!(ended.status, 1);
     let shown: Vec<&str> = ended.stdout.lines().filter(|line| line.contains(" passed, ")).collect();
-    assert_eq!(shown, ["5 passed, 1 failed", "4 passed, 1 failed"]);
+    assert_eq!(shown, ["4 passed, 1 failed", "5 passed, 1 failed"]);
     // Without the tools, no other step begins.
     let (ended, log) = check_only(&[], "beside-no-tool", "qemu-sparc64", 20_000, None);
     assert_eq!((ended.status, log.len()), (1, 0));
