@@ -1,4 +1,4 @@
-//! Mutants that are built one after another: constants and images have no variable of the environment that chooses a mutant.
+//! Builds and tests one mutant after another: in a constant or an image, no environment variable can choose a mutant.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

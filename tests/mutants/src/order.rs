@@ -16,6 +16,9 @@ use crate::{alone, checkout, explained, report, sources};
 /// The mutants are drawn from all that the rules make, as many of one rule as of another. tests/mutants/explained.toml lists with reasons
 /// those that no test can notice.
 #[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Examples:\n  mutants order --list\n  mutants order --file perfctr-service/src/sparc64 --number 48"
+)]
 pub(crate) struct Args {
     /// How many mutants to draw
     #[arg(long, default_value_t = 400)]

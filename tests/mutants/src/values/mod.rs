@@ -1,5 +1,5 @@
-//! Values are others, as cargo-mutants changes them. All drawn mutants are in one program, and a variable of the environment chooses one
-//! when tests run: to build a program for each mutant takes minutes.
+//! Changes values, as cargo-mutants does. All drawn mutants are in one program, and an environment variable chooses one of them when the
+//! tests run: to build a program for each mutant would take minutes.
 
 mod listed;
 mod packages;
@@ -29,6 +29,9 @@ use together::Together;
 /// All drawn mutants are built into one program. Those that cannot be in it are built one after another: those of constants, for example,
 /// and of code that only images have. Lists of those that no test can notice, with reasons, are in tests/mutants/explained.
 #[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Examples:\n  mutants values --package simulator --list\n  mutants values --package platform --file platform/src/md --number 50"
+)]
 pub(crate) struct Args {
     /// The crates whose mutants are drawn: hypervisor, platform, simulator
     #[arg(long, value_name = "NAME", value_parser = packages::named)]
@@ -51,6 +54,12 @@ pub(crate) fn run(Args { package, number, options }: Args) -> anyhow::Result<()>
     let made = others.len();
     options.select(&mut others)?;
     let drawn = options.part(draw(others, number, &mut Random(options.seed)));
+    say(format_args!(
+        "seed {}: {} of {made} mutants, {} explained",
+        options.seed,
+        drawn.len(),
+        explained.len()
+    ));
     if options.list {
         drawn.iter().for_each(|mutant| report::print(&report::line(mutant)));
         return Ok(());
@@ -59,12 +68,6 @@ pub(crate) fn run(Args { package, number, options }: Args) -> anyhow::Result<()>
     let json = options.output()?;
     let _lock = checkout::lock()?;
     let mut together = Together::new(package, drawn)?;
-    say(format_args!(
-        "seed {}: {} of {made} mutants, {} explained",
-        options.seed,
-        together.mutants.len(),
-        explained.len()
-    ));
     let mut tested = test(package, &mut together)?;
     let alone = together.numbers(false).into_iter();
     let alone = alone.map(|number| together.mutants[number].clone()).collect();

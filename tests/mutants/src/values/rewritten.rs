@@ -1,4 +1,4 @@
-//! A file with many mutants in it, of which a variable of the environment chooses one.
+//! A file with many mutants in it, of which an environment variable chooses one.
 
 use std::cmp::Reverse;
 use std::ops::Range;
