@@ -9,6 +9,7 @@ pub mod comparison;
 pub mod hypercalls;
 pub mod machine;
 pub mod program;
+#[cfg(not(any(loom, shuttle)))]
 pub mod recordings;
 pub mod rtl;
 pub mod swept;

@@ -16,7 +16,7 @@
 
 #[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
 pub mod judgement;
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 use guest_abi::Hub;

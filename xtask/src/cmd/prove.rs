@@ -15,9 +15,10 @@ use crate::tools;
 /// models without a limit on preemptions (if they end in minutes), a million random schedules and a million PCT schedules of shuttle,
 /// stores that fail after each number of cycles, units that fail in 100,000 random runs, a trap at each instruction of the hypervisor,
 /// faults, interrupts and changes of rights between any two of its instructions, 100,000 pairs of executions that differ in what a
-/// guest's neighbour does, all changes of an instruction of the fast path, replays of up to 10,000 threads and 10,000,000,000 references,
-/// the tests with threads in Miri, sweeps of 200 runs with GNU parallel and Slurm, in which a worker is killed, and 400 mutants of orders
-/// and assembly (which take hours). PROOF.md says what the steps show. The first step that fails ends the command, with exit status 1.
+/// guest's neighbour does, each defect that `vfalls conform` must find, a second build of the image in another directory, all changes of
+/// an instruction of the fast path, replays of up to 10,000 threads and 10,000,000,000 references, the tests with threads in Miri, sweeps
+/// of 200 runs with GNU parallel and Slurm, in which a worker is killed, and 400 mutants of orders and assembly (which take hours).
+/// PROOF.md says what the steps show. The first step that fails ends the command, with exit status 1.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask prove\n  cargo xtask prove --only shuttle\n  cargo xtask prove --list"
@@ -81,6 +82,13 @@ impl Steps for Prove {
             "what a guest observes, in 100,000 pairs of executions that differ in what its neighbour does",
             |()| production("neighbour::"),
         ),
+        step("defects", "each defect of an image that vfalls conform must find", |()| {
+            production("conform::")
+        }),
+        step("directories", "the hypervisor is the same, byte for byte, in any directory", |()| {
+            let test = "test --profile=quick --package=vfalls --test=commands -- --ignored --exact";
+            cargo_passes(&format!("{test} boot::bundled::{IN_ANY_DIRECTORY}"))
+        }),
         step(
             "fast-path",
             "every change of an opcode, register, immediate or annul bit of the fast path is found, or changes nothing",
@@ -110,6 +118,10 @@ impl Steps for Prove {
         }),
     ];
 }
+
+/// The test that builds the hypervisor once more. A change of its sources or of how it is built is the only way to break it, so `test`
+/// compares one build with the bundled image, and leaves the second build to `prove`.
+pub(crate) const IN_ANY_DIRECTORY: &str = "the_hypervisor_is_the_same_in_any_directory";
 
 /// Runs the tests of the production image whose names contain one of `names`. Runs each test in full (`ALL`).
 fn production(names: &str) -> anyhow::Result<()> {

@@ -118,7 +118,7 @@ fn every_step_is_taken() {
     assert_eq!(log[0], "cargo xtask bench --budgets []");
     assert_eq!(
         log[1],
-        "cargo test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number --test=fast_path --test=c -- --ignored []"
+        "cargo test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number --test=fast_path --test=c -- --ignored --skip the_hypervisor_is_the_same_in_any_directory []"
     );
     let package = "cargo package --quiet --locked --allow-dirty --no-verify --package sun4v-guest-abi --package guest-abi-c --package sun4v-hv-core \
                    --package sun4v-platform --package sun4v-perfctr-service --package sun4v-conform --package vfalls-refs --package sun4v-simulator []";

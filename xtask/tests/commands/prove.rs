@@ -31,6 +31,8 @@ fn steps_are_listed() {
             "failures",
             "boundaries",
             "pairs",
+            "defects",
+            "directories",
             "fast-path",
             "growth",
             "miri",
@@ -41,7 +43,7 @@ fn steps_are_listed() {
     );
     assert_eq!(
         xtask(&["prove", "--only", "miri", "--list"]).well(),
-        "miri        tests with threads in Miri, with many seeds\n"
+        "miri         tests with threads in Miri, with many seeds\n"
     );
     xtask(&["prove", "--only", "coq"]).badly("'coq'");
 }
@@ -76,6 +78,6 @@ fn a_missing_miri_ends_it_after_the_others() {
              rustup toolchain install nightly --component miri --component rust-src\n"
         )
     );
-    assert_eq!(ended.stdout.lines().last(), Some("10 passed, 1 failed"));
+    assert_eq!(ended.stdout.lines().last(), Some("12 passed, 1 failed"));
     assert_eq!(log[0], "run --quiet --profile=quick --package=proof -- --all [ ]");
 }

@@ -4,11 +4,11 @@
 //!   these promises when strands die at any step, and when strands meet in any order.
 //! - The arbiter must take a hub out of service only if the hub never works again.
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod atomic_turns;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod deaths;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod judged;
 #[cfg(loom)]
 mod loom_gate;
@@ -16,8 +16,9 @@ mod loom_gate;
 // The tests in `orders` give the same result on every processor. An emulated SPARC processor would take minutes for them.
 #[cfg(not(target_arch = "sparc64"))]
 mod orders;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod pace;
+#[cfg(not(any(loom, shuttle)))]
 mod schedules;
 #[cfg(shuttle)]
 mod shuttle_gate;
@@ -65,6 +66,7 @@ fn ask(gate: &Gate, number: usize) -> Result<Release, Refused> {
 }
 
 /// Makes one call, from the ask to the release of the hub. Returns `true` if the call was served.
+#[cfg(not(any(loom, shuttle)))]
 fn call(gate: &Gate, number: usize) -> bool {
     ask(gate, number).map(|release| release.end(gate)).is_ok()
 }
