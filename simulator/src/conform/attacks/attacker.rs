@@ -8,7 +8,8 @@ use perfctr_service::mailbox::Step;
 use platform::memory_map::REAL;
 
 use super::MEMORY;
-use super::kinds::{Attack, Demanded, Kind, NEGOTIATION};
+use super::attack::{Attack, Demanded};
+use super::kinds::{Kind, NEGOTIATION};
 use crate::conform::caller::{go_on_at, privileged};
 use crate::conform::guest::{ANSWERED, IDLE, program};
 use crate::execute::mailbox::GuestState;

@@ -5,19 +5,18 @@
 
 use conform::random::Random;
 use guest_abi::StrandId;
-use platform::memory_map::REAL;
 
+use super::attack::{Attack, Demanded, Index, hub};
 use super::attacker::start;
-use super::edges::{
-    ADDRESSES_OF_ALL, EDGES, END, NEIGHBOUR, OWN, SECONDS, VALUES, addresses, is_own,
-};
+use super::edges::{ADDRESSES_OF_ALL, EDGES, END, OWN, SECONDS, VALUES, addresses, is_own};
 use super::random;
-use crate::execute::{Execution, NoMemoryAt, map};
+use super::traps::{TRAPS, TRAPS_OF_GUESTS, death, level, returns};
+use crate::execute::{Execution, NoMemoryAt};
 use crate::interpreter::{Control, WindowState};
 use conform::assembler::{
-    ACCESSES, ADD, CAS, DONE, FLUSH, FLUSHW, GL, ILLEGAL, JMPL, L1, L2, L3, L4, LDX, NOP, O0, O1,
-    O5, PIL, PSTATE, RD, RDHPR, RDPR, RESTORE, RETURN, SAVE, SP, TBA, TL, TNPC, TPC, TSTATE, WR,
-    WRHPR, WRPR, accesses, computes, mov, number, read_pc, sethi, trap, wrpr,
+    ACCESSES, CAS, DONE, FLUSH, FLUSHW, JMPL, L1, L2, L3, L4, NOP, O0, O1, O5, PSTATE, RD, RDHPR,
+    RDPR, RESTORE, RETURN, SAVE, SP, TL, TNPC, TPC, TSTATE, WR, WRHPR, WRPR, accesses, computes,
+    mov, number, read_pc, sethi, trap, wrpr,
 };
 
 /// A kind of attacks. The attacks are numbered from 0.
@@ -103,76 +102,6 @@ impl Kind {
         let attack = (self.attack)(&mut index);
         assert_eq!(index.0, 0, "{} has no number {number}", self.name);
         attack
-    }
-}
-
-/// The digits of an attack's number that have not chosen an entry yet.
-struct Index(usize);
-
-impl Index {
-    /// Chooses an entry from a list by the next digit.
-    fn one_of<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.below(list.len())]
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        let digit = self.0 % end;
-        self.0 /= end;
-        digit
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Attack {
-    pub(super) words: Vec<u32>,
-    /// The registers that the attack sets, in the current window and among the globals: the number and the value.
-    pub(super) registers: Vec<(u32, u64)>,
-    pub(super) windows: WindowState,
-    pub(super) window: usize,
-    /// The stack pointer of all windows; `None` if the attack does not set it.
-    pub(super) stack: Option<u64>,
-    /// The trap level from which the guest must take the demanded trap.
-    pub(super) level: u64,
-    pub(super) demanded: Demanded,
-}
-
-/// The outcome that the architecture demands from an attack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Demanded {
-    /// There is no trap, and the program reaches its end.
-    Goes,
-    /// The guest takes this trap.
-    Trap(u16),
-    /// The guest ends, because it cannot take the trap or because it calls exit.
-    Death,
-    /// The architecture does not demand an outcome.
-    Anything,
-}
-
-impl Attack {
-    pub(super) fn new(words: impl Into<Vec<u32>>, demanded: Demanded) -> Self {
-        Self {
-            words: words.into(),
-            registers: Vec::new(),
-            windows: WindowState::new(),
-            window: 0,
-            stack: None,
-            level: 0,
-            demanded,
-        }
-    }
-
-    pub(super) fn with(mut self, registers: impl IntoIterator<Item = (u32, u64)>) -> Self {
-        self.registers.extend(registers);
-        self
-    }
-
-    /// Inserts instructions at the start of the program, which set the trap level to `level`.
-    fn at(mut self, level: u64) -> Self {
-        let to = [wrpr(TL, level as u32), wrpr(GL, level as u32)];
-        self.words.splice(0..0, to);
-        self.level = level;
-        self
     }
 }
 
@@ -284,11 +213,6 @@ fn register(index: &mut Index) -> Attack {
 }
 
 const CPU_STATE: [u32; 3] = [mov(O0, 0), mov(O5, 0x17), trap(0x80)];
-/// Returns calls that set a hub's register. The guest's other strand makes the same calls at the same time, so the hypervisor takes its
-/// deepest path.
-fn hub() -> Vec<u32> {
-    [mov(O0, 18), mov(O1, 0), mov(O5, 0x107), trap(0x80)].repeat(4)
-}
 
 /// Sets the window counts to every combination of values, and then executes an instruction that uses windows. Most of these
 /// combinations never occur in correct software.
@@ -342,137 +266,6 @@ fn stack(index: &mut Index) -> Attack {
         stack: Some(stack),
         ..Attack::new(words, Demanded::Goes).with([(L2, OWN)])
     }
-}
-
-const TRAPS: usize = TRAPS_OF_GUESTS + 128;
-const TRAPS_OF_GUESTS: usize = 10 + 15 + 32 + 128;
-
-/// The traps that a guest can cause by instructions, interrupts, windows and software. The last 128 traps go to the hypervisor.
-fn traps() -> impl Iterator<Item = u16> {
-    let of_instructions = [0x08, 0x10, 0x11, 0x20, 0x23, 0x24, 0x28, 0x30, 0x34, 0x37];
-    let of_windows = (0x80..0x100).step_by(4);
-    of_instructions.into_iter().chain(0x41..0x50).chain(of_windows).chain(0x100..0x200)
-}
-
-/// Returns a program that causes a trap.
-fn provoked(taken: u16, demanded: Demanded) -> Attack {
-    let state = ((taken >> 2 & 7) * 9) as u8;
-    let other = u8::from(taken & 0x20 != 0);
-    let (mut can_save, mut can_restore) = (5, 1);
-    let words = match taken {
-        0x08 => vec![computes(JMPL, L4, L2, 0), NOP],
-        0x10 => vec![ILLEGAL[0]],
-        // The program leaves privileged mode.
-        0x11 => vec![wrpr(PSTATE, 0), computes(RDPR, L4, TL, 0)],
-        // The instruction is faddd.
-        0x20 => vec![0x89a0_0842],
-        // The instructions are taddcctv and udivx.
-        0x23 => vec![computes(0x22, L4, 0, number(1))],
-        0x28 => vec![computes(0x0d, L4, 0, 0)],
-        0x30 => vec![accesses(LDX, L4, L2, 0)],
-        0x34 => vec![accesses(LDX, L4, L2, number(1))],
-        0x37 => vec![accesses(0x1b, L4, L2, 0x4f << 5)],
-        0x41..=0x4f => vec![
-            // Writes %softint and %pil, and then sets the bits PRIV and IE of %pstate.
-            computes(WR, 20, L3, 0),
-            wrpr(PIL, 0),
-            wrpr(PSTATE, 6),
-            NOP,
-        ],
-        0x24 => vec![computes(SAVE, SP, SP, number(0))],
-        0x80..=0xbf => {
-            can_save = 0;
-            vec![computes(SAVE, SP, SP, number(0))]
-        }
-        0xc0..=0xff => {
-            can_restore = 0;
-            vec![computes(RESTORE, 0, 0, 0)]
-        }
-        _ => vec![trap(u32::from(taken & 0xff))],
-    };
-    Attack {
-        windows: WindowState {
-            can_save,
-            can_restore,
-            other: if taken < 0x80 { 0 } else { other },
-            clean: if taken == 0x24 { can_restore } else { 7 },
-            state,
-        },
-        ..Attack::new(words, demanded).with([
-            (L2, map::HYPERVISOR.start),
-            (L3, 1 << (taken & 15)),
-            (O5, 0x1234_5678),
-        ])
-    }
-}
-
-/// Every trap at trap levels 0 and 1. Calls of traps that have a service use an unknown function number.
-fn level(index: &mut Index) -> Attack {
-    let level = index.below(2) as u64;
-    let taken = traps().nth(index.below(TRAPS)).unwrap_or(0x10);
-    let demanded = match taken {
-        0x180.. => Demanded::Goes,
-        _ => Demanded::Trap(taken),
-    };
-    provoked(taken, demanded).at(level)
-}
-
-/// Every trap that ends the guest, because the guest is at trap level 2, or because its trap table is outside its memory. The kind
-/// also has the calls that end a guest.
-fn death(index: &mut Index) -> Attack {
-    let (level, table) = index.one_of(&[
-        (2, REAL + 0x8000),
-        (0, map::HYPERVISOR.start & !0x7fff),
-        (1, NEIGHBOUR),
-        (2, 0),
-    ]);
-    let way = index.below(TRAPS_OF_GUESTS + 2);
-    let exits = [[mov(O5, 0), trap(0x80)], [mov(O5, 2), trap(0xff)]];
-    let attack = match way.checked_sub(TRAPS_OF_GUESTS) {
-        Some(exit) => Attack::new(exits[exit], Demanded::Death),
-        None => provoked(traps().nth(way).unwrap_or(0x10), Demanded::Death),
-    };
-    let mut attack = attack.at(level).with([(L4, table)]);
-    attack.words.insert(0, computes(WRPR, TBA, L4, 0));
-    attack
-}
-
-/// A program that sets one bit of %tstate and then returns from a trap level that the guest has not entered by a trap. Some returns come
-/// after a call that nests traps in the hypervisor. The return must not give the guest the hypervisor's privilege, so the next instruction,
-/// `rdhpr`, must trap.
-fn returns(index: &mut Index) -> Attack {
-    let retry = index.below(2) as u32;
-    let level = index.below(3) as u64;
-    let bit = index.below(50);
-    let deep = index.below(2) == 1;
-    let state = match bit {
-        0..48 => 1 << bit | 0x400,
-        48 => 0,
-        _ => u64::MAX,
-    };
-    let mut words = Vec::new();
-    if deep {
-        words.extend([wrpr(10, 0)]);
-        words.extend(hub());
-    }
-    words.extend([wrpr(TL, level as u32), wrpr(GL, 0)]);
-    if level == 0 {
-        // `done` and `retry` are illegal at trap level 0.
-        words.push(computes(DONE, retry, 0, 0));
-        return Attack::new(words, Demanded::Trap(0x10)).with([(L2, OWN)]);
-    }
-    words.extend([
-        read_pc(L1),
-        computes(ADD, L1, L1, number(7 * 4)),
-        computes(WRPR, TPC, L1, 0),
-        computes(WRPR, TNPC, L1, 0),
-        computes(WRPR, TSTATE, L3, 0),
-        computes(DONE, retry, 0, 0),
-        NOP,
-        computes(RDHPR, 1, 0, 0),
-    ]);
-    let attack = Attack::new(words, Demanded::Trap(0x10)).with([(L2, OWN), (L3, state)]);
-    Attack { level: level - 1, ..attack }
 }
 
 /// Calls every function of both traps at every trap level, with addresses from [`EDGES`] as arguments. Leaves out functions that

@@ -1,10 +1,12 @@
 //! One guest attacks the image while another guest makes calls. The attacker must reach nothing outside its own memory. The neighbour's
 //! answers must equal the answers of the reference model, and the hypervisor must survive.
 
+mod attack;
 mod attacker;
 mod edges;
 mod kinds;
 mod random;
+mod traps;
 
 use conform::oracle::Grant;
 use guest_abi::StrandId;

@@ -3,8 +3,8 @@
 use conform::random::Random;
 use platform::memory_map::REAL;
 
+use super::attack::{Attack, Demanded};
 use super::edges::{END, NEIGHBOUR};
-use super::kinds::{Attack, Demanded};
 use crate::execute::map;
 use crate::interpreter::WindowState;
 use conform::assembler::{

@@ -1,0 +1,149 @@
+//! The numbers and strings of a run, each with a name.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+use simulator::run::{Run, Spread};
+
+/// The name of the group for numbers that are direct fields of the run.
+pub(super) const RUN: &str = "run";
+
+/// The fields that can identify an item of a list, in order of preference.
+const NAMES: [&str; 5] = ["thread", "name", "event", "counter", "strand"];
+
+/// Lists of fields that identify an item together. A list is used for an item that has all fields of the list. The first list identifies a
+/// wait of one thread for another thread. The second list identifies the item at an address of a program.
+const TOGETHER: [&[&str]; 2] = [&["thread", "state", "ended_by"], &["program", "address"]];
+
+/// Fields that identify an item together. They are used only if the item has none of the fields in [`NAMES`].
+const PLACES: [&str; 6] = ["kind", "from", "to", "hub", "node", "mcu"];
+
+/// The numbers and strings of a run. The key of a number consists of its group and its name.
+#[derive(Default)]
+pub(super) struct Values {
+    pub(super) numbers: BTreeMap<(String, String), Number>,
+    pub(super) texts: BTreeMap<String, String>,
+    /// The largest difference between the longest and the shortest of several replays, as a fraction of the shortest.
+    pub(super) spread: f64,
+}
+
+pub(super) struct Number {
+    pub(super) value: f64,
+    /// The names of the fields that lead to the number, without those that identify an item of a list. In a list of counters, the event is
+    /// part of the kind.
+    pub(super) kind: String,
+}
+
+impl Values {
+    pub(super) fn number(&self, group: &str, name: &str) -> Option<f64> {
+        self.numbers.get(&(group.to_owned(), name.to_owned())).map(|number| number.value)
+    }
+
+    /// Reads the file of a run.
+    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
+        let mut values = Self::default();
+        let run = Run::read(path)?;
+        if let Run::Replay(run) = &run {
+            let spreads = run.orders.iter().chain(&run.repeats).map(Spread::difference);
+            values.spread = spreads.fold(0.0, f64::max);
+        }
+        if let Value::Object(fields) = serde_json::to_value(run)? {
+            for (key, value) in &fields {
+                match value {
+                    Value::Object(_) | Value::Array(_) => values.add(key, "", "", value),
+                    value => values.add(RUN, key, key, value),
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    fn add(&mut self, group: &str, name: &str, kind: &str, value: &Value) {
+        match value {
+            Value::Number(number) => {
+                let key = (group.to_owned(), name.to_owned());
+                let value = number.as_f64().unwrap_or(0.0);
+                self.numbers.insert(key, Number { value, kind: kind.to_owned() });
+            }
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    let names = NAMES.iter().chain(&PLACES).any(|name| name == key);
+                    if !names && key != "perfreg" {
+                        self.add(group, &joined(name, key), &joined(kind, key), value);
+                    }
+                }
+            }
+            Value::Array(items) if items.iter().all(Value::is_object) => {
+                let mut seen = BTreeMap::new();
+                for (number, item) in items.iter().enumerate() {
+                    let together = together(item);
+                    let mut name = joined(name, &label(number, item, together));
+                    let times = seen.entry(name.clone()).or_insert(0_usize);
+                    *times += 1;
+                    if *times > 1 {
+                        name = format!("{name} ({times})");
+                    }
+                    let kind =
+                        item["event"].as_str().map_or(kind.to_owned(), |event| joined(kind, event));
+                    let mut item = item.clone();
+                    if let Value::Object(fields) = &mut item {
+                        fields.retain(|key, _| !together.contains(&&**key));
+                    }
+                    self.add(group, &name, &kind, &item);
+                }
+            }
+            Value::Array(items) if items.iter().all(Value::is_number) => {
+                for (number, item) in items.iter().enumerate() {
+                    self.add(group, &joined(name, &number.to_string()), kind, item);
+                }
+            }
+            Value::Null => {}
+            value => {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let of = if group == RUN { "" } else { group };
+                self.texts.insert(joined(of, name), text);
+            }
+        }
+    }
+}
+
+/// Returns the fields that identify an item together; an empty list if the item lacks some of them.
+fn together(item: &Value) -> &'static [&'static str] {
+    let has_all = |fields: &&&[&str]| fields.iter().all(|field| !item[*field].is_null());
+    TOGETHER.iter().find(has_all).copied().unwrap_or_default()
+}
+
+/// Returns the name of a list item. The name consists of the fields that identify the item `together`. Without such fields, the name consists
+/// of the item's fields that [`NAMES`] lists, up to the first numeric field. If the item has none of these fields, the name consists of its
+/// fields in [`PLACES`]. If the item has none of the fields in [`PLACES`] either, the name is the item's index in the list.
+fn label(number: usize, item: &Value, together: &[&str]) -> String {
+    let word = |key: &&str| match &item[*key] {
+        Value::String(text) => Some((false, text.clone())),
+        Value::Number(number) => Some((true, format!("{} {number}", key.replace('_', " ")))),
+        _ => None,
+    };
+    if !together.is_empty() {
+        let words: Vec<_> = together.iter().filter_map(word).map(|(_, word)| word).collect();
+        return words.join(" ");
+    }
+    let mut label = String::new();
+    for (is_number, word) in NAMES.iter().filter_map(word) {
+        label = joined(&label, &word);
+        if is_number {
+            break;
+        }
+    }
+    if label.is_empty() {
+        let places = PLACES.iter().filter_map(word);
+        label = places.fold(label, |label, (_, word)| joined(&label, &word));
+    }
+    if label.is_empty() { number.to_string() } else { label }
+}
+
+fn joined(before: &str, word: &str) -> String {
+    match before {
+        "" => word.to_owned(),
+        before => format!("{before} {word}"),
+    }
+}
