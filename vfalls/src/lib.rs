@@ -11,6 +11,7 @@ mod numbers;
 pub mod output;
 pub mod page;
 pub mod plain;
+mod progress;
 pub mod recorder;
 pub mod say;
 mod symbols;

@@ -10,7 +10,7 @@ use simulator::replay::placement::Placement;
 use simulator::replay::region::{self, Moment, Point, Region};
 
 use crate::cmd::source::ReplaySource;
-use crate::cmd::stat::{advance, progress_bar};
+use crate::progress::{advance, progress_bar};
 use crate::symbols::{Symbols, is_named};
 
 /// The forms that a point can have, as error messages describe them.

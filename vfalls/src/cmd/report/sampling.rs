@@ -17,7 +17,7 @@ use crate::cmd::by_name;
 use crate::cmd::machine::ReplayMachineArgs;
 use crate::cmd::region::RegionArgs;
 use crate::cmd::source::{SourceArgs, counted, line};
-use crate::cmd::stat::{advance, progress_bar};
+use crate::progress::{advance, progress_bar};
 use crate::say::say;
 use crate::symbols::Symbols;
 

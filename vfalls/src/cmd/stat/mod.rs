@@ -1,6 +1,7 @@
 //! `stat`: a replay, with the counts that the guest measured and the true counts.
 
 mod beside;
+pub(crate) mod header;
 mod orders;
 mod passes;
 mod prepare;
@@ -8,39 +9,33 @@ mod repeat;
 
 use crate::plain;
 use simulator::text::lines;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::ensure;
 use guest_abi::layout::PerfConfig;
-use indicatif::{ProgressBar, ProgressStyle};
-use platform::Interleave;
-use simulator::machine::guests::NamedGuest;
-use simulator::machine::strands;
-use simulator::memory::Pages;
 use simulator::operator::Scenario;
-use simulator::recording::Recording;
 use simulator::replay::placement::Placement;
 use simulator::replay::scenario;
-use simulator::replay::{Prepared, Progress, Selection, Setup, Stage};
+use simulator::replay::{Prepared, Selection, Setup, Stage};
 use simulator::run::{Played, Replayed, Run};
 
 use crate::cmd::by_name;
 use crate::cmd::events_out::{Outputs, TracingArgs};
-use crate::cmd::machine::{ReplayMachineArgs, differences};
+use crate::cmd::machine::ReplayMachineArgs;
 use crate::cmd::region::RegionArgs;
-use crate::cmd::source::{self, SourceArgs};
+use crate::cmd::source::SourceArgs;
 use crate::cmd::stat::orders::{Orders, OrdersArgs};
 use crate::cmd::stat::passes::Passes;
 use crate::cmd::stat::prepare::Inputs;
 use crate::cmd::stat::repeat::RepeatArgs;
 use crate::exit::Mismatch;
 use crate::interrupt::{self, Interrupted};
-use crate::numbers::counted_plainly;
 use crate::output::{self, Force, OutputFile};
 use crate::page::Page;
 use crate::page::names::Names;
+use crate::progress::{advance, progress_bar};
 use crate::say::say;
 use crate::table::{WIDTH, wrap};
 use crate::text::replay::{self as report, Columns, Samples};
@@ -192,7 +187,7 @@ pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
     }
     let stdout = &mut plain::stdout();
     let orders = Orders::new(&args.orders, &args.replay, &source, &earlier, &prepared)?;
-    header(stdout, &prepared, &args.replay)?;
+    header::print(stdout, &prepared, &args.replay)?;
     let run = match scenario {
         None => {
             let names = Names::of_recordings(&prepared.setup().programs, source.is_bundled());
@@ -240,65 +235,6 @@ fn list(args: &StatArgs) -> anyhow::Result<()> {
     writeln!(stdout, "\n{}", wrap(units, WIDTH).join("\n"))?;
     stdout.flush()?;
     output::complete_json(json, &events)
-}
-
-/// Prints one line each for recordings, machine and placement. Then prints the settings that
-/// `--config` has changed, and an empty line.
-pub(crate) fn header(
-    output: &mut impl Write,
-    prepared: &Prepared,
-    args: &ReplayArgs,
-) -> io::Result<()> {
-    let setup = prepared.setup();
-    let NamedGuest { name, config } = prepared.measuring();
-    writeln!(output, "{}", source::line(&setup.programs))?;
-    writeln!(
-        output,
-        "{} with {}, {} strands; guest {name} ({}){}",
-        setup.machine.model(),
-        counted_plainly(setup.machine.nodes() as u64, "node"),
-        setup.machine.strands(),
-        config.grant,
-        memory(setup)
-    )?;
-    writeln!(output, "{}", placement(prepared))?;
-    if args.machine.has_file() {
-        for line in differences(&prepared.configuration()) {
-            writeln!(output, "{line}")?;
-        }
-    }
-    writeln!(output)
-}
-
-/// Returns the end of the machine's line, which states how memory is spread over nodes. The end is empty if the machine has one node.
-fn memory(setup: &Setup) -> String {
-    let interleave = match setup.machine.interleave() {
-        Interleave::Bytes512 => "512 bytes",
-        Interleave::Gigabyte => "1 GB",
-    };
-    match setup.memory.pages {
-        _ if setup.machine.nodes() == 1 => String::new(),
-        Pages::Hardware => format!("; memory: hardware, {interleave}"),
-        pages => format!("; memory: {pages}"),
-    }
-}
-
-/// Returns a line with the placement and the strands of the threads, cut after a comma if it is too long.
-fn placement(prepared: &Prepared) -> String {
-    let mut line = format!("placement: {}", prepared.placement());
-    if !matches!(prepared.placement(), Placement::Deal(_)) {
-        let threads = prepared.placed();
-        let (threads, on) = (threads.len(), strands::list(threads.iter().copied()));
-        line += &match threads {
-            1 => format!(", 1 thread on strand {on}"),
-            _ => format!(", {threads} threads on strands {on}"),
-        };
-    }
-    if line.len() > WIDTH {
-        let end = line[..WIDTH - 3].rfind(',').unwrap_or(0);
-        line.replace_range(end + 1.., "...");
-    }
-    line
 }
 
 /// Replays all passes, and prints their samples.
@@ -445,40 +381,6 @@ pub(crate) fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) ->
     match shown {
         Ok(()) => ControlFlow::Continue(()),
         Err(_) => ControlFlow::Break(()),
-    }
-}
-
-/// Returns a progress bar for a terminal, which shows how much of these recordings has been replayed.
-pub(crate) fn progress_bar(recordings: &[Recording]) -> anyhow::Result<ProgressBar> {
-    if !plain::raw_stderr().is_terminal() {
-        return Ok(ProgressBar::hidden());
-    }
-    let bar = ProgressBar::new_spinner()
-        .with_style(ProgressStyle::with_template("{spinner} {human_pos} references, {elapsed}")?);
-    if let Some((_, all)) = Progress::new(0, recordings.iter()).done_of_all() {
-        set_length(&bar, all);
-    }
-    Ok(bar)
-}
-
-/// Shows the progress, and lets the replay go on.
-pub(crate) fn advance(bar: &ProgressBar, progress: Progress) -> ControlFlow<()> {
-    // The references of a compressed recording are still being counted while the replay begins.
-    if bar.length().is_none()
-        && let Some((_, all)) = progress.done_of_all()
-    {
-        set_length(bar, all);
-    }
-    bar.set_position(progress.references);
-    ControlFlow::Continue(())
-}
-
-fn set_length(bar: &ProgressBar, all: u64) {
-    let template =
-        ProgressStyle::with_template("{wide_bar} {percent}% of the recording, {eta} left");
-    if let Ok(style) = template {
-        bar.set_style(style);
-        bar.set_length(all);
     }
 }
 

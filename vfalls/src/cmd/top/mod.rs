@@ -103,7 +103,7 @@ pub(crate) fn run(args: TopArgs) -> anyhow::Result<()> {
     let names = Names::new(&setup.programs, source.is_bundled());
     let prepared = setup.check()?;
     let mut head = Vec::new();
-    header(&mut head, &prepared, &args.replay)?;
+    header::print(&mut head, &prepared, &args.replay)?;
     let head = String::from_utf8_lossy(&head);
     let program = head.lines().find_map(|line| line.strip_prefix("recording: "));
     let terminal = plain::is_terminal() && env::var_os("TERM").is_some_and(|term| term != "dumb");
