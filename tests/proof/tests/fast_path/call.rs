@@ -12,7 +12,7 @@ use simulator::interpreter::{
 use super::contract::{self, End, Expected};
 use super::image::Image;
 use super::state::{State, Symbolic};
-use super::strands::alike;
+use super::strands::{alike, effects_alike};
 use super::world::{Effect, World};
 
 /// The state of the guest that no instruction of the fast path reads: its window, its globals, its trap level and its %pstate.
@@ -362,30 +362,7 @@ impl<W: Symbolic> Call<W> {
         if done.ended != ends {
             return Err(format!("ends: {:?}, expected {:?}", done.ended, expected.end));
         }
-        let mut pairs = Vec::new();
-        if done.effects.len() != expected.effects.len() {
-            return Err(format!("effects: {:?}, expected {:?}", done.effects, expected.effects));
-        }
-        for (done, expected) in done.effects.iter().zip(&expected.effects) {
-            match (*done, *expected) {
-                (Effect::Load { address: a, shift: m }, Effect::Load { address: b, shift: n })
-                    if m == n =>
-                {
-                    pairs.push((a, b));
-                }
-                (
-                    Effect::Store { address: a, shift: m, value: v },
-                    Effect::Store { address: b, shift: n, value: w },
-                )
-                | (
-                    Effect::Swap { address: a, shift: m, value: v },
-                    Effect::Swap { address: b, shift: n, value: w },
-                ) if m == n => pairs.extend([(a, b), (v, w)]),
-                (Effect::WritePcr(v), Effect::WritePcr(w)) => pairs.push((v, w)),
-                (a, b) if a == b => {}
-                (a, b) => return Err(format!("effects: {a:?}, expected {b:?}")),
-            }
-        }
+        let mut pairs = effects_alike(&done.effects, &expected.effects)?;
         pairs.extend(alike(&done.strand, &self.expected(image, expected.end, &done.strand))?);
         pairs.retain(|(a, b)| a != b);
         Ok(pairs)

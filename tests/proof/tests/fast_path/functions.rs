@@ -7,8 +7,8 @@ use super::call::{self, G6, Guest, O1, One};
 use super::scene::Machine;
 use super::state::{DEVICE, Symbolic, part};
 use super::strands::{
-    self, INS, LOCALS, O2, OUTS, Played, STORE_ERROR, alike_in_guest, alike_within, copy_g7, eight,
-    level, take,
+    self, INS, LOCALS, O2, OUTS, Played, STORE_ERROR, alike_in_guest, alike_within, copy_g7,
+    effects_alike, eight, level, take,
 };
 use super::table;
 use super::trapped::{self, Decision, Trapped};
@@ -157,9 +157,7 @@ fn access<W: Symbolic>(
             }
             _ => vec![Effect::Halt(W::from(0))],
         };
-        if machine.effects() != effects {
-            return Err(format!("{:?}, expected {effects:?}", machine.world.effects));
-        }
+        pairs.extend(effects_alike(&machine.effects(), &effects)?);
     } else {
         // The strand has trapped, so the level above is cleared. Rust may find anything in the registers that a function may change.
         let (_, above) = machine.strand.control.frames();
@@ -213,7 +211,7 @@ fn all_windows<W: Symbolic>(
     let called = eight(&machine.strand, OUTS);
     let bottom = called[6].known().map_err(|trap| format!("{trap:?}"))? + BIAS;
     // The function that is called owns 176 bytes above its %sp, as the caller of each function does.
-    if !(STACK - LARGEST..=STACK - 176).contains(&bottom) || bottom % 16 != 0 {
+    if !(STACK - LARGEST..=STACK - 176).contains(&bottom) || !bottom.is_multiple_of(16) {
         return Err(format!("stack: {bottom:#x}"));
     }
     let mut pairs = vec![(called[0], argument)];

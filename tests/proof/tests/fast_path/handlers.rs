@@ -12,7 +12,7 @@ use xtask::qemu::toolchain::Toolchain;
 use super::change::Changed;
 use super::image::Image;
 use super::scene::{Machine, Source, Terms};
-use super::scenes::{Scene, functions, interrupted, scenes};
+use super::scenes::{Scene, States, functions, interrupted, scenes};
 use super::solver::{Condition, Solver};
 use super::state::State;
 use super::sweep::Sweep;
@@ -24,8 +24,17 @@ fn is_all() -> bool {
     std::env::var_os("ALL").is_some()
 }
 
-/// Executes a scene with terms on all paths. `prepare` prepares the machine, and `see` sees it after each path. If the scene differs from
-/// what its documentation says, returns a description of the difference and the conditions under which it occurs.
+/// A difference from what the documentation says.
+#[derive(Debug)]
+pub(crate) struct Wrong {
+    pub(crate) differs: String,
+    /// The conditions under which the difference occurs.
+    pub(crate) conditions: Vec<Condition>,
+    pub(crate) solver: Solver,
+}
+
+/// Executes a scene with terms on all paths. `prepare` prepares the machine, and `see` sees it after each path. Fails if the scene
+/// differs from what its documentation says.
 pub(crate) fn prove(
     image: &Image,
     state: &Rc<State<Term>>,
@@ -33,7 +42,7 @@ pub(crate) fn prove(
     solver: Solver,
     prepare: &dyn Fn(&mut Machine<'_, Term>),
     see: &mut dyn FnMut(&Machine<'_, Term>),
-) -> Result<Solver, (String, Vec<Condition>, Solver)> {
+) -> Result<Solver, Box<Wrong>> {
     let mut wrong = None;
     let solver = paths::each(solver, &[], || {
         let mut machine = Machine::new(image, state, &Terms as &dyn Source<Term>);
@@ -59,7 +68,7 @@ pub(crate) fn prove(
     });
     match wrong {
         None => Ok(solver),
-        Some((differs, conditions)) => Err((differs, conditions, solver)),
+        Some((differs, conditions)) => Err(Box::new(Wrong { differs, conditions, solver })),
     }
 }
 
@@ -72,14 +81,15 @@ fn each_handler_does_what_its_documentation_says() {
     let state = Rc::new(State::any());
     let mut z3 = solver(&state);
     let mut executed: BTreeSet<u64> = BTreeSet::new();
-    let (mut paths, scenes) = (0, scenes(&image, !is_all()));
+    let (mut paths, scenes) =
+        (0, scenes(&image, if is_all() { States::All } else { States::Many }));
     for scene in &scenes {
         let mut see = |machine: &Machine<'_, Term>| {
             paths += 1;
             executed.extend(&machine.executed);
         };
         let proved = prove(&image, &state, scene, z3, &|_| (), &mut see);
-        z3 = proved.unwrap_or_else(|(wrong, ..)| panic!("{scene:?}: {wrong:.3000}"));
+        z3 = proved.unwrap_or_else(|wrong| panic!("{scene:?}: {:.3000}", wrong.differs));
     }
     println!("{} executions, {paths} paths, {} questions", scenes.len(), z3.asked);
     let never: Vec<u64> = image.handled().filter(|at| !executed.contains(at)).collect();
@@ -102,7 +112,7 @@ fn each_claimed_trap_takes_the_slow_path() {
     let mut z3 = solver(&state);
     for scene in functions(&image) {
         let proved = prove(&image, &state, &scene, z3, &|_| (), &mut |_| ());
-        z3 = proved.unwrap_or_else(|(wrong, ..)| panic!("{scene:?}: {wrong:.3000}"));
+        z3 = proved.unwrap_or_else(|wrong| panic!("{scene:?}: {:.3000}", wrong.differs));
     }
 }
 
@@ -120,8 +130,9 @@ fn changed_by_report(image: &Image, scenes: &[Scene]) -> (usize, Option<String>)
             };
             match prove(image, &state, scene, z3, &prepare, &mut see) {
                 Ok(solver) => z3 = solver,
-                Err((wrong, ..)) => {
-                    return (reports, Some(format!("{scene:?}, {number}: {wrong:.1000}")));
+                Err(wrong) => {
+                    let Wrong { differs, .. } = *wrong;
+                    return (reports, Some(format!("{scene:?}, {number}: {differs:.1000}")));
                 }
             }
             if !is_within {
@@ -161,7 +172,7 @@ fn each_change_of_a_handler_is_found_or_changes_nothing() {
     if !is_all() {
         instructions = (0..DRAWN).map(|_| random.one_of(&instructions)).collect();
     }
-    let scenes = scenes(&image, true);
+    let scenes = scenes(&image, States::Few);
     let mut sweep = Sweep::new(image, scenes, &mut random);
     let mut counts = BTreeMap::<Changed, Counts>::new();
     let mut wrong = Vec::new();
@@ -186,7 +197,7 @@ fn each_sequence_must_begin_again() {
         let mut see = |machine: &Machine<'_, Term>| executed.clone_from(&machine.executed);
         let proved = prove(image, &state, scene, z3.take().unwrap(), &prepare, &mut see);
         let is_right = proved.is_ok();
-        z3 = Some(proved.unwrap_or_else(|(.., solver)| solver));
+        z3 = Some(proved.unwrap_or_else(|wrong| wrong.solver));
         is_right
     };
     for (row, at) in rows.into_iter().zip((first..).step_by(24)) {

@@ -13,7 +13,7 @@ use super::scene::Machine;
 use super::slow_path::windows;
 use super::state::{Symbolic, block};
 use super::strands::{
-    HINTP, Played, STORE_ERROR, alike_in_guest, alike_within, copy_g7, level, take,
+    HINTP, Played, STORE_ERROR, alike_in_guest, alike_within, copy_g7, effects_alike, level, take,
 };
 use super::world::{Effect, register, register_at};
 
@@ -133,17 +133,17 @@ impl Late {
         pairs.push((machine.world.word(in_register(register::FRAME)), frame));
         pairs.push((machine.world.word(in_register(register::DFESR)), number(0)));
         let is_noted = !waits && noted < REPORTS;
-        self.effects(machine, (kind == KNOWN).then_some(address), is_noted)?;
+        pairs.extend(self.effects(machine, (kind == KNOWN).then_some(address), is_noted)?);
         Ok(pairs)
     }
 
-    /// Checks that the handler reads the registers of the processor once, and stores only to its frame and to its report.
+    /// Compares the effects of the handler. It reads the registers of the processor once, and stores only to its frame and to its report.
     fn effects<W: Symbolic>(
         &self,
         machine: &mut Machine<'_, W>,
         buffer: Option<W>,
         is_noted: bool,
-    ) -> Result<(), String> {
+    ) -> Played<W> {
         let mut reads = Vec::new();
         let base = machine.state().block;
         let frame = block::FRAMES + FRAME * self.nested;
@@ -151,10 +151,8 @@ impl Late {
         let reports = block::NOTED + REPORT * self.noted..block::NOTED + REPORT * (self.noted + 2);
         for effect in machine.effects() {
             match effect {
-                Effect::Register { space, address, value: None } if space != register::FRAME.0 => {
-                    reads.push((space, address));
-                }
                 Effect::Register { space, .. } if space == register::FRAME.0 => {}
+                Effect::Register { value: None, .. } => reads.push(effect),
                 Effect::Store { address, shift: 3, .. } => {
                     let at = address.minus(base).known().map_err(|_| format!("{effect:?}"))?;
                     let noted = is_noted && (at == block::REPORTS || reports.contains(&at));
@@ -165,10 +163,11 @@ impl Late {
                 _ => return Err(format!("{effect:?}")),
             }
         }
+        let read = |space, address| Effect::Register { space, address, value: None };
         let (space, address, _) = register::DFESR;
-        let mut expected = vec![(space, W::from(address))];
-        expected.extend(buffer.map(|address| (register::STORE_BUFFER.0, address)));
-        if reads == expected { Ok(()) } else { Err(format!("reads {reads:?}")) }
+        let mut expected = vec![read(space, W::from(address))];
+        expected.extend(buffer.map(|address| read(register::STORE_BUFFER.0, address)));
+        effects_alike(&reads, &expected)
     }
 }
 

@@ -4,7 +4,6 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::ops::Range;
 use std::rc::Rc;
 
 use simulator::interpreter::instruction::Register;
@@ -229,10 +228,7 @@ impl<'a, W: Symbolic> Machine<'a, W> {
         let (effects, level) = (self.world.effects.len(), level(&before));
         // A function that waits for a store has not sent another one, so this report has no address.
         let kind = if before.pc == self.image.handlers.store_wait { 2 } else { 1 };
-        let noted = match self.kept(block::REPORTS).known() {
-            Ok(noted) => noted,
-            Err(_) => 0,
-        };
+        let noted = self.kept(block::REPORTS).known().unwrap_or_default();
         self.world.put(self.at(block::REPORTS), number(noted));
         let (space, dfesr, _) = register::DFESR;
         let dfesr = register_at(space, number(dfesr));
@@ -267,7 +263,7 @@ impl<'a, W: Symbolic> Machine<'a, W> {
             return Err(format!("a report changes {pairs:?}"));
         }
         for effect in self.world.effects.drain(effects..) {
-            let place = block::REPORTS..block::SIZE;
+            let place = [block::REPORTS, block::SIZE];
             if !matches!(effect, Effect::Register { .. })
                 && !is_store_to(&effect, self.world.state.block, &[place])
             {
@@ -284,9 +280,9 @@ impl<'a, W: Symbolic> Machine<'a, W> {
         Ok(())
     }
 
-    /// Takes the effects since the last comparison. They must be stores of words to these places of the strand's block, and a number of
-    /// `membar #Sync`.
-    pub(crate) fn only_stores(&mut self, to: &[Range<u64>], syncs: usize) -> Result<(), String> {
+    /// Takes the effects since the last comparison. They must be stores of words to these places of the strand's block (from an
+    /// offset to another), and a number of `membar #Sync`.
+    pub(crate) fn only_stores(&mut self, to: &[[u64; 2]], syncs: usize) -> Result<(), String> {
         let effects = &self.world.effects[self.seen..];
         self.seen = self.world.effects.len();
         let is_sync = |effect: &&Effect<W>| **effect == Effect::Membar(0x40);
@@ -328,10 +324,10 @@ impl<'a, W: Symbolic> Machine<'a, W> {
     }
 }
 
-fn is_store_to<W: Word>(effect: &Effect<W>, base: W, to: &[Range<u64>]) -> bool {
+fn is_store_to<W: Word>(effect: &Effect<W>, base: W, to: &[[u64; 2]]) -> bool {
     let Effect::Store { address, shift: 3, .. } = *effect else {
         return false;
     };
     let offset = address.minus(base).known();
-    offset.is_ok_and(|offset| to.iter().any(|place| place.contains(&offset)))
+    offset.is_ok_and(|offset| to.iter().any(|[first, end]| (*first..*end).contains(&offset)))
 }

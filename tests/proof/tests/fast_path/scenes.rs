@@ -145,15 +145,28 @@ pub(crate) fn functions(image: &Image) -> Vec<Scene> {
     all.into_iter().map(Scene::Function).collect()
 }
 
-/// Returns all executions of handlers. If `few` is set, only some of the states of a guest's windows are among them: for each
-/// number of windows that Rust needs, all for one window of the guest, and each twentieth for the others. If Rust needs two
-/// windows, all.
-pub(crate) fn scenes(image: &Image, few: bool) -> Vec<Scene> {
+/// How many states of a guest's windows are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum States {
+    All,
+    /// For each number of windows that Rust needs, all states for one window of the guest, and each twentieth for the others. If Rust needs
+    /// two windows, all.
+    Many,
+    /// If Rust needs two or five windows, all states for one window of the guest. Of the others, each fortieth.
+    Few,
+}
+
+/// Returns all executions of handlers, with some states of a guest's windows.
+pub(crate) fn scenes(image: &Image, states: States) -> Vec<Scene> {
     let mut all = Vec::new();
     for needed in 0..=6 {
         let is_taken = |(number, scene): &(usize, SlowPath)| {
             let is_one = scene.guest.window == Guest::KERNEL.window;
-            !few || needed == 2 || is_one || number % 20 == 0
+            match states {
+                States::All => true,
+                States::Many => needed == 2 || is_one || number % 20 == 0,
+                States::Few => is_one && matches!(needed, 2 | 5) || number % 40 == 0,
+            }
         };
         let states = SlowPath::all(Entry::General, needed).enumerate().filter(is_taken);
         all.extend(states.map(|(_, scene)| Scene::SlowPath(scene)));
@@ -172,7 +185,7 @@ pub(crate) fn scenes(image: &Image, few: bool) -> Vec<Scene> {
 /// Returns executions of each kind, for reports that interrupt them.
 pub(crate) fn interrupted(image: &Image) -> Vec<Scene> {
     let mut kinds = BTreeMap::new();
-    for scene in scenes(image, true) {
+    for scene in scenes(image, States::Many) {
         let kind = match &scene {
             // The guest has free windows or not, in the last windows and in others.
             Scene::SlowPath(scene) => {

@@ -106,7 +106,7 @@ impl SlowPath {
             }
             call::copy_hidden(&mut expected, &machine.strand);
             pairs.extend(alike_in_guest(&machine.strand, &expected)?);
-            machine.only_stores(&[block::KEPT..block::KEPT_END], 0)
+            machine.only_stores(&[[block::KEPT, block::KEPT_END]], 0)
         };
         take(&mut machine.strand, CORE);
         let [_, value, third, ..] = eight(before, OUTS);
@@ -129,7 +129,7 @@ impl SlowPath {
         pairs.extend(alike_within(&machine.strand, &expected)?);
         let hidden = [machine.strand.registers.get(G6), state.block];
         pairs.push(hidden.into());
-        machine.only_stores(&[block::KEPT..block::KEPT_END], 1)?;
+        machine.only_stores(&[[block::KEPT, block::KEPT_END]], 1)?;
         // The leaf function changes what any function may change, but neither windows nor %y.
         let y = machine.strand.y;
         machine.rust_leaves("leaf_g");
@@ -160,8 +160,8 @@ impl SlowPath {
         let arguments = [machine.state().block, reason, machine.kept(block::STACK)];
         pairs.extend([called[0], called[1], called[6]].into_iter().zip(arguments));
         pairs.extend(machine.keeps(block::KEPT, &eight(before, OUTS)[..6]));
-        let windows = block::WINDOWS..block::WINDOWS + 128 * u64::from(FREED);
-        machine.only_stores(&[block::KEPT..block::KEPT_END, windows], 1)?;
+        let windows = [block::WINDOWS, block::WINDOWS + 128 * u64::from(FREED)];
+        machine.only_stores(&[[block::KEPT, block::KEPT_END], windows], 1)?;
         // Everything else is as at the trap, but for the numbers of windows, and what Rust may change.
         let mut expected = before.clone();
         take(&mut expected, if self.entry == Entry::Core { CORE } else { FAST });
@@ -221,7 +221,7 @@ impl SlowPath {
                 pairs.extend(alike_within(&machine.strand, &expected)?);
                 // Each window has its own place.
                 let place = block::WINDOWS + 128 * u64::from(window);
-                machine.only_stores(&[place..place + 128], 0)?;
+                machine.only_stores(&[[place, place + 128]], 0)?;
                 machine
                     .strand
                     .execute_next(&mut One(save))

@@ -4,6 +4,7 @@ use simulator::interpreter::instruction::{ControlRegister, Register};
 use simulator::interpreter::{Exception, Level, Strand, Trap, Word};
 
 use super::call;
+use super::world::Effect;
 
 /// Pairs of words that must be equal, or a description of a difference in anything else.
 pub(crate) type Played<W> = Result<Vec<(W, W)>, String>;
@@ -98,6 +99,41 @@ pub(crate) fn alike<W: Word>(done: &Strand<W>, expected: &Strand<W>) -> Played<W
     ];
     pairs.extend(call::all_registers(done).into_iter().zip(call::all_registers(expected)));
     pairs.retain(|(a, b)| a != b);
+    Ok(pairs)
+}
+
+/// Compares the effects of an execution with the expected effects.
+pub(crate) fn effects_alike<W: Word>(done: &[Effect<W>], expected: &[Effect<W>]) -> Played<W> {
+    if done.len() != expected.len() {
+        return Err(format!("effects: {done:?}, expected {expected:?}"));
+    }
+    let mut pairs = Vec::new();
+    for (done, expected) in done.iter().zip(expected) {
+        match (*done, *expected) {
+            (Effect::Load { address: a, shift: m }, Effect::Load { address: b, shift: n })
+                if m == n =>
+            {
+                pairs.push((a, b));
+            }
+            (
+                Effect::Store { address: a, shift: m, value: v },
+                Effect::Store { address: b, shift: n, value: w },
+            )
+            | (
+                Effect::Swap { address: a, shift: m, value: v },
+                Effect::Swap { address: b, shift: n, value: w },
+            ) if m == n => pairs.extend([(a, b), (v, w)]),
+            (
+                Effect::Register { space: m, address: a, value: None },
+                Effect::Register { space: n, address: b, value: None },
+            ) if m == n => pairs.push((a, b)),
+            (Effect::WritePcr(v), Effect::WritePcr(w)) | (Effect::Halt(v), Effect::Halt(w)) => {
+                pairs.push((v, w));
+            }
+            (a, b) if a == b => {}
+            (a, b) => return Err(format!("effects: {a:?}, expected {b:?}")),
+        }
+    }
     Ok(pairs)
 }
 

@@ -7,7 +7,7 @@ use simulator::interpreter::Instruction;
 use tests::random::Random;
 
 use super::change::{self, Change, Changed};
-use super::handlers::prove;
+use super::handlers::{Wrong, prove};
 use super::image::Image;
 use super::paths;
 use super::scene::{Machine, Numbers, Source as _, Terms};
@@ -84,7 +84,7 @@ impl Sweep {
             let mut see = |machine: &Machine<'_, Term>| executed.extend(&machine.executed);
             let proved =
                 prove(&new.image, &new.state, &new.scenes[number], solver, &|_| (), &mut see);
-            new.solver = Some(proved.unwrap_or_else(|(wrong, ..)| panic!("{wrong:.1000}")));
+            new.solver = Some(proved.unwrap_or_else(|wrong| panic!("{:.1000}", wrong.differs)));
             new.reach(&executed, 0, number);
         }
         let models = new.solver.as_ref().unwrap().models.clone();
@@ -181,7 +181,8 @@ impl Sweep {
                 prove(&self.image, &self.state, &self.scenes[*scene], z3, &prepare, &mut |_| ());
             match proved {
                 Ok(z3) => self.solver = Some(z3),
-                Err((differs, conditions, mut z3)) => {
+                Err(wrong) => {
+                    let Wrong { differs, conditions, solver: mut z3 } = *wrong;
                     let model = z3.model(&conditions);
                     self.solver = Some(z3);
                     return Err(Box::new((differs, *scene, model)));

@@ -185,7 +185,7 @@ impl Trapped {
         let last =
             [number_of(can_save), number_of(other), number_of(clean), W::from_half(before.y)];
         pairs.extend(machine.keeps(base + kept::CANSAVE, &last));
-        machine.only_stores(&[base..base + kept::END], 1)?;
+        machine.only_stores(&[[base, base + kept::END]], 1)?;
         // The arguments, the stack and the windows.
         let of_fault = |at: u64| {
             let faults = &machine.image.handlers.faults;
