@@ -285,6 +285,8 @@ struct Counts {
     solved: usize,
     /// With the changed word, the call does what the contract says on all paths.
     unchanged: usize,
+    /// The changed instruction writes a term to a control register, which holds numbers. No execution of numbers differs.
+    undecided: usize,
 }
 
 /// If a field of a fast-path instruction is changed, a call differs from the contract, or the change has no effect. The test

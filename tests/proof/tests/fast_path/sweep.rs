@@ -14,7 +14,7 @@ use super::scene::{Machine, Numbers, Source as _, Terms};
 use super::scenes::Scene;
 use super::solver::Solver;
 use super::state::{LAYOUT, State};
-use super::term::{Model, Term};
+use super::term::{Model, Term, UNKNOWN};
 use super::{Counts, solver};
 
 /// A state of numbers, and the numbers of all other words.
@@ -226,7 +226,11 @@ impl Sweep {
                 counts.solved += number;
                 self.numbered.push(Numbered::new(Some(&model), false, random));
                 self.add(scene, self.numbered.len() - 1);
-                if !self.is_found(change) {
+                let is_found = self.is_found(change);
+                if !is_found && differs.starts_with(&format!("{UNKNOWN:?}")) {
+                    counts.solved -= number;
+                    counts.undecided += number;
+                } else if !is_found {
                     let changed = Instruction::decode(word);
                     wrong.push(format!("{at:#x}: {original:?} to {changed:?}: {differs:.300}"));
                 }

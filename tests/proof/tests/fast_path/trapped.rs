@@ -57,8 +57,8 @@ pub(crate) struct Trapped {
     pub(crate) decision: Decision,
 }
 
-/// The addresses at which a program continues that Rust sends elsewhere.
-const ELSEWHERE: [u64; 2] = [PC + 0x40, PC + 0x800];
+/// The addresses at which a program continues that Rust sends elsewhere. As a value of HTSTATE, each would leave the guest a privilege.
+const ELSEWHERE: [u64; 2] = [PC + 0x464, PC + 0x82c];
 
 impl Trapped {
     /// The hypervisor's access of a device has trapped. Rust lets the function continue that has made the access.
