@@ -118,13 +118,13 @@ macro_rules! sun4v_boot {
     4:      .irp n, 1, 2, 3, 4, 5, 6
             clr %g\\n
             .endr
-            rdpr %gl, %g7
-            sub %g7, 1, %g7
-            brlz,pn %g7, 5f
-             nop
+            rdpr %gl, %o2
+            sub %o2, 1, %o2
+            brlz,pn %o2, 5f
+             clr %g7
             ba,pt %xcc, 4b
-             wrpr %g7, 0, %gl
-    5:      clr %g7
+             wrpr %o2, 0, %gl
+    5:      clr %o2
             wrpr %g0, 0, %tl
             wrpr %g0, {PSTATE}, %pstate
             jmp %o1

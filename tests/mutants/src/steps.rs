@@ -61,8 +61,10 @@ pub(crate) const STEPS: [Step; 17] = [
         "--include-ignored --exact all_cpus_of_two_guests_run a_guest_takes_its_own_traps a_guest_ends_alone \
          the_operator_is_heard services::a_kernel_is_served"),
     step(BARRIERS, What::Image, SHIPPED, "--include-ignored --exact barriers::each_barrier_has_a_verdict"),
-    step("fast path", What::FastPath, &["perfctr-service/src/sparc64/", "platform/src/sparc64/general.rs", "platform/src/sparc64/table.rs"],
-        "--include-ignored --exact each_path_does_what_the_contract_says the_rows_of_the_image_are_as_assumed"),
+    step("fast path", What::FastPath, &["perfctr-service/src/sparc64/", "platform/src/sparc64/"],
+        "--include-ignored --exact each_path_does_what_the_contract_says the_rows_of_the_image_are_as_assumed \
+         handlers::each_handler_does_what_its_documentation_says \
+         handlers::compiled_code_does_not_use_the_register_of_reports"),
     step("image serves", What::Image, SHIPPED,
         "--include-ignored contract:: faults:: kernel:: transfers:: log:: lists:: late:: \
          two_calls_of_a_hub_in_every_order --skip=defect"),

@@ -91,7 +91,7 @@ impl Steps for Prove {
         }),
         step(
             "fast-path",
-            "every change of an opcode, register, immediate or annul bit of the fast path is found, or changes nothing",
+            "every change of an opcode, register, immediate or annul bit of the fast path and of the handlers of traps is found, or changes nothing",
             |()| {
                 let tests = "test --profile=quick --package=proof --test=fast_path -- --ignored";
                 passes(cargo().env("ALL", "1").args(tests.split(' ')))

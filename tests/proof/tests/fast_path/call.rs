@@ -12,6 +12,7 @@ use simulator::interpreter::{
 use super::contract::{self, End, Expected};
 use super::image::Image;
 use super::state::{State, Symbolic};
+use super::strands::{alike, effects_alike};
 use super::world::{Effect, World};
 
 /// The state of the guest that no instruction of the fast path reads: its window, its globals, its trap level and its %pstate.
@@ -45,7 +46,7 @@ impl Guest {
 }
 
 /// The address of the guest's trap instruction.
-const PC: u64 = 0x8000_1000;
+pub(crate) const PC: u64 = 0x8000_1000;
 /// The maximum number of instructions of a call.
 const LONGEST: usize = 200;
 
@@ -53,15 +54,15 @@ const LONGEST: usize = 200;
 const PSTATE: i16 = 0x14;
 const GLOBALS: i16 = 3;
 
-const G1: Register = Register::new(1);
-const G2: Register = Register::new(2);
-const G5: Register = Register::new(5);
-const G6: Register = Register::new(6);
-const O1: Register = Register::new(9);
-const O5: Register = Register::new(13);
+pub(crate) const G1: Register = Register::new(1);
+pub(crate) const G2: Register = Register::new(2);
+pub(crate) const G5: Register = Register::new(5);
+pub(crate) const G6: Register = Register::new(6);
+pub(crate) const O1: Register = Register::new(9);
+pub(crate) const O5: Register = Register::new(13);
 
 /// An environment that supplies only one instruction.
-struct One(Instruction);
+pub(crate) struct One(pub(crate) Instruction);
 
 impl<W: Word> Environment<W> for One {
     fn fetch(&mut self, _: u64, _: Level) -> Result<Instruction, Trap> {
@@ -90,9 +91,21 @@ pub(crate) fn execute<W: Word>(strand: &mut Strand<W>, instruction: Instruction)
 }
 
 /// Writes a number to a control register.
-fn write<W: Word>(strand: &mut Strand<W>, control: ControlRegister, value: i16) {
+pub(crate) fn write<W: Word>(strand: &mut Strand<W>, control: ControlRegister, value: i16) {
     let operand = Operand { register: Register::G0, immediate: value };
+    let at = (strand.pc, strand.npc);
     execute(strand, Instruction::Write { control, rs1: Register::G0, operand });
+    (strand.pc, strand.npc) = at;
+}
+
+/// Writes a word to a control register.
+pub(crate) fn write_word<W: Word>(strand: &mut Strand<W>, control: ControlRegister, word: W) {
+    let (at, kept) = ((strand.pc, strand.npc), strand.registers.get(G1));
+    strand.registers.set(G1, word);
+    let operand = Operand { register: Register::G0, immediate: 0 };
+    execute(strand, Instruction::Write { control, rs1: G1, operand });
+    strand.registers.set(G1, kept);
+    (strand.pc, strand.npc) = at;
 }
 
 /// Sets %pstate and the level of globals, as the first instructions of the hypervisor do after a trap.
@@ -114,9 +127,7 @@ pub(crate) fn guest(image: &Image, guest: Guest) -> Strand {
         (Privileged(2), state),
         (Hyperprivileged(1), 0),
     ] {
-        strand.registers.set(G1, value);
-        let operand = Operand { register: Register::G0, immediate: 0 };
-        execute(&mut strand, Instruction::Write { control, rs1: G1, operand });
+        write_word(&mut strand, control, value);
     }
     execute(&mut strand, Instruction::Retry);
     strand
@@ -351,42 +362,8 @@ impl<W: Symbolic> Call<W> {
         if done.ended != ends {
             return Err(format!("ends: {:?}, expected {:?}", done.ended, expected.end));
         }
-        let mut pairs = Vec::new();
-        if done.effects.len() != expected.effects.len() {
-            return Err(format!("effects: {:?}, expected {:?}", done.effects, expected.effects));
-        }
-        for (done, expected) in done.effects.iter().zip(&expected.effects) {
-            match (*done, *expected) {
-                (Effect::Load { address: a, shift: m }, Effect::Load { address: b, shift: n })
-                    if m == n =>
-                {
-                    pairs.push((a, b));
-                }
-                (
-                    Effect::Store { address: a, shift: m, value: v },
-                    Effect::Store { address: b, shift: n, value: w },
-                )
-                | (
-                    Effect::Swap { address: a, shift: m, value: v },
-                    Effect::Swap { address: b, shift: n, value: w },
-                ) if m == n => pairs.extend([(a, b), (v, w)]),
-                (Effect::WritePcr(v), Effect::WritePcr(w)) => pairs.push((v, w)),
-                (a, b) if a == b => {}
-                (a, b) => return Err(format!("effects: {a:?}, expected {b:?}")),
-            }
-        }
-        let (left, right) = (&done.strand, self.expected(image, expected.end, &done.strand));
-        if (left.pc, left.npc, left.windows) != (right.pc, right.npc, right.windows)
-            || left.control != right.control
-            || left.registers.window() != right.registers.window()
-            || left.registers.global() != right.registers.global()
-        {
-            return Err(format!("control: {left:?}, expected {right:?}"));
-        }
-        pairs.push((W::from_byte(left.ccr), W::from_byte(right.ccr)));
-        pairs.push((W::from_byte(left.asi), W::from_byte(right.asi)));
-        pairs.push((W::from_half(left.y), W::from_half(right.y)));
-        pairs.extend(all_registers(left).into_iter().zip(all_registers(&right)));
+        let mut pairs = effects_alike(&done.effects, &expected.effects)?;
+        pairs.extend(alike(&done.strand, &self.expected(image, expected.end, &done.strand))?);
         pairs.retain(|(a, b)| a != b);
         Ok(pairs)
     }

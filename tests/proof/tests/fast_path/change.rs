@@ -92,8 +92,8 @@ fn target(at: u64, instruction: Instruction) -> Option<u64> {
 }
 
 /// Returns the changes of the instruction at an address. Each change gives one field another value. Changes that lead to equal
-/// instructions are returned as one change, and so are all branches to addresses outside of the call.
-pub(crate) fn changes(image: &Image, at: u64) -> Vec<Change> {
+/// instructions are returned as one change, and so are all branches to addresses that are not near.
+pub(crate) fn changes(image: &Image, at: u64, is_near: impl Fn(u64) -> bool) -> Vec<Change> {
     let word = image.code(at).unwrap();
     let mut all: BTreeMap<(Changed, String), Change> = BTreeMap::new();
     for (kind, (from, many)) in fields(word) {
@@ -102,8 +102,7 @@ pub(crate) fn changes(image: &Image, at: u64) -> Vec<Change> {
             let word = word & !(mask << from) | value << from;
             let instruction = Instruction::decode(word);
             let goes = target(at, instruction);
-            let elsewhere = kind == Changed::Displacement
-                && goes.is_some_and(|to| !image.is_of_call(to) && to != image.general);
+            let elsewhere = kind == Changed::Displacement && goes.is_some_and(|to| !is_near(to));
             let key = if elsewhere { String::new() } else { format!("{instruction:?}") };
             let change = Change { at, kind, word, number: 0 };
             all.entry((kind, key)).or_insert(change).number += 1;

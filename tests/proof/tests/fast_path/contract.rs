@@ -72,15 +72,23 @@ pub(crate) fn faulted<W: Symbolic>(state: &State<W>, has_lock: bool) -> Expected
 /// Serves functions outside of group 0x205. Functions of other services take the slow path, and so do all functions while calls are
 /// traced. Any other function does not exist, so the call returns EBADTRAP.
 fn other<W: Symbolic>(state: &State<W>) -> Expected<W> {
-    let byte = |address: W| part(state.word(address & !W::from(7)), address, 0);
-    let large = id_below(state.function, LARGE) ^ W::from(1);
-    let entry = if large.is_zero() { state.function } else { W::from(LARGE) };
-    let serves = byte(state.served.plus(entry)) | byte(state.traced);
+    let serves = entry_of(state, state.served) | byte(state, state.traced);
     let end = match serves.is_zero() {
         true => End::Returned(error(HvError::BadTrap), None),
         false => End::Slow(W::from(FAST)),
     };
     Expected { end, effects: Vec::new() }
+}
+
+fn byte<W: Symbolic>(state: &State<W>, address: W) -> W {
+    part(state.word(address & !W::from(7)), address, 0)
+}
+
+/// Returns the entry of the call's function in a table of functions: 0 if the function has no service.
+pub(crate) fn entry_of<W: Symbolic>(state: &State<W>, table: W) -> W {
+    let large = id_below(state.function, LARGE) ^ W::from(1);
+    let entry = if large.is_zero() { state.function } else { W::from(LARGE) };
+    byte(state, table.plus(entry))
 }
 
 fn error<W: Symbolic>(error: HvError) -> W {

@@ -1,6 +1,5 @@
-//! The linked image that ships: its instructions and its symbols.
+//! The linked image that ships: its instructions, its symbols and its constants.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
 use std::ops::Range;
@@ -12,38 +11,86 @@ use object::{BigEndian, Object as _, ObjectSection as _, ObjectSymbol as _};
 use simulator::interpreter::Instruction;
 use vfalls::cmd::boot::elf;
 
-/// Offsets in a strand's block (`platform::sparc64::layout`), after the words of the fast path. At these offsets are the number of failed
-/// stores, the address of the table of functions with a service, and the address of the byte for traced calls.
-const REPORTS: u64 = 0xd28;
-const SERVED: u64 = 0x138;
-const TRACED: u64 = 0x148;
+/// The instruction `wrhpr 0, %hpstate`.
+const LEAVE: u32 = 0x8198_2000;
+
+/// The constants of an image: the address of the first, and the words.
+type Constants = (u64, Vec<u64>);
 
 /// The image's instructions, and the addresses of its parts.
 #[derive(Debug)]
 pub(crate) struct Image {
-    words: BTreeMap<u64, u32>,
+    /// The instructions, from the first address of the text on.
+    text: u64,
+    words: Vec<u32>,
+    instructions: Vec<Instruction>,
+    constants: Constants,
     /// The address of the trap table.
     pub(crate) table: u64,
     /// The address of the first instruction of the slow path.
     pub(crate) general: u64,
-    /// The addresses of the Rust function that the slow path calls, and of the instruction to which the function returns.
-    pub(crate) rust: [u64; 2],
+    /// The addresses of the Rust functions that the handlers of traps call.
+    pub(crate) rust: Rust,
+    pub(crate) handlers: Handlers,
+    /// The software traps that the image claims.
+    claims: Vec<u16>,
     /// The addresses of the instructions of the fast path.
     pub(crate) fast: Range<u64>,
     /// The addresses at which the fast path continues after a fault. The second is for a fault while it reads the banks of an L2 control.
     pub(crate) faulted: [u64; 2],
-    pub(crate) reports: u64,
-    pub(crate) served: u64,
-    pub(crate) traced: u64,
-    /// The size of the part of a strand's block that the fast path uses.
-    pub(crate) block: u64,
     /// The words of each row of the service's table. The rows are sorted by the node from which a call comes, then by the register's
     /// number.
     pub(crate) rows: Vec<[u64; 4]>,
 }
 
+/// The addresses of Rust functions (`platform::sparc64`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rust {
+    /// `trap_entry`, which serves a call on the slow path.
+    pub(crate) trap: u64,
+    /// `core_entry`, the leaf function that serves a call of trap 0xff.
+    pub(crate) core: u64,
+    /// `recover_entry`, which serves all other traps.
+    pub(crate) recover: u64,
+    /// `fatal_entry`, which ends the guest of the strand.
+    pub(crate) fatal: u64,
+}
+
+/// The addresses of symbols of the handlers, and of the tables that the handlers search.
+#[derive(Clone, Debug)]
+pub(crate) struct Handlers {
+    /// All handlers, without the fast path.
+    pub(crate) all: Range<u64>,
+    /// The handlers of a spill and a fill of a window of the hypervisor.
+    pub(crate) windows: Range<u64>,
+    /// The way to the guest's first instruction.
+    pub(crate) enter: Range<u64>,
+    pub(crate) trapped: u64,
+    pub(crate) late: u64,
+    pub(crate) with_all_windows: u64,
+    pub(crate) abandon: u64,
+    /// The functions that access a device: `sun4v_load`, `sun4v_store`, `sun4v_load_word`, `sun4v_store_word` and `sun4v_halt`.
+    pub(crate) accesses: [u64; 5],
+    /// The instruction that waits for the store of such a function.
+    pub(crate) store_wait: u64,
+    /// What such a function executes after a fault.
+    pub(crate) access_failed: u64,
+    /// The section `.sun4v.faults`: instructions that may fault, and where the hypervisor continues.
+    pub(crate) faults: Vec<[u64; 2]>,
+    /// The section `.sun4v.restarts`: the first address of a sequence, the address after it, and where it begins again.
+    pub(crate) restarts: Vec<[u64; 3]>,
+    pub(crate) restarts_at: u64,
+}
+
+impl Handlers {
+    /// Returns the addresses of the handler of reports.
+    pub(crate) const fn of_reports(&self) -> Range<u64> {
+        self.late..self.accesses[0]
+    }
+}
+
 impl Image {
-    /// Returns the bundled image, or the image that the environment variable `FAST_PATH_IMAGE` names.
+    /// Returns the bundled image, or the image that the environment variable `FAST_PATH_IMAGE` names. It claims no software traps.
     pub(crate) fn bundled() -> Self {
         let named = std::env::var_os("FAST_PATH_IMAGE").map(|path| fs::read(path).unwrap());
         let file = named.unwrap_or_else(|| {
@@ -53,39 +100,99 @@ impl Image {
             GzDecoder::new(&*compressed).read_to_end(&mut file).unwrap();
             file
         });
-        let elf = elf::parse(&file).unwrap();
-        let symbol = |name| elf::address(&elf, name).unwrap();
-        let words: BTreeMap<u64, u32> = elf::instructions(&elf).unwrap().into_iter().collect();
-        let called = words.range(symbol("sun4v_general_wait")..).find_map(|(at, word)| {
-            match Instruction::decode(*word) {
-                Instruction::Call { displacement } => {
-                    Some([at.wrapping_add_signed(displacement.into()), at + 8])
-                }
-                _ => None,
-            }
-        });
+        Self::new(&file, Vec::new())
+    }
+
+    /// Returns the image of an ELF file, which claims these software traps.
+    pub(crate) fn new(file: &[u8], claims: Vec<u16>) -> Self {
+        let elf = elf::parse(file).unwrap();
+        let symbol = |name: &str| elf::address(&elf, name).unwrap();
+        let all = elf::instructions(&elf).unwrap();
+        let text = all[0].0;
+        assert!(all.iter().zip(0..).all(|((at, _), number)| *at == text + 4 * number));
+        let words: Vec<u32> = all.into_iter().map(|(_, word)| word).collect();
+        let constants = constants(&elf);
+        let function = |name: &str| {
+            let mut symbols = elf.symbols();
+            let found = symbols.find(|symbol| symbol.name().is_ok_and(|all| all.contains(name)));
+            found.unwrap_or_else(|| panic!("the image has no function {name}")).address()
+        };
+        // The last instruction is the first one that leaves the hypervisor.
+        let enter = symbol("sun4v_enter");
+        let left =
+            (enter..).step_by(4).find(|at| words[(at - text) as usize / 4] == LEAVE).unwrap() + 4;
+        let handlers = Handlers {
+            all: symbol("sun4v_core")..symbol("perfctr_get"),
+            windows: symbol("sun4v_spill")..symbol("sun4v_fill") + 24 * 4,
+            enter: enter..left,
+            trapped: symbol("sun4v_trapped"),
+            late: symbol("sun4v_late"),
+            with_all_windows: symbol("sun4v_with_all_windows"),
+            abandon: symbol("sun4v_abandon"),
+            accesses: ["load", "store", "load_word", "store_word", "halt"]
+                .map(|name| symbol(&format!("sun4v_{name}"))),
+            store_wait: symbol("sun4v_store_wait"),
+            access_failed: symbol("sun4v_access_failed"),
+            faults: table(&constants, symbol("__sun4v_faults")..symbol("__sun4v_faults_end")),
+            restarts_at: symbol("__sun4v_restarts"),
+            restarts: table(&constants, symbol("__sun4v_restarts")..symbol("__sun4v_restarts_end")),
+        };
         Self {
+            text,
+            instructions: words.iter().copied().map(Instruction::decode).collect(),
             words,
-            rust: called.unwrap(),
+            constants,
+            rust: Rust {
+                trap: function("10trap_entry"),
+                core: function("10core_entry"),
+                recover: function("13recover_entry"),
+                fatal: function("11fatal_entry"),
+            },
+            handlers,
+            claims,
             table: symbol("sun4v_trap_table"),
             general: symbol("sun4v_general"),
             fast: symbol("perfctr_get")..symbol("perfctr_end"),
             faulted: [symbol("perfctr_faulted"), symbol("perfctr_unread_l2")],
-            reports: REPORTS,
-            served: SERVED,
-            traced: TRACED,
-            block: REPORTS + 8,
             rows: rows(&elf),
         }
     }
 
+    fn index(&self, address: u64) -> usize {
+        address.wrapping_sub(self.text) as usize / 4
+    }
+
     /// Returns the 32-bit word of the instruction at an address.
     pub(crate) fn code(&self, address: u64) -> Option<u32> {
-        self.words.get(&address).copied()
+        self.words.get(self.index(address)).copied()
     }
 
     pub(crate) fn instruction(&self, address: u64) -> Option<Instruction> {
-        self.code(address).map(Instruction::decode)
+        self.instructions.get(self.index(address)).copied()
+    }
+
+    /// Changes the constant of eight bytes at an address.
+    pub(crate) fn set_constant(&mut self, address: u64, word: u64) {
+        let (first, words) = &mut self.constants;
+        words[(address - *first) as usize / 8] = word;
+    }
+
+    /// Returns the instructions that are neither handlers nor fast path nor the way from reset to the guest.
+    pub(crate) fn compiled(&self) -> impl Iterator<Item = (u64, Instruction)> {
+        let all = (self.text..).step_by(4).zip(self.instructions.iter().copied());
+        let is_ours = |at| self.is_of_handler(at) || self.fast.contains(&at);
+        all.filter(move |(at, _)| *at >= self.table && !is_ours(*at))
+    }
+
+    /// Returns `true` if the image claims the software trap with this number.
+    pub(crate) fn claims(&self, number: u16) -> bool {
+        self.claims.contains(&number)
+    }
+
+    /// Returns the constant of eight bytes at an address.
+    pub(crate) fn constant(&self, address: u64) -> Option<u64> {
+        let (first, words) = &self.constants;
+        words.get(address.wrapping_sub(*first) as usize / 8).copied()
     }
 
     /// Returns the addresses of all instructions that a call of trap 0x80 can execute in the trap table and in the fast path.
@@ -99,6 +206,56 @@ impl Image {
         let entry = self.table + 0x180 * 32;
         (entry..entry + 32).contains(&address) || self.fast.contains(&address)
     }
+
+    /// Returns `true` if the handlers go on outside of them at this address.
+    pub(crate) fn is_end(&self, address: u64) -> bool {
+        let Rust { trap, core, recover, fatal } = self.rust;
+        [trap, core, recover, fatal, self.handlers.enter.start, self.general].contains(&address)
+    }
+
+    /// Returns the addresses of all instructions of the handlers, and of the trap table but for trap 0x80. Leaves out the words between two
+    /// entries of the table, and those that follow code which never continues there.
+    pub(crate) fn handled(&self) -> impl Iterator<Item = u64> {
+        let Handlers { all, windows, enter, .. } = &self.handlers;
+        let table = (0..512).flat_map(|number| {
+            let entry = self.table + 32 * number;
+            // An entry that is one branch has no delay slot, and spills and fills have four entries each.
+            let is_branch = matches!(self.instruction(entry), Some(Instruction::Branch { .. }));
+            let used = match number {
+                0x180 => 0,
+                0x80..0xe0 if number % 4 != 0 => 0,
+                _ if is_branch => 1,
+                0x181..=0x1fe if !self.claims(number as u16 - 0x100) => 2,
+                0x3e | 0x3f | 0x1ff => 7,
+                _ => 6,
+            };
+            (entry..).step_by(4).take(used)
+        });
+        let others = [all, windows, enter].map(|part| part.clone().step_by(4));
+        table.chain(others.into_iter().flatten())
+    }
+
+    /// Returns `true` if the instruction at this address belongs to the trap table or to a handler. The fast path is no handler.
+    pub(crate) fn is_of_handler(&self, address: u64) -> bool {
+        let Handlers { all, windows, enter, .. } = &self.handlers;
+        let table = self.table..self.table + 512 * 32;
+        [&table, all, windows, enter].into_iter().any(|part| part.contains(&address))
+    }
+}
+
+/// Returns the constants of an image.
+fn constants(elf: &elf::Elf<'_>) -> Constants {
+    let section = elf.section_by_name(".rodata").unwrap();
+    let (words, _) = section.data().unwrap().as_chunks();
+    (section.address(), words.iter().map(|word| u64::from_be_bytes(*word)).collect())
+}
+
+/// Returns the rows of a table among the constants.
+fn table<const N: usize>((first, words): &Constants, at: Range<u64>) -> Vec<[u64; N]> {
+    let [begins, ends] = [at.start, at.end].map(|at| (at - first) as usize / 8);
+    let (rows, rest) = words[begins..ends].as_chunks();
+    assert!(rest.is_empty());
+    rows.to_vec()
 }
 
 /// The end of the symbol name that the compiler gives to the service's table.

@@ -82,7 +82,7 @@ fn call(
             };
             *drawn.entry(name).or_insert_with(number) & !zeros
         };
-        let mut state = State::new(image, &mut any);
+        let mut state = State::new(&mut any);
         // Random structures rarely overlap. If they do, all words are drawn again.
         if state.assumptions.iter().all(|holds| *holds == 1) {
             state.others = memory;

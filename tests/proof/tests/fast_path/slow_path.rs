@@ -1,195 +1,315 @@
-//! Tests the slow path around Rust: from its first instruction to the call of Rust, and from Rust's return to the guest's next
-//! instruction. The test covers all values of registers, and every number of the guest's windows. If Rust needs no more windows than the
-//! slow path frees, none of these instructions is in a loop.
+//! The slow path: from its first instruction to the call of Rust, the windows that Rust needs beyond the first two, and from Rust's
+//! return to the guest's next instruction. Also trap 0xff, which a leaf function may serve before.
+//!
+//! What happens is written from the documentation of `platform::sparc64`: Rust gets the guest's %o0 to %o5 in the strand's block,
+//! and up to five windows. The guest gets back these six registers as Rust leaves them, and everything else as it was, but the
+//! first two windows may be zero if they were free.
 
-use std::rc::Rc;
+use simulator::interpreter::instruction::{ControlRegister, Operand, Register};
+use simulator::interpreter::{Instruction, Strand, WindowState};
 
-use simulator::interpreter::instruction::Register;
-use simulator::interpreter::{
-    At, Environment as _, Exception, Level, Strand, Trap, WindowState, Word as _,
+use super::call::{self, G5, G6, Guest, One};
+use super::contract;
+use super::scene::Machine;
+use super::state::{Symbolic, block};
+use super::strands::{
+    self, FAST, LOCALS, O3, OUTS, Played, alike_in_guest, alike_within, copy_g7, eight, level, take,
 };
 
-use super::call::{self, Guest};
-use super::image::Image;
-use super::state::State;
-use super::term::Term;
-use super::world::{Effect, World};
-
-/// Offsets in a strand's block (`platform::sparc64::block`), in this order: the address of the stack, the first of the saved
-/// words, the end of the saved words, and the saved windows. The saved words are %o0 to %o7, %y, and the numbers of windows. The
-/// slow path saves each window that the guest uses and Rust needs.
-const STACK: u64 = 0xb0;
-const O0: u64 = 0xc8;
-const END: u64 = 0x130;
-const WINDOWS: u64 = 0x170;
-/// The number of windows that the slow path frees for Rust. The block has room for the eight locals and eight outs of each.
+/// The number of windows that the slow path frees for Rust, and the number that Rust may use.
 const FREED: u8 = 2;
+const ALL: u8 = 5;
 
-const G5: Register = Register::new(5);
-const G6: Register = Register::new(6);
-const LOCALS: u32 = 16;
-const OUTS: u32 = 8;
-const INS: u32 = 24;
+/// CORE_TRAP, and the reason that its calls have on the slow path. The leaf function returns this number in %o0 if it does not serve a
+/// call.
+const CORE: u16 = 0x1ff;
+const CORE_REASON: u64 = 0xff;
+/// The status EBADTRAP.
+const EBADTRAP: u64 = 7;
 
-fn names(prefix: &str) -> [Term; 8] {
-    std::array::from_fn(|number| Term::named(format!("{prefix}{number}").leak(), 0))
+/// How a call gets to the slow path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// The fast path or the entry of a claimed trap leaves the call to the slow path.
+    General,
+    /// The call is one of trap 0xff.
+    Core,
 }
 
-/// Returns eight registers of the current window, from number `first` on.
-fn eight(strand: &Strand<Term>, first: u32) -> [Term; 8] {
-    std::array::from_fn(|number| strand.registers.get(Register::new(first + number as u32)))
+/// A call that takes the slow path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlowPath {
+    pub(crate) entry: Entry,
+    pub(crate) guest: Guest,
+    pub(crate) windows: WindowState,
+    /// The number of windows that Rust needs.
+    pub(crate) needed: u8,
 }
 
-fn set_eight(strand: &mut Strand<Term>, first: u32, words: [Term; 8]) {
-    for (number, word) in (first..).zip(words) {
-        strand.registers.set(Register::new(number), word);
+impl SlowPath {
+    /// Returns calls in all states of the guest's windows for which Rust needs this number of windows.
+    pub(crate) fn all(entry: Entry, needed: u8) -> impl Iterator<Item = Self> {
+        (0..8).flat_map(move |window| {
+            windows().map(move |windows| {
+                // Calls come from both trap levels from which a guest calls.
+                let level = u64::from(windows.clean & 1);
+                let guest = Guest { window, level, ..Guest::KERNEL };
+                Self { entry, guest, windows, needed }
+            })
+        })
     }
-}
 
-/// Executes until the strand is at the address `until`. Without an address, executes until the strand is in the guest.
-fn execute(strand: &mut Strand<Term>, world: &mut World<'_, Term>, until: Option<u64>) {
-    for _ in 0..400 {
-        if until.map_or(strand.level() != Level::Hyperprivileged, |until| strand.pc == until) {
-            return;
-        }
-        strand.execute_next(world).unwrap();
-    }
-    panic!("no end at {:#x}", strand.pc);
-}
-
-/// The addresses of the Rust function, and of the instruction to which it returns.
-struct Rust {
-    function: u64,
-    returns: u64,
-}
-
-/// Checks a guest's call that takes the slow path, with these numbers of windows.
-fn check(image: &Image, rust: &Rust, state: &Rc<State<Term>>, of: Guest, windows: WindowState) {
-    let mut before = call::filled(&call::guest(image, of), state, Term::named);
-    before.windows = windows;
-    let mut strand = before.clone();
-    strand.take(Exception::from(Trap::software(0x80))).unwrap();
-    let mut expected = strand.clone();
-    call::execute(&mut expected, simulator::interpreter::Instruction::Done);
-    call::enter_hypervisor(&mut strand);
-    (strand.pc, strand.npc) = (image.general, image.general + 4);
-    let (block, reason) = (state.block, Term::named("reason", 0));
-    strand.registers.set(G5, reason);
-    strand.registers.set(G6, block);
-    let entered = strand.clone();
-
-    // The slow path must call Rust with the strand's block and the reason. The block must hold the guest's registers, and nothing else is
-    // written.
-    let mut world = World::new(image, state);
-    execute(&mut strand, &mut world, Some(rust.function));
-    let outs = eight(&before, OUTS);
-    let mut at = |offset: u64| {
-        let address = block.plus(Term::from(offset));
-        world.load(At { address, space: 4, level: Level::Hyperprivileged }, 3).unwrap()
-    };
-    let kept: Vec<Term> = (O0..END).step_by(8).map(&mut at).collect();
-    let numbers = [windows.can_save, windows.can_restore, windows.other, windows.clean];
-    let numbers = numbers.map(|number| Term::from(u64::from(number)));
-    assert_eq!(kept, [&outs[..], &[before.y], &numbers].concat());
-    let called = eight(&strand, OUTS);
-    assert_eq!([called[0], called[1], called[6]], [block, reason, at(STACK)]);
-    let known = |address: Term| address.number().unwrap().wrapping_sub(block.number().unwrap());
-    for effect in &world.effects {
-        match *effect {
-            Effect::Store { address, shift: 3, .. } => {
-                let places = [O0..END, WINDOWS..WINDOWS + 128 * u64::from(FREED)];
-                assert!(places.iter().any(|place| place.contains(&known(address))), "{effect:?}");
+    pub(crate) fn play<W: Symbolic>(&self, machine: &mut Machine<'_, W>) -> Played<W> {
+        let before = machine.guest(self.guest, self.windows);
+        machine.strand = before.clone();
+        let mut pairs = Vec::new();
+        let reason = match self.entry {
+            Entry::General => {
+                take(&mut machine.strand, FAST);
+                call::enter_hypervisor(&mut machine.strand);
+                let general = machine.image.general;
+                (machine.strand.pc, machine.strand.npc) = (general, general + 4);
+                machine.strand.registers.set(G5, machine.any("reason", 0));
+                machine.strand.registers.set(G6, machine.state().block);
+                machine.any("reason", 0)
             }
-            Effect::Membar(0x40) => {}
-            _ => panic!("{effect:?}"),
-        }
-    }
-    let free =
-        WindowState { can_save: FREED, can_restore: 0, other: 6 - FREED, clean: 7, ..windows };
-    assert_eq!(strand.windows, free);
-    assert_eq!(strand.registers.window(), of.window);
-    assert_eq!(
-        (eight(&strand, LOCALS), eight(&strand, INS)),
-        (eight(&before, LOCALS), eight(&before, INS))
-    );
-    assert_eq!(strand.control, entered.control);
-
-    // Rust leaves its own values in the free windows and in the registers that it may change, and stores the answer in the block.
-    set_eight(&mut strand, OUTS, {
-        let mut outs = names("rust_o");
-        outs[6] = called[6];
-        outs
-    });
-    for window in 1..=usize::from(FREED) {
-        strand.registers.set_window(of.window + window);
-        set_eight(&mut strand, LOCALS, names(&format!("rust_w{window}l")));
-        set_eight(&mut strand, OUTS, names(&format!("rust_w{window}o")));
-    }
-    strand.registers.set_window(of.window);
-    set_eight(&mut strand, 0, names("rust_g"));
-    strand.registers.set(G6, block);
-    (strand.ccr, strand.y) = (Term::named("rust_ccr", !0xff), Term::named("rust_y", !0xffff_ffff));
-    let answer = names("answer");
-    for (offset, word) in (O0..).step_by(8).zip(&answer[..6]) {
-        let address = block.plus(Term::from(offset));
-        world.store(At { address, space: 4, level: Level::Hyperprivileged }, 3, *word).unwrap();
-    }
-    let written = world.effects.len();
-    (strand.pc, strand.npc) = (rust.returns, rust.returns + 4);
-
-    // The guest must get the answer, and find everything else unchanged. Registers that the guest may use without a trap must hold no
-    // value of Rust, so the slow path must clear the free windows.
-    execute(&mut strand, &mut world, None);
-    assert_eq!(world.effects[written..], []);
-    set_eight(&mut expected, OUTS, {
-        let mut outs = outs;
-        outs[..6].copy_from_slice(&answer[..6]);
-        outs
-    });
-    if windows.can_save >= FREED {
-        for window in 1..=usize::from(FREED) {
-            expected.registers.set_window(of.window + window);
-            set_eight(&mut expected, LOCALS, [Term::from(0); 8]);
-            set_eight(&mut expected, OUTS, [Term::from(0); 8]);
-        }
-        expected.registers.set_window(of.window);
-    }
-    call::copy_hidden(&mut expected, &strand);
-    // Switches to other windows and globals, because such a switch writes the current registers over their stale copies.
-    for strand in [&mut strand, &mut expected] {
-        let global = strand.registers.global();
-        for other in 1..9 {
-            strand.registers.set_window(of.window + other);
-        }
-        strand.registers.set_global((global + 1) % 4);
-        strand.registers.set_global(global);
-    }
-    assert_eq!(strand.windows, expected.windows);
-    assert_eq!(call::all_registers(&strand), call::all_registers(&expected), "{windows:?}");
-    assert_eq!((strand.pc, strand.npc), (expected.pc, expected.npc));
-    assert_eq!((strand.ccr, strand.asi, strand.y), (expected.ccr, expected.asi, expected.y));
-    assert_eq!(strand.control, expected.control);
-}
-
-#[test]
-fn rust_gets_the_guests_registers_and_the_guest_gets_them_back() {
-    let image = Image::bundled();
-    let state = Rc::new(State::any(&image));
-    let rust = Rust { function: image.rust[0], returns: image.rust[1] };
-    let mut checked = 0;
-    for window in 0..8 {
-        for can_save in 0..=6 {
-            for can_restore in 0..=6 - can_save {
-                for clean in can_restore..=7 {
-                    let other = 6 - can_save - can_restore;
-                    let state_of_windows =
-                        WindowState { can_save, can_restore, other, clean, state: 0o25 };
-                    let guest = Guest { window, ..Guest::KERNEL };
-                    check(&image, &rust, &state, guest, state_of_windows);
-                    checked += 1;
+            Entry::Core => {
+                if self.core(machine, &before, &mut pairs)? {
+                    return Ok(pairs);
                 }
+                W::from(CORE_REASON)
             }
+        };
+        self.calls_rust(machine, &before, reason, &mut pairs)?;
+        let is_enough = self.rust(machine, &mut pairs)?;
+        if is_enough {
+            self.returns(machine, &before, &mut pairs)?;
         }
+        Ok(pairs)
     }
-    println!("{checked} states of windows");
+
+    /// Executes a call of trap 0xff until Rust serves it on the slow path. Returns `true` if the call ends before.
+    fn core<W: Symbolic>(
+        &self,
+        machine: &mut Machine<'_, W>,
+        before: &Strand<W>,
+        pairs: &mut Vec<(W, W)>,
+    ) -> Result<bool, String> {
+        let state = machine.state();
+        let answer = |machine: &mut Machine<'_, W>, pairs: &mut Vec<(W, W)>, outs: [W; 3]| {
+            machine.until_guest()?;
+            let mut expected = before.clone();
+            take(&mut expected, CORE);
+            call::execute(&mut expected, Instruction::Done);
+            for (register, word) in (OUTS..).zip(outs) {
+                expected.registers.set(Register::new(register), word);
+            }
+            call::copy_hidden(&mut expected, &machine.strand);
+            pairs.extend(alike_in_guest(&machine.strand, &expected)?);
+            machine.only_stores(&[[block::KEPT, block::KEPT_END]], 0)
+        };
+        take(&mut machine.strand, CORE);
+        let [_, value, third, ..] = eight(before, OUTS);
+        if contract::entry_of(&state, state.served_core).is_zero() {
+            // The image does not serve the function.
+            answer(machine, pairs, [W::from(EBADTRAP), value, third])?;
+            return Ok(true);
+        }
+        // The leaf function gets the guest's registers, and the handler in the place of %o3.
+        let entered = machine.strand.clone();
+        machine.until_at(machine.image.rust.core)?;
+        let mut expected = entered;
+        call::enter_hypervisor(&mut expected);
+        expected.registers.set(O3, machine.kept(block::HANDLER));
+        call::copy_hidden(&mut expected, &machine.strand);
+        (expected.pc, expected.npc) = (machine.strand.pc, machine.strand.npc);
+        let returns = machine.strand.registers.get(Register::O7);
+        expected.registers.set(Register::O7, returns);
+        expected.ccr = machine.strand.ccr;
+        pairs.extend(alike_within(&machine.strand, &expected)?);
+        let hidden = [machine.strand.registers.get(G6), state.block];
+        pairs.push(hidden.into());
+        machine.only_stores(&[[block::KEPT, block::KEPT_END]], 1)?;
+        // The leaf function changes what any function may change, but neither windows nor %y.
+        let y = machine.strand.y;
+        machine.rust_leaves("leaf_g");
+        machine.strand.y = y;
+        let left = machine.eight("leaf_o");
+        let stack = machine.strand.registers.get(Register::SP);
+        machine.set_eight(OUTS, left);
+        machine.strand.registers.set(Register::SP, stack);
+        let returns = returns.known().map_err(|trap| format!("{trap:?}"))? + 8;
+        (machine.strand.pc, machine.strand.npc) = (returns, returns + 4);
+        if !(left[0] ^ W::from(CORE_REASON)).is_zero() {
+            answer(machine, pairs, [left[0], left[1], left[2]])?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Executes until the slow path calls Rust.
+    fn calls_rust<W: Symbolic>(
+        &self,
+        machine: &mut Machine<'_, W>,
+        before: &Strand<W>,
+        reason: W,
+        pairs: &mut Vec<(W, W)>,
+    ) -> Result<(), String> {
+        machine.until_at(machine.image.rust.trap)?;
+        let called = eight(&machine.strand, OUTS);
+        let arguments = [machine.state().block, reason, machine.kept(block::STACK)];
+        pairs.extend([called[0], called[1], called[6]].into_iter().zip(arguments));
+        pairs.extend(machine.keeps(block::KEPT, &eight(before, OUTS)[..6]));
+        let windows = [block::WINDOWS, block::WINDOWS + 128 * u64::from(FREED)];
+        machine.only_stores(&[[block::KEPT, block::KEPT_END], windows], 1)?;
+        // Everything else is as at the trap, but for the numbers of windows, and what Rust may change.
+        let mut expected = before.clone();
+        take(&mut expected, if self.entry == Entry::Core { CORE } else { FAST });
+        call::enter_hypervisor(&mut expected);
+        expected.windows = WindowState {
+            can_save: FREED,
+            can_restore: 0,
+            other: 6 - FREED,
+            clean: 7,
+            ..self.windows
+        };
+        strands::set_eight(&mut expected, OUTS, called);
+        call::copy_hidden(&mut expected, &machine.strand);
+        (expected.pc, expected.npc) = (machine.strand.pc, machine.strand.npc);
+        expected.ccr = machine.strand.ccr;
+        pairs.extend(alike_within(&machine.strand, &expected)?);
+        pairs.push((machine.strand.registers.get(G6), machine.state().block));
+        Ok(())
+    }
+
+    /// Rust enters the windows that it needs, leaves its values in them, and returns. Returns `false` if it needs more than there are.
+    fn rust<W: Symbolic>(
+        &self,
+        machine: &mut Machine<'_, W>,
+        pairs: &mut Vec<(W, W)>,
+    ) -> Result<bool, String> {
+        let save = Instruction::Save {
+            rd: Register::G0,
+            rs1: Register::G0,
+            operand: Operand { register: Register::G0, immediate: 0 },
+        };
+        let (at, returns) = (machine.image.rust.trap, machine.strand.registers.get(Register::O7));
+        for window in 0..self.needed {
+            machine.rust_leaves("rust_g");
+            (machine.strand.pc, machine.strand.npc) = (at, at + 4);
+            let before = machine.strand.clone();
+            if let Err(exception) = machine.strand.execute_next(&mut One(save)) {
+                let trapped = level(&before) + 1;
+                machine.strand.take(exception).map_err(|error| format!("{error:?}"))?;
+                let mut expected = machine.strand.clone();
+                if window == ALL {
+                    machine.until_at(machine.image.handlers.trapped)?;
+                    call::write(&mut expected, GL, 3);
+                    copy_g7(&mut expected, &machine.strand);
+                    (expected.pc, expected.npc) = (machine.strand.pc, machine.strand.npc);
+                    // %tstate holds the codes of Rust.
+                    expected.ccr = machine.strand.ccr;
+                    pairs.extend(alike_within(&machine.strand, &expected)?);
+                    machine.only_stores(&[], 0)?;
+                    return Ok(false);
+                }
+                machine.until(|strand| level(strand) < trapped)?;
+                call::execute(&mut expected, Instruction::Retry);
+                expected.windows.can_save += 1;
+                expected.windows.other -= 1;
+                copy_g7(&mut expected, &machine.strand);
+                pairs.extend(alike_within(&machine.strand, &expected)?);
+                // Each window has its own place.
+                let place = block::WINDOWS + 128 * u64::from(window);
+                machine.only_stores(&[[place, place + 128]], 0)?;
+                machine
+                    .strand
+                    .execute_next(&mut One(save))
+                    .map_err(|error| format!("{error:?}"))?;
+            } else if window >= FREED {
+                return Err(format!("Rust has window {window}"));
+            }
+            let kinds = RUST[usize::from(window)];
+            machine.set_eight(LOCALS, machine.eight(kinds[0]));
+            machine.set_eight(OUTS, machine.eight(kinds[1]));
+        }
+        let restore = Instruction::Restore {
+            rd: Register::G0,
+            rs1: Register::G0,
+            operand: Operand { register: Register::G0, immediate: 0 },
+        };
+        for _ in 0..self.needed {
+            let restored = machine.strand.execute_next(&mut One(restore));
+            restored.map_err(|error| format!("{error:?}"))?;
+        }
+        machine.rust_leaves("rust_g");
+        let mut outs = machine.eight("rust_o");
+        outs[6] = machine.strand.registers.get(Register::SP);
+        machine.set_eight(OUTS, outs);
+        for (offset, word) in (block::KEPT..).step_by(8).zip(&machine.eight("answer")[..6]) {
+            machine.world.put(machine.at(offset), *word);
+        }
+        let returns = returns.known().map_err(|trap| format!("{trap:?}"))? + 8;
+        (machine.strand.pc, machine.strand.npc) = (returns, returns + 4);
+        Ok(true)
+    }
+
+    /// Executes until the guest's next instruction.
+    fn returns<W: Symbolic>(
+        &self,
+        machine: &mut Machine<'_, W>,
+        before: &Strand<W>,
+        pairs: &mut Vec<(W, W)>,
+    ) -> Result<(), String> {
+        machine.until_guest()?;
+        machine.only_stores(&[], 0)?;
+        let mut expected = before.clone();
+        take(&mut expected, if self.entry == Entry::Core { CORE } else { FAST });
+        // A spill leaves values of Rust at the level above. If the guest can select the level, it is cleared.
+        if self.needed > FREED && level(&expected) == 1 {
+            strands::clear_level(&mut expected, 2);
+        }
+        call::execute(&mut expected, Instruction::Done);
+        let mut outs = eight(before, OUTS);
+        outs[..6].copy_from_slice(&machine.eight("answer")[..6]);
+        strands::set_eight(&mut expected, OUTS, outs);
+        // Windows that were free hold no value of Rust, because the guest may enter them without a trap.
+        if self.windows.can_save >= FREED {
+            for window in 1..=usize::from(FREED) {
+                expected.registers.set_window(self.guest.window + window);
+                strands::set_eight(&mut expected, LOCALS, [W::from(0); 8]);
+                strands::set_eight(&mut expected, OUTS, [W::from(0); 8]);
+            }
+            expected.registers.set_window(self.guest.window);
+        }
+        call::copy_hidden(&mut expected, &machine.strand);
+        pairs.extend(alike_in_guest(&machine.strand, &expected)?);
+        Ok(())
+    }
+}
+
+/// %gl.
+const GL: ControlRegister = ControlRegister::Privileged(16);
+
+/// The names of the locals and outs that Rust leaves in each of its windows.
+const RUST: [[&str; 2]; 6] = [
+    ["rust_0l", "rust_0o"],
+    ["rust_1l", "rust_1o"],
+    ["rust_2l", "rust_2o"],
+    ["rust_3l", "rust_3o"],
+    ["rust_4l", "rust_4o"],
+    ["rust_5l", "rust_5o"],
+];
+
+/// Returns all states of a guest's windows. Each uses another spill trap for windows of another address space.
+pub(crate) fn windows() -> impl Iterator<Item = WindowState> {
+    let states = (0..=6).flat_map(|can_save| {
+        (0..=6 - can_save).flat_map(move |can_restore| {
+            (can_restore..=7).map(move |clean| (can_save, can_restore, clean))
+        })
+    });
+    states.zip(0..).map(|((can_save, can_restore, clean), number)| {
+        let other = 6 - can_save - can_restore;
+        WindowState { can_save, can_restore, other, clean, state: number % 8 * 8 + 5 }
+    })
 }

@@ -8,9 +8,9 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use simulator::interpreter::Word;
 
-use super::image::Image;
 use super::paths;
 use super::term::Term;
+use super::world::{register, register_at};
 
 /// A word that is a number or a term, with access to the memory as it is when the execution begins.
 pub(crate) trait Symbolic: Word {
@@ -72,7 +72,7 @@ pub(crate) const DEVICE: u64 = 1 << 39;
 const NOT_MEMORY: u64 = !((1 << 38) - 1);
 
 /// A fixed address for each structure in memory, by the structure's name. No address has a larger alignment than its structure needs.
-pub(crate) const LAYOUT: [(&str, u64); 10] = [
+pub(crate) const LAYOUT: [(&str, u64); 11] = [
     ("block", 0x2f_ffed_bfc0),
     ("access_at", 0x17_7fdb_fdf0),
     ("counts", 0x3b_efbd_fbf8),
@@ -82,10 +82,11 @@ pub(crate) const LAYOUT: [(&str, u64); 10] = [
     ("watches", 0x1e_f7fb_dff8),
     ("l2", 0x3d_bfef_7ef8),
     ("served", 0x2b_ff7d_f7ff),
+    ("served_core", 0x33_fbef_dfff),
     ("traced", 0x35_fdfe_ffbf),
 ];
 
-/// The offsets of words in a strand's block, in bytes. The fast path uses these words.
+/// The offsets of words in a strand's block (`platform::sparc64::block`), in bytes. The first of them are the words of the fast path.
 pub(crate) mod block {
     pub(crate) const ACCESS: u64 = 0;
     pub(crate) const COUNTS: u64 = 8;
@@ -101,6 +102,30 @@ pub(crate) mod block {
     pub(crate) const L2_READ: u64 = 88;
     /// The addresses of the gates of the four hubs, which have the places 18 to 21.
     pub(crate) const GATES: u64 = 8 * 18;
+    /// The address of the stack.
+    pub(crate) const STACK: u64 = 0xb0;
+    /// The words that the slow path keeps: %o0 to %o7, %y, and the numbers of windows.
+    pub(crate) const KEPT: u64 = 0xc8;
+    pub(crate) const KEPT_END: u64 = 0x130;
+    /// The address of the handler, which is an object of the image.
+    pub(crate) const HANDLER: u64 = 0x130;
+    /// The addresses of the tables of functions with a service, of trap 0x80 and of trap 0xff, and of the byte for traced calls.
+    pub(crate) const SERVED: u64 = 0x138;
+    pub(crate) const SERVED_CORE: u64 = 0x140;
+    pub(crate) const TRACED: u64 = 0x148;
+    /// The guest's memory: its first real address, its size, the mask of a page's size, and the first entry of the TLB.
+    pub(crate) const BOUNDS: u64 = 0x150;
+    /// The windows that the slow path saves: 16 words of each of five.
+    pub(crate) const WINDOWS: u64 = 0x170;
+    /// The registers at an interrupt, and at any other trap that is no call.
+    pub(crate) const INTERRUPTED: u64 = 0x3f0;
+    pub(crate) const TRAPPED: u64 = 0x888;
+    /// The number of failed stores that Rust has not seen, and what is noted of each: four words of each of eight.
+    pub(crate) const REPORTS: u64 = 0xd28;
+    pub(crate) const NOTED: u64 = 0xd30;
+    /// The registers of the code that a report interrupts: four words of each of six.
+    pub(crate) const FRAMES: u64 = 0xe30;
+    pub(crate) const SIZE: u64 = 0xf00;
 }
 
 /// The number of a strand's counts for gets: six outcomes in each of five classes.
@@ -153,6 +178,8 @@ pub(crate) struct State<W> {
     /// The address of the table of functions that have a service, and the address of the byte that is not 0 while calls are traced.
     pub(crate) served: W,
     pub(crate) traced: W,
+    /// The address of the table of functions of trap 0xff that have a service.
+    pub(crate) served_core: W,
     /// Terms that are 1 in every possible state.
     pub(crate) assumptions: Vec<W>,
     /// The described words of the memory. Each row is a condition, an address and a word. The memory holds the word if the condition is
@@ -164,18 +191,18 @@ pub(crate) struct State<W> {
 
 impl State<Term> {
     /// Returns the state that stands for all states in which each structure in memory has its address in [`LAYOUT`].
-    pub(crate) fn any(image: &Image) -> Self {
+    pub(crate) fn any() -> Self {
         let word = |name, zeros| match LAYOUT.iter().find(|(structure, _)| *structure == name) {
             Some((_, address)) => Term::from(*address),
             _ => Term::named(name, zeros),
         };
-        Self::new(image, word)
+        Self::new(word)
     }
 }
 
 impl<W: Symbolic> State<W> {
     /// Returns a state whose words `any` chooses. `any` gets the name of a word, and the bits that must be 0 in the word.
-    pub(crate) fn new(image: &Image, mut any: impl FnMut(&'static str, u64) -> W) -> Self {
+    pub(crate) fn new(mut any: impl FnMut(&'static str, u64) -> W) -> Self {
         let number = |number| W::from(number);
         // Chooses the address of a structure in memory.
         let mut structure = |name, alignment: u64| any(name, NOT_MEMORY | (alignment - 1));
@@ -189,6 +216,7 @@ impl<W: Symbolic> State<W> {
         let l2 = structure("l2", 8);
         let served = structure("served", 1);
         let traced = structure("traced", 1);
+        let served_core = structure("served_core", 1);
         let (id, value, function) = (any("o0", 0), any("o1", 0), any("o5", 0));
         // The bit for place 1 is never set.
         let access = any("access", 1 << 62);
@@ -237,9 +265,10 @@ impl<W: Symbolic> State<W> {
         at(always, block::WATCHES, watches.minus(gates >> number(2)));
         at(always, block::L2, l2);
         at(always, block::OWNER, owner);
-        at(always, image.reports, reports[0]);
-        at(always, image.served, served);
-        at(always, image.traced, traced);
+        at(always, block::REPORTS, reports[0]);
+        at(always, block::SERVED, served);
+        at(always, block::SERVED_CORE, served_core);
+        at(always, block::TRACED, traced);
         for hub in 0..4 {
             at(always, block::GATES + 8 * hub, gates.plus(number(ARBITER * hub)));
         }
@@ -252,8 +281,12 @@ impl<W: Symbolic> State<W> {
         memory.push((is_register, row.plus(number(8)), mask));
         memory.push((is_register, row.plus(number(16)), place));
         memory.push((always, rows.plus(number(ROW)), bank));
+        let in_register =
+            |(space, address, _), word| (always, register_at(space, number(address)), word);
+        memory.push(in_register(register::BLOCK, block));
+        memory.push(in_register(register::FRAME, block.plus(number(block::FRAMES))));
         let structures = [
-            (block, image.block),
+            (block, block::SIZE),
             (access_at, 16),
             (counts, 16 * GETS),
             (rows, 90 * ROW),
@@ -262,6 +295,7 @@ impl<W: Symbolic> State<W> {
             (watches, 4 * STOPWATCH),
             (l2, 64),
             (served, 0x401),
+            (served_core, 0x401),
             (traced, 1),
         ];
         let mut assumptions = Vec::new();
@@ -299,6 +333,7 @@ impl<W: Symbolic> State<W> {
             bank,
             reports,
             served,
+            served_core,
             traced,
             assumptions,
             memory,

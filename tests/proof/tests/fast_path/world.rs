@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use simulator::interpreter::{At, Counting, Environment, Instruction, Level, Trap};
+use simulator::interpreter::{At, Counting, Environment, Instruction, Level, Trap, Word};
 
 use super::image::Image;
-use super::state::{State, Symbolic, datum_mask, part, place};
+use super::state::{State, Symbolic, block, datum_mask, part, place};
 
 /// An effect of a strand outside of its integer registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +27,17 @@ pub(crate) enum Effect<W> {
         shift: u8,
         value: W,
     },
+    /// A load or a store of a register that has an address: the address space, the address, and the stored value.
+    Register {
+        space: u8,
+        address: W,
+        value: Option<W>,
+    },
     Membar(u8),
     ReadPcr,
     WritePcr(W),
+    /// A write to the strand status register: 0 halts the strand.
+    Halt(W),
 }
 
 /// The machine around one strand.
@@ -62,14 +70,17 @@ impl<'a, W: Symbolic> World<'a, W> {
         if is(self.state.access_at) && self.swaps() {
             return self.state.access_again;
         }
-        if is(self.state.block.plus(W::from(self.image.reports))) {
-            return self.state.reports[self.membars().min(2)];
+        if let Some(word) = address.known().ok().and_then(|at| self.image.constant(at)) {
+            return W::from(word);
         }
         // The word comes from the newest store whose address is certainly this address. A later store may also be to this
         // address. If it is, its word replaces the older word.
         if let Some(last) = self.stored.iter().rposition(|(at, _)| at.is_same(address)) {
             let (_, word) = self.stored[last];
             return Self::newest(&self.stored[last + 1..], address, word);
+        }
+        if is(self.state.block.plus(W::from(block::REPORTS))) {
+            return self.state.reports[self.membars().min(2)];
         }
         Self::newest(&self.stored, address, self.state.word(address))
     }
@@ -92,6 +103,16 @@ impl<'a, W: Symbolic> World<'a, W> {
         part(self.cell(address & !W::from(7)), address, shift)
     }
 
+    /// Sets the word of eight bytes at an address, as it is before the execution or as Rust leaves it.
+    pub(crate) fn put(&mut self, address: W, word: W) {
+        self.stored.push((address, word));
+    }
+
+    /// Returns the word of eight bytes at an address.
+    pub(crate) fn word(&self, address: W) -> W {
+        self.cell(address)
+    }
+
     fn written(&mut self, address: W, shift: u8, value: W) {
         let cell = address & !W::from(7);
         let value = match shift {
@@ -106,18 +127,50 @@ impl<'a, W: Symbolic> World<'a, W> {
 
     /// Returns `true` if an address belongs to a device. Traps if the address space is neither that of memory nor that of devices.
     fn is_device(&self, at: At<W>) -> Result<bool, Trap> {
-        if !matches!(at.space, 0x04 | 0x80) || at.level != Level::Hyperprivileged {
+        if !is_memory(at) {
             return Err(ELSEWHERE);
         }
         Ok(!(at.address >> W::from(39)).is_zero())
     }
 }
 
+fn is_memory<W>(at: At<W>) -> bool {
+    matches!(at.space, 0x04 | 0x80) && at.level == Level::Hyperprivileged
+}
+
 /// The trap of an access that this world does not have.
 pub(crate) const ELSEWHERE: Trap = Trap::software(1);
 
-/// The hypervisor's scratchpad register that holds the address of the strand's block: its address space and address.
-const SCRATCHPAD: (u8, u64) = (0x4f, 0x20);
+/// Registers of the hypervisor that have addresses: each has an address space, an address, and the bits in which addresses of such
+/// registers differ.
+pub(crate) mod register {
+    /// The scratchpad registers with the addresses of the strand's block, and of the frame of the next report.
+    pub(crate) const BLOCK: (u8, u64, u64) = (0x4f, 0x20, 0);
+    pub(crate) const FRAME: (u8, u64, u64) = (0x4f, 0x28, 0);
+    /// The deferred error status register, which a read clears, and the addresses in the store buffer.
+    pub(crate) const DFESR: (u8, u64, u64) = (0x4c, 8, 0);
+    pub(crate) const STORE_BUFFER: (u8, u64, u64) = (0x4a, 0xc0, 0x38);
+    /// The addresses that missed the TLBs, for fetches and for data, and where an entry of each TLB is written.
+    pub(crate) const MISSED: [(u8, u64, u64); 2] = [(0x50, 0x30, 0), (0x58, 0x30, 0)];
+    pub(crate) const ENTRY: [(u8, u64, u64); 2] = [(0x54, 0x600, 0), (0x5c, 0x600, 0)];
+    /// The guest's own scratchpad.
+    pub(crate) const OF_GUEST: (u8, u64, u64) = (0x20, 0, 0x38);
+    pub(super) const READABLE: [(u8, u64, u64); 6] =
+        [BLOCK, FRAME, DFESR, STORE_BUFFER, MISSED[0], MISSED[1]];
+    pub(super) const WRITABLE: [(u8, u64, u64); 4] = [FRAME, ENTRY[0], ENTRY[1], OF_GUEST];
+}
+
+/// Returns the place of a register's word, behind all addresses of memory.
+pub(crate) fn register_at<W: Word>(space: u8, address: W) -> W {
+    address | W::from(u64::from(space) << 48)
+}
+
+fn is_register<W: Symbolic>(at: At<W>, shift: u8, all: &[(u8, u64, u64)]) -> bool {
+    let is = |(space, address, differ): &(u8, u64, u64)| {
+        at.space == *space && at.address & W::from(!differ) == W::from(*address)
+    };
+    shift == 3 && at.level == Level::Hyperprivileged && all.iter().any(is)
+}
 
 impl<W: Symbolic> Environment<W> for World<'_, W> {
     fn fetch(&mut self, address: u64, _: Level) -> Result<Instruction, Trap> {
@@ -130,8 +183,17 @@ impl<W: Symbolic> Environment<W> for World<'_, W> {
     }
 
     fn load(&mut self, at: At<W>, shift: u8) -> Result<W, Trap> {
-        if at.space == SCRATCHPAD.0 && shift == 3 && at.address == W::from(SCRATCHPAD.1) {
-            return Ok(self.state.block);
+        if is_register(at, shift, &register::READABLE) {
+            let At { space, address, .. } = at;
+            let place = register_at(space, address);
+            let value = self.cell(place);
+            if space == register::DFESR.0 {
+                self.stored.push((place, W::from(0)));
+            }
+            if space != register::BLOCK.0 {
+                self.effects.push(Effect::Register { space, address, value: None });
+            }
+            return Ok(value);
         }
         if self.is_device(at)? {
             self.effects.push(Effect::Load { address: at.address, shift });
@@ -140,6 +202,12 @@ impl<W: Symbolic> Environment<W> for World<'_, W> {
     }
 
     fn store(&mut self, at: At<W>, shift: u8, value: W) -> Result<(), Trap> {
+        if is_register(at, shift, &register::WRITABLE) {
+            let At { space, address, .. } = at;
+            self.effects.push(Effect::Register { space, address, value: Some(value) });
+            self.stored.push((register_at(space, address), value));
+            return Ok(());
+        }
         self.is_device(at)?;
         let value = if shift == 3 { value } else { value & datum_mask(shift) };
         self.effects.push(Effect::Store { address: at.address, shift, value });
@@ -176,6 +244,7 @@ impl<W: Symbolic> Environment<W> for World<'_, W> {
     fn write(&mut self, register: Counting, value: W, _: Level) -> Result<(), Trap> {
         match register {
             Counting::Pcr => self.effects.push(Effect::WritePcr(value)),
+            Counting::Status => self.effects.push(Effect::Halt(value)),
             _ => return Err(ELSEWHERE),
         }
         Ok(())

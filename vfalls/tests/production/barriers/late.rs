@@ -21,7 +21,7 @@ use tests::machine::strand;
 
 use super::super::failures::UNEXPECTED;
 use super::super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, retried};
-use super::super::orders::waits_for;
+use super::super::orders::is_blocked;
 use super::super::{Booted, ENOACCESS, Guest, REAL};
 
 /// A store completes when its strand has had this number of turns, unless an instruction waits for
@@ -345,7 +345,7 @@ impl<'a> Late<'a> {
         let pc = |late: &Self| late.execution.strand(strand(number)).pc;
         self.execute_until(number, |late| pc(late) == barrier);
         for _ in 0..LONGEST {
-            if self.is_blocked(number) || pc(self) == self.call + 4 {
+            if is_blocked(self.execution, strand(number)) || pc(self) == self.call + 4 {
                 return;
             }
             self.instruction(number);
@@ -365,19 +365,6 @@ impl<'a> Late<'a> {
             "strand {number} executes too long, at {:#x}",
             self.execution.strand(strand(number)).pc
         );
-    }
-
-    fn is_blocked(&mut self, number: usize) -> bool {
-        let id = strand(number);
-        let strand = self.execution.strand(id);
-        if strand.level() < Level::Hyperprivileged {
-            return false;
-        }
-        let mut word = [0; 4];
-        self.execution.read(strand.pc, &mut word).unwrap();
-        let [memory, devices] = waits_for(u32::from_be_bytes(word));
-        let buffer = self.execution.store_buffer(id);
-        memory && !buffer.memory.is_empty() || devices && !buffer.devices.is_empty()
     }
 
     /// Lets all strands but one execute until a condition holds, or until each of them has had

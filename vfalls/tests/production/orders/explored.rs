@@ -11,7 +11,7 @@ use guest_abi::StrandId;
 use perfctr_service::decisions::turns::Turns;
 use platform::{Bus, PhysicalAddress};
 use simulator::execute::buffers::{StoreBuffer, Target};
-use simulator::execute::{Limits, Stop, map};
+use simulator::execute::{Limits, Stop};
 use simulator::interpreter::instruction::Register;
 use simulator::interpreter::{Instruction, Level, Strand};
 use simulator::machine::clocks::{Change, Clock};
@@ -21,7 +21,7 @@ use xtask::qemu::build::Production;
 use super::super::lists::{AGAIN, GET, HUB_PCR, SET};
 use super::super::{Booted, Guest};
 use super::specified::{Call, Outcome};
-use super::{A, B, BEFORE, C, STRANDS, strand, waits_for};
+use super::{A, B, BEFORE, C, STRANDS, is_blocked, strand};
 pub(in super::super) use search::Explored;
 
 /// The offsets of the gate's words in the arbiter: see `hubs/gate.rs` and `hubs/atomic_turns.rs`.
@@ -33,9 +33,6 @@ const LAST: u64 = 48;
 const LOCK: u64 = 56;
 /// The size of the arbiter, in bytes. This size includes the counts of the arbiter's progress.
 const ARBITER: u64 = 128;
-
-/// The instruction `ta 0x80`.
-const TRAP: u32 = 0x91d0_2080;
 
 /// Bits of the word at [`STATE`]. While [`SHUT`] is set, the gate is closed. While [`RESERVED`] is
 /// set, the hub is free. If both bits are set, the hub is reserved for the strand of the turn.
@@ -121,10 +118,7 @@ impl Orders {
         // A strand notes when it was refused. If the clocks stand still, this time is the same in
         // all orders.
         booted.0.change_clock(Clock::Stick(None), Change::Stop);
-        let mut program = vec![0; 4096];
-        booted.0.read(map::PARTITION, &mut program).unwrap();
-        let (words, _) = program.as_chunks();
-        let trap = words.iter().position(|word| *word == TRAP.to_be_bytes());
+        let trap = booted.call_of_list();
         let noted = Rc::new(RefCell::new(Noted::default()));
         let notes = Rc::clone(&noted);
         booted.0.observe(Some(Box::new(move |access| {
@@ -141,7 +135,7 @@ impl Orders {
         let mut new = Self {
             booted,
             noted,
-            trap: 0x8000_0000 + 4 * trap.unwrap() as u64,
+            trap,
             arbiter: 0,
             hub: 0,
             base: (0, Vec::new()),
@@ -280,19 +274,9 @@ impl Orders {
         Ok(())
     }
 
-    /// Returns whether a strand's next instruction waits for the strand's stores.
+    /// Returns `true` if a strand's next instruction waits for the strand's stores.
     fn is_blocked(&mut self, number: usize) -> bool {
-        let buffer = self.buffer(number);
-        let waiting = [Target::Memory, Target::Device].map(|target| match target {
-            Target::Memory => !buffer.memory.is_empty(),
-            Target::Device => !buffer.devices.is_empty(),
-        });
-        if waiting == [false; 2] || !self.is_within(number) {
-            return false;
-        }
-        let pc = self.booted.0.strand(strand(number)).pc;
-        let [memory, device] = waits_for(u32::from_be_bytes(self.word(pc)));
-        memory && waiting[0] || device && waiting[1]
+        is_blocked(&mut self.booted.0, strand(number))
     }
 
     /// Executes an instruction. Returns whether it has accessed shared memory or the hub.

@@ -32,8 +32,9 @@ use std::env;
 
 use guest_abi::StrandId;
 use perfctr_service::decisions::turns::{HubEvent, Turns};
+use simulator::execute::Execution;
 use simulator::execute::buffers::completes;
-use simulator::interpreter::{Instruction, Strand};
+use simulator::interpreter::{Instruction, Level, Strand};
 
 use super::lists::{EWOULDBLOCK, GET, SET};
 use explored::{Allowed, Explored, Orders, State};
@@ -72,6 +73,22 @@ pub(super) fn waits_for(code: u32) -> [bool; 2] {
         }
         _ => [false; 2],
     }
+}
+
+/// Returns `true` if a strand executes the hypervisor, and its next instruction waits for the strand's
+/// stores.
+pub(super) fn is_blocked(execution: &mut Execution, id: StrandId) -> bool {
+    let buffer = execution.store_buffer(id);
+    let waiting = [!buffer.memory.is_empty(), !buffer.devices.is_empty()];
+    let strand = execution.strand(id);
+    if waiting == [false; 2] || strand.level() < Level::Hyperprivileged {
+        return false;
+    }
+    let mut word = [0; 4];
+    let pc = strand.pc;
+    execution.read(pc, &mut word).unwrap();
+    let [memory, devices] = waits_for(u32::from_be_bytes(word));
+    memory && waiting[0] || devices && waiting[1]
 }
 
 /// A step that prepares the hub before the two calls. A number is a strand's index in [`STRANDS`].

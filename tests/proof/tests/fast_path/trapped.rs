@@ -1,0 +1,317 @@
+//! Traps that are no hypercalls: the hypervisor keeps all registers, and calls Rust. Then the guest goes on, or the hypervisor goes on, or
+//! the guest ends.
+//!
+//! What happens is written from the documentation of `platform::sparc64`: `FatalTrap` and `Kept` say what is kept, and that the strand
+//! continues with these values.
+
+use simulator::interpreter::instruction::{ControlRegister, Register};
+use simulator::interpreter::{Instruction, Strand, TrapFrame, WindowState, Word};
+
+use super::call::{self, G6, Guest, PC};
+use super::scene::Machine;
+use super::state::{Symbolic, block};
+use super::strands::{
+    INS, LOCALS, O2, OUTS, Played, alike_in_guest, alike_within, clear_level, copy_g7, eight,
+    level, take,
+};
+
+/// The offsets of what is kept at a trap: the type of the trap, its %tpc, %tnpc, %tstate, HTSTATE and level, %canrestore, %g0 to %g7,
+/// the locals and ins of each window, then %cansave, %otherwin, %cleanwin and %y.
+mod kept {
+    pub(super) const TPC: u64 = 0x08;
+    pub(super) const TNPC: u64 = 0x10;
+    pub(super) const GLOBALS: u64 = 0x38;
+    pub(super) const WINDOWS: u64 = 0x78;
+    pub(super) const CANSAVE: u64 = 0x478;
+    pub(super) const END: u64 = 0x498;
+}
+
+/// The type of an interrupt from another strand. It has a place of its own.
+const INTERRUPT: u16 = 0x60;
+/// The bytes of the stack that belong to the code that a trap interrupts.
+const FRAME: u64 = 192;
+/// The number of windows.
+const WINDOWS: usize = 8;
+
+/// What Rust decides after a trap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// The program that trapped continues with the registers that it had.
+    GoesOn,
+    /// The program continues with other registers, at another address.
+    GoesOnWithOthers,
+    /// The guest takes the trap itself, in its own trap table.
+    Reflected,
+    /// The guest ends.
+    Ends,
+}
+
+/// A trap that is no hypercall.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trapped {
+    pub(crate) guest: Guest,
+    pub(crate) windows: WindowState,
+    /// The hypervisor's instruction that traps. `None` if the guest traps.
+    pub(crate) at: Option<u64>,
+    pub(crate) number: u16,
+    pub(crate) decision: Decision,
+}
+
+/// The addresses at which a program continues that Rust sends elsewhere. As a value of HTSTATE, each would leave the guest a privilege.
+const ELSEWHERE: [u64; 2] = [PC + 0x464, PC + 0x82c];
+
+impl Trapped {
+    /// The hypervisor's access of a device has trapped. Rust lets the function continue that has made the access.
+    pub(crate) fn fails<W: Symbolic>(
+        &self,
+        machine: &mut Machine<'_, W>,
+        before: &Strand<W>,
+    ) -> Played<W> {
+        let trapped = machine.strand.clone();
+        machine.until_at(machine.image.rust.recover)?;
+        let pairs = self.calls_rust(machine, before, &trapped, block::TRAPPED)?;
+        let goes_on = machine.strand.registers.get(O2);
+        self.rust(machine);
+        machine.strand.registers.set(Register::O0, goes_on);
+        let failed = machine.image.handlers.access_failed;
+        machine.world.put(machine.at(block::TRAPPED + kept::TPC), W::from(failed));
+        machine.world.put(machine.at(block::TRAPPED + kept::TNPC), W::from(failed + 4));
+        Ok(pairs)
+    }
+
+    pub(crate) fn play<W: Symbolic>(&self, machine: &mut Machine<'_, W>) -> Played<W> {
+        let Self { guest, windows, number, decision, .. } = *self;
+        let before = match self.at {
+            None => machine.guest(guest, windows),
+            Some(at) => machine.hypervisor(guest, windows, at),
+        };
+        machine.strand = before.clone();
+        take(&mut machine.strand, number);
+        let trapped = machine.strand.clone();
+        let base = if number == INTERRUPT { block::INTERRUPTED } else { block::TRAPPED };
+        machine.until_at(machine.image.rust.recover)?;
+        let mut pairs = self.calls_rust(machine, &before, &trapped, base)?;
+        let goes_on = machine.strand.registers.get(O2);
+        self.rust(machine);
+        let answer = if decision == Decision::Ends { W::from(0) } else { goes_on };
+        machine.strand.registers.set(Register::O0, answer);
+        let mut expected = before;
+        match decision {
+            Decision::GoesOn => {}
+            Decision::GoesOnWithOthers => self.others(machine, base, &mut expected),
+            Decision::Reflected => {
+                for (offset, word) in [kept::TPC, kept::TNPC].into_iter().zip(ELSEWHERE) {
+                    machine.world.put(machine.at(base + offset), W::from(word));
+                }
+                reflect(&mut machine.strand, &trapped);
+            }
+            Decision::Ends => {
+                let fatal = machine.image.rust.fatal;
+                let argument = machine.state().block;
+                starts_over(machine, fatal, argument, 1, &mut pairs)?;
+                return Ok(pairs);
+            }
+        }
+        match self.at {
+            None => {
+                machine.until_guest()?;
+                take(&mut expected, number);
+                match decision {
+                    Decision::Reflected => {
+                        reflect(&mut expected, &trapped);
+                        set_pcs(&mut expected, ELSEWHERE);
+                    }
+                    Decision::GoesOnWithOthers => set_pcs(&mut expected, ELSEWHERE),
+                    _ => {}
+                }
+                // The guest finds nothing of the hypervisor at the level above.
+                if level(&expected) == 1 {
+                    clear_level(&mut expected, 2);
+                }
+                call::execute(&mut expected, Instruction::Retry);
+                call::copy_hidden(&mut expected, &machine.strand);
+                pairs.extend(alike_in_guest(&machine.strand, &expected)?);
+            }
+            Some(at) => {
+                let [pc, _] = if decision == Decision::GoesOn { [at, 0] } else { ELSEWHERE };
+                machine.until(|strand| strand.pc == pc && level(strand) < level(&trapped))?;
+                (expected.pc, expected.npc) = (pc, pc + 4);
+                copy_g7(&mut expected, &machine.strand);
+                pairs.extend(alike_within(&machine.strand, &expected)?);
+                let (_, above) = machine.strand.control.frames();
+                if above[0] != TrapFrame::default() {
+                    return Err(format!("left: {:?}", above[0]));
+                }
+            }
+        }
+        machine.only_stores(&[], 0)?;
+        Ok(pairs)
+    }
+
+    /// Compares what Rust gets with the registers at the trap.
+    fn calls_rust<W: Symbolic>(
+        &self,
+        machine: &mut Machine<'_, W>,
+        before: &Strand<W>,
+        trapped: &Strand<W>,
+        base: u64,
+    ) -> Played<W> {
+        let number = |number: u64| W::from(number);
+        let frame = trapped.control.frames().0.last().copied().unwrap_or_default();
+        let WindowState { can_save, can_restore, other, clean, state } = before.windows;
+        let number_of = |windows: u8| number(windows.into());
+        let mut pairs = machine.keeps(
+            base,
+            &[
+                number(frame.number.into()),
+                number(frame.pc),
+                number(frame.npc),
+                frame.state,
+                number(frame.hpstate.into()),
+                number(level(trapped) as u64),
+                number_of(can_restore),
+            ],
+        );
+        // The hypervisor's %g7 belongs to the handlers of reports.
+        let globals = if self.at.is_some() && machine.reported.is_some() { 7 } else { 8 };
+        let globals = &eight(before, 0)[1..globals];
+        pairs.extend(machine.keeps(base + kept::GLOBALS + 8, globals));
+        let mut registers = before.clone();
+        for window in 0..WINDOWS {
+            registers.registers.set_window(window);
+            let words = [eight(&registers, LOCALS), eight(&registers, INS)].concat();
+            pairs.extend(machine.keeps(base + kept::WINDOWS + 128 * window as u64, &words));
+        }
+        let last =
+            [number_of(can_save), number_of(other), number_of(clean), W::from_half(before.y)];
+        pairs.extend(machine.keeps(base + kept::CANSAVE, &last));
+        machine.only_stores(&[[base, base + kept::END]], 1)?;
+        // The arguments, the stack and the windows.
+        let of_fault = |at: u64| {
+            let faults = &machine.image.handlers.faults;
+            faults.iter().find(|[fault, _]| *fault == at).map_or(0, |[_, goes_on]| *goes_on)
+        };
+        let goes_on = self.at.map_or(0, of_fault);
+        let is_nested = goes_on == machine.image.handlers.access_failed;
+        let stack = match is_nested {
+            true => before.registers.get(Register::SP).minus(number(FRAME)),
+            false => machine.kept(block::STACK),
+        };
+        let called = eight(&machine.strand, OUTS);
+        let block = machine.state().block;
+        pairs.extend([
+            (called[0], block),
+            (called[1], number(goes_on)),
+            (called[2], machine.at(base)),
+            (called[6], stack),
+            (machine.strand.registers.get(G6), block),
+        ]);
+        let free = WindowState { can_save: 6, can_restore: 0, other: 0, clean: 7, state };
+        let mut expected = trapped.clone();
+        call::enter_hypervisor(&mut expected);
+        expected.registers = machine.strand.registers.clone();
+        (expected.pc, expected.npc) = (machine.strand.pc, machine.strand.npc);
+        (expected.windows, expected.ccr) = (free, machine.strand.ccr);
+        pairs.extend(alike_within(&machine.strand, &expected)?);
+        Ok(pairs)
+    }
+
+    /// Rust leaves its values in all registers, and returns.
+    fn rust<W: Symbolic>(&self, machine: &mut Machine<'_, W>) {
+        let returns = machine.strand.registers.get(Register::O7);
+        leaves_all(machine);
+        machine.rust_leaves("rust_g");
+        let returns = returns.known().unwrap_or_default() + 8;
+        (machine.strand.pc, machine.strand.npc) = (returns, returns + 4);
+    }
+
+    /// Rust changes all that is kept. The program continues with it.
+    fn others<W: Symbolic>(
+        &self,
+        machine: &mut Machine<'_, W>,
+        base: u64,
+        expected: &mut Strand<W>,
+    ) {
+        for (offset, word) in [kept::TPC, kept::TNPC].into_iter().zip(ELSEWHERE) {
+            machine.world.put(machine.at(base + offset), W::from(word));
+        }
+        let window = expected.registers.window();
+        for (number, kind) in KINDS.iter().enumerate() {
+            let words: Vec<W> = (0..16).map(|register| machine.any_of(kind, register)).collect();
+            let offset = base + kept::WINDOWS + 128 * number as u64;
+            for (at, word) in (offset..).step_by(8).zip(&words) {
+                machine.world.put(machine.at(at), *word);
+            }
+            expected.registers.set_window(number);
+            for (register, word) in (0..8).zip(&words) {
+                expected.registers.set(Register::new(LOCALS + register), *word);
+            }
+            for (register, word) in (0..8).zip(&words[8..]) {
+                expected.registers.set(Register::new(INS + register), *word);
+            }
+        }
+        expected.registers.set_window(window);
+    }
+}
+
+const KINDS: [&str; WINDOWS] = ["k0_", "k1_", "k2_", "k3_", "k4_", "k5_", "k6_", "k7_"];
+
+/// Rust leaves its values in all windows.
+pub(crate) fn leaves_all<W: Symbolic>(machine: &mut Machine<'_, W>) {
+    let window = machine.strand.registers.window();
+    for number in 0..WINDOWS {
+        machine.strand.registers.set_window(number);
+        machine
+            .set_eight(LOCALS, std::array::from_fn(|n| machine.any_of("rust_l", 8 * number + n)));
+        machine.set_eight(INS, std::array::from_fn(|n| machine.any_of("rust_i", 8 * number + n)));
+    }
+    machine.strand.registers.set_window(window);
+}
+
+/// Rust sends the trap to the guest: the strand leaves the next trap level for the guest's handler, with the state of the program but for
+/// %gl and %pstate.
+fn reflect<W: Symbolic>(strand: &mut Strand<W>, trapped: &Strand<W>) {
+    use ControlRegister::{Hyperprivileged, Privileged};
+    /// %gl is 1, and %pstate is that of the hypervisor.
+    const STATE: u64 = 1 << 40 | 0x14 << 8;
+    let frame = trapped.control.frames().0.last().copied().unwrap_or_default();
+    let state = frame.state & W::from(0xffff << 24 | 0x1f) | W::from(STATE);
+    call::write(strand, Privileged(7), level(trapped) as i16 + 1);
+    call::write_word(strand, Privileged(2), state);
+    call::write(strand, Privileged(3), 0);
+    call::write(strand, Hyperprivileged(1), 0);
+}
+
+/// Sets %tpc and %tnpc.
+fn set_pcs<W: Word>(strand: &mut Strand<W>, pcs: [u64; 2]) {
+    for (register, pc) in (0..).zip(pcs) {
+        call::write_word(strand, ControlRegister::Privileged(register), W::from(pc));
+    }
+}
+
+/// The strand starts over in a Rust function, with an empty stack and free windows, and then enters its guest where the function says.
+pub(crate) fn starts_over<W: Symbolic>(
+    machine: &mut Machine<'_, W>,
+    function: u64,
+    argument: W,
+    at_level: usize,
+    pairs: &mut Vec<(W, W)>,
+) -> Result<(), String> {
+    machine.until_at(function)?;
+    let block = machine.state().block;
+    let called = eight(&machine.strand, OUTS);
+    pairs.extend([
+        (called[0], argument),
+        (called[6], machine.kept(block::STACK)),
+        (machine.strand.registers.get(G6), block),
+    ]);
+    let free = WindowState { can_save: 6, can_restore: 0, other: 0, clean: 7, state: 0 };
+    let strand = &machine.strand;
+    if (strand.windows, level(strand), strand.registers.global()) != (free, at_level, 3) {
+        return Err(format!("starts over: {strand:?}"));
+    }
+    let returns = called[7].known().map_err(|trap| format!("{trap:?}"))? + 8;
+    (machine.strand.pc, machine.strand.npc) = (returns, returns + 4);
+    machine.until_at(machine.image.handlers.enter.start)?;
+    machine.only_stores(&[], 0)
+}
