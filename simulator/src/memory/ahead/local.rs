@@ -59,9 +59,7 @@ impl<V: Variant> Work<'_, V> {
             let part = rest.part();
             let length = part.references.len();
             let longest = local.figures.timing.longest() * length as u64;
-            // Without data, the strand stops soon, so steps do not pay.
-            let is_short =
-                local.with_data && length <= MOST_MORE && until.saturating_sub(local.now) > longest;
+            let is_short = length <= MOST_MORE && until.saturating_sub(local.now) > longest;
             stops = match is_short.then(|| part.steps()).flatten() {
                 Some((steps, done)) => local.steps(&part, steps, done),
                 None => local.one_by_one(&part, most),
@@ -286,9 +284,6 @@ impl<V: Variant, const WATCHED: bool> Local<'_, V, WATCHED> {
     fn one_by_one(&mut self, part: &Part<'_>, most: usize) -> Stops {
         let mut rest = part.references;
         while let Some(first) = rest.first() {
-            if !self.with_data && first.kind != Kind::FetchOther {
-                return Stops::Blocked;
-            }
             let references = self.executed.references;
             if references > 0 && self.now >= self.until || references >= most {
                 return Stops::Ended;
