@@ -123,6 +123,11 @@ impl Predictor {
         let slot = &mut self.slots[slot % SLOTS];
         let moved = &mut self.moved[region(slot.last)];
         let (by_stride, by_region) = (i64::from(slot.stride).cast_unsigned(), *moved);
+        if by_stride == by_region && by_stride as i16 == slot.difference {
+            // Nothing but the address changes. In a loop, this is true most of the time.
+            slot.last = slot.last.wrapping_add(by_stride);
+            return slot.last;
+        }
         let is_region = slot.by_stride < 0;
         let difference = select_unpredictable(is_region, by_region, by_stride);
         // The chosen prediction is right. If the other prediction is wrong, the score becomes the extreme that favours this choice.

@@ -72,8 +72,7 @@ impl<S: Sets> L1<S> {
     /// has the line.
     #[inline(always)]
     pub(super) fn touch(&mut self, line: u64) -> bool {
-        let (set, tag) = self.0.set(line);
-        set.as_mut()[0] == tag || Self::touch_older(set, tag)
+        self.renew(line, |_| {})
     }
 
     /// Returns `true` if the line is the most recently used line of its set.
@@ -83,19 +82,21 @@ impl<S: Sets> L1<S> {
         set.as_mut()[0] == tag
     }
 
-    fn touch_older(set: &mut S::Set, tag: u32) -> bool {
+    /// Makes a line the most recently used line of its set. Returns its previous place in the order of use, or `None` if the cache lacks
+    /// the line.
+    fn renew_older(set: &mut S::Set, tag: u32) -> Option<usize> {
         let set = set.as_mut();
         // Each line moves to the next way, up to the way that held the requested line.
         for way in 1..set.len() {
             set.swap(0, way);
             if set[0] == tag {
-                return true;
+                return Some(way);
             }
         }
         let last = set[0];
         set.copy_within(1.., 0);
         set[set.len() - 1] = last;
-        false
+        None
     }
 
     /// Uses a line like [`touch`](Self::touch). If the line was not the most recently used line of its set, passes its place in the order
@@ -103,16 +104,7 @@ impl<S: Sets> L1<S> {
     #[inline(always)]
     pub(super) fn renew(&mut self, line: u64, note: impl FnOnce(usize)) -> bool {
         let (set, tag) = self.0.set(line);
-        if set.as_mut()[0] == tag {
-            return true;
-        }
-        let set = set.as_mut();
-        let Some(from) = set.iter().position(|entry| *entry == tag) else {
-            return false;
-        };
-        set[..=from].rotate_right(1);
-        note(from);
-        true
+        set.as_mut()[0] == tag || Self::renew_older(set, tag).map(note).is_some()
     }
 
     /// Undoes the latest [`renew`](Self::renew), which noted the place `from`.

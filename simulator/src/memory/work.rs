@@ -94,8 +94,9 @@ impl<V: Variant> Work<'_, V> {
         let mut rest = quantum.references;
         let mut executed = 0;
         loop {
-            // If at most `longest` cycles are left, even the shortest shape may end too late.
-            if access.ends.saturating_sub(access.now) > longest && !quantum.data_alone {
+            // If at most `longest` cycles are left, even the shortest shape may end too late. A shape is executed from its start.
+            let is_at_start = rest.index() == 0 && !quantum.data_alone;
+            if is_at_start && access.ends.saturating_sub(access.now) > longest {
                 access.shapes(&mut rest, access.ends, watch);
                 executed = quantum.references.len() - rest.len();
             }

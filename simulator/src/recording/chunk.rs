@@ -43,6 +43,9 @@ impl ShapeMemo {
     }
 }
 
+/// The number of executions, and of addresses of data, for which storage is reserved first.
+const FIRST: usize = 512;
+
 /// Executions of shapes, in the order of the program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Executions {
@@ -60,11 +63,14 @@ impl Executions {
         (self.executed, self.accessed, self.length) = (0, 0, 0);
     }
 
-    /// Returns storage for at least `executions` executions and `data` addresses, including those that are already stored.
-    pub(super) fn room(&mut self, executions: usize, data: usize) -> Room<'_> {
-        if self.shapes.len() < executions || self.data.len() < data {
-            self.shapes.resize(executions, 0);
-            self.data.resize(data, 0);
+    /// Returns storage for further executions, with room for at least one that has at most `data` data. Many threads have few
+    /// references, so the storage grows step by step.
+    pub(super) fn room(&mut self, data: usize) -> Room<'_> {
+        if self.shapes.len() == self.executed {
+            self.shapes.resize(2 * self.executed + FIRST, 0);
+        }
+        if self.data.len() < self.accessed + data {
+            self.data.resize(2 * self.accessed + FIRST + data, 0);
         }
         Room {
             shapes: &mut self.shapes,

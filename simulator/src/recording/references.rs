@@ -37,6 +37,12 @@ impl<'a> References<'a> {
         self.iter().next()
     }
 
+    /// Returns the index of the first reference in its execution.
+    #[inline]
+    pub(crate) fn index(&self) -> usize {
+        self.first
+    }
+
     /// Returns the first `most` references, or all if there are fewer.
     #[inline]
     #[must_use]

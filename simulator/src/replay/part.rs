@@ -1,6 +1,7 @@
 //! Replays a part of the programs' references.
 
 use super::error::RunError;
+use super::scheduler::ahead::CORES;
 use super::scheduler::turns::Due;
 use super::scheduler::{NextTurn, Scheduler};
 use super::threads::Threads;
@@ -119,8 +120,9 @@ impl<'a, V: Variant> Part<'a, V> {
                 continue;
             }
             let most = self.most_ahead();
-            if most >= LEAST_AHEAD && self.scheduler.may_run_ahead(core) {
-                self.work.begin_ahead(core);
+            if most >= LEAST_AHEAD {
+                let with_data = self.scheduler.may_access_data(core);
+                self.work.begin_ahead(core, with_data);
                 self.ahead(core, Due::NEVER, most as usize, None);
             }
         }
@@ -136,6 +138,10 @@ impl<'a, V: Variant> Part<'a, V> {
     /// the end.
     fn most_ahead(&self) -> u64 {
         let room = self.left().saturating_sub(ROOM);
+        // This is usual, and saves the count of the cores.
+        if room >= 2 * CORES as u64 * MOST_AHEAD {
+            return MOST_AHEAD;
+        }
         (room / (2 * (1 + self.scheduler.number_ahead()))).min(MOST_AHEAD)
     }
 

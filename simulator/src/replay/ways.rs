@@ -227,6 +227,32 @@ proptest! {
     }
 }
 
+/// Threads take two lines from each other again and again, so their cores have long pauses.
+#[test]
+fn pauses_do_not_change_the_outcome() {
+    let items = [Item::Loop { block: 1, rounds: 2000, line: 0, shared: true }];
+    for (placement, details) in
+        [(Placement::Spread, false), (Placement::Pack, false), (Placement::Pack, true)]
+    {
+        let how = How {
+            nodes: 2,
+            placement,
+            is_small: false,
+            chunk: usize::MAX,
+            interval: None,
+            ends: None,
+            pause: None,
+            details,
+        };
+        let threads = vec![items.to_vec(); 12];
+        let [one_by_one, ahead] = [true, false].map(|way| {
+            let run = replay(&threads, &how, way);
+            serde_json::to_string_pretty(&run).unwrap()
+        });
+        assert_eq!(one_by_one, ahead, "{how:?}");
+    }
+}
+
 /// A thread stores to a line once, and then loads it again and again. Thread 1, on the other node, loads the line once, after
 /// `others` other instructions. This load moves the line to the other node, but thread 0 keeps the line in its L1 cache.
 fn one_move(others: u64) -> Vec<Vec<Chunk>> {

@@ -347,7 +347,7 @@ impl<'w, V: Variant> Access<'w, V> {
             let (Copy::Data { core, .. } | Copy::Instructions { core, .. }) = copy;
             let core = first + core;
             let state = self.cores.get(core);
-            if self.ahead.has(core) {
+            if self.ahead.may_use(core, copy) {
                 if state.has(copy) {
                     self.ahead.drop(core, copy, self.turn);
                     // The affected core may have a turn before this strand's next instruction, so this quantum ends here.
@@ -373,7 +373,7 @@ impl<'w, V: Variant> Access<'w, V> {
             for copy in self.figures().copies(copies, line) {
                 let (Copy::Data { core, .. } | Copy::Instructions { core, .. }) = copy;
                 let core = node.index() * CORES_PER_NODE + core;
-                if self.ahead.has(core) && self.cores.get(core).has(copy) {
+                if self.ahead.may_use(core, copy) && self.cores.get(core).has(copy) {
                     self.ahead.watch(core, self.turn);
                     // The affected core may have a turn before this strand's next instruction, so this quantum ends here.
                     (self.ends, self.until) = (0, 0);

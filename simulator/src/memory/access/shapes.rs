@@ -33,6 +33,9 @@ impl<V: Variant> Access<'_, V> {
         let timing = self.timing();
         let (data_shift, instruction_shift) = self.line_shifts();
         let data_line = 1 << data_shift;
+        let is_in_line = |address: u64, step: &ShapeStep| {
+            address % data_line + u64::from(step.further) < data_line
+        };
         'shapes: while let Some((shape, steps)) = whole.peek() {
             // The maximum time that the shape takes if nothing misses.
             let longest = u64::from(shape.count) * timing.longest();
@@ -51,7 +54,7 @@ impl<V: Variant> Access<'_, V> {
                     StepAction::Fetch => {
                         let address = shape.address.wrapping_add_signed(step.offset.into());
                         let line = self.line(instruction_shift, address);
-                        if self.cores.own.instructions.is_latest(line) {
+                        if self.cores.own.instructions.touch(line) {
                             continue;
                         }
                         line
@@ -60,10 +63,10 @@ impl<V: Variant> Access<'_, V> {
                         let Some(&address) = whole.data.next() else {
                             break;
                         };
-                        let is_in_line = address % data_line + u64::from(step.further) < data_line;
+                        let is_in_line = is_in_line(address, step);
                         let line = self.line(data_shift, address);
                         let is_done = match access {
-                            StepAction::Load => is_in_line && self.cores.own.data.is_latest(line),
+                            StepAction::Load => is_in_line && self.cores.own.data.touch(line),
                             StepAction::Store => {
                                 let now = begins + timing.elapsed(&step.done);
                                 is_in_line && self.store_at_once(line, now)
@@ -95,6 +98,12 @@ impl<V: Variant> Access<'_, V> {
                         StepAction::Fetch => {
                             self.fetch_line(address);
                             0
+                        }
+                        StepAction::Load if is_in_line(address, step) => {
+                            // The cache lacks the line.
+                            self.now += timing.load;
+                            self.load_line(CoreRequest::Load, self.line(data_shift, address));
+                            timing.load
                         }
                         StepAction::Load => {
                             self.data(Kind::Load, address, size);

@@ -20,8 +20,9 @@ pub(crate) const MOST_MORE: usize = 128;
 impl<V: Variant> Work<'_, V> {
     /// Executes the first instructions of a quantum, up to the first instruction that needs something outside the core. The last
     /// instruction begins before `most` references have been executed. An instruction that loads and then stores, but not in one
-    /// step, can be divided. An instruction that accesses data after a store is not executed. If `WATCHED` is set, a watch
-    /// observes the uses of moved lines. Then an instruction that fetches or loads from a moved line is not executed.
+    /// step, can be divided. An instruction that accesses data after a store is not executed. A core can be
+    /// [prepared](Self::begin_ahead) to access no data. If `WATCHED` is set, a watch observes the uses of moved lines. Then an
+    /// instruction that fetches or loads from a moved line is not executed.
     ///
     /// Stores are deferred: they are executed later. But if `stored` is a number, the core executes these instructions again, and
     /// its first `stored` stores have been executed already. The quantum then ends after the instruction of the last of these
@@ -33,12 +34,13 @@ impl<V: Variant> Work<'_, V> {
         stored: &mut Option<usize>,
     ) -> ExecutedAhead {
         let Quantum { strand, offset, begins, until, references, .. } = *quantum;
-        let MemorySystem { plan, strands, cores, truth, moves, .. } = &mut *self.system;
+        let MemorySystem { plan, strands, cores, truth, moves, ahead, .. } = &mut *self.system;
         let mut local = Local::<V, WATCHED> {
             core: &mut cores[strand.core()],
             figures: plan.variant.figures(),
             own: &mut strands[strand.index()],
             record: &mut truth.strands[strand.index()],
+            with_data: ahead.with_data >> strand.core() & 1 == 1,
             strand,
             offset,
             until,
@@ -104,6 +106,8 @@ struct Local<'w, V: Variant, const WATCHED: bool> {
     figures: &'w Figures,
     own: &'w mut StrandState,
     record: &'w mut StrandRecord,
+    /// Whether instructions that access data may be executed.
+    with_data: bool,
     strand: StrandId,
     offset: u64,
     until: u64,
@@ -365,10 +369,13 @@ impl<V: Variant, const WATCHED: bool> Local<'_, V, WATCHED> {
         (executed < MOST_MORE).then_some(executed)
     }
 
-    /// Defers a store: the store is executed later. Returns `false` if the store does not fit into one line, or if the strand
-    /// might have to wait until there is room for the store.
+    /// Defers a store: the store is executed later. Returns `false` if no data may be accessed, if the store does not fit into one
+    /// line, or if the strand might have to wait until there is room for the store.
     #[inline(always)]
     fn store(&mut self, instruction: u64, address: u64, size: u16, times: StoreTimes) -> bool {
+        if !self.with_data {
+            return false;
+        }
         if let Some(stored) = self.stored {
             *stored -= 1;
             return true;
@@ -411,11 +418,12 @@ impl<V: Variant, const WATCHED: bool> Local<'_, V, WATCHED> {
         instructions.renew(line, note)
     }
 
-    /// Loads data. Returns `false` if the cache lacks one of the data's lines, or if a watch has to be told of the load.
+    /// Loads data. Returns `false` if no data may be accessed, if the cache lacks one of the data's lines, or if a watch has to be
+    /// told of the load.
     #[inline(always)]
     fn load(&mut self, address: u64, size: u16) -> bool {
         let address = address.wrapping_add(self.offset);
-        if self.is_watched(address, size) {
+        if !self.with_data || self.is_watched(address, size) {
             return false;
         }
         lines(self.figures.l1d.line_shift, address, size, |line| {

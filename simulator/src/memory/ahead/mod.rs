@@ -74,7 +74,9 @@ struct Renewed {
 #[derive(Clone, Debug, Default)]
 pub(super) struct CoresAhead {
     /// One bit for each core that may run ahead.
-    pub(super) cores: u64,
+    cores: u64,
+    /// One bit for each core that may access data while it runs ahead.
+    with_data: u64,
     affected: VecDeque<Affected>,
 }
 
@@ -90,10 +92,11 @@ pub(crate) struct Affected {
 }
 
 impl CoresAhead {
-    /// Returns `true` if the core may run ahead.
+    /// Returns `true` if the core may use a copy of a line while it runs ahead.
     #[inline]
-    pub(super) fn has(&self, core: usize) -> bool {
-        self.cores >> core & 1 == 1
+    pub(super) fn may_use(&self, core: usize, copy: Copy) -> bool {
+        let cores = if matches!(copy, Copy::Data { .. }) { self.with_data } else { self.cores };
+        cores >> core & 1 == 1
     }
 
     pub(super) fn drop(&mut self, core: usize, copy: Copy, at: u64) {
@@ -134,11 +137,12 @@ impl<V: Variant> CoreState<V> {
 }
 
 impl<V: Variant> Work<'_, V> {
-    /// Prepares a core to run ahead.
+    /// Prepares a core to run ahead. If `with_data` is `false`, the core executes only instructions that access no data.
     #[inline]
-    pub(crate) fn begin_ahead(&mut self, core: usize) {
+    pub(crate) fn begin_ahead(&mut self, core: usize, with_data: bool) {
         let MemorySystem { cores, ahead, truth, .. } = &mut *self.system;
         ahead.cores |= 1 << core;
+        ahead.with_data |= u64::from(with_data) << core;
         let state = &mut cores[core];
         state.ahead.renewed.clear();
         state.ahead.stored = 0;
@@ -149,11 +153,12 @@ impl<V: Variant> Work<'_, V> {
     #[inline]
     pub(crate) fn end_ahead(&mut self, core: usize) {
         self.system.ahead.cores &= !(1 << core);
+        self.system.ahead.with_data &= !(1 << core);
     }
 
     /// Does the same as [`end_ahead`](Self::end_ahead) for all cores.
     pub(crate) fn end_all_ahead(&mut self) {
-        self.system.ahead.cores = 0;
+        (self.system.ahead.cores, self.system.ahead.with_data) = (0, 0);
     }
 
     /// Undoes everything that a core has executed ahead, except for the [instructions](Self::forget) of its strands.

@@ -2,7 +2,7 @@
 
 use super::super::chunk::{Executions, Room};
 use super::templates::Template;
-use refs::{LONG_RUN, MOST_ACCESSES, RUN_SHIFT, WRONG_SHAPE};
+use refs::{LONG_RUN, RUN_SHIFT, WRONG_SHAPE};
 use refs::{Order, OrderCode, PackedPredictor, Predictor, Rest, literal, sign_extended};
 
 /// The number of references in a chunk, unless a thread ends. The last execution can make a chunk longer.
@@ -90,10 +90,12 @@ impl Cursor {
         Some(())
     }
 
-    /// Fills a chunk. Returns `true` if it is full, `false` at the end of the frame, and `None` if the frame is malformed.
+    /// Fills a chunk. Each shape has at most `most_data` data, and `most_data` is not 0. Returns `true` if the chunk is full, `false`
+    /// at the end of the frame, and `None` if the frame is malformed.
     pub(super) fn fill(
         &mut self,
         templates: &[Template],
+        most_data: usize,
         chunk: &mut Executions,
         orders: &mut Vec<(usize, Order)>,
     ) -> Option<bool> {
@@ -119,30 +121,36 @@ impl Cursor {
             }
             let end = self.order.map_or(self.executions, |(at, _)| at);
             let before = chunk.length;
-            self.executions(end, templates, chunk)?;
+            self.executions(end, templates, most_data, chunk)?;
             let added = chunk.length - before;
             self.references = self.references.checked_sub(added as u64)?;
         }
     }
 
-    /// Decodes executions and adds them to a chunk. Stops when `end` executions of the frame are decoded, or when the chunk is full.
+    /// Decodes executions and adds them to a chunk. Stops when `end` executions of the frame are decoded, or when the chunk or its
+    /// storage is full.
     #[inline(never)]
     fn executions(
         &mut self,
         end: u64,
         templates: &[Template],
+        most_data: usize,
         chunk: &mut Executions,
     ) -> Option<()> {
         let predictor = self.predictor.as_mut()?;
         // The state is kept in local variables, so that it stays in registers.
         let Room { shapes, data, mut executed, mut accessed, length: mut filled } =
-            chunk.room(CHUNK, CHUNK + MOST_ACCESSES);
+            chunk.room(most_data);
         let mut control = Rest(&self.content[self.control..self.control_end]);
         let mut literals = &self.content[self.literals..];
         let (mut done, mut run, mut event) = (self.done, self.run, self.event);
         while done < end && filled < CHUNK {
+            let room = (shapes.len() - executed).min((data.len() - accessed) / most_data);
+            if room == 0 {
+                break;
+            }
             // First come the correctly predicted executions.
-            let most = done + run.min(end - done);
+            let most = done + run.min(end - done).min(room as u64);
             let began = done;
             while done < most && filled < CHUNK {
                 let shape = predictor.expected_shape();
@@ -159,6 +167,9 @@ impl Cursor {
                 done += 1;
             }
             run -= done - began;
+            if run > 0 || done - began == room as u64 {
+                continue;
+            }
             if done == end || filled >= CHUNK {
                 break;
             }

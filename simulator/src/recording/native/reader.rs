@@ -50,6 +50,8 @@ pub(in super::super) struct NativeReader {
     file: Arc<Mutex<File>>,
     code: Arc<Code>,
     templates: Vec<Template>,
+    /// The maximum number of data in a shape, but at least 1.
+    most_data: usize,
     threads: Vec<ThreadFrames>,
     /// The threads whose predictors are unpacked, in the order in which the threads woke. Some may have ended.
     awake: VecDeque<usize>,
@@ -166,6 +168,7 @@ impl NativeReader {
             file,
             code: Arc::default(),
             templates: Vec::new(),
+            most_data: 1,
             threads: Vec::new(),
             awake: VecDeque::new(),
             decoder: FrameDecoder::new(),
@@ -181,6 +184,7 @@ impl NativeReader {
         let mut templates = Templates::new();
         let next = reader.scan(&mut templates)?;
         let (code, templates) = templates.complete();
+        reader.most_data = templates.iter().map(|one| one.data.max(1).into()).max().unwrap_or(1);
         (reader.code, reader.templates) = (Arc::new(code), templates);
         Ok((reader, next))
     }
@@ -422,7 +426,7 @@ impl NativeReader {
         let cursor = thread.cursor.get_or_insert_default();
         loop {
             let at = thread.next.checked_sub(1).map_or(0, |latest| thread.frames[latest]);
-            match cursor.fill(&self.templates, chunk, order) {
+            match cursor.fill(&self.templates, self.most_data, chunk, order) {
                 Some(true) => return Ok(true),
                 Some(false) => {}
                 None => return Err(self.damaged(at, "malformed references")),

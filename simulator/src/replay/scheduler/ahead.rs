@@ -12,7 +12,8 @@ use super::{Scheduler, offset_of};
 use crate::memory::{ExecutedAhead, Quantum};
 use crate::recording::{Position, References};
 
-const CORES: usize = StrandId::COUNT / StrandId::PER_CORE;
+/// The maximum number of cores.
+pub(crate) const CORES: usize = StrandId::COUNT / StrandId::PER_CORE;
 
 /// The cores that run ahead.
 #[derive(Debug)]
@@ -43,12 +44,13 @@ struct Core {
     pause: Pause,
 }
 
-/// A pause in which a core does not run ahead, because the core has often had to undo what it executed ahead.
+/// A pause in which a core that runs ahead accesses no data, because the core has often had to undo what it executed ahead.
+/// Another core often takes a line of data, but rarely a line of instructions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pause {
     /// The number of turns that are left in the pause.
     turns: u16,
-    /// The length of the latest pause, in turns. Every turn in which the core runs ahead makes this length shorter.
+    /// The length of the latest pause, in turns. Every turn outside a pause makes this length shorter.
     latest: u16,
 }
 
@@ -63,7 +65,7 @@ impl Pause {
         self.turns = self.latest;
     }
 
-    /// Returns `true` if the core may run ahead in this turn. Otherwise the pause becomes one turn shorter.
+    /// Returns `true` if the core may access data ahead in this turn. Otherwise the pause becomes one turn shorter.
     #[inline]
     fn is_over(&mut self) -> bool {
         if self.turns > 0 {
@@ -178,7 +180,6 @@ impl Scheduler {
     }
 
     /// Returns how many cores run ahead.
-    #[inline]
     pub(crate) fn number_ahead(&self) -> u64 {
         self.ahead.ahead.count_ones().into()
     }
@@ -198,10 +199,10 @@ impl Scheduler {
         }
     }
 
-    /// Returns `true` if a core should run ahead in its turn. Returns `false` in a pause, because the core has had to undo what
-    /// it executed ahead.
+    /// Returns `true` if a core should access data when it runs ahead in its turn. Returns `false` in a pause, because the core has
+    /// had to undo what it executed ahead.
     #[inline]
-    pub(crate) fn may_run_ahead(&mut self, core: usize) -> bool {
+    pub(crate) fn may_access_data(&mut self, core: usize) -> bool {
         self.ahead.cores[core].pause.is_over()
     }
 

@@ -32,7 +32,7 @@ use guest_abi::StrandId;
 
 use crate::memory::broken::{Map, mapped};
 use crate::memory::{Executed, Quantum};
-use crate::recording::{Chunk, CodeImage, Kind, Position, Recording, RecordingError};
+use crate::recording::{Chunk, CodeImage, Position, Recording, RecordingError};
 use crate::replay::Progress;
 use crate::run::{State, States, TimeLine, Waits};
 use crate::setters::opaque;
@@ -316,13 +316,10 @@ impl Scheduler {
         thread.next.advance(&thread.chunk, executed.references);
         // If the quantum ended within an instruction because the caller limited the number of references, the instruction
         // continues at once. But other strands can come before a store that follows a load.
-        let next = thread.chunk.from(&thread.next, 1);
         self.within = thread.next.passed() == self.quantum_ends
             && self.quantum_ends < thread.ends
             && !thread.data_alone
-            && next.first().is_some_and(|first| {
-                !(first.kind.is_fetch() || first.kind == Kind::Store && next.follows_load())
-            });
+            && thread.is_within();
         let strand = &mut self.strands[thread.strand.index()];
         let took = executed.ends - strand.ready;
         strand.ready = executed.ends;

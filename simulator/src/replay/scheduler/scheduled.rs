@@ -8,7 +8,7 @@ use super::deal::Deal;
 use super::objects::Objects;
 use super::orders::Wait;
 use super::signals::Signals;
-use crate::recording::{Chunk, CodeImage, Order, Position, Recording, RecordingError};
+use crate::recording::{Chunk, CodeImage, Kind, Order, Position, Recording, RecordingError};
 
 /// A program. It has its own memory, signals and locks.
 pub(super) struct ScheduledProgram {
@@ -74,6 +74,15 @@ impl ScheduledThread {
     pub(super) fn instruction(&self) -> Option<u64> {
         let of_chunk = || self.chunk.instruction_before(&self.next);
         (!self.data_alone).then(of_chunk).flatten().or(self.before)
+    }
+
+    /// Returns `true` if the next reference belongs to the latest instruction, and no other strand can come before the reference.
+    #[cold]
+    pub(super) fn is_within(&self) -> bool {
+        let next = self.chunk.from(&self.next, 1);
+        next.first().is_some_and(|first| {
+            !(first.kind.is_fetch() || first.kind == Kind::Store && next.follows_load())
+        })
     }
 
     /// Returns the lock that the thread takes next; `None` if the thread executes a reference or ends before it takes a lock.
