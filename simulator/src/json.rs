@@ -1,9 +1,12 @@
-//! The JSON forms of addresses, and of things that have a number, such as strands.
+//! The JSON forms of addresses, and of things that have a number, such as strands. Also writes JSON in lines.
+
+use std::io;
 
 use guest_abi::{Counter, Hub, Node, PerfReg, StrandId};
 use hv_core::GuestId;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::ser::Formatter;
 
 /// A type that JSON shows in a special form: an address, a numbered thing such as a strand, or a list or an `Option` of these.
 pub(crate) trait Form: Sized {
@@ -79,4 +82,114 @@ pub(crate) fn serialize<S: Serializer>(form: &impl Form, to: S) -> Result<S::Ok,
 
 pub(crate) fn deserialize<'de, T: Form, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     T::from_json(T::Json::deserialize(from)?).map_err(Error::custom)
+}
+
+/// Writes a value as JSON, with the same lines and spaces as [`serde_json::to_string_pretty`]. This is faster, because each line begins
+/// with a single write. Details have tens of thousands of lines.
+pub(crate) fn pretty(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut json = Vec::new();
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut json, Lines::default()))?;
+    String::from_utf8(json).map_err(|error| serde_json::Error::io(io::Error::other(error)))
+}
+
+/// Writes each value of a list and each field of an object in a line of its own.
+#[derive(Default)]
+struct Lines {
+    /// The number of lists and objects around the current place.
+    depth: usize,
+    /// Whether the latest list or object has a value.
+    has_value: bool,
+}
+
+/// A comma, a line feed, and spaces for the deepest lists and objects.
+const BETWEEN: &[u8] = b",\n                                                                ";
+
+impl Lines {
+    fn open<W: ?Sized + io::Write>(&mut self, to: &mut W, bracket: &[u8]) -> io::Result<()> {
+        self.depth += 1;
+        self.has_value = false;
+        to.write_all(bracket)
+    }
+
+    fn close<W: ?Sized + io::Write>(&mut self, to: &mut W, bracket: &[u8]) -> io::Result<()> {
+        self.depth -= 1;
+        if self.has_value {
+            self.begin_line(to, true)?;
+        }
+        to.write_all(bracket)
+    }
+
+    /// Begins a line, after a comma unless the value in this line is the first.
+    fn begin_line<W: ?Sized + io::Write>(&self, to: &mut W, is_first: bool) -> io::Result<()> {
+        let spaces = 2 * self.depth;
+        let most = BETWEEN.len() - 2;
+        to.write_all(&BETWEEN[usize::from(is_first)..2 + spaces.min(most)])?;
+        (most..spaces).try_for_each(|_| to.write_all(b" "))
+    }
+}
+
+impl Formatter for Lines {
+    fn begin_array<W: ?Sized + io::Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.open(to, b"[")
+    }
+
+    fn end_array<W: ?Sized + io::Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.close(to, b"]")
+    }
+
+    fn begin_array_value<W: ?Sized + io::Write>(
+        &mut self,
+        to: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        self.begin_line(to, first)
+    }
+
+    fn end_array_value<W: ?Sized + io::Write>(&mut self, _: &mut W) -> io::Result<()> {
+        self.has_value = true;
+        Ok(())
+    }
+
+    fn begin_object<W: ?Sized + io::Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.open(to, b"{")
+    }
+
+    fn end_object<W: ?Sized + io::Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.close(to, b"}")
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(
+        &mut self,
+        to: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        self.begin_line(to, first)
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, to: &mut W) -> io::Result<()> {
+        to.write_all(b": ")
+    }
+
+    fn end_object_value<W: ?Sized + io::Write>(&mut self, _: &mut W) -> io::Result<()> {
+        self.has_value = true;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn lines_are_those_of_serde_json() {
+        let deep = (0..40).fold(json!([1, "a"]), |inner, depth| match depth % 2 {
+            0 => json!([inner, {}, []]),
+            _ => json!({ "inner": inner, "none": null }),
+        });
+        for value in [json!({}), json!([[], [{}], -1, 0.5, "\u{e4}\"\n"]), Value::Null, deep] {
+            assert_eq!(pretty(&value).unwrap(), serde_json::to_string_pretty(&value).unwrap());
+        }
+    }
 }

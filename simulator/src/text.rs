@@ -31,18 +31,32 @@ pub fn json(text: &str) -> Cow<'_, str> {
 }
 
 fn escaped_lines(text: &str, escape: impl Fn(char) -> String) -> Cow<'_, str> {
-    match is_simple(text) {
+    let stays = |character| character == '\n' || is_plain(character);
+    match unusual(text).all(stays) {
         true => Cow::Borrowed(text),
-        false => escaped(text, |character| character == '\n' || is_plain(character), escape),
+        false => escaped(text, stays, escape),
     }
 }
 
-/// Returns whether a text consists of lines of plain ASCII characters, as most long texts do. The check is fast.
-fn is_simple(text: &str) -> bool {
-    let is_simple = |byte: &u8| matches!(byte, b'\n' | b' '..=b'~');
+/// Returns the characters of a text that are neither line feeds nor plain ASCII characters. Long texts have few of them, so this is fast.
+fn unusual(text: &str) -> impl Iterator<Item = char> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let mut characters = rest[usual_bytes(rest.as_bytes())..].chars();
+        let first = characters.next();
+        rest = characters.as_str();
+        first
+    })
+}
+
+/// Returns the number of bytes before the first one that is neither a line feed nor a plain ASCII character.
+fn usual_bytes(bytes: &[u8]) -> usize {
+    let is_usual = |byte: &u8| matches!(byte, b'\n' | b' '..=b'~');
     // The fold has no branches, so the processor can check many bytes at once.
-    let mut parts = text.as_bytes().chunks(256);
-    parts.all(|part| part.iter().fold(true, |all, byte| all & is_simple(byte)))
+    let parts = bytes.chunks(256);
+    let usual = parts.take_while(|part| part.iter().fold(true, |all, byte| all & is_usual(byte)));
+    let length = usual.map(<[u8]>::len).sum();
+    length + bytes[length..].iter().take_while(|byte| is_usual(byte)).count()
 }
 
 fn escaped(
@@ -63,9 +77,33 @@ fn escaped(
     Cow::Owned(shown)
 }
 
+/// Percent-encodes a text for a URL, except letters, digits and `-_.,:`.
+pub fn url(text: &str) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let mut escaped = String::with_capacity(text.len() * 5 / 4);
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b',' | b':' => {
+                escaped.push(byte.into());
+            }
+            _ => {
+                let digits = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
+                escaped.extend(['%', digits[0].into(), digits[1].into()]);
+            }
+        }
+    }
+    escaped
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_is_escaped() {
+        assert_eq!(url("a b,\"%\n"), "a%20b,%22%25%0A");
+        assert_eq!(url("\u{e4}-x\u{20ac}"), "%C3%A4-x%E2%82%AC");
+    }
 
     #[test]
     fn what_deceives_is_escaped() {

@@ -1,9 +1,9 @@
 //! Tables and lines of text.
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{Cell, CellAlignment, Row};
+use std::mem;
 
-pub use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Row};
 
 /// The maximum number of characters in a line of text.
 pub const WIDTH: usize = 100;
@@ -33,6 +33,19 @@ pub fn wrap(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
+/// A table of texts. The rows may have fewer cells than the table has columns.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The texts of all cells, one after the other. A page has tens of thousands of cells, and most of them are short.
+    text: String,
+    /// The end of each cell in `text`.
+    ends: Vec<usize>,
+    /// The number of cells up to the end of each line. The first line is the header.
+    lines: Vec<usize>,
+    /// For each column, whether it is aligned right.
+    right: Vec<bool>,
+}
+
 /// Returns a table without rows. `header` contains the names of the columns, separated by `|`. If
 /// `>` precedes a name, the column is aligned right.
 pub fn with_header(header: &str) -> Table {
@@ -43,40 +56,79 @@ pub fn with_header(header: &str) -> Table {
 /// `|`.
 pub fn with_columns<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Table {
     let names: Vec<N> = names.into_iter().collect();
-    let mut table = Table::new();
-    table.load_style(NOTHING);
-    table.set_header(names.iter().map(|name| name.as_ref().trim_start_matches('>')));
-    for (column, name) in table.column_iter_mut().zip(&names) {
-        column.set_padding((0, 2));
-        if name.as_ref().starts_with('>') {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    let right = names.iter().map(|name| name.as_ref().starts_with('>')).collect();
+    let mut table = Table { text: String::new(), ends: Vec::new(), lines: Vec::new(), right };
+    table.add_row(names.iter().map(|name| name.as_ref().trim_start_matches('>')));
     table
+}
+
+impl Table {
+    /// Adds a row with these cells.
+    pub fn add_row(&mut self, cells: impl IntoIterator<Item: AsRef<str>>) {
+        for cell in cells {
+            self.text += cell.as_ref();
+            self.ends.push(self.text.len());
+        }
+        self.lines.push(self.ends.len());
+    }
+
+    /// Returns `true` if the table has no row.
+    pub fn is_empty(&self) -> bool {
+        self.lines.len() == 1
+    }
+
+    /// Returns the texts of each line: first the names of the columns, then the cells of each row.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = impl Iterator<Item = &str>> {
+        let (mut cells, mut begins) = (0, 0);
+        self.lines.iter().map(move |end| {
+            let ends = &self.ends[mem::replace(&mut cells, *end)..*end];
+            let mut from = begins;
+            begins = ends.last().copied().unwrap_or(begins);
+            ends.iter().map(move |end| &self.text[mem::replace(&mut from, *end)..*end])
+        })
+    }
+
+    /// Returns the names of the columns.
+    pub(crate) fn header(&self) -> impl Iterator<Item = &str> {
+        self.lines().take(1).flatten()
+    }
+
+    /// Returns the cells of each row.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = impl Iterator<Item = &str>> {
+        self.lines().skip(1)
+    }
 }
 
 /// Returns the table as lines of text, without spaces at the ends of lines. Each column is as wide
 /// as its widest cell.
 pub fn text(table: &Table) -> String {
-    table.trim_fmt() + "\n"
-}
-
-/// Returns the texts of a row.
-pub(crate) fn cells(row: Option<&Row>) -> impl Iterator<Item = String> {
-    row.into_iter().flat_map(Row::cell_iter).map(Cell::content)
+    let mut drawn = comfy_table::Table::new();
+    drawn.load_style(NOTHING);
+    drawn.set_header(table.header());
+    drawn.add_rows(table.rows().map(Row::from));
+    for (column, right) in drawn.column_iter_mut().zip(&table.right) {
+        column.set_padding((0, 2));
+        if *right {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    drawn.trim_fmt() + "\n"
 }
 
 /// Returns a table as CSV according to RFC 4180, but with line feeds alone at the ends of lines.
 pub(crate) fn csv(table: &Table) -> String {
-    let mut csv = String::new();
-    for line in table.header().into_iter().chain(table.row_iter()) {
-        for (number, field) in cells(Some(line)).enumerate() {
+    let mut csv = String::with_capacity(table.text.len() + table.ends.len());
+    // A search for one character is fast, above all in a long text. Most tables have numbers alone.
+    let is_special = |text: &str| [',', '"', '\n'].iter().any(|one| text.contains(*one));
+    let has_special = is_special(&table.text);
+    for line in table.lines() {
+        for (number, field) in line.enumerate() {
             if number > 0 {
                 csv += ",";
             }
-            match field.contains([',', '"', '\n']) {
+            match has_special && is_special(field) {
                 true => csv.extend(["\"", &field.replace('"', "\"\""), "\""]),
-                false => csv += &field,
+                false => csv += field,
             }
         }
         csv += "\n";

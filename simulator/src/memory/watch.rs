@@ -1,7 +1,7 @@
 //! A watch, which observes the references that a strand executes.
 
 use super::moves::MovedLines;
-use super::truth::{ServedBy, Wait, Waited};
+use super::truth::{Served, ServedBy};
 use crate::recording::Reference;
 
 /// Observes what the references of a quantum do. A method without the argument `instruction` is about the instruction of the
@@ -16,9 +16,9 @@ pub(crate) trait Watch {
     /// Tells the watch that an instruction stored to a line without any wait. The L2 cache of the strand's node had the line.
     fn stored(&mut self, instruction: u64);
 
-    /// Tells the watch that a reference requested lines of an L2 cache and may have waited. The strand continues at the time
-    /// `now`.
-    fn waited(&mut self, reference: &Reference, now: u64, waited: &Waited);
+    /// Tells the watch that a reference requested lines of an L2 cache, and how many cycles the strand waited, for any reason. The
+    /// strand continues at the time `now`.
+    fn waited(&mut self, reference: &Reference, now: u64, served: &Served, cycles: u64);
 
     /// Tells the watch that a reference may have used a line that has moved.
     fn used(&mut self, reference: &Reference, moved: &MovedLines);
@@ -32,7 +32,7 @@ impl Watch for () {
 
     fn stored(&mut self, _: u64) {}
 
-    fn waited(&mut self, _: &Reference, _: u64, _: &Waited) {}
+    fn waited(&mut self, _: &Reference, _: u64, _: &Served, _: u64) {}
 
     fn used(&mut self, _: &Reference, _: &MovedLines) {}
 }
@@ -42,31 +42,20 @@ impl Watch for () {
 pub(super) struct Untold {
     /// Whether there is any request.
     pub(super) any: bool,
-    pub(super) waited: Waited,
+    pub(super) served: Served,
+    /// The number of cycles that the strand waited.
+    pub(super) cycles: u64,
 }
 
 impl Untold {
     pub(super) fn served(&mut self, service: ServedBy) {
         self.any = true;
-        let served = &mut self.waited.served;
+        let served = &mut self.served;
         *match service {
             ServedBy::Hit => &mut served.l2,
             ServedBy::Local => &mut served.local,
             ServedBy::Remote => &mut served.remote,
             ServedBy::CacheToCache => &mut served.c2c,
         } += 1;
-    }
-
-    pub(super) fn waits(&mut self, wait: Wait, cycles: u64) {
-        let Waited { requests, arriving, stores, atomics, .. } = &mut self.waited;
-        *match wait {
-            Wait::Request(ServedBy::Hit) => &mut requests.l2,
-            Wait::Request(ServedBy::Local) => &mut requests.local,
-            Wait::Request(ServedBy::Remote) => &mut requests.remote,
-            Wait::Request(ServedBy::CacheToCache) => &mut requests.c2c,
-            Wait::Arriving => arriving,
-            Wait::Stores => stores,
-            Wait::Atomic => atomics,
-        } += cycles;
     }
 }

@@ -194,6 +194,14 @@ impl Chunk {
         (&mut self.executions, &mut self.order)
     }
 
+    /// Returns `true` if the reference at a position is the fetch of an instruction.
+    #[inline]
+    pub(crate) fn is_fetch(&self, position: &Position) -> bool {
+        let Some(&shape) = self.executions.shapes.get(position.execution) else { return false };
+        let references = self.code.references(self.code.shape(shape));
+        references.get(position.first).is_some_and(|reference| reference.kind.is_fetch())
+    }
+
     /// Returns the address of the last instruction that begins before a position; `None` if no instruction of the chunk does.
     pub(crate) fn instruction_before(&self, position: &Position) -> Option<u64> {
         let Executions { shapes, .. } = &self.executions;

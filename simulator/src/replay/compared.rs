@@ -51,6 +51,17 @@ pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> V
     pair.events.iter().map(result).collect()
 }
 
+/// Returns the measured and the true count of each counter of a PMU or strand.
+pub(super) fn counts(
+    pair: &Pair,
+    truth: &Truth,
+    perf_config: PerfConfig,
+) -> impl Iterator<Item = [u64; 2]> {
+    pair.events.iter().map(move |(counter, event)| {
+        [pair.totals[counter.index()], happened(pair.place, event, truth, perf_config)]
+    })
+}
+
 /// Returns the names of the counters of a PMU or strand.
 pub(super) fn names(pair: &Pair) -> impl Iterator<Item = CounterName> {
     let (node, hub, strand) = match pair.place {

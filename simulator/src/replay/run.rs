@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use guest_abi::Pmu;
 
-use super::compared::{counters, names, of_guests};
+use super::compared::{counters, counts, names, of_guests};
 use super::error::RunError;
 use super::measure::{Bystander, Measurement, Pair};
 use super::program::Replay;
@@ -188,13 +188,13 @@ impl Prepared {
             board.keep_no_more();
         }
         let truth = &*replay.truth();
-        let counters = self.counters(pairs, truth).into_iter();
+        let counters = pairs.iter().flat_map(|pair| counts(pair, truth, self.setup.perf_config));
         let point = Point {
             references: replay.references,
             cycles: truth.cycles(),
             clock: board.devices().now(),
             calls,
-            counters: counters.map(|counter| [counter.measured, counter.truth]).collect(),
+            counters: counters.collect(),
             usage: replay.usage(),
         };
         if let Some(watcher) = replay.watcher() {

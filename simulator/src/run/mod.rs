@@ -23,6 +23,7 @@ use serde_json::Value;
 use crate::analysis::{profile, sharing};
 use crate::events::Trace;
 use crate::input::{self, InputError};
+use crate::json;
 use crate::text::{self, line};
 
 pub use compared::{Conditions, Figure, FigureValue, Setting, SettingValue};
@@ -134,7 +135,7 @@ impl Run {
     /// Returns the run as JSON. Characters that are not [plain](crate::text::is_plain) are escaped. The conversion is compiled with
     /// this crate, so it is optimised even if the caller's crate is not.
     pub fn json(&self) -> serde_json::Result<String> {
-        let json = serde_json::to_string_pretty(self)?;
+        let json = json::pretty(self)?;
         Ok(match text::json(&json) {
             Cow::Borrowed(_) => json,
             Cow::Owned(escaped) => escaped,

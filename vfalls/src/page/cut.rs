@@ -8,6 +8,10 @@ pub(super) const NAME: usize = 64;
 /// Returns the text if it has at most `most` characters. Otherwise, replaces its middle with "…", so that it has `most` characters. The
 /// names of C++ and Rust functions often differ only at their ends.
 pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    // No character has less than one byte.
+    if text.len() <= most {
+        return text.into();
+    }
     let all = text.chars().count();
     if all <= most {
         return text.into();

@@ -1,10 +1,11 @@
 //! A chart with its title, its explanation, and a table of its numbers.
 
 use maud::{Markup, PreEscaped, html};
+use simulator::text::url;
 
 use super::cut::cut;
 use super::draw::WIDTH;
-use crate::table::{Table, cells, csv};
+use crate::table::{Table, csv};
 
 /// A picture as SVG. The page scales it to the width of the column if it is [`WIDTH`] units wide.
 pub(super) struct Drawing {
@@ -39,27 +40,30 @@ const TITLE: usize = 80;
 
 /// Returns a table in HTML, with numbers and their names aligned right.
 fn table_html(table: &Table, title: &str, most: usize) -> Markup {
-    let cell = |text: &str| match text.parse::<f64>() {
-        Ok(_) => html! { td { (text) } },
-        Err(_) => html! { td.w title=[is_long(text, most).then_some(text)] { (cut(text, most)) } },
-    };
-    let first: Vec<_> = cells(table.row(0)).collect();
-    let is_words =
-        |column: usize| first.get(column).is_some_and(|text| text.parse::<f64>().is_err());
+    let is_number = |text: &str| text.parse::<f64>().is_ok();
+    let first: Vec<_> = table.rows().take(1).flatten().collect();
+    let is_words = |column: usize| first.get(column).is_some_and(|text| !is_number(text));
     html! {
         div.scroll tabindex="0" role="region" aria-label=(title) {
             table {
-                thead { tr { @for (column, name) in cells(table.header()).enumerate() {
+                thead { tr { @for (column, name) in table.header().enumerate() {
                     th scope="col" class=[is_words(column).then_some("w")] { (name) }
                 } } }
-                tbody { @for row in table.row_iter() { tr { @for text in cells(Some(row)) { (cell(&text)) } } } }
+                tbody { @for row in table.rows() { tr { @for text in row {
+                    @if is_number(text) {
+                        td { (text) }
+                    } @else {
+                        td.w title=[is_long(text, most).then_some(text)] { (cut(text, most)) }
+                    }
+                } } } }
             }
         }
     }
 }
 
 fn is_long(text: &str, most: usize) -> bool {
-    text.chars().nth(most).is_some()
+    // No character has less than one byte.
+    text.len() > most && text.chars().nth(most).is_some()
 }
 
 /// Returns whether a table is too wide for a column of the page. Estimates the widths in pixels.
@@ -68,8 +72,8 @@ fn is_wide(table: &Table) -> bool {
     const BETWEEN: usize = 16;
     const COLUMN: usize = 480;
     let mut widths: Vec<usize> = Vec::new();
-    for row in table.header().into_iter().chain(table.row_iter()) {
-        for (column, text) in cells(Some(row)).enumerate() {
+    for line in table.lines() {
+        for (column, text) in line.enumerate() {
             let width = text.chars().count().min(CELL[0]);
             match widths.get_mut(column) {
                 Some(widest) => *widest = width.max(*widest),
@@ -116,7 +120,7 @@ impl Figure {
             + entries.sum::<usize>().div_ceil(LINE_LENGTH);
         let numbers = match &self.drawing {
             Some(drawing) => drawing.height * 1.36,
-            None => LINE * self.table.row_iter().count().min(MOST_ROWS) as f64,
+            None => LINE * self.table.rows().count().min(MOST_ROWS) as f64,
         };
         FRAME + LINE * lines as f64 + numbers
     }
@@ -125,10 +129,10 @@ impl Figure {
     pub(super) fn html(&self, order: usize) -> Markup {
         let Self { id, title, text, .. } = self;
         let wide = self.is_wide();
-        let csv = format!("data:text/csv;charset=utf-8,{}", escaped(&csv(&self.table)));
+        let csv = format!("data:text/csv;charset=utf-8,{}", url(&csv(&self.table)));
         let numbers = html! {
             (table_html(&self.table, title, CELL[usize::from(wide)]))
-            p { a download={ (id) ".csv" } href=(csv) { "Download as CSV" } }
+            p { a download={ (id) ".csv" } href=(PreEscaped(csv)) { "Download as CSV" } }
         };
         html! {
             figure id=(id) class=[wide.then_some("wide")] style=[(order > 0).then(|| format!("order:{order}"))] {
@@ -176,35 +180,10 @@ impl Figure {
     }
 }
 
-/// Percent-encodes `text` for a URL, except letters, digits and `-_.,:`.
-fn escaped(text: &str) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    let stays = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,:".contains(&byte);
-    let mut escaped = String::with_capacity(text.len() * 5 / 4);
-    let mut rest = text;
-    while let Some(at) = rest.bytes().position(|byte| !stays(byte)) {
-        let (before, from) = rest.split_at(at);
-        escaped += before;
-        let character = from.chars().next().map_or(1, char::len_utf8);
-        for byte in from.bytes().take(character) {
-            let [high, low] = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
-            escaped.extend(['%', high.into(), low.into()]);
-        }
-        rest = &from[character..];
-    }
-    escaped + rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::table;
-
-    #[test]
-    fn a_link_is_escaped() {
-        assert_eq!(escaped("a b,\"%\n"), "a%20b,%22%25%0A");
-        assert_eq!(escaped("\u{e4}-x\u{20ac}"), "%C3%A4-x%E2%82%AC");
-    }
 
     #[test]
     fn text_is_escaped() {

@@ -10,7 +10,6 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::compared::Compared;
 use crate::page::{DRAWING_STYLE, PAGE_STYLE};
-use crate::table::cells;
 
 const TABLE: &str = "
 .runs { overflow: auto; max-height: 85vh; border: 1px solid var(--grid); }
@@ -25,8 +24,8 @@ input:focus-visible ~ .runs { outline: 2px solid var(--accent); }
 /// Returns the page as one HTML file.
 pub(crate) fn runs(compared: &Compared) -> String {
     let table = compared.rounded();
-    let rows: Vec<Vec<String>> = table.row_iter().map(|row| cells(Some(row)).collect()).collect();
-    let header: Vec<String> = cells(table.header()).collect();
+    let rows: Vec<Vec<&str>> = table.rows().map(Iterator::collect).collect();
+    let header: Vec<&str> = table.header().collect();
     let columns = columns(compared, &header, &rows);
     let mut style = TABLE.to_owned();
     for sort in columns.iter().filter_map(|column| column.sort.as_ref()) {
@@ -118,7 +117,7 @@ impl Column {
     }
 }
 
-fn columns(compared: &Compared, header: &[String], rows: &[Vec<String>]) -> Vec<Column> {
+fn columns(compared: &Compared, header: &[&str], rows: &[Vec<&str>]) -> Vec<Column> {
     let mut columns = Vec::new();
     for (id, (_, is_number)) in compared.columns().enumerate() {
         let sort = Some(Sort { id, places: compared.places(id) });

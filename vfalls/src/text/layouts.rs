@@ -50,7 +50,7 @@ impl fmt::Display for LayoutsText<'_> {
         let mut table = table::with_header(
             "layout|>short|>full|>type|>id|>size|>clock|>cut|>ids|>granularity|>wraps after|>heartbeat",
         );
-        table.add_rows(layouts.iter().map(row));
+        layouts.iter().for_each(|layout| table.add_row(row(layout)));
         write!(f, "{}", table::text(&table))?;
         write!(
             f,

@@ -110,28 +110,21 @@ impl Map {
     }
 
     pub(super) fn heat(&self, now: u64) -> Heat {
-        let mut rows: Vec<HeatRow> = (self.blocks.iter())
-            .map(|(&(program, block), cells)| {
-                let (blocks, cells) = ([block, block + 1], cells.clone());
-                HeatRow { program, blocks, cells }
-            })
-            .collect();
-        rows.sort_unstable_by_key(|row| (row.program, row.blocks));
-        while rows.len() > ROWS {
-            let spans = rows.windows(2).enumerate().filter_map(|(n, pair)| {
-                let [a, b] = [&pair[0], &pair[1]];
-                (a.program == b.program).then(|| (b.blocks[1] - a.blocks[0], n))
-            });
-            let Some((_, first)) = spans.min() else { break };
-            let next = rows.remove(first + 1);
-            rows[first].blocks[1] = next.blocks[1];
-            add_all(&mut rows[first].cells, &next.cells);
-        }
+        let mut blocks: Vec<_> = self.blocks.iter().collect();
+        blocks.sort_unstable_by_key(|(block, _)| **block);
+        let rows = merged(blocks.iter().map(|(block, _)| **block));
+        let mut blocks = blocks.into_iter();
+        let sums = |row: &HeatRow| {
+            let mut sums = [[0; 2]; COLUMNS];
+            blocks.by_ref().take(row.number).for_each(|(_, cells)| add_all(&mut sums, cells));
+            sums
+        };
+        let sums: Vec<Cells> = rows.iter().map(sums).collect();
         let columns = if rows.is_empty() { 0 } else { self.last + 1 };
         let ends = (1..=columns as u64).map(|end| (end * self.width).min(now.max(1)));
         let cells = |kind: usize| {
-            let row = |row: &HeatRow| row.cells[..columns].iter().map(|cell| cell[kind]).collect();
-            rows.iter().map(row).collect()
+            let row = |sums: &Cells| sums[..columns].iter().map(|cell| cell[kind]).collect();
+            sums.iter().map(row).collect()
         };
         Heat {
             page_bytes: 1 << self.shift,
@@ -146,11 +139,37 @@ impl Map {
 }
 
 /// A row that is being built. `blocks` holds the number of the row's first block, and the number of the block after the row's
-/// last block.
+/// last block. `number` is the number of counted blocks in the row.
 struct HeatRow {
     program: usize,
     blocks: [u64; 2],
-    cells: Box<Cells>,
+    number: usize,
+}
+
+/// Returns rows that contain all `blocks`, which are sorted. Merges the neighbouring rows that span the fewest blocks, until there are at
+/// most [`ROWS`].
+fn merged(blocks: impl Iterator<Item = Block>) -> Vec<HeatRow> {
+    const NEVER: u64 = u64::MAX;
+    let row = |(program, block)| HeatRow { program, blocks: [block, block + 1], number: 1 };
+    let mut rows: Vec<HeatRow> = blocks.map(row).collect();
+    // Returns the number of blocks that a row and the next row span.
+    let span = |rows: &[HeatRow], row: usize| match rows.get(row..row + 2) {
+        Some([one, next]) if one.program == next.program => next.blocks[1] - one.blocks[0],
+        _ => NEVER,
+    };
+    let mut spans: Vec<u64> = (0..rows.len()).map(|row| span(&rows, row)).collect();
+    while rows.len() > ROWS {
+        let least = spans.iter().enumerate().min_by_key(|(_, span)| **span);
+        let Some((first, _)) = least.filter(|(_, span)| **span != NEVER) else { break };
+        let next = rows.remove(first + 1);
+        spans.remove(first + 1);
+        rows[first].blocks[1] = next.blocks[1];
+        rows[first].number += next.number;
+        for row in [first.saturating_sub(1), first] {
+            spans[row] = span(&rows, row);
+        }
+    }
+    rows
 }
 
 fn add(sums: &mut [u64; 2], counts: &[u64; 2]) {

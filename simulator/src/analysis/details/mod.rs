@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::Trace;
 use crate::events::summary::Conflicts;
-use crate::memory::{MovedLines, Moves, OtherMoves, Waited, Watch};
+use crate::memory::{MovedLines, Moves, OtherMoves, Served, Watch};
 use crate::recording::{Mapping, Recording, Reference};
 use crate::replay::scheduler::program_at;
 use crate::run::TimeLine;
@@ -221,13 +221,13 @@ impl Watch for Noting<'_> {
         self.watcher.misses.note_stored(self.program, instruction);
     }
 
-    fn waited(&mut self, reference: &Reference, now: u64, waited: &Waited) {
+    fn waited(&mut self, reference: &Reference, now: u64, served: &Served, cycles: u64) {
         let program = self.program;
-        let missed = Missed { misses: waited.served, cycles: waited.cycles() };
+        let missed = Missed { misses: *served, cycles };
         self.watcher.misses.note(program, self.instruction, &missed);
-        let misses = waited.served.misses();
+        let misses = served.misses();
         if misses > 0 {
-            let counts = [misses, waited.served.c2c];
+            let counts = [misses, served.c2c];
             let now = now - self.watcher.began;
             self.watcher.heat.note(program, reference.address, now, counts);
         }

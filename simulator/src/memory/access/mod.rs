@@ -400,7 +400,7 @@ impl<'w, V: Variant> Access<'w, V> {
         let cycles = self.now - since;
         self.strand_record.waits(wait, cycles);
         if let Some(untold) = &mut self.untold {
-            untold.waits(wait, cycles);
+            untold.cycles += cycles;
         }
     }
 

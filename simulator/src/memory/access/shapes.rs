@@ -75,7 +75,7 @@ impl<V: Variant> Access<'_, V> {
                         };
                         if is_done {
                             if W::WATCHES {
-                                self.tell_at_once((&whole, shape, step), address, watch);
+                                self.tell_at_once((&whole, shape, step), address, moved, watch);
                             }
                             continue;
                         }

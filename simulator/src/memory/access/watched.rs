@@ -19,7 +19,7 @@ impl<V: Variant> Access<'_, V> {
     #[inline(never)]
     fn tell_all<W: Watch>(&mut self, reference: &Reference, watch: &mut W) {
         if let Some(untold) = self.untold.as_mut().filter(|untold| untold.any) {
-            watch.waited(reference, self.now, &untold.waited);
+            watch.waited(reference, self.now, &untold.served, untold.cycles);
             **untold = Default::default();
         }
         if self.may_have_moved(reference.address, reference.size)
@@ -41,19 +41,21 @@ impl<V: Variant> Access<'_, V> {
         moved.may_have_any(address.wrapping_add(self.offset), size)
     }
 
-    /// Tells `watch` of a step of a shape. The step must not have changed any cache, and must not have waited.
+    /// Tells `watch` of a step of a shape. The step must not have changed any cache, and must not have waited. `moved` is the number of
+    /// lines that have [moved](Self::moved).
     #[inline(always)]
     pub(super) fn tell_at_once<W: Watch>(
         &self,
         (whole, shape, step): (&Whole<'_>, &Shape, &ShapeStep),
         address: u64,
+        moved: usize,
         watch: &mut W,
     ) {
         let is_store = step.action == StepAction::Store;
         let may_have_moved = match &self.moves {
             // The step uses a single line.
-            Some(moved) => moved.may_have(address.wrapping_add(self.offset)),
-            None => false,
+            Some(moves) if moved > 0 => moves.may_have(address.wrapping_add(self.offset)),
+            _ => false,
         };
         if !is_store && !may_have_moved {
             return;

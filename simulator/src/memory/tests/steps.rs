@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::counts::Counts;
 use crate::memory::geometry::LINE_SHIFT;
-use crate::memory::{MovedLines, Waited, Watch, Work};
+use crate::memory::{MovedLines, Served, Watch, Work};
 use crate::recording::{CodeImage, Position};
 
 /// Returns a fetch of an instruction of 4 bytes.
@@ -163,10 +163,11 @@ struct Told {
     strand: usize,
     /// The latest instruction of each strand.
     instructions: BTreeMap<usize, u64>,
-    waited: BTreeMap<(usize, Option<u64>), Waited>,
+    /// The requests of each instruction, and the cycles for which it waited.
+    waited: BTreeMap<(usize, Option<u64>), (Served, u64)>,
     /// For each reference that missed: its strand, its instruction, the reference itself, the time, and what the reference
     /// requested and waited for.
-    missed: Vec<(usize, Option<u64>, Reference, u64, Waited)>,
+    missed: Vec<(usize, Option<u64>, Reference, u64, Served, u64)>,
     /// How often a reference used a line that had moved.
     used: BTreeMap<(usize, Option<u64>, u64, u16), u64>,
 }
@@ -183,14 +184,16 @@ impl Watch for Told {
     }
 
     fn stored(&mut self, instruction: u64) {
-        self.waited.entry((self.strand, Some(instruction))).or_default().served.l2 += 1;
+        self.waited.entry((self.strand, Some(instruction))).or_default().0.l2 += 1;
     }
 
-    fn waited(&mut self, reference: &Reference, now: u64, waited: &Waited) {
+    fn waited(&mut self, reference: &Reference, now: u64, served: &Served, cycles: u64) {
         let (strand, instruction) = self.at();
-        self.waited.entry(self.at()).or_default().add(waited);
-        if waited.served.misses() > 0 {
-            self.missed.push((strand, instruction, *reference, now, *waited));
+        let waited = self.waited.entry(self.at()).or_default();
+        waited.0.add(served);
+        waited.1 += cycles;
+        if served.misses() > 0 {
+            self.missed.push((strand, instruction, *reference, now, *served, cycles));
         }
     }
 
@@ -252,10 +255,16 @@ proptest! {
         let (watched, told) = watch(&by_steps);
         let (watched_one_by_one, told_one_by_one) = watch(&one_by_one);
         // A watch is told of all requests and waits.
-        let mut all = Waited::default();
-        told.waited.values().for_each(|waited| all.add(waited));
-        let mut truth = Waited::default();
-        [0, 1, 64].iter().for_each(|strand| truth.add(&watched.1.waited(id(*strand))));
+        let (mut all, mut truth) = <((Served, u64), (Served, u64))>::default();
+        for (served, cycles) in told.waited.values() {
+            all.0.add(served);
+            all.1 += cycles;
+        }
+        for strand in [0, 1, 64] {
+            let waited = watched.1.waited(id(strand));
+            truth.0.add(&waited.served);
+            truth.1 += waited.cycles();
+        }
         prop_assert_eq!(all, truth);
         prop_assert_eq!(told, told_one_by_one);
         let mut replay = |work: &mut Work<'_>, quantum: &Quantum<'_>| work.replay(quantum);

@@ -272,9 +272,13 @@ impl Scheduler {
     }
 
     /// Returns the address of the latest instruction of the thread that executes next; `None` if this thread has executed no
-    /// instruction.
+    /// instruction, or begins the next one.
     pub(crate) fn instruction(&self) -> Option<u64> {
-        self.threads[self.executing].instruction()
+        let thread = &self.threads[self.executing];
+        match thread.chunk.is_fetch(&thread.next) {
+            true => None,
+            false => thread.instruction(),
+        }
     }
 
     /// Returns the number of the thread that a strand executes, and the offset of its addresses. The strand must have a thread.

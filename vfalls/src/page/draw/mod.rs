@@ -10,6 +10,7 @@ mod flame;
 mod grid;
 mod lines;
 mod map;
+mod rounded;
 mod states;
 mod strips;
 mod timeline;
@@ -32,6 +33,7 @@ use maud::{Markup, html};
 use crate::numbers::{TimeUnit, count, short, ticks};
 use crate::page::cut::cut;
 use crate::page::figure::Legend;
+use rounded::round;
 
 pub(super) const WIDTH: f64 = 360.0;
 
@@ -41,24 +43,6 @@ pub(super) const PARTS: [&str; 9] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "
 
 /// The number of colours in a scale.
 const SCALE: usize = 8;
-
-/// Formats a length or coordinate with at most one digit after the decimal point.
-fn round(length: f64) -> String {
-    const LONGEST: f64 = 1e6;
-    let tenths = length * 10.0;
-    let below = tenths.floor();
-    // A page has many thousands of lengths. Rounding needs exact decimals only for a length about halfway between two tenths.
-    let is_clear = ((tenths - below) - 0.5).abs() > 1e-6;
-    if !(is_clear && (0.0..LONGEST).contains(&length) && length.is_sign_positive()) {
-        let text = format!("{length:.1}");
-        return text.strip_suffix(".0").map(str::to_owned).unwrap_or(text);
-    }
-    let tenths = below as u64 + u64::from(tenths - below > 0.5);
-    match tenths % 10 {
-        0 => (tenths / 10).to_string(),
-        tenth => format!("{}.{tenth}", tenths / 10),
-    }
-}
 
 /// Returns the width of a label, roughly, in units of the drawing.
 fn width(label: &str) -> f64 {
@@ -208,20 +192,6 @@ impl Scale {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lengths_are_rounded_as_decimals_are() {
-        let lengths = [(0.0, "0"), (-0.0, "-0"), (0.04, "0"), (0.05, "0.1"), (0.25, "0.2")];
-        let more = [(0.35, "0.3"), (1.96, "2"), (9.949, "9.9"), (-1.26, "-1.3"), (2e6, "2000000")];
-        for (length, text) in lengths.into_iter().chain(more) {
-            assert_eq!(round(length), text);
-        }
-        for number in 0..30_000 {
-            let length = f64::from(number) * 0.0137 + f64::from(number % 40) / 20.0;
-            let exact = format!("{length:.1}");
-            assert_eq!(round(length), exact.strip_suffix(".0").unwrap_or(&exact));
-        }
-    }
 
     #[test]
     fn scales_have_a_colour_for_each_number() {

@@ -1,6 +1,6 @@
 //! Draws values over time. Each series of values has a strip.
 
-use maud::html;
+use maud::{Render, html};
 
 use super::{Axis, WIDTH, label, round};
 use crate::numbers::{TimeUnit, short};
@@ -37,36 +37,39 @@ pub(crate) fn strips(chart: &Strips<'_>) -> Drawing {
     let axis = Axis::of_time(LEFT, ends.last().copied().unwrap_or(0), chart.unit);
     let bottom = ABOVE + STEP * chart.strips.len() as f64;
     let top = if *top > 0.0 { *top } else { 1.0 };
-    let ends = ends.iter().map(|end| round(axis.place(*end as f64 * chart.unit.per_cycle)));
-    let ends: Vec<String> = ends.collect();
-    // Returns a path of steps. The path of an area starts and ends at the base.
-    let line = |values: &[f64], base: f64, area: bool| {
-        let mut line = format!("M{} {}", round(axis.left), round(base));
+    let ends = ends.iter().map(|end| axis.place(*end as f64 * chart.unit.per_cycle));
+    let ends: Vec<String> = ends.map(|end| format!("H{}", round(end))).collect();
+    let left = round(axis.left);
+    // Returns the part of a path that goes up or down to each value, and on to the end of its interval.
+    let steps = |values: &[f64], base: f64| {
+        let mut steps = String::new();
         for (value, end) in values.iter().zip(&ends) {
-            line += "V";
-            line += &round(base - HEIGHT * (value / top).min(1.0));
-            line += "H";
-            line += end;
+            steps += "V";
+            round(base - HEIGHT * (value / top).min(1.0)).render_to(&mut steps);
+            steps += end;
         }
-        match area {
-            true => line + &format!("V{}Z", round(base)),
-            // The path of a line starts at the first value.
-            false => line.replacen(&format!(" {}V", round(base)), " ", 1),
-        }
+        steps
     };
     let marks = html! {
         (axis.marks(ABOVE, bottom, &format!("time, {}", chart.unit.name)))
         @for (number, strip) in chart.strips.iter().enumerate() {
             @let base = ABOVE + STEP * number as f64 + HEIGHT;
             @let most = strip.values.iter().copied().fold(0.0, f64::max);
+            @let area = steps(&strip.values, base);
             g {
                 title { (strip.label) ": at most " (short(most)) }
                 (label(&strip.label, (0.0, base - 9.0), LEFT - 3.0, ""))
                 text.m.e x=(round(LEFT - 3.0)) y=(round(base - HEIGHT + 6.0)) { (chart.top_text) }
                 text.m.e x=(round(LEFT - 3.0)) y=(round(base)) { "0" }
                 path.g d={ "M" (round(LEFT)) " " (round(base)) "H" (round(WIDTH - 6.0)) } {}
-                path.measured d=(line(&strip.values, base, true)) {}
-                @if let Some(truth) = &strip.truth { path.truth d=(line(truth, base, false)) {} }
+                path.measured d={ "M" (left) " " (round(base)) (area) "V" (round(base)) "Z" } {}
+                @if let Some(truth) = &strip.truth {
+                    // Most counters show what happened, so their two paths have the same steps.
+                    @let other = (*truth != strip.values).then(|| steps(truth, base));
+                    // The path of a line starts at the first value.
+                    @let line = other.as_ref().unwrap_or(&area).get(1..);
+                    path.truth d={ "M" (left) " " (line.unwrap_or_default()) @if line.is_none() { (round(base)) } } {}
+                }
                 @if chart.limit { path.limit d={ "M" (round(LEFT)) " " (round(base - HEIGHT)) "H" (round(WIDTH - 6.0)) } {} }
             }
         }

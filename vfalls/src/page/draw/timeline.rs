@@ -24,8 +24,8 @@ pub(crate) fn timeline(rows: &[EventRow], cycles: u64, unit: TimeUnit) -> Drawin
     let axis = Axis::of_time(left, cycles, unit);
     let bottom = ABOVE + STEP * rows.len() as f64;
     let marks_of = |row: &EventRow, y: f64| {
-        let mut places: Vec<_> =
-            row.at.iter().map(|at| round(axis.place(*at as f64 * unit.per_cycle) - 0.6)).collect();
+        let places = row.at.iter().map(|at| axis.place(*at as f64 * unit.per_cycle) - 0.6);
+        let mut places: Vec<_> = places.map(|place| round(place).to_string()).collect();
         places.dedup();
         places.iter().fold(String::new(), |mut path, x| {
             let _ = write!(path, "M{x} {}h1.2v12h-1.2z", round(y));

@@ -1,5 +1,8 @@
 //! Charts of the addresses, functions and instructions that cause misses.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use crate::numbers::{TimeUnit, count, percent};
 use crate::page::draw::{Bar, Cells, Scale, bars};
 use crate::page::figure::{Figure, legend};
@@ -77,24 +80,22 @@ struct FunctionMisses {
 
 fn functions(details: &Details, names: &Names) -> Option<Figure> {
     let served = |missed: &Missed| [missed.misses.local, missed.misses.remote, missed.misses.c2c];
-    let mut functions: Vec<FunctionMisses> = Vec::new();
+    let mut functions: BTreeMap<String, ([u64; 3], u64)> = BTreeMap::new();
     let hottest = details.code.iter();
     let hottest = hottest.map(|one| (names.function(one.program, one.address), &one.missed));
     let others = ("other instructions".to_owned(), &details.code_others);
     for (name, missed) in hottest.chain([others]) {
-        let place = functions.iter().position(|function| function.name == name);
-        let place = place.unwrap_or_else(|| {
-            functions.push(FunctionMisses { name, misses: [0; 3], cycles: 0 });
-            functions.len() - 1
-        });
-        let function = &mut functions[place];
-        let sums = function.misses.iter_mut().zip(served(missed));
-        sums.for_each(|(sum, more)| *sum += more);
-        function.cycles += missed.cycles;
+        let (misses, cycles) = functions.entry(name).or_default();
+        misses.iter_mut().zip(served(missed)).for_each(|(sum, more)| *sum += more);
+        *cycles += missed.cycles;
     }
+    let functions = functions.into_iter();
+    let mut functions: Vec<_> =
+        functions.map(|(name, (misses, cycles))| FunctionMisses { name, misses, cycles }).collect();
     let sum = |function: &FunctionMisses| function.misses.iter().sum::<u64>();
     functions.retain(|function| sum(function) > 0 || function.cycles > 0);
-    functions.sort_by_key(|function| (std::cmp::Reverse(sum(function)), function.name.clone()));
+    // The functions are sorted by name already, and those with equal sums stay in this order.
+    functions.sort_by_key(|function| Reverse(sum(function)));
     let all: u64 = functions.iter().map(sum).sum();
     let most = functions.first().map(sum).filter(|most| *most > 0)?;
     let share = |lines: u64| lines as f64 / all as f64 * 100.0;
