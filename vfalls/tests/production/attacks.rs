@@ -18,8 +18,8 @@ use xtask::qemu::build::Production;
 use crate::contract::{conformed, requests};
 use crate::{MEMORY, image};
 
-/// With `PRODUCTION_LONG` in the environment, the test performs all attacks of every kind. Otherwise
-/// it performs every `stride`-th attack, which still covers every entry of every list.
+/// With `ALL` in the environment, the test performs all attacks of every kind. Otherwise it performs
+/// every `stride`-th attack, which still covers every entry of every list.
 #[test]
 #[ignore = "builds images"]
 fn attacks_reach_nothing() {
@@ -44,7 +44,7 @@ fn attacks_reach_nothing() {
     ];
     let hypervisor = conformed(&image(Production::Shipped));
     let calls = requests(false);
-    let long = env::var_os("PRODUCTION_LONG").is_some();
+    let long = env::var_os("ALL").is_some();
     for ((number, kind), (count, tried)) in ALL.iter().enumerate().zip(TRIED) {
         let (sides, guest) = &SIDES[if kind.has_rights { 2 } else { number % 2 }];
         let stride = if long { 1 } else { kind.stride };

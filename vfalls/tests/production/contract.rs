@@ -27,11 +27,11 @@ pub(crate) fn conformed(hypervisor: &[u8]) -> Image {
     Image { segments: elf::loaded(hypervisor).unwrap(), text, interfaces }
 }
 
-/// With `PRODUCTION_LONG` in the environment, the test makes many more calls.
+/// With `ALL` in the environment, the test makes many more calls.
 #[test]
 #[ignore = "builds images"]
 fn calls_of_two_guests_at_the_same_time_are_as_in_the_contract() {
-    let requests = requests(env::var_os("PRODUCTION_LONG").is_some());
+    let requests = requests(env::var_os("ALL").is_some());
     let hypervisor = conformed(&image(Production::Shipped));
     let mut statuses: BTreeMap<u64, usize> = BTreeMap::new();
     // In the first case, both guests are on one core. In the second case, the guests are on two

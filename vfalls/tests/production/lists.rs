@@ -370,15 +370,14 @@ impl Waits {
 /// gate's words show that the gate keeps two limits. The first limit is the number of other
 /// strands' accesses for which a strand waits. The second limit is the number of refusals for which
 /// a turn lasts if its strand does not ask again. The guest has 16 strands of one node. With
-/// `PRODUCTION_LONG` in the environment, the test also uses 64 strands of four nodes, and takes
-/// half a minute.
+/// `ALL` in the environment, the test also uses 64 strands of four nodes, and takes half a minute.
 #[test]
 #[ignore = "builds images"]
 fn every_strand_has_its_turn_at_a_hub() {
     let in_one_node: Vec<usize> = (0..16).collect();
     let in_all_nodes: Vec<usize> = (0..256).step_by(4).collect();
     let mut cases = vec![(in_one_node, 8)];
-    if env::var_os("PRODUCTION_LONG").is_some() {
+    if env::var_os("ALL").is_some() {
         cases.push((in_all_nodes, 4));
     }
     for (strands, accesses) in cases {

@@ -157,8 +157,8 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
 /// The rights move back and forth between two guests while all strands make calls. All strands of
 /// the new owner are served within a fixed number of cycles plus a number of cycles for each strand
 /// of the loser. The time grows with the number of strands because the loser's strands acknowledge
-/// one after another. The guests have 32 strands on four nodes. With `PRODUCTION_LONG` in the
-/// environment, the test also uses all 256 strands.
+/// one after another. The guests have 32 strands on four nodes. With `ALL` in the environment,
+/// the test also uses all 256 strands.
 #[test]
 #[ignore = "builds images"]
 fn all_strands_call_while_rights_change() {
@@ -166,7 +166,7 @@ fn all_strands_call_while_rights_change() {
     const FIRST: u64 = 75_000;
     const EACH: u64 = 3_000;
     let mut cases = vec![8];
-    if env::var_os("PRODUCTION_LONG").is_some() {
+    if env::var_os("ALL").is_some() {
         cases.push(1);
     }
     for step in cases {

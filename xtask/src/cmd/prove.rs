@@ -15,10 +15,11 @@ use crate::tools;
 /// models without a limit on preemptions (if they end in minutes), a million random schedules and a million PCT schedules of shuttle,
 /// stores that fail after each number of cycles, units that fail in 100,000 random runs, a trap at each instruction of the hypervisor,
 /// faults, interrupts and changes of rights between any two of its instructions, 100,000 pairs of executions that differ in what a
-/// guest's neighbour does, each defect that `vfalls conform` must find, a second build of the image in another directory, all changes of
-/// an instruction of the fast path, replays of up to 10,000 threads and 10,000,000,000 references, the tests with threads in Miri, sweeps
-/// of 200 runs with GNU parallel and Slurm, in which a worker is killed, and 400 mutants of orders and assembly (which take hours).
-/// PROOF.md says what the steps show. The first step that fails ends the command, with exit status 1.
+/// guest's neighbour does, all attacks of a guest, each defect that `vfalls conform` must find, a second build of the image in another
+/// directory, all changes of an instruction of the fast path and of the handlers of traps, replays of up to 10,000 threads and
+/// 10,000,000,000 references, the tests with threads in Miri, sweeps of 200 runs with GNU parallel and Slurm, in which a worker is killed,
+/// and 400 mutants of orders and assembly (which take hours). PROOF.md says what the steps show. The first step that fails ends the
+/// command, with exit status 1.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask prove\n  cargo xtask prove --only shuttle\n  cargo xtask prove --list"
@@ -82,9 +83,11 @@ impl Steps for Prove {
             "what a guest observes, in 100,000 pairs of executions that differ in what its neighbour does",
             |()| production("neighbour::"),
         ),
-        step("defects", "each defect of an image that vfalls conform must find", |()| {
-            production("conform::")
-        }),
+        step(
+            "attacks",
+            "all attacks of a guest, more calls of two guests, hubs and rights with up to 256 strands, and each defect that vfalls conform must find",
+            |()| production("attacks:: contract:: lists:: transfers:: conform::"),
+        ),
         step("directories", "the hypervisor is the same, byte for byte, in any directory", |()| {
             let test = "test --profile=quick --package=vfalls --test=commands -- --ignored --exact";
             cargo_passes(&format!("{test} boot::bundled::{IN_ANY_DIRECTORY}"))

@@ -31,7 +31,7 @@ fn steps_are_listed() {
             "failures",
             "boundaries",
             "pairs",
-            "defects",
+            "attacks",
             "directories",
             "fast-path",
             "growth",
