@@ -72,16 +72,16 @@ impl Steps for Test {
                 cargo_passes(&format!("{tests} --skip {IN_ANY_DIRECTORY}"))
             },
         ),
-        step(
-            "packages",
-            "packages of the crates that are published, compiled from their files alone",
-            |_| packages::check(),
-        ),
         // Late, because cargo lets only one process at a time compile for the same profile, and `tests` compiles for minutes.
         step(
             "clippy",
             "cargo clippy --workspace --all-targets --all-features, without warnings",
             |_| cargo_passes("clippy --workspace --all-targets --all-features -- -Dwarnings"),
+        ),
+        step(
+            "packages",
+            "packages of the crates that are published, compiled from their files alone",
+            |_| packages::check(),
         ),
         step("big-endian", "tests of the library crates on SPARC V9, big-endian, emulated", |_| {
             big_endian::test()
@@ -96,8 +96,17 @@ impl Steps for Test {
             ..step("figures", "figures in README files equal the counts", readme)
         },
     ];
-    const BESIDE: &'static [&'static str] =
-        &["loom", "shuttle", "calls", "references", "clippy", "big-endian", "qemu", "figures"];
+    const BESIDE: &'static [&'static str] = &[
+        "loom",
+        "shuttle",
+        "calls",
+        "references",
+        "clippy",
+        "packages",
+        "big-endian",
+        "qemu",
+        "figures",
+    ];
 }
 
 pub fn run(args: TestArgs) -> anyhow::Result<()> {
