@@ -141,8 +141,8 @@ fn asked(words: &[u64; WORDS]) -> Option<Step> {
     }
 }
 
-/// Serves the waiting step, if there is one. The strand `on` executes this function. `rest` does the image's part of a guest's
-/// reset or of a strand's death.
+/// Serves the waiting step, if there is one. The strand `on` executes this function between two hypercalls. `rest` does the image's part
+/// of a guest's reset or of a strand's death.
 pub fn serve<E: Environment>(
     words: &mut [u64; WORDS],
     service: &PerfCounterService<E>,
@@ -153,7 +153,7 @@ pub fn serve<E: Environment>(
         return;
     }
     let result = match asked(words) {
-        Some(Step::Reconfigure(grants)) => service.reconfigure(on, &grants).map(drop),
+        Some(Step::Reconfigure(grants)) => service.reconfigure_between_calls(on, &grants).map(drop),
         Some(step @ Step::Died(strand)) => {
             service.strand_died(on, strand);
             rest(step);

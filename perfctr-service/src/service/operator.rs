@@ -109,6 +109,26 @@ impl<E: Environment> PerfCounterService<E> {
     ///
     /// The change may be [pending](Self::pending) when this function returns.
     pub fn reconfigure(&self, on: StrandId, grants: &Grants) -> Result<Change, ChangeError> {
+        self.reconfigured(on, grants, || {})
+    }
+
+    /// As [`reconfigure`](Self::reconfigure), on a strand that is between two calls. The strand takes its own cross-call before it writes the
+    /// log, because a change must not wait for a slow console.
+    pub(crate) fn reconfigure_between_calls(
+        &self,
+        on: StrandId,
+        grants: &Grants,
+    ) -> Result<Change, ChangeError> {
+        self.reconfigured(on, grants, || self.cross_called(on))
+    }
+
+    #[inline(always)]
+    fn reconfigured(
+        &self,
+        on: StrandId,
+        grants: &Grants,
+        before_log: impl FnOnce(),
+    ) -> Result<Change, ChangeError> {
         let there_are = self.rights.guest_count();
         if grants.guests() != there_are {
             return Err(ChangeError::OtherGuests { given: grants.guests(), there_are });
@@ -129,6 +149,7 @@ impl<E: Environment> PerfCounterService<E> {
             Ok(())
         })?;
         self.note_begun(on);
+        before_log();
         self.log_moves(&before, grants);
         Ok(self.pending().map_or(Change::Complete, Change::Pending))
     }
