@@ -76,27 +76,24 @@ esac";
 
 const NOTHING: &str = "nothing";
 
-const STEPS: &str = "tools fmt doc api tests loom shuttle calls references programs clippy packages big-endian qemu figures";
+const STEPS: &str =
+    "tools fmt tests loom calls references programs doc api clippy packages qemu figures";
 
 #[test]
 fn every_step_is_taken() {
     let (ended, log) = check("steps", NOTHING, 20_000, None);
     // One step fails, because it needs the compiler for SPARC.
     assert_eq!(ended.status, 1, "{}", ended.stderr);
-    assert!(ended.stderr.contains("tests of sparc64-unknown-linux-gnu"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the image guest (checks) does not build"), "{}", ended.stderr);
     let stdout = ended.stdout;
-    assert_eq!(stdout.lines().last(), Some("12 passed, 1 failed"));
-    assert_eq!(stdout.lines().filter(|line| line.starts_with("passed in ")).count(), 12);
+    assert_eq!(stdout.lines().last(), Some("11 passed, 1 failed"));
+    assert_eq!(stdout.lines().filter(|line| line.starts_with("passed in ")).count(), 11);
     let fixed = [
         "cargo fetch --quiet --locked []",
         "cargo fmt --all --check []",
-        "cargo doc --workspace --no-deps --all-features [-Dwarnings]",
-        "cargo xtask api --check []",
         "cargo test --workspace []",
         "cargo test --quiet --profile=quick --target-dir=target/loom --package=sun4v-hv-core --package=sun4v-perfctr-service --lib -- loom_ [--cfg loom]",
         "cargo test --quiet --profile=quick --target-dir=target/loom --package=tests --test=loom -- [--cfg loom]",
-        "cargo test --quiet --profile=quick --target-dir=target/shuttle --package=sun4v-hv-core --package=sun4v-perfctr-service --lib -- shuttle_ [--cfg shuttle]",
-        "cargo test --quiet --profile=quick --target-dir=target/shuttle --package=tests --test=shuttle -- [--cfg shuttle]",
     ];
     let (first, log) = log.split_at(fixed.len());
     assert_eq!(first, fixed);
@@ -118,25 +115,25 @@ fn every_step_is_taken() {
     assert_eq!(log[0], "cargo xtask bench --budgets []");
     assert_eq!(
         log[1],
-        "cargo test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number --test=fast_path --test=c -- --ignored --skip the_hypervisor_is_the_same_in_any_directory []"
+        "cargo test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number --test=fast_path --test=c -- --ignored --skip the_hypervisor_is_the_same_in_any_directory --skip defect --skip find_each_barrier []"
     );
-    assert_eq!(log[2], "cargo clippy --workspace --all-targets --all-features -- -Dwarnings []");
+    assert_eq!(log[2], "cargo doc --workspace --no-deps --all-features [-Dwarnings]");
+    assert_eq!(log[3], "cargo xtask api --check []");
+    assert_eq!(log[4], "cargo clippy --workspace --all-targets --all-features -- -Dwarnings []");
     let package = "cargo package --quiet --locked --allow-dirty --no-verify --package sun4v-guest-abi --package guest-abi-c --package sun4v-hv-core \
                    --package sun4v-platform --package sun4v-perfctr-service --package sun4v-conform --package vfalls-refs --package sun4v-simulator []";
-    assert_eq!(log[3], package);
-    for unpacked in &log[4..12] {
+    assert_eq!(log[5], package);
+    for unpacked in &log[6..14] {
         assert!(unpacked.starts_with("tar --touch -xzf "), "{log:?}");
     }
-    assert!(log[12].starts_with("cargo check --workspace --all-features "), "{log:?}");
-    assert_eq!(log.len(), 13);
+    assert!(log[14].starts_with("cargo check --workspace --all-features "), "{log:?}");
+    assert_eq!(log.len(), 15);
 }
 
 #[test]
 fn the_first_failure_ends_it() {
     for (number, (fails, step)) in [
         ("'fmt --all'*", "cargo fmt --all --check"),
-        ("doc*", "cargo doc --workspace --no-deps --all-features, without warnings"),
-        ("'xtask api'*", "cargo xtask api --check: public items equal their listings"),
         ("'test --w'*", "cargo test --workspace"),
         ("*loom*", "models of concurrent strands, checked by loom"),
     ]
@@ -160,7 +157,7 @@ fn a_call_beyond_its_budget_fails() {
     assert_eq!(ended.status, 1);
     let said = "error: instructions per call, within budget: get_dram takes 27 instructions on x86-64, the budget is 26\n";
     assert_eq!(ended.stderr, said);
-    assert_eq!(ended.stdout.lines().last(), Some("7 passed, 1 failed"));
+    assert_eq!(ended.stdout.lines().last(), Some("4 passed, 1 failed"));
 }
 
 #[test]
@@ -188,7 +185,7 @@ fn missing_components_are_installed_or_named() {
         assert_eq!((ended.status, ended.stderr), (1, format!("error: {missing}")), "{name}");
     }
     let (ended, log) = check("mended", "clippy*", 20_000, Some("echo > mended"));
-    let passed = ended.stdout.contains("[3/15] cargo doc");
+    let passed = ended.stdout.contains("[3/13] cargo test");
     assert!(passed, "{}", ended.stderr);
     assert!(log.contains(&"rustup component add clippy".to_owned()), "{log:?}");
 }
@@ -206,13 +203,13 @@ fn steps_run_beside_each_other() {
     }
     assert_eq!(ended.stderr, "error: a step beside the others has failed\n");
     let shown: Vec<&str> = ended.stdout.lines().filter(|line| line.contains(" passed, ")).collect();
-    assert_eq!(shown, ["6 passed, 0 failed", "6 passed, 1 failed"]);
-    assert!(ended.stdout.contains("tests of sparc64-unknown-linux-gnu"), "{}", ended.stdout);
+    assert_eq!(shown, ["4 passed, 0 failed", "7 passed, 1 failed"]);
+    assert!(ended.stdout.contains("the image guest (checks) does not build"), "{}", ended.stdout);
 
     let (ended, _) = check_only(&[], "beside-failed", "'test --w'*", 20_000, None);
     assert_eq!(ended.status, 1);
     let shown: Vec<&str> = ended.stdout.lines().filter(|line| line.contains(" passed, ")).collect();
-    assert_eq!(shown, ["4 passed, 1 failed", "6 passed, 1 failed"]);
+    assert_eq!(shown, ["2 passed, 1 failed", "7 passed, 1 failed"]);
     // Without the tools, no other step begins.
     let (ended, log) = check_only(&[], "beside-no-tool", "qemu-sparc64", 20_000, None);
     assert_eq!((ended.status, log.len()), (1, 0));
@@ -235,7 +232,7 @@ fn the_nearest_step_is_named() {
 
 #[test]
 fn one_step_is_run() {
-    let (ended, log) = check_only(&["--only", "shuttle"], "only", NOTHING, 20_000, None);
+    let (ended, log) = check_only(&["--only", "loom"], "only", NOTHING, 20_000, None);
     assert_eq!((ended.status, &*ended.stderr), (0, ""));
     assert_eq!(ended.stdout.lines().last(), Some("1 passed, 0 failed"));
     assert_eq!(log.len(), 2);

@@ -36,6 +36,7 @@ fn steps_are_listed() {
             "fast-path",
             "growth",
             "miri",
+            "big-endian",
             "parallel",
             "slurm",
             "mutants"
