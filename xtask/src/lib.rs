@@ -9,7 +9,6 @@ pub mod budgets;
 pub mod cargo;
 pub mod cmd;
 mod figures;
-pub mod made;
 pub mod memory;
 pub mod qemu;
 mod steps;

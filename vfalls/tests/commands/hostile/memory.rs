@@ -7,7 +7,7 @@ use refs::{
     BlockDefinition, Cause, Definitions, Encoder, Exit, FILE_HEADER, Frame, Log, Order, Stored,
 };
 
-use xtask::made::{Data, Made};
+use made::{Data, Made};
 use xtask::memory;
 
 use crate::program::{PROGRAM, Place};

@@ -16,8 +16,8 @@ use super::cost::{Recorded, Stat};
 use super::reading;
 use super::recording::numbers;
 use super::time::timed;
-use crate::made::{Data, Made};
 use crate::tools::{self, QEMU_X86, VALGRIND};
+use made::{Data, Made};
 
 /// The number of rounds. Only the best round is reported.
 const ROUNDS: usize = 3;

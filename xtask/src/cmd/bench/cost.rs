@@ -16,7 +16,7 @@ use super::instructions::Counter;
 use super::replay;
 use crate::budgets::{OF_STAT, OF_VIEWS};
 use crate::cargo;
-use crate::made::{Data, Made};
+use made::{Data, Made};
 
 const fn made(threads: u32, data: Data, references: u64) -> Made {
     Made { threads, data, references }

@@ -10,8 +10,8 @@ use vfalls::table;
 
 use super::cost::{Recorded, Stat};
 use super::time::timed;
-use crate::made::{Data, Made};
 use crate::memory;
+use made::{Data, Made};
 
 /// Generated programs that differ only in their size. The size is a number of references, strands or threads.
 struct Series {
