@@ -3,31 +3,20 @@
 use std::mem;
 use std::sync::{Mutex, PoisonError};
 
-use super::bytes::{put_bytes, put_literal, put_varint};
 use super::definitions::{Definitions, KnownBlock, NumberedShape, TooMuchCode};
 use super::frame::{Frame, FrameKind};
 use super::log::{BLOCK, BlockAccess, Log, TAG_SHIFT, Word, before_block, is_access, words};
-use super::order::{Order, OrderCode};
 use super::predictor::{Predictor, shape_hash};
+use super::written::{MOST_CODES, Written};
 
 /// The maximum number of accesses in one execution of a block. Further accesses become an execution of block 0.
 pub const MOST_ACCESSES: usize = 2048;
-
-/// The position of the run in the first byte of an event. The run (bits 7:5) is the number of expected executions before the event.
-pub const RUN_SHIFT: u32 = 5;
-/// The largest run that fits into the first byte. It also stands for longer runs: a varint with the rest of the run follows.
-pub const LONG_RUN: u64 = 7;
-/// The bit in the first byte of an event that marks an unexpected shape.
-pub const WRONG_SHAPE: u8 = 1 << 4;
 
 /// A word that never stands for a block in the log.
 const UNKNOWN: u64 = u64::MAX;
 
 /// The index that ends a block's list of shapes.
 const NONE: u32 = u32::MAX;
-
-/// The maximum number of accesses that the fast path writes in one execution. The codes of these accesses fit into 64 bits.
-const MOST_CODES: usize = 29;
 
 /// Encodes the logs of one thread.
 ///
@@ -108,24 +97,6 @@ impl Default for Encoder {
 struct Execution {
     places: Vec<BlockAccess>,
     addresses: Vec<u64>,
-}
-
-/// The parts of a frame that is being encoded.
-#[derive(Debug, Default)]
-struct Written {
-    executions: u64,
-    instructions: u64,
-    accesses: u64,
-    /// The number of expected executions since the latest event.
-    run: u64,
-    control: Vec<u8>,
-    /// The code bytes of the next event. The bits of the first byte that hold the run stay 0 until the event is written.
-    codes: Vec<u8>,
-    literals: Vec<u8>,
-    orders: Vec<u8>,
-    order_code: OrderCode,
-    /// The number of executions of blocks in this frame before the latest [`Order`], such as a wait for another thread.
-    ordered: u64,
 }
 
 impl Encoder {
@@ -322,7 +293,12 @@ impl Encoder {
         let known = &self.shapes[index as usize];
         self.written.instructions += u64::from(known.instructions);
         self.written.accesses += u64::from(known.count);
-        self.written.execution(&mut self.predictor, index, known, &self.execution.addresses);
+        self.written.execution(
+            &mut self.predictor,
+            index,
+            (known.shape, known.hash),
+            &self.execution.addresses,
+        );
         self.execution.places.clear();
         self.execution.addresses.clear();
         Ok(())
@@ -391,13 +367,6 @@ impl Encoder {
     }
 }
 
-/// Returns the number of bytes for the codes of an event. The first byte has the codes of two accesses, and each further byte has the codes
-/// of four accesses.
-#[inline(always)]
-fn code_bytes(accesses: usize) -> usize {
-    1 + (accesses + 1) / 4
-}
-
 impl Execution {
     /// Adds an access. The store of an atomic instruction is merged with the load before it if both access the same location. `atomics` has
     /// the numbers of the block's atomic instructions.
@@ -415,94 +384,5 @@ impl Execution {
         }
         self.places.push(place);
         self.addresses.push(address);
-    }
-}
-
-impl Written {
-    /// Writes an execution. An expected execution only makes the run longer.
-    fn execution(
-        &mut self,
-        predictor: &mut Predictor,
-        index: u32,
-        known: &Known,
-        addresses: &[u64],
-    ) {
-        self.executions += 1;
-        let is_expected = predictor.shape() == index;
-        if !is_expected {
-            predictor.expect(index);
-        }
-        predictor.occurs(known.hash);
-        self.codes.clear();
-        self.codes.resize(code_bytes(addresses.len()), 0);
-        for (at, &address) in addresses.iter().enumerate() {
-            let mut difference = 0;
-            predictor.address(known.shape.slot as usize + at, |expected| {
-                difference = address.wrapping_sub(expected);
-                address
-            });
-            if difference != 0 {
-                let (byte, place) = if at < 2 { (0, at) } else { (1 + (at - 2) / 4, (at - 2) % 4) };
-                self.codes[byte] |= put_literal(&mut self.literals, difference) << (2 * place);
-            }
-        }
-        if is_expected && self.codes.iter().all(|codes| *codes == 0) {
-            self.run += 1;
-            return;
-        }
-        let codes = mem::take(&mut self.codes);
-        self.event((!is_expected).then_some(known.shape.number), &codes);
-        self.codes = codes;
-    }
-
-    /// Writes an event. `shape` is the number of the execution's shape; `None` if this shape was expected.
-    fn event(&mut self, shape: Option<u32>, codes: &[u8]) {
-        let run = (self.run.min(LONG_RUN) as u8) << RUN_SHIFT;
-        let wrong_shape = if shape.is_some() { WRONG_SHAPE } else { 0 };
-        self.control.push(run | wrong_shape | codes[0]);
-        if let Some(more) = self.run.checked_sub(LONG_RUN) {
-            put_varint(&mut self.control, more);
-        }
-        self.run = 0;
-        if let Some(shape) = shape {
-            put_varint(&mut self.control, u64::from(shape));
-        }
-        self.control.extend_from_slice(&codes[1..]);
-    }
-
-    /// Writes an event with at most [`MOST_CODES`] accesses. `codes` has the form that [`Predictor::addresses`] returns.
-    #[inline(always)]
-    fn short_event(&mut self, shape: Option<u32>, codes: u64, accesses: usize) {
-        let run = self.run.min(LONG_RUN) << RUN_SHIFT;
-        let bytes = code_bytes(accesses);
-        if shape.is_none() && self.run < LONG_RUN {
-            put_bytes(&mut self.control, run | codes, bytes);
-        } else {
-            self.event(shape, &codes.to_le_bytes()[..bytes]);
-        }
-        self.run = 0;
-    }
-
-    fn order(&mut self, order: Order, open: bool) {
-        let at = self.executions + u64::from(open);
-        put_varint(&mut self.orders, at - self.ordered);
-        self.ordered = at;
-        self.order_code.put(order, &mut self.orders);
-    }
-
-    /// Moves all parts into the content of a frame. Returns `false` if there is nothing to move: no execution and no order.
-    fn take(&mut self, content: &mut Vec<u8>) -> bool {
-        content.clear();
-        let any = self.executions > 0 || !self.orders.is_empty();
-        put_varint(content, self.executions);
-        put_varint(content, self.control.len() as u64);
-        put_varint(content, self.literals.len() as u64);
-        for part in [&mut self.control, &mut self.literals, &mut self.orders] {
-            content.append(part);
-        }
-        (self.executions, self.instructions, self.accesses) = (0, 0, 0);
-        (self.run, self.ordered) = (0, 0);
-        self.order_code = OrderCode::default();
-        any
     }
 }

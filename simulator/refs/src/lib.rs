@@ -128,13 +128,14 @@ mod frame;
 mod log;
 mod order;
 mod predictor;
+mod written;
 
 pub use bytes::{Rest, hash, literal, sign_extended};
 pub use class::Class;
 pub use definitions::{
     BlockDefinition, Definitions, Exit, MOST_DEFINED, MOST_INSTRUCTIONS, Slots, TooMuchCode,
 };
-pub use encoder::{Encoder, LONG_RUN, MOST_ACCESSES, RUN_SHIFT, WRONG_SHAPE};
+pub use encoder::{Encoder, MOST_ACCESSES};
 pub use frame::{
     FILE_HEADER, FRAME_HEADER, Frame, FrameKind, Mapping, Process, Program, SharedRange, Stored,
     VERSION, with_data,
@@ -148,3 +149,4 @@ pub use order::{
     process_ends,
 };
 pub use predictor::{PackedPredictor, Predictor};
+pub use written::{LONG_RUN, RUN_SHIFT, WRONG_SHAPE};
