@@ -1,9 +1,9 @@
 //! The part of QEMU's plug-in interface, version 1, that the recorder needs (QEMU's docs/devel/tcg-plugins.rst). This module defines
-//! `qemu_plugin_install`, which QEMU calls, and `qemu_plugin_version`, which QEMU reads. QEMU defines the functions of the block `extern
-//! "C"`.
+//! `qemu_plugin_install`, which QEMU calls, and `qemu_plugin_version`, which QEMU reads. QEMU defines the functions of [`interface`].
 #![allow(unsafe_code, unreachable_pub, reason = "a C interface")]
 
 mod cursor;
+mod interface;
 mod only;
 mod processes;
 
@@ -26,80 +26,10 @@ use crate::output::Output;
 use crate::process::{MOST_THREADS, Process};
 use crate::thread::Thread;
 use cursor::Cursor;
+use interface::*;
 use processes::{
     ARGUMENTS, Arguments, begin_fork, end_fork, no_fork, replace_program, wait_for_forks,
 };
-
-/// A block of instructions, which QEMU is translating.
-type Block = c_void;
-type Instruction = c_void;
-
-type Simple = extern "C" fn(id: u64, vcpu: c_uint);
-type Simple0 = extern "C" fn(id: u64);
-
-/// QEMU_PLUGIN_CB_NO_REGS: callbacks do not use the program's registers.
-const NO_REGISTERS: c_int = 0;
-/// QEMU_PLUGIN_MEM_RW: callbacks for loads and stores. (QEMU 7.2 confuses loads with stores if callbacks for only one kind are requested.)
-const ACCESSES: c_int = 3;
-
-/// The first field of QEMU's `qemu_info_t`.
-#[repr(C)]
-pub struct Info {
-    target: *const c_char,
-}
-
-unsafe extern "C" {
-    /// While no thread executes, forgets all translated blocks and all callbacks of the plug-in, and then calls `call`. Does nothing if an
-    /// earlier call of this function has not forgotten the blocks yet.
-    fn qemu_plugin_reset(id: u64, call: Simple0);
-    fn qemu_plugin_register_vcpu_init_cb(id: u64, call: Simple);
-    fn qemu_plugin_register_vcpu_exit_cb(id: u64, call: Simple);
-    fn qemu_plugin_register_vcpu_tb_trans_cb(id: u64, call: extern "C" fn(u64, *mut Block));
-    fn qemu_plugin_register_vcpu_syscall_cb(id: u64, call: Entry);
-    fn qemu_plugin_register_vcpu_syscall_ret_cb(
-        id: u64,
-        call: extern "C" fn(u64, c_uint, i64, i64),
-    );
-    fn qemu_plugin_register_atexit_cb(
-        id: u64,
-        call: extern "C" fn(u64, *mut c_void),
-        data: *mut c_void,
-    );
-    fn qemu_plugin_tb_n_insns(block: *const Block) -> usize;
-    fn qemu_plugin_tb_vaddr(block: *const Block) -> u64;
-    fn qemu_plugin_tb_get_insn(block: *const Block, number: usize) -> *mut Instruction;
-    fn qemu_plugin_insn_data(instruction: *const Instruction) -> *const u8;
-    fn qemu_plugin_insn_size(instruction: *const Instruction) -> usize;
-    fn qemu_plugin_register_vcpu_tb_exec_cb(
-        block: *mut Block,
-        call: Executes,
-        flags: c_int,
-        data: *mut c_void,
-    );
-    fn qemu_plugin_register_vcpu_mem_cb(
-        instruction: *mut Instruction,
-        call: Accesses,
-        flags: c_int,
-        accesses: c_int,
-        data: *mut c_void,
-    );
-    fn qemu_plugin_mem_size_shift(info: u32) -> c_uint;
-    fn qemu_plugin_mem_is_store(info: u32) -> bool;
-    /// The C library's function that ends the process without calling its exit handlers.
-    fn _exit(status: c_int) -> !;
-    /// The C library's function that returns the kernel's number of the calling thread.
-    fn gettid() -> c_int;
-    /// The C library's function that replaces the program of the process. It returns only if it fails.
-    fn execve(
-        path: *const c_char,
-        arguments: *const *const c_char,
-        environment: *const *const c_char,
-    ) -> c_int;
-}
-
-type Executes = extern "C" fn(c_uint, *mut c_void);
-type Accesses = extern "C" fn(c_uint, u32, u64, *mut c_void);
-type Entry = extern "C" fn(u64, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
 
 #[unsafe(no_mangle)]
 pub static qemu_plugin_version: c_int = 1;

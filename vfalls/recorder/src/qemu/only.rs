@@ -3,7 +3,8 @@
 use std::ffi::{c_uint, c_void};
 use std::sync::OnceLock;
 
-use super::{Simple0, access_examined, executing, qemu_plugin_reset, register};
+use super::interface::{Simple0, qemu_plugin_reset};
+use super::{access_examined, executing, register};
 use crate::lock_call::BlockFacts;
 
 /// QEMU's number of this plug-in.

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use std::{mem, ptr, thread};
 
 use super::cursor::Cursor;
-use super::{MAY_JOIN, SharedThread, execve, threads};
+use super::interface::execve;
+use super::{MAY_JOIN, SharedThread, threads};
 use crate::calls::SystemCall;
 use crate::lock;
 use crate::new_program::{NewProgram, escaped};

@@ -1,0 +1,55 @@
+//! The value of a term for given values of the words.
+
+use std::collections::HashMap;
+
+use simulator::interpreter::Word;
+
+use super::{Node, Operation, Term, operated};
+
+/// A number for each name and for each word of the memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) names: HashMap<&'static str, u64>,
+    pub(crate) memory: HashMap<u64, u64>,
+}
+
+impl Model {
+    /// Returns the value of a term in this model. `known` keeps the values of terms. Names and words of the memory that the model lacks
+    /// are 0.
+    pub(crate) fn number(&self, term: Term, known: &mut HashMap<Term, u64>) -> u64 {
+        if let Some(number) = known.get(&term) {
+            return *number;
+        }
+        let mut of = |term| self.number(term, known);
+        let number = match term.node() {
+            Node::Number(number) => number,
+            Node::Name(name) => self.names.get(name).copied().unwrap_or(0),
+            Node::Memory(a) => self.memory.get(&of(a)).copied().unwrap_or(0),
+            Node::Not(a) => !of(a),
+            Node::Zero(a) => of(a).zero_bit(),
+            Node::If(a, b, c) => {
+                if of(a) == 0 {
+                    of(c)
+                } else {
+                    of(b)
+                }
+            }
+            Node::Ones(a) => of(a).ones(),
+            Node::Reversed(a) => of(a).reversed(),
+            Node::Binary(operation, a, b) => {
+                let (a, b) = (of(a), of(b));
+                // For z3, these operations are unknown functions, so a division by 0 may have any value.
+                let divides = matches!(
+                    operation,
+                    Operation::Quotient
+                        | Operation::SignedQuotient
+                        | Operation::Quotient32
+                        | Operation::Overflow32
+                );
+                if divides && b as u32 == 0 { 0 } else { operated(operation, a, b) }
+            }
+        };
+        known.insert(term, number);
+        number
+    }
+}
