@@ -248,9 +248,9 @@ fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option
 }
 
 /// Returns the latencies to try for a list. With `ALL` in the environment, these are all latencies.
-/// Otherwise they are every tenth latency, from a different start for each list.
+/// Otherwise they are every twentieth latency, from a different start for each list.
 fn latencies(number: usize) -> impl Iterator<Item = u64> {
-    let every = if std::env::var_os("ALL").is_some() { 1 } else { 10 };
+    let every = if std::env::var_os("ALL").is_some() { 1 } else { 20 };
     (1 + number as u64 % every..=LONGEST).step_by(every as usize)
 }
 

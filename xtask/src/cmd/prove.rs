@@ -37,7 +37,10 @@ impl Steps for Prove {
     type Shared = ();
     const STEPS: &'static [CommandStep<()>] = &[
         step("states", "every reachable state of the larger models", |()| {
-            cargo_passes("run --quiet --profile=quick --package=proof -- --all")
+            cargo_passes("run --quiet --profile=quick --package=proof -- --all")?;
+            cargo_passes(
+                "test --quiet --profile=quick --package=proof --test=explored -- --ignored",
+            )
         }),
         step(
             "orders",
