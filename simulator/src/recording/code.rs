@@ -49,7 +49,8 @@ pub(crate) const MOST_WHOLE: usize = (1 << 12) - 1;
 impl ByKind {
     const BITS: usize = MOST_WHOLE.count_ones() as usize;
 
-    fn count(&mut self, fetch: &Reference) {
+    #[inline(always)]
+    pub(crate) fn count(&mut self, fetch: &Reference) {
         self.0[fetch.group() as usize] += 1 << (Self::BITS * fetch.data() as usize);
     }
 

@@ -6,7 +6,7 @@ use super::scheduler::turns::Due;
 use super::scheduler::{NextTurn, Scheduler};
 use super::threads::Threads;
 use crate::analysis::details::{Noting, Watcher};
-use crate::memory::{Executed, ExecutedAhead, MOST_MORE, Quantum, Variant, Work};
+use crate::memory::{Executed, MOST_AT_ONCE, MOST_MORE, Quantum, Variant, Work};
 
 /// The maximum number of references that the strands of a core execute ahead of other cores before the core waits for its turn.
 /// If this number is larger, more references have to be executed again when another core takes a line from the core's caches.
@@ -14,6 +14,9 @@ const MOST_AHEAD: u64 = 512;
 
 /// A core may exceed [`MOST_AHEAD`] by this number of references, because it stops only between instructions.
 const ROOM: u64 = MOST_MORE as u64;
+
+// All that a core has executed ahead is executed again at once.
+const _: () = assert!(MOST_AHEAD + ROOM <= MOST_AT_ONCE as u64);
 
 /// The minimum number of references that a core may execute ahead at once. For fewer references, running ahead costs more than it
 /// saves.
@@ -248,7 +251,7 @@ impl<'a, V: Variant> Part<'a, V> {
                 self.threads.undo(&undone);
                 self.work.forget(undone.strand, undone.references);
             }
-            self.ahead(core, before, usize::MAX, Some(stored));
+            self.ahead(core, before, MOST_AT_ONCE, Some(stored));
             self.scheduler.catch_up(core);
         }
         self.work.end_ahead(core);
@@ -258,22 +261,30 @@ impl<'a, V: Variant> Part<'a, V> {
     /// `stored` is a number, the strands execute references again, and their first `stored` stores have been executed already.
     /// The strands then stop after the last of these stores.
     #[inline]
-    fn ahead(&mut self, core: usize, before: Due, most: usize, mut stored: Option<usize>) {
-        let Self { scheduler, threads, work, details, .. } = self;
-        let watched = details.is_some();
-        let executed = scheduler.run_ahead(core, before, most, |thread, quantum, most, ready| {
-            let ahead = match watched {
-                false => work.replay_ahead::<false>(quantum, most, &mut stored),
-                true => work.replay_ahead::<true>(quantum, most, &mut stored),
-            };
-            let ExecutedAhead { executed, .. } = &ahead;
-            if executed.references > 0 {
-                threads.executed(thread, executed, quantum.begins, executed.ends - ready);
-            }
-            ahead
-        });
+    fn ahead(&mut self, core: usize, before: Due, most: usize, stored: Option<usize>) {
+        let executed = match self.details {
+            None => self.ahead_watched::<false>(core, before, most, stored),
+            Some(_) => self.ahead_watched::<true>(core, before, most, stored),
+        };
         self.references += executed as u64;
         self.note_store(core);
+    }
+
+    /// Does the same as [`ahead`](Self::ahead). If `WATCHED` is set, details are collected. Returns how many references were
+    /// executed.
+    #[inline(never)]
+    fn ahead_watched<const WATCHED: bool>(
+        &mut self,
+        core: usize,
+        before: Due,
+        most: usize,
+        stored: Option<usize>,
+    ) -> usize {
+        let Self { scheduler, threads, work, .. } = self;
+        let state = work.core_ahead::<WATCHED>(core, stored);
+        scheduler.run_ahead(core, before, most, state, |thread, instructions, cycles, pipeline| {
+            threads.executed_ahead(thread, instructions, cycles, pipeline);
+        })
     }
 }
 

@@ -5,7 +5,9 @@
 //! its strands. All these changes can be undone. A strand does not wait for its stores while there is room for more stores. So a
 //! core that runs ahead *defers* a store: the strand continues, and the store is executed when its turn comes.
 
+mod lane;
 mod local;
+mod turn;
 
 use std::collections::VecDeque;
 
@@ -19,7 +21,9 @@ use super::watch::{Untold, Watch};
 use super::wires::Idle;
 use super::work::Work;
 use crate::recording::{Kind, Reference, References};
-pub(crate) use local::MOST_MORE;
+pub(crate) use lane::Lane;
+pub(crate) use local::{MOST_AT_ONCE, MOST_MORE};
+pub(crate) use turn::CoreAhead;
 
 /// The state of a core before the core ran ahead, and the changes that the core has made since then.
 #[derive(Clone, Debug, Default)]

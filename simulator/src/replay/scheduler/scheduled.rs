@@ -7,7 +7,9 @@ use guest_abi::StrandId;
 use super::deal::Deal;
 use super::objects::Objects;
 use super::orders::Wait;
+use super::places::offset_of;
 use super::signals::Signals;
+use crate::memory::Lane;
 use crate::recording::{Chunk, CodeImage, Kind, Order, Position, Recording, RecordingError};
 
 /// A program. It has its own memory, signals and locks.
@@ -70,6 +72,13 @@ pub(super) struct StrandQueue {
 }
 
 impl ScheduledThread {
+    /// Returns the references that the thread can execute ahead without a break. Returns `None` if there are none.
+    #[inline(always)]
+    pub(super) fn lane(&self) -> Option<Lane<'_>> {
+        let left = if self.data_alone { 0 } else { self.ends - self.next.passed() };
+        Lane::new(self.strand, offset_of(self.program), self.chunk.from(&self.next, left))
+    }
+
     /// Returns the address of the thread's latest instruction; `None` if the thread has executed no instruction.
     pub(super) fn instruction(&self) -> Option<u64> {
         let of_chunk = || self.chunk.instruction_before(&self.next);
