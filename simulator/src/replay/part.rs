@@ -73,7 +73,9 @@ impl<'a, V: Variant> Part<'a, V> {
             if self.scheduler.turn()? == NextTurn::Never {
                 return Ok((self.references, false));
             }
+            let core = self.scheduler.executing().core();
             self.execute(self.until - self.references);
+            self.note_store(core);
         }
         Ok((self.references, true))
     }
@@ -118,6 +120,7 @@ impl<'a, V: Variant> Part<'a, V> {
             if self.scheduler.is_within() {
                 // The rest of the instruction is executed next. So undo everything that cores have executed ahead after the place
                 // of this rest.
+                self.note_store(core);
                 let rest = turn.at_time(self.work.latest()).after();
                 self.settle_all(rest.max(self.scheduler.place()));
                 continue;
@@ -127,6 +130,8 @@ impl<'a, V: Variant> Part<'a, V> {
                 let with_data = self.scheduler.may_access_data(core);
                 self.work.begin_ahead(core, with_data);
                 self.ahead(core, Due::NEVER, most as usize, None);
+            } else {
+                self.note_store(core);
             }
         }
     }
@@ -197,7 +202,8 @@ impl<'a, V: Variant> Part<'a, V> {
         self.work.end_all_ahead();
     }
 
-    /// Executes the quantum of the thread that is next, but at most `most` references.
+    /// Executes the quantum of the thread that is next, but at most `most` references. Before the next turn, the caller must call
+    /// [`note_store`](Self::note_store), which also notes when the strands of the core have their next turns.
     fn execute(&mut self, most: u64) {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         // The quantum can begin with data of an earlier instruction.
@@ -212,7 +218,7 @@ impl<'a, V: Variant> Part<'a, V> {
                 watch(details.noting(thread, strand, offset, instruction), &quantum, &mut self.work)
             }
         };
-        let cycles = self.scheduler.executed(&executed);
+        let cycles = self.scheduler.executed_out_of_order(&executed);
         self.references += executed.references as u64;
         self.threads.executed(thread, &executed, begins, cycles);
     }

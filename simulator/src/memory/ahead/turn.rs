@@ -196,8 +196,12 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
     #[inline(always)]
     pub(crate) fn count(&mut self, lane: &Lane<'_>) {
         let number = lane.strand.index() % StrandId::PER_CORE;
-        self.strands[number].events.instructions(&lane.by_kind);
-        self.records[number].instructions(&lane.by_kind);
+        let events = &mut self.strands[number].events;
+        let record = &mut self.records[number].instructions;
+        lane.by_kind.each(|data, group, count| {
+            events.add(data, group, count);
+            record[data][group] += count;
+        });
     }
 
     /// Counts the clocks in which the core has issued instructions.

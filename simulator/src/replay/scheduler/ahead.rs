@@ -8,10 +8,11 @@
 use std::iter;
 
 use guest_abi::StrandId;
+use smallvec::SmallVec;
 
 use super::Scheduler;
 use super::turns::{CorePipelines, Due};
-use crate::memory::{CoreAhead, ExecutedAhead, Variant};
+use crate::memory::{CoreAhead, ExecutedAhead, Lane, Variant};
 use crate::recording::{Position, References};
 
 /// The maximum number of cores.
@@ -275,26 +276,29 @@ impl Scheduler {
         let Self { ahead, turns, threads, strands, stops, .. } = self;
         ahead.ahead |= 1 << core;
         let Core { pipelines, strands: ran, saved, .. } = &mut ahead.cores[core];
-        (*pipelines, *ran) = (turns.core(core), 0);
+        *pipelines = turns.core(core);
+        *ran = 0;
         let mut turns = turns.of_core(core, before);
-        let mut lanes = [const { None }; StrandId::PER_CORE];
+        let mut lanes: SmallVec<[Lane<'_>; StrandId::PER_CORE]> = SmallVec::new();
+        // The index of each strand's lane.
+        let mut lane_of = [0_u8; StrandId::PER_CORE];
         let mut references = 0;
         while references < most
             && let Some(turn) = turns.first()
         {
             let saved = &mut saved[turn.strand];
-            let lane = match &mut lanes[turn.strand] {
-                Some(lane) => lane,
-                none => {
-                    let strand = &strands[core * StrandId::PER_CORE + turn.strand];
-                    let (thread, ready) = (strand.threads[0], strand.ready);
-                    let Some(lane) = threads[thread].lane() else { break };
-                    *ran |= 1 << turn.strand;
-                    let next = threads[thread].next;
-                    *saved = Saved { thread, next, ready, ends: ready, ..Saved::default() };
-                    none.insert(lane)
-                }
-            };
+            if *ran >> turn.strand & 1 == 0 {
+                let strand = &strands[core * StrandId::PER_CORE + turn.strand];
+                let (number, ready) = (strand.threads[0], strand.ready);
+                let thread = &threads[number];
+                let Some(lane) = thread.lane() else { break };
+                let next = thread.next;
+                *saved = Saved { thread: number, next, ready, ends: ready, ..Saved::default() };
+                *ran |= 1 << turn.strand;
+                lane_of[turn.strand] = lanes.len() as u8;
+                lanes.push(lane);
+            }
+            let lane = &mut lanes[usize::from(lane_of[turn.strand])];
             if lane.is_empty() {
                 break;
             }
@@ -313,15 +317,14 @@ impl Scheduler {
             }
         }
         state.count_clocks();
-        for (number, strand) in strands_of(core, *ran) {
-            if let Some(lane) = &lanes[number] {
-                state.count(lane);
-            }
-            strands[strand.index()].ready = saved[number].ends;
+        for lane in &lanes {
+            state.count(lane);
         }
-        for (number, _) in strands_of(core, *ran) {
+        drop(lanes);
+        for (number, strand) in strands_of(core, *ran) {
             let Saved { thread, ready, ends, pipeline, references, instructions, .. } =
                 saved[number];
+            strands[strand.index()].ready = ends;
             let scheduled = &mut threads[thread];
             scheduled.next.advance(&scheduled.chunk, references);
             stops.passed.references += references as u64;

@@ -7,7 +7,6 @@ use guest_abi::StrandId;
 use super::deal::Deal;
 use super::objects::Objects;
 use super::orders::Wait;
-use super::places::offset_of;
 use super::signals::Signals;
 use crate::memory::Lane;
 use crate::recording::{Chunk, CodeImage, Kind, Order, Position, Recording, RecordingError};
@@ -45,6 +44,8 @@ impl Source {
 
 pub(super) struct ScheduledThread {
     pub(super) program: usize,
+    /// The offset of the program's addresses.
+    pub(super) offset: u64,
     /// The number of the thread within its program.
     pub(super) number: usize,
     pub(super) strand: StrandId,
@@ -76,7 +77,7 @@ impl ScheduledThread {
     #[inline(always)]
     pub(super) fn lane(&self) -> Option<Lane<'_>> {
         let left = if self.data_alone { 0 } else { self.ends - self.next.passed() };
-        Lane::new(self.strand, offset_of(self.program), self.chunk.from(&self.next, left))
+        Lane::new(self.strand, self.offset, self.chunk.from(&self.next, left))
     }
 
     /// Returns the address of the thread's latest instruction; `None` if the thread has executed no instruction.

@@ -247,7 +247,7 @@ impl Turns {
 
     /// Returns the pipelines of a core.
     pub(super) fn core(&self, core: usize) -> CorePipelines {
-        CorePipelines([self.pipelines[2 * core], self.pipelines[2 * core + 1]])
+        CorePipelines(*self.pipelines[2 * core..].first_chunk().expect("a core has two"))
     }
 
     /// Sets the pipelines of a core to an earlier state.
@@ -262,12 +262,18 @@ impl Turns {
         self.renew(number, strand.index() % SHARING, ready);
     }
 
-    /// Records that a strand issued its latest instruction at the time `issued`, and can issue the next at the time `ready`.
+    /// Records that a strand issued its latest instruction at the time `issued`, and can issue the next at the time `ready`. Does
+    /// not change the order of the strand's turns relative to those of other cores. The caller must then call
+    /// [`renew_strand`](Self::renew_strand) or [`renew_core`](Self::renew_core), which change this order.
     #[inline]
     pub(crate) fn issued(&mut self, strand: StrandId, issued: u64, ready: u64) {
-        let number = strand.index() / SHARING;
-        self.pipelines[number].issued(strand.index() % SHARING, issued, ready);
-        self.order(number);
+        self.pipelines[strand.index() / SHARING].issued(strand.index() % SHARING, issued, ready);
+    }
+
+    /// Updates the order of a strand's turns relative to the turns of other strands.
+    #[inline]
+    pub(crate) fn renew_strand(&mut self, strand: StrandId) {
+        self.order(strand.index() / SHARING);
     }
 
     #[inline]
@@ -351,6 +357,7 @@ mod tests {
                     ready.retain(|(other, _)| *other != executes);
                     ready.push((executes, ends));
                     turns.issued(turn.strand, now, ends);
+                    turns.renew_strand(turn.strand);
                 } else {
                     let strand = strand / spread;
                     let known = ready.iter().position(|(other, _)| *other == strand);
