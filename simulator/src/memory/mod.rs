@@ -83,7 +83,7 @@ mod watch;
 mod wires;
 mod work;
 
-pub(crate) use ahead::MOST_MORE;
+pub(crate) use ahead::{CoreAhead, Lane, MOST_AT_ONCE, MOST_MORE};
 pub use channel::BUFFER_LINES;
 pub use config::{Cache, Config, Impossible, Setting};
 pub use figures::{Figures, T2Plus, Variant};

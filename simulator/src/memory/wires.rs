@@ -66,6 +66,12 @@ impl StrandEvents {
         self.instructions[data as usize][group as usize] -= 1;
     }
 
+    /// Adds `count` instructions. `data` and `group` are the numbers of their [`DataAccess`] and [`Group`].
+    #[inline]
+    pub(super) fn add(&mut self, data: usize, group: usize, count: u64) {
+        self.instructions[data][group] += count;
+    }
+
     pub(super) fn instructions(&mut self, by_kind: &ByKind) {
         by_kind.add_to(&mut self.instructions);
     }

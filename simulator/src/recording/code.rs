@@ -49,7 +49,8 @@ pub(crate) const MOST_WHOLE: usize = (1 << 12) - 1;
 impl ByKind {
     const BITS: usize = MOST_WHOLE.count_ones() as usize;
 
-    fn count(&mut self, fetch: &Reference) {
+    #[inline(always)]
+    pub(crate) fn count(&mut self, fetch: &Reference) {
         self.0[fetch.group() as usize] += 1 << (Self::BITS * fetch.data() as usize);
     }
 
@@ -74,13 +75,20 @@ impl ByKind {
         (0..DataAccess::COUNT).map(|data| by_data >> (Self::BITS * data) & MOST_WHOLE as u64).sum()
     }
 
-    /// Adds the counts to `sums`. Most strands take turns after a few instructions, so most words are 0.
+    /// Adds the counts to `sums`.
     #[inline]
     pub(crate) fn add_to(self, sums: &mut InstructionCounts) {
+        self.each(|data, group, count| sums[data][group] += count);
+    }
+
+    /// Calls `add` with each count, except for some that are 0, and its place in [`InstructionCounts`]. Most strands take turns after
+    /// a few instructions, so most words are 0.
+    #[inline]
+    pub(crate) fn each(self, mut add: impl FnMut(usize, usize, u64)) {
         for (group, by_data) in self.0.into_iter().enumerate() {
             if by_data != 0 {
-                for (data, sums) in sums.iter_mut().enumerate() {
-                    sums[group] += by_data >> (Self::BITS * data) & MOST_WHOLE as u64;
+                for data in 0..DataAccess::COUNT {
+                    add(data, group, by_data >> (Self::BITS * data) & MOST_WHOLE as u64);
                 }
             }
         }

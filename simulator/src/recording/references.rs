@@ -177,6 +177,13 @@ pub(crate) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
+    /// Removes the first `references` references.
+    #[inline(always)]
+    pub(crate) fn skip(&mut self, references: usize) {
+        self.first += references;
+        self.references = &self.references[references..];
+    }
+
     /// Returns the address of the last instruction that begins before the references, in the same execution; `None` if there is
     /// none.
     #[inline]

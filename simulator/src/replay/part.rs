@@ -6,7 +6,7 @@ use super::scheduler::turns::Due;
 use super::scheduler::{NextTurn, Scheduler};
 use super::threads::Threads;
 use crate::analysis::details::{Noting, Watcher};
-use crate::memory::{Executed, ExecutedAhead, MOST_MORE, Quantum, Variant, Work};
+use crate::memory::{Executed, MOST_AT_ONCE, MOST_MORE, Quantum, Variant, Work};
 
 /// The maximum number of references that the strands of a core execute ahead of other cores before the core waits for its turn.
 /// If this number is larger, more references have to be executed again when another core takes a line from the core's caches.
@@ -14,6 +14,9 @@ const MOST_AHEAD: u64 = 512;
 
 /// A core may exceed [`MOST_AHEAD`] by this number of references, because it stops only between instructions.
 const ROOM: u64 = MOST_MORE as u64;
+
+// All that a core has executed ahead is executed again at once.
+const _: () = assert!(MOST_AHEAD + ROOM <= MOST_AT_ONCE as u64);
 
 /// The minimum number of references that a core may execute ahead at once. For fewer references, running ahead costs more than it
 /// saves.
@@ -70,7 +73,9 @@ impl<'a, V: Variant> Part<'a, V> {
             if self.scheduler.turn()? == NextTurn::Never {
                 return Ok((self.references, false));
             }
+            let core = self.scheduler.executing().core();
             self.execute(self.until - self.references);
+            self.note_store(core);
         }
         Ok((self.references, true))
     }
@@ -115,6 +120,7 @@ impl<'a, V: Variant> Part<'a, V> {
             if self.scheduler.is_within() {
                 // The rest of the instruction is executed next. So undo everything that cores have executed ahead after the place
                 // of this rest.
+                self.note_store(core);
                 let rest = turn.at_time(self.work.latest()).after();
                 self.settle_all(rest.max(self.scheduler.place()));
                 continue;
@@ -124,6 +130,8 @@ impl<'a, V: Variant> Part<'a, V> {
                 let with_data = self.scheduler.may_access_data(core);
                 self.work.begin_ahead(core, with_data);
                 self.ahead(core, Due::NEVER, most as usize, None);
+            } else {
+                self.note_store(core);
             }
         }
     }
@@ -194,7 +202,8 @@ impl<'a, V: Variant> Part<'a, V> {
         self.work.end_all_ahead();
     }
 
-    /// Executes the quantum of the thread that is next, but at most `most` references.
+    /// Executes the quantum of the thread that is next, but at most `most` references. Before the next turn, the caller must call
+    /// [`note_store`](Self::note_store), which also notes when the strands of the core have their next turns.
     fn execute(&mut self, most: u64) {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         // The quantum can begin with data of an earlier instruction.
@@ -209,7 +218,7 @@ impl<'a, V: Variant> Part<'a, V> {
                 watch(details.noting(thread, strand, offset, instruction), &quantum, &mut self.work)
             }
         };
-        let cycles = self.scheduler.executed(&executed);
+        let cycles = self.scheduler.executed_out_of_order(&executed);
         self.references += executed.references as u64;
         self.threads.executed(thread, &executed, begins, cycles);
     }
@@ -248,7 +257,7 @@ impl<'a, V: Variant> Part<'a, V> {
                 self.threads.undo(&undone);
                 self.work.forget(undone.strand, undone.references);
             }
-            self.ahead(core, before, usize::MAX, Some(stored));
+            self.ahead(core, before, MOST_AT_ONCE, Some(stored));
             self.scheduler.catch_up(core);
         }
         self.work.end_ahead(core);
@@ -258,22 +267,30 @@ impl<'a, V: Variant> Part<'a, V> {
     /// `stored` is a number, the strands execute references again, and their first `stored` stores have been executed already.
     /// The strands then stop after the last of these stores.
     #[inline]
-    fn ahead(&mut self, core: usize, before: Due, most: usize, mut stored: Option<usize>) {
-        let Self { scheduler, threads, work, details, .. } = self;
-        let watched = details.is_some();
-        let executed = scheduler.run_ahead(core, before, most, |thread, quantum, most, ready| {
-            let ahead = match watched {
-                false => work.replay_ahead::<false>(quantum, most, &mut stored),
-                true => work.replay_ahead::<true>(quantum, most, &mut stored),
-            };
-            let ExecutedAhead { executed, .. } = &ahead;
-            if executed.references > 0 {
-                threads.executed(thread, executed, quantum.begins, executed.ends - ready);
-            }
-            ahead
-        });
+    fn ahead(&mut self, core: usize, before: Due, most: usize, stored: Option<usize>) {
+        let executed = match self.details {
+            None => self.ahead_watched::<false>(core, before, most, stored),
+            Some(_) => self.ahead_watched::<true>(core, before, most, stored),
+        };
         self.references += executed as u64;
         self.note_store(core);
+    }
+
+    /// Does the same as [`ahead`](Self::ahead). If `WATCHED` is set, details are collected. Returns how many references were
+    /// executed.
+    #[inline(never)]
+    fn ahead_watched<const WATCHED: bool>(
+        &mut self,
+        core: usize,
+        before: Due,
+        most: usize,
+        stored: Option<usize>,
+    ) -> usize {
+        let Self { scheduler, threads, work, .. } = self;
+        let state = work.core_ahead::<WATCHED>(core, stored);
+        scheduler.run_ahead(core, before, most, state, |thread, instructions, cycles, pipeline| {
+            threads.executed_ahead(thread, instructions, cycles, pipeline);
+        })
     }
 }
 

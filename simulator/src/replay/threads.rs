@@ -61,10 +61,26 @@ impl Threads {
         results.stack.pipeline += cycles - (executed.ends - begins);
     }
 
+    /// Records that a thread executed ahead. It executed `instructions`, for `cycles` cycles since its strand was ready. It waited
+    /// for its pipeline in `pipeline` of these cycles.
+    #[inline]
+    pub(super) fn executed_ahead(
+        &mut self,
+        thread: usize,
+        instructions: u64,
+        cycles: u64,
+        pipeline: u64,
+    ) {
+        let results = &mut self.results[thread];
+        results.instructions += instructions;
+        results.cycles += cycles;
+        results.stack.pipeline += pipeline;
+    }
+
     /// Subtracts the undone instructions and cycles of a strand from the results of the strand's thread.
     pub(super) fn undo(&mut self, undone: &Undone<'_>) {
         let results = &mut self.results[undone.thread];
-        results.instructions -= undone.references.fetches();
+        results.instructions -= undone.instructions;
         results.cycles -= undone.cycles;
         results.stack.pipeline -= undone.pipeline;
     }

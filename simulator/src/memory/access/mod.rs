@@ -26,6 +26,7 @@ use super::truth::{CoreRecord, CoreRequest, ServedBy, StrandRecord, UnitRecords,
 use super::watch::Untold;
 use super::wires::StrandEvent;
 use crate::recording::{ByKind, Kind, Reference};
+pub(super) use shapes::store_at_once;
 
 /// A strand that executes references. It borrows each part of the memory system separately. A
 /// borrow of the whole system would cost one more indirection at each access.
@@ -425,7 +426,7 @@ impl<'w, V: Variant> Access<'w, V> {
     }
 }
 
-fn node_of(strand: StrandId) -> Node {
+pub(super) fn node_of(strand: StrandId) -> Node {
     Node::new(mapped(Map::NodeOfStrand, strand.node().index())).unwrap_or(strand.node())
 }
 
@@ -455,7 +456,7 @@ impl<'w, V: Variant> Cores<'w, V> {
     }
 }
 
-const CORES_PER_NODE: usize = StrandId::PER_NODE / StrandId::PER_CORE;
+pub(super) const CORES_PER_NODE: usize = StrandId::PER_NODE / StrandId::PER_CORE;
 
 /// The binary logarithm of the number of bytes that an L2 bank reads at once.
 const BANK_SHIFT: u32 = 4;

@@ -1,8 +1,15 @@
 //! Executes whole shapes. A *shape* is one of the ways in which a block of the program's code executes.
 
+use guest_abi::Node;
+use platform::address::L2_BANKS;
+
 use super::{Access, CoreRequest, NO_LINE, ServedBy, StrandEvent};
-use crate::memory::figures::Variant;
+use crate::memory::figures::{Figures, Variant};
+use crate::memory::l2::L2Caches;
+use crate::memory::queue::Queue;
+use crate::memory::system::StrandState;
 use crate::memory::timing::Timing;
+use crate::memory::truth::StrandRecord;
 use crate::memory::watch::Watch;
 use crate::recording::{ByKind, Done, Kind, References, ShapeStep, StepAction, Whole};
 
@@ -198,21 +205,36 @@ impl<V: Variant> Access<'_, V> {
     #[inline(always)]
     fn store_at_once(&mut self, part: u64, now: u64) -> bool {
         let figures = self.figures();
-        let line = figures.line_of_data(part);
-        let stale = figures.stale_after_store(self.core_in_node, part);
-        let Some(arrives) = self.l2.own(self.node, line, stale) else {
-            return false;
-        };
-        let stores = &mut self.strand.stores;
-        if stores.room() > now {
-            return false;
-        }
-        let Timing { bank, l2, stores: most, .. } = figures.timing;
-        let done = self.banks[line.bank()].enter(now, bank) - bank + l2;
-        stores.enter(done.max(arrives), most);
-        self.event(StrandEvent::CrossbarStore);
-        // The caller tells the watch of this request.
-        self.strand_record.served(CoreRequest::Store, ServedBy::Hit);
-        true
+        let (strand, caches) =
+            ((&mut *self.strand, &mut *self.strand_record), (&*self.l2, &mut *self.banks));
+        store_at_once(figures, strand, caches, (self.node, self.core_in_node), part, now)
     }
+}
+
+/// Executes a store of a strand to a line of data at the time `now`, but only if the store changes no cache and causes no wait.
+/// `place` is the strand's node, and the number of the strand's core in this node. Returns `true` if the store was executed.
+/// Otherwise nothing has changed. The caller tells the watch of the request.
+#[inline(always)]
+pub(in crate::memory) fn store_at_once<V: Variant>(
+    figures: &Figures,
+    (strand, record): (&mut StrandState, &mut StrandRecord),
+    (caches, banks): (&L2Caches<V>, &mut [Queue; L2_BANKS]),
+    (node, core): (Node, usize),
+    part: u64,
+    now: u64,
+) -> bool {
+    let line = figures.line_of_data(part);
+    let stale = figures.stale_after_store(core, part);
+    let Some(arrives) = caches.own(node, line, stale) else {
+        return false;
+    };
+    if strand.stores.room() > now {
+        return false;
+    }
+    let Timing { bank, l2, stores: most, .. } = figures.timing;
+    let done = banks[line.bank()].enter(now, bank) - bank + l2;
+    strand.stores.enter(done.max(arrives), most);
+    strand.events.count(StrandEvent::CrossbarStore);
+    record.served(CoreRequest::Store, ServedBy::Hit);
+    true
 }

@@ -5,21 +5,27 @@
 //! its strands. All these changes can be undone. A strand does not wait for its stores while there is room for more stores. So a
 //! core that runs ahead *defers* a store: the strand continues, and the store is executed when its turn comes.
 
+mod lane;
 mod local;
+mod turn;
 
 use std::collections::VecDeque;
 
 use guest_abi::StrandId;
 
+use super::access::{CORES_PER_NODE, node_of, store_at_once};
 use super::copies::Copy;
 use super::figures::Variant;
+use super::geometry::ADDRESS_MASK;
 use super::system::{CoreState, MemorySystem};
 use super::truth::CoreRecord;
 use super::watch::{Untold, Watch};
 use super::wires::Idle;
 use super::work::Work;
 use crate::recording::{Kind, Reference, References};
-pub(crate) use local::MOST_MORE;
+pub(crate) use lane::Lane;
+pub(crate) use local::{MOST_AT_ONCE, MOST_MORE};
+pub(crate) use turn::CoreAhead;
 
 /// The state of a core before the core ran ahead, and the changes that the core has made since then.
 #[derive(Clone, Debug, Default)]
@@ -190,6 +196,12 @@ impl<V: Variant> Work<'_, V> {
         let Some(store) = log.stores.pop_front() else { return };
         log.under_way[store.strand.index() % StrandId::PER_CORE] -= 1;
         log.stored += 1;
+        if self.store_at_once(&store, offset) {
+            if W::WATCHES {
+                self.tell_at_once(&store, offset, watch);
+            }
+            return;
+        }
         let mut untold = Untold::default();
         let mut access = self.access(store.strand, offset, store.now);
         (access.turn, access.issued) = (store.turn, store.issued);
@@ -200,6 +212,32 @@ impl<V: Variant> Work<'_, V> {
         if W::WATCHES {
             watch.begins(store.instruction);
             access.tell(&Reference::new(store.address, store.size, Kind::Store), watch);
+        }
+    }
+
+    /// Executes a deferred store if it changes no cache and causes no wait. Returns `true` if the store was executed. Most stores are
+    /// of this kind, and need little of what other accesses need.
+    #[inline(always)]
+    fn store_at_once(&mut self, store: &StoreAhead, offset: u64) -> bool {
+        let MemorySystem { plan, strands, l2, banks, truth, .. } = &mut *self.system;
+        let (figures, number) = (plan.variant.figures(), store.strand.index());
+        let node = node_of(store.strand);
+        let part = (store.address.wrapping_add(offset) & ADDRESS_MASK) >> figures.l1d.line_shift;
+        let strand = (&mut strands[number], &mut truth.strands[number]);
+        let place = (node, store.strand.core() % CORES_PER_NODE);
+        store_at_once(figures, strand, (l2, &mut banks[node.index()]), place, part, store.now)
+    }
+
+    /// Tells `watch` of a deferred store that was executed [at once](Self::store_at_once).
+    fn tell_at_once(&self, store: &StoreAhead, offset: u64, watch: &mut impl Watch) {
+        let StoreAhead { instruction, address, size, .. } = *store;
+        watch.stored(instruction);
+        // The store is in a single line.
+        if let Some(moved) = &self.system.moves
+            && moved.may_have(address.wrapping_add(offset))
+        {
+            watch.begins(instruction);
+            watch.used(&Reference::new(address, size, Kind::Store), moved);
         }
     }
 

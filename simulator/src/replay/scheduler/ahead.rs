@@ -5,11 +5,14 @@
 //! caches in the meantime, or wakes one of the core's threads. Then the core is *restored* to the state before it ran ahead, and
 //! executes the references again, up to the turn that affects it.
 
-use guest_abi::StrandId;
+use std::iter;
 
+use guest_abi::StrandId;
+use smallvec::SmallVec;
+
+use super::Scheduler;
 use super::turns::{CorePipelines, Due};
-use super::{Scheduler, offset_of};
-use crate::memory::{ExecutedAhead, Quantum};
+use crate::memory::{CoreAhead, ExecutedAhead, Lane, Variant};
 use crate::recording::{Position, References};
 
 /// The maximum number of cores.
@@ -39,8 +42,6 @@ struct Core {
     /// One bit for each strand of the core, which is set if the strand has executed ahead.
     strands: u8,
     saved: [Saved; StrandId::PER_CORE],
-    /// How many references the strands have executed ahead.
-    references: usize,
     pause: Pause,
 }
 
@@ -83,12 +84,13 @@ struct Saved {
     thread: usize,
     next: Position,
     ready: u64,
+    /// The time at which the strand can continue after what it executed ahead.
+    ends: u64,
     /// The number of cycles that the strand waited for its pipeline while it ran ahead.
     pipeline: u64,
-    /// The number of references that the strand executed ahead, and the cycles that they took. Both are set when the core is
-    /// restored.
+    /// The number of references and of instructions that the strand executed ahead.
     references: usize,
-    cycles: u64,
+    instructions: u64,
 }
 
 /// What a strand has to undo, because its core was restored.
@@ -98,6 +100,8 @@ pub(crate) struct Undone<'a> {
     pub(crate) strand: StrandId,
     /// The references that the strand had executed ahead.
     pub(crate) references: References<'a>,
+    /// The number of these references that are instructions.
+    pub(crate) instructions: u64,
     /// The number of cycles from the time at which the strand was ready to the end of these references.
     pub(crate) cycles: u64,
     /// How many of the `cycles` the strand waited for its pipeline.
@@ -110,7 +114,6 @@ impl Ahead {
             pipelines: CorePipelines::IDLE,
             strands: 0,
             saved: [Saved::default(); StrandId::PER_CORE],
-            references: 0,
             pause: Pause::default(),
         };
         Self {
@@ -171,7 +174,7 @@ impl Scheduler {
 
     /// Returns the place of a core's next turn in the order of all turns; [`Due::NEVER`] if no strand of the core can execute.
     pub(crate) fn next_of(&self, core: usize) -> Due {
-        self.turns.of_core(core).map_or(Due::NEVER, |(_, due)| due)
+        self.turns.due_of_core(core)
     }
 
     /// Returns the first core that runs ahead; `None` if no core does.
@@ -229,10 +232,11 @@ impl Scheduler {
         let Core { strands, saved, .. } = &ahead.cores[core];
         let strands = strands_of(core, *strands);
         strands.map(|(number, strand)| {
-            let Saved { thread, references, cycles, pipeline, .. } = saved[number];
+            let Saved { thread, ready, ends, references, instructions, pipeline, .. } =
+                saved[number];
             let of = &threads[thread];
             let references = of.chunk.from(&of.next, references);
-            Undone { thread, strand, references, cycles, pipeline }
+            Undone { thread, strand, references, instructions, cycles: ends - ready, pipeline }
         })
     }
 
@@ -241,14 +245,11 @@ impl Scheduler {
         let before = &mut self.ahead.cores[core];
         before.pause.begin();
         for (number, id) in strands_of(core, before.strands) {
-            let saved = &mut before.saved[number];
+            let saved = &before.saved[number];
             let (thread, strand) = (&mut self.threads[saved.thread], &mut self.strands[id.index()]);
-            saved.references = thread.next.passed() - saved.next.passed();
-            saved.cycles = strand.ready - saved.ready;
             (thread.next, strand.ready) = (saved.next, saved.ready);
-            let undone = thread.chunk.from(&thread.next, saved.references);
-            self.stops.passed.references -= undone.len() as u64;
-            self.stops.passed.instructions -= undone.fetches();
+            self.stops.passed.references -= saved.references as u64;
+            self.stops.passed.instructions -= saved.instructions;
         }
         self.turns.restore_core(core, before.pipelines);
     }
@@ -260,67 +261,77 @@ impl Scheduler {
     }
 
     /// Lets the strands of a core execute up to the place `before` in the order of all turns, as long as they need nothing
-    /// outside the core. Executes at most about `most` references. `execute` executes a quantum of a thread. Its third argument
-    /// is the number of references before which the quantum's last instruction must begin, and its fourth argument is the time at
-    /// which the strand became ready. Returns how many references were executed.
-    #[inline]
-    pub(crate) fn run_ahead(
+    /// outside the core. The core must not run ahead yet. Executes at most about `most` references. Tells `note` the thread of
+    /// each strand, what the thread has executed, the cycles since its strand was ready, and how many of these cycles it waited
+    /// for its pipeline. Returns how many references were executed.
+    #[inline(always)]
+    pub(crate) fn run_ahead<V: Variant, const WATCHED: bool>(
         &mut self,
         core: usize,
         before: Due,
         most: usize,
-        mut execute: impl FnMut(usize, &Quantum<'_>, usize, u64) -> ExecutedAhead,
+        mut state: CoreAhead<'_, V, WATCHED>,
+        mut note: impl FnMut(usize, u64, u64, u64),
     ) -> usize {
-        let saved = &mut self.ahead.cores[core];
-        if self.ahead.ahead >> core & 1 == 0 {
-            self.ahead.ahead |= 1 << core;
-            (saved.strands, saved.references) = (0, 0);
-            saved.pipelines = self.turns.core(core);
-        }
-        let began = saved.references;
-        while let Some((turn, due)) = self.turns.of_core(core) {
-            let strand = &mut self.strands[turn.strand.index()];
-            let number = strand.threads[0];
-            let thread = &mut self.threads[number];
-            let left = thread.ends - thread.next.passed();
-            if due >= before || left == 0 || thread.data_alone || saved.references >= most {
+        let Self { ahead, turns, threads, strands, stops, .. } = self;
+        ahead.ahead |= 1 << core;
+        let Core { pipelines, strands: ran, saved, .. } = &mut ahead.cores[core];
+        *pipelines = turns.core(core);
+        *ran = 0;
+        let mut turns = turns.of_core(core, before);
+        let mut lanes: SmallVec<[Lane<'_>; StrandId::PER_CORE]> = SmallVec::new();
+        // The index of each strand's lane.
+        let mut lane_of = [0_u8; StrandId::PER_CORE];
+        let mut references = 0;
+        while references < most
+            && let Some(turn) = turns.first()
+        {
+            let saved = &mut saved[turn.strand];
+            if *ran >> turn.strand & 1 == 0 {
+                let strand = &strands[core * StrandId::PER_CORE + turn.strand];
+                let (number, ready) = (strand.threads[0], strand.ready);
+                let thread = &threads[number];
+                let Some(lane) = thread.lane() else { break };
+                let next = thread.next;
+                *saved = Saved { thread: number, next, ready, ends: ready, ..Saved::default() };
+                *ran |= 1 << turn.strand;
+                lane_of[turn.strand] = lanes.len() as u8;
+                lanes.push(lane);
+            }
+            let lane = &mut lanes[usize::from(lane_of[turn.strand])];
+            if lane.is_empty() {
                 break;
             }
-            let quantum = Quantum {
-                strand: turn.strand,
-                offset: offset_of(thread.program),
-                image: self.programs[thread.program].image,
-                begins: turn.at,
-                until: turn.until.min(before.before(due.pipeline())),
-                data_alone: false,
-                references: thread.chunk.from(&thread.next, left),
-            };
             let ExecutedAhead { executed, blocked } =
-                execute(number, &quantum, most - saved.references, strand.ready);
+                state.turn(lane, turn.at, turn.until, most - references);
             if executed.references > 0 {
-                let bit = turn.strand.index() % StrandId::PER_CORE;
-                if saved.strands >> bit & 1 == 0 {
-                    saved.strands |= 1 << bit;
-                    saved.saved[bit] = Saved {
-                        thread: number,
-                        next: thread.next,
-                        ready: strand.ready,
-                        ..Saved::default()
-                    };
-                }
-                saved.saved[bit].pipeline += turn.at - strand.ready;
+                saved.pipeline += turn.at - saved.ends;
+                saved.ends = executed.ends;
                 saved.references += executed.references;
-                self.stops.passed.references += executed.references as u64;
-                self.stops.passed.instructions += executed.instructions;
-                thread.next.advance(&thread.chunk, executed.references);
-                strand.ready = executed.ends;
-                self.turns.issued_ahead(turn.strand, executed.issued, executed.ends);
+                saved.instructions += executed.instructions;
+                references += executed.references;
+                turns.issued(&turn, executed.issued, executed.ends);
             }
             if blocked {
                 break;
             }
         }
-        saved.references - began
+        state.count_clocks();
+        for lane in &lanes {
+            state.count(lane);
+        }
+        drop(lanes);
+        for (number, strand) in strands_of(core, *ran) {
+            let Saved { thread, ready, ends, pipeline, references, instructions, .. } =
+                saved[number];
+            strands[strand.index()].ready = ends;
+            let scheduled = &mut threads[thread];
+            scheduled.next.advance(&scheduled.chunk, references);
+            stops.passed.references += references as u64;
+            stops.passed.instructions += instructions;
+            note(thread, instructions, ends - ready, pipeline);
+        }
+        references
     }
 }
 
@@ -329,7 +340,12 @@ fn first(bits: u64) -> Option<usize> {
 }
 
 /// Returns the strands of a core that have their bit in `bits` set, each with the strand's number in the core.
-fn strands_of(core: usize, bits: u8) -> impl Iterator<Item = (usize, StrandId)> {
-    let all = (0..StrandId::PER_CORE).filter(move |number| bits >> number & 1 == 1);
-    all.filter_map(move |number| Some((number, StrandId::new(core * StrandId::PER_CORE + number)?)))
+fn strands_of(core: usize, mut bits: u8) -> impl Iterator<Item = (usize, StrandId)> {
+    iter::from_fn(move || {
+        let number = bits.trailing_zeros() as usize;
+        let strand = StrandId::new(core * StrandId::PER_CORE + number)?;
+        let is_one = bits != 0;
+        bits &= bits.wrapping_sub(1);
+        is_one.then_some((number, strand))
+    })
 }

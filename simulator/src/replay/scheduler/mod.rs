@@ -149,6 +149,7 @@ impl Scheduler {
             .flat_map(|(program, (_, threads))| (0..*threads).map(move |number| (program, number)));
         let threads = numbers.zip(placed).map(|((program, number), strand)| ScheduledThread {
             program,
+            offset: offset_of(program),
             number,
             strand: executing(*strand),
             chunk: Chunk::default(),
@@ -285,7 +286,7 @@ impl Scheduler {
     #[inline]
     pub(crate) fn first_thread(&self, strand: StrandId) -> (usize, u64) {
         let number = self.strands[strand.index()].threads[0];
-        (number, offset_of(self.threads[number].program))
+        (number, self.threads[number].offset)
     }
 
     /// Returns the number of the thread that executes next, and its quantum of at most `most` references.
@@ -302,7 +303,7 @@ impl Scheduler {
         self.quantum_ends = thread.next.passed() + length;
         let quantum = Quantum {
             strand: thread.strand,
-            offset: offset_of(thread.program),
+            offset: thread.offset,
             image: self.programs[thread.program].image,
             begins: self.begins,
             until,
@@ -314,6 +315,14 @@ impl Scheduler {
 
     /// Records how much of the quantum was executed. Returns the cycles since the strand was ready.
     pub fn executed(&mut self, executed: &Executed) -> u64 {
+        let took = self.executed_out_of_order(executed);
+        self.turns.renew_strand(self.threads[self.executing].strand);
+        took
+    }
+
+    /// Does the same as [`executed`](Self::executed), but does not change the order of the core's turns relative to others. Before
+    /// the next turn, the caller must call [`set_store`](Self::set_store), which changes this order.
+    pub(crate) fn executed_out_of_order(&mut self, executed: &Executed) -> u64 {
         self.stops.passed.references += executed.references as u64;
         self.stops.passed.instructions += executed.instructions;
         let thread = &mut self.threads[self.executing];
@@ -480,7 +489,7 @@ impl Scheduler {
                     self.shared.move_data(thread.program, &mut thread.chunk);
                     self.stops.find(thread.program, &thread.chunk, &mut thread.watched);
                     if let Some(moved) = &self.moved {
-                        let offset = offset_of(thread.program);
+                        let offset = thread.offset;
                         thread.chunk.move_data(|address| {
                             moved(address.wrapping_add(offset)).wrapping_sub(offset)
                         });

@@ -8,6 +8,7 @@ use super::deal::Deal;
 use super::objects::Objects;
 use super::orders::Wait;
 use super::signals::Signals;
+use crate::memory::Lane;
 use crate::recording::{Chunk, CodeImage, Kind, Order, Position, Recording, RecordingError};
 
 /// A program. It has its own memory, signals and locks.
@@ -43,6 +44,8 @@ impl Source {
 
 pub(super) struct ScheduledThread {
     pub(super) program: usize,
+    /// The offset of the program's addresses.
+    pub(super) offset: u64,
     /// The number of the thread within its program.
     pub(super) number: usize,
     pub(super) strand: StrandId,
@@ -70,6 +73,13 @@ pub(super) struct StrandQueue {
 }
 
 impl ScheduledThread {
+    /// Returns the references that the thread can execute ahead without a break. Returns `None` if there are none.
+    #[inline(always)]
+    pub(super) fn lane(&self) -> Option<Lane<'_>> {
+        let left = if self.data_alone { 0 } else { self.ends - self.next.passed() };
+        Lane::new(self.strand, self.offset, self.chunk.from(&self.next, left))
+    }
+
     /// Returns the address of the thread's latest instruction; `None` if the thread has executed no instruction.
     pub(super) fn instruction(&self) -> Option<u64> {
         let of_chunk = || self.chunk.instruction_before(&self.next);

@@ -66,12 +66,28 @@ impl Pipeline {
         other.saturating_sub(strand as u64).div_ceil(SHARING as u64)
     }
 
+    /// Returns the time of the next turn; [`NEVER`] if no strand can execute.
+    #[inline]
+    fn at(&self) -> u64 {
+        match self.first {
+            NEVER => NEVER,
+            first => (first / SHARING as u64).max(self.free),
+        }
+    }
+
     #[inline]
     fn due(&self, number: usize) -> Due {
-        match self.first {
+        match self.at() {
             NEVER => Due::NEVER,
-            first => Due::new((first / SHARING as u64).max(self.free), number),
+            at => Due::new(at, number),
         }
+    }
+
+    /// Records that a strand issued its latest instruction at the time `issued`, and can issue the next at the time `ready`.
+    #[inline]
+    fn issued(&mut self, strand: usize, issued: u64, ready: u64) {
+        self.free = self.free.max(issued + 1);
+        self.set(strand, ready * SHARING as u64 + strand as u64);
     }
 }
 
@@ -91,6 +107,57 @@ pub(super) struct CorePipelines([Pipeline; 2]);
 impl CorePipelines {
     /// Two pipelines whose strands cannot execute.
     pub(super) const IDLE: Self = Self([Pipeline::IDLE; 2]);
+}
+
+/// The turns of a core while no other core executes.
+#[derive(Debug)]
+pub(super) struct CoreTurns<'a> {
+    pipelines: &'a mut [Pipeline; 2],
+    /// The time of each pipeline's next turn; [`NEVER`] if it has none.
+    at: [u64; 2],
+    /// For each pipeline, the time before which its turns begin.
+    before: [u64; 2],
+}
+
+/// A turn of a core.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CoreTurn {
+    pipeline: usize,
+    /// The strand's number in its core.
+    pub(super) strand: usize,
+    /// The time at which the strand can issue an instruction.
+    pub(super) at: u64,
+    /// The time at which another strand's turn starts.
+    pub(super) until: u64,
+}
+
+impl CoreTurns<'_> {
+    /// Returns the turn that comes first; `None` if there is no further turn.
+    #[inline]
+    pub(super) fn first(&self) -> Option<CoreTurn> {
+        let [lower, upper] = self.at;
+        // At the same time, the lower pipeline comes first.
+        let is_upper = upper < lower;
+        let other = if is_upper { lower } else { upper.saturating_add(1) };
+        let number = usize::from(is_upper);
+        let (at, before) = (self.at[number], self.before[number]);
+        if at >= before {
+            return None;
+        }
+        let pipeline = &self.pipelines[number];
+        let strand = pipeline.next_strand();
+        let until = pipeline.until(strand).min(other).min(before);
+        Some(CoreTurn { pipeline: number, strand: number * SHARING + strand, at, until })
+    }
+
+    /// Records that the strand of a turn issued its latest instruction at the time `issued`, and can issue the next at the time
+    /// `ready`.
+    #[inline]
+    pub(super) fn issued(&mut self, turn: &CoreTurn, issued: u64, ready: u64) {
+        let pipeline = &mut self.pipelines[turn.pipeline];
+        pipeline.issued(turn.strand % SHARING, issued, ready);
+        self.at[turn.pipeline] = pipeline.at();
+    }
 }
 
 /// The times of all strands.
@@ -145,32 +212,20 @@ impl Turns {
         self.first
     }
 
-    /// Returns the turn that comes first among the strands of a core, and its place in the order of all turns. The turn ends when
-    /// another strand of the core starts. Returns `None` if no strand of the core can execute.
-    #[inline]
-    pub(super) fn of_core(&self, core: usize) -> Option<(Turn, Due)> {
+    /// Returns the place of a core's first turn in the order of all turns; [`Due::NEVER`] if no strand of the core can execute.
+    pub(super) fn due_of_core(&self, core: usize) -> Due {
         let [lower, upper] =
             [2 * core, 2 * core + 1].map(|number| self.pipelines[number].due(number));
-        let (due, other) = if lower < upper { (lower, upper) } else { (upper, lower) };
-        if due == Due::NEVER {
-            return None;
-        }
-        let number = due.pipeline();
-        let pipeline = &self.pipelines[number];
-        let strand = pipeline.next_strand();
-        let until = pipeline.until(strand).min(other.before(number));
-        let strand = StrandId::new(number * SHARING + strand)?;
-        Some((Turn { strand, at: due.at(), until }, due))
+        lower.min(upper)
     }
 
-    /// Does the same as [`issued`](Self::issued), but does not change the order of the core's turns relative to others. The
-    /// caller must then call [`renew_core`](Self::renew_core), which changes this order.
+    /// Returns the turns of a core up to the place `before` in the order of all turns. After the core has executed, the caller must
+    /// call [`renew_core`](Self::renew_core).
     #[inline]
-    pub(super) fn issued_ahead(&mut self, strand: StrandId, issued: u64, ready: u64) {
-        let pipeline = &mut self.pipelines[strand.index() / SHARING];
-        pipeline.free = pipeline.free.max(issued + 1);
-        let strand = strand.index() % SHARING;
-        pipeline.set(strand, ready * SHARING as u64 + strand as u64);
+    pub(super) fn of_core(&mut self, core: usize, before: Due) -> CoreTurns<'_> {
+        let pipelines = self.pipelines[2 * core..].first_chunk_mut().expect("a core has two");
+        let at = [0, 1].map(|number: usize| Pipeline::at(&pipelines[number]));
+        CoreTurns { pipelines, at, before: [0, 1].map(|number| before.before(2 * core + number)) }
     }
 
     /// Updates the order of a core's turns relative to the turns of other cores. `store` is the turn of the first deferred store
@@ -192,7 +247,7 @@ impl Turns {
 
     /// Returns the pipelines of a core.
     pub(super) fn core(&self, core: usize) -> CorePipelines {
-        CorePipelines([self.pipelines[2 * core], self.pipelines[2 * core + 1]])
+        CorePipelines(*self.pipelines[2 * core..].first_chunk().expect("a core has two"))
     }
 
     /// Sets the pipelines of a core to an earlier state.
@@ -207,13 +262,18 @@ impl Turns {
         self.renew(number, strand.index() % SHARING, ready);
     }
 
-    /// Records that a strand issued its latest instruction at the time `issued`, and can issue the next at the time `ready`.
+    /// Records that a strand issued its latest instruction at the time `issued`, and can issue the next at the time `ready`. Does
+    /// not change the order of the strand's turns relative to those of other cores. The caller must then call
+    /// [`renew_strand`](Self::renew_strand) or [`renew_core`](Self::renew_core), which change this order.
     #[inline]
     pub(crate) fn issued(&mut self, strand: StrandId, issued: u64, ready: u64) {
-        let number = strand.index() / SHARING;
-        let pipeline = &mut self.pipelines[number];
-        pipeline.free = pipeline.free.max(issued + 1);
-        self.renew(number, strand.index() % SHARING, Some(ready));
+        self.pipelines[strand.index() / SHARING].issued(strand.index() % SHARING, issued, ready);
+    }
+
+    /// Updates the order of a strand's turns relative to the turns of other strands.
+    #[inline]
+    pub(crate) fn renew_strand(&mut self, strand: StrandId) {
+        self.order(strand.index() / SHARING);
     }
 
     #[inline]
@@ -297,6 +357,7 @@ mod tests {
                     ready.retain(|(other, _)| *other != executes);
                     ready.push((executes, ends));
                     turns.issued(turn.strand, now, ends);
+                    turns.renew_strand(turn.strand);
                 } else {
                     let strand = strand / spread;
                     let known = ready.iter().position(|(other, _)| *other == strand);

@@ -1,0 +1,52 @@
+//! The references of a strand that executes ahead.
+
+use guest_abi::StrandId;
+
+use crate::recording::{ByKind, Part, References};
+
+/// A strand's next references while the strand's core runs ahead. A strand has many short turns, so the lane keeps what a turn
+/// would otherwise have to look up.
+pub(crate) struct Lane<'a> {
+    pub(super) strand: StrandId,
+    /// The offset of the strand's program.
+    pub(super) offset: u64,
+    /// The references from the start of `part` on.
+    pub(super) references: References<'a>,
+    /// The part that the strand executes.
+    pub(super) part: Part<'a>,
+    /// The number of instructions that the strand has executed, by kind.
+    pub(super) by_kind: ByKind,
+}
+
+impl<'a> Lane<'a> {
+    /// Returns a lane with a strand's next references. Returns `None` if there are none.
+    #[inline(always)]
+    pub(crate) fn new(strand: StrandId, offset: u64, references: References<'a>) -> Option<Self> {
+        let by_kind = ByKind::default();
+        (!references.is_empty()).then(|| Self {
+            strand,
+            offset,
+            references,
+            part: references.part(),
+            by_kind,
+        })
+    }
+
+    /// Returns `true` if no references are left.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.references.is_empty()
+    }
+
+    /// Passes the first `passed` references of the part.
+    #[inline(always)]
+    pub(super) fn pass(&mut self, passed: usize) {
+        self.part.skip(passed);
+        if self.part.references.is_empty() {
+            self.references.skip_part();
+            if !self.references.is_empty() {
+                self.part = self.references.part();
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Executes the shapes of a strand step by step. A *shape* is one of the ways in which a block of the program's code executes.
+
+use super::{Local, NO_LINE, Stops, StoreTimes, line};
+use crate::memory::figures::Variant;
+use crate::memory::timing::ISSUE;
+use crate::recording::{Done, Kind, Part, Reference, ShapeStep, StepAction};
+
+impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
+    /// Executes a part of a shape step by step.
+    #[inline(always)]
+    pub(super) fn steps(&mut self, part: &Part<'_>, steps: &[ShapeStep], done: Done) -> Stops {
+        let (timing, shape) = (&self.ahead.figures().timing, part.shape);
+        // The time at which the shape would have begun if it had been executed from its start without a stall.
+        let begins = self.now.wrapping_sub(timing.elapsed(&done));
+        // The mark of the latest instruction that changed a log.
+        let mut marked = self.mark(part.first);
+        if part.first > 0 && !self.fetch_lines(&part.references[0]) {
+            self.undo(marked);
+            return Stops::Blocked;
+        }
+        let mut data = part.data[part.first - usize::from(done.begun)..].iter();
+        let mut steps = steps.iter();
+        while let Some(step) = steps.next() {
+            let fetch = usize::from(step.fetch);
+            let before = self.mark(fetch);
+            let is_local = match step.action {
+                StepAction::Fetch => {
+                    let address = shape.address.wrapping_add_signed(step.offset.into());
+                    let address = address.wrapping_add(self.offset);
+                    let line = line(self.ahead.figures().l1i.line_shift, address);
+                    !self.ahead.is_watched(address, 1)
+                        && (self.ahead.core.instructions.is_latest(line)
+                            || self.ahead.renew_instructions(line))
+                }
+                StepAction::Load => match data.next() {
+                    Some(address) => self.ahead.load(self.offset, *address, step.further + 1),
+                    None => false,
+                },
+                StepAction::Store => match data.next() {
+                    Some(address) => {
+                        let issued = begins.wrapping_add(timing.issued(&step.done));
+                        let turn = match step.divided {
+                            ShapeStep::UNDIVIDED => issued,
+                            loads => {
+                                begins.wrapping_add(timing.elapsed(&Done { loads, ..step.done }))
+                            }
+                        };
+                        let now = begins.wrapping_add(timing.elapsed(&step.done));
+                        let is_last =
+                            steps.as_slice().first().is_none_or(|next| next.fetch != step.fetch);
+                        let instruction = shape.address.wrapping_add_signed(step.offset.into());
+                        let times = StoreTimes { turn, issued, now };
+                        let size = step.further + 1;
+                        is_last && self.ahead.store(self.strand, instruction, *address, size, times)
+                    }
+                    None => false,
+                },
+                StepAction::Modify => false,
+            };
+            if is_local {
+                let log = &self.ahead.core.ahead;
+                let is_same =
+                    log.renewed.len() == before.renewed && log.stores.len() == before.stores;
+                if !is_same && marked.fetch != fetch {
+                    marked = before;
+                }
+                if self.ahead.stored == Some(0) {
+                    self.now = begins.wrapping_add(timing.elapsed(&step.done));
+                    self.count(&part.references[..usize::from(step.next) - part.first]);
+                    return Stops::Blocked;
+                }
+                continue;
+            }
+            // A store that follows a load can be executed later than its instruction begins. So the strand stops between the load
+            // and the store.
+            let stops = if step.action == StepAction::Store && step.divided == step.done.loads {
+                self.now = begins.wrapping_add(timing.elapsed(&step.done));
+                usize::from(step.next) - 1
+            } else {
+                if marked.fetch == fetch {
+                    self.undo(marked);
+                }
+                self.now = begins.wrapping_add(timing.issued(&step.done));
+                fetch
+            };
+            self.count(&part.references[..stops - part.first]);
+            return Stops::Blocked;
+        }
+        self.now = begins.wrapping_add(timing.elapsed(&shape.done));
+        self.fetched = NO_LINE;
+        if part.first > 0 {
+            self.count(part.references);
+            return Stops::No;
+        }
+        self.executed.issued = begins.wrapping_add(timing.issued(&shape.done));
+        self.executed.references += part.references.len();
+        self.executed.instructions += u64::from(shape.done.begun);
+        self.by_kind.add(&shape.by_kind);
+        Stops::No
+    }
+
+    /// Counts these references. The first of them begins an instruction, and the last of them ends at the current time.
+    #[inline(always)]
+    fn count(&mut self, references: &[Reference]) {
+        let timing = &self.ahead.figures().timing;
+        let mut loads = 0;
+        let mut latest = None;
+        for reference in references {
+            if reference.kind.is_fetch() {
+                self.count_instruction(reference);
+                (latest, loads) = (Some(reference), 0);
+            } else {
+                loads += u64::from(reference.kind == Kind::Load);
+            }
+        }
+        if let Some(latest) = latest {
+            let taken = if latest.flow.is_elsewhere() { timing.taken } else { 0 };
+            self.executed.issued = self.now - ISSUE - taken - loads * timing.load;
+        }
+        self.executed.references += references.len();
+    }
+}
