@@ -336,7 +336,7 @@ impl Scheduler {
         let strand = &mut self.strands[thread.strand.index()];
         let took = executed.ends - strand.ready;
         strand.ready = executed.ends;
-        self.turns.issued(thread.strand, executed.issued, executed.ends);
+        self.turns.issued_out_of_order(thread.strand, executed.issued, executed.ends);
         took
     }
 

@@ -262,17 +262,23 @@ impl Turns {
         self.renew(number, strand.index() % SHARING, ready);
     }
 
-    /// Records that a strand issued its latest instruction at the time `issued`, and can issue the next at the time `ready`. Does
-    /// not change the order of the strand's turns relative to those of other cores. The caller must then call
-    /// [`renew_strand`](Self::renew_strand) or [`renew_core`](Self::renew_core), which change this order.
+    /// Records that a strand issued its latest instruction at the time `issued`, and can issue the next at the time `ready`.
     #[inline]
     pub(crate) fn issued(&mut self, strand: StrandId, issued: u64, ready: u64) {
+        self.issued_out_of_order(strand, issued, ready);
+        self.renew_strand(strand);
+    }
+
+    /// Does the same as [`issued`](Self::issued), but does not change the order of the strand's turns relative to those of other
+    /// cores. The caller must then call [`renew_strand`](Self::renew_strand) or [`renew_core`](Self::renew_core), which change this order.
+    #[inline]
+    pub(super) fn issued_out_of_order(&mut self, strand: StrandId, issued: u64, ready: u64) {
         self.pipelines[strand.index() / SHARING].issued(strand.index() % SHARING, issued, ready);
     }
 
     /// Updates the order of a strand's turns relative to the turns of other strands.
     #[inline]
-    pub(crate) fn renew_strand(&mut self, strand: StrandId) {
+    pub(super) fn renew_strand(&mut self, strand: StrandId) {
         self.order(strand.index() / SHARING);
     }
 
@@ -357,7 +363,6 @@ mod tests {
                     ready.retain(|(other, _)| *other != executes);
                     ready.push((executes, ends));
                     turns.issued(turn.strand, now, ends);
-                    turns.renew_strand(turn.strand);
                 } else {
                     let strand = strand / spread;
                     let known = ready.iter().position(|(other, _)| *other == strand);
