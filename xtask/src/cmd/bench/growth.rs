@@ -225,11 +225,11 @@ mod tests {
             references.wrong(&[first(), point(10_000_000, 60.0, 22_001)]).unwrap(),
             "references of a program of one thread: 20000 KB of memory at 1000000, and 22001 KB at 10000000"
         );
-        let few = [point(1, 60.0, 20_000), point(64, 600.0, 40_000)];
+        let few = [point(1, 60.0, 20_000), point(128, 600.0, 40_000)];
         assert_eq!(strands.wrong(&few), None);
-        let many = [point(64, 600.0, 40_000), point(256, 700.0, 200_000)];
+        let many = [point(128, 600.0, 40_000), point(256, 700.0, 200_000)];
         assert_eq!(strands.wrong(&many), None);
-        assert!(strands.wrong(&[point(64, 600.0, 40_000), point(256, 970.0, 1)]).is_some());
+        assert!(strands.wrong(&[point(128, 600.0, 40_000), point(256, 970.0, 1)]).is_some());
     }
 
     #[test]
