@@ -109,7 +109,7 @@ impl<E: Environment> PerfCounterService<E> {
     ///
     /// The change may be [pending](Self::pending) when this function returns.
     pub fn reconfigure(&self, on: StrandId, grants: &Grants) -> Result<Change, ChangeError> {
-        self.reconfigured(on, grants, || {})
+        self.set_grants(on, grants, || {})
     }
 
     /// As [`reconfigure`](Self::reconfigure), on a strand that is between two calls. The strand takes its own cross-call before it writes the
@@ -119,11 +119,12 @@ impl<E: Environment> PerfCounterService<E> {
         on: StrandId,
         grants: &Grants,
     ) -> Result<Change, ChangeError> {
-        self.reconfigured(on, grants, || self.cross_called(on))
+        self.set_grants(on, grants, || self.cross_called(on))
     }
 
+    /// Begins the change, calls `before_log`, and logs the change.
     #[inline(always)]
-    fn reconfigured(
+    fn set_grants(
         &self,
         on: StrandId,
         grants: &Grants,

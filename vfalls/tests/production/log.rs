@@ -119,6 +119,10 @@ fn rights_that_move() {
     assert_eq!(said[0], "note: guest g2 loses the counter right strand");
     assert!(said[1].starts_with("note: guest g0 gets the counter right strand"), "{said:?}");
     assert!(said[2].starts_with("note: guest g1 gets the counter right strand"), "{said:?}");
+    // The strand that takes a step acknowledges before it writes the log. Here, this change is complete then.
+    let all = [(0, Right::Global), (0, Right::Strand), (1, Right::Strand)];
+    booted.operate(11, &Step::Reconfigure(grants(3, &all)), 3_000_000);
+    assert_eq!(booted.log(), ["note: the counter right global moves from guest g1 to guest g0"]);
     // A step that changes nothing is not logged.
     booted.operate(19, &Step::Reconfigure(grants(3, &all)), 3_000_000);
     assert_eq!(booted.log(), [""; 0]);

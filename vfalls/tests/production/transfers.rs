@@ -165,7 +165,6 @@ fn all_strands_call_while_rights_change() {
     // The limits are 1.5 times the measured values.
     const FIRST: u64 = 75_000;
     const EACH: u64 = 3_000;
-    const NONE: usize = usize::MAX;
     let mut cases = vec![8];
     if env::var_os("ALL").is_some() {
         cases.push(1);
@@ -184,8 +183,8 @@ fn all_strands_call_while_rights_change() {
         }
         let calls = booted.calls();
         // The strand `busy` need not call.
-        let all_call = |calls: &[Call], guest: usize, busy: usize, since: u64, status: u64| {
-            let others = strands[guest].iter().filter(|strand| **strand != busy);
+        let all_call = |calls: &[Call], guest: usize, busy: Option<usize>, since, status| {
+            let others = strands[guest].iter().filter(|strand| Some(**strand) != busy);
             let mut called = others.map(|strand| {
                 let mut own = calls.iter().filter(|call| {
                     (call.strand.index(), call.function, call.status) == (*strand, GET, status)
@@ -194,8 +193,8 @@ fn all_strands_call_while_rights_change() {
             });
             called.try_fold(since, |last, ended| Some(last.max(ended?)))
         };
-        while all_call(&calls.borrow(), 0, NONE, 0, 0).is_none()
-            || all_call(&calls.borrow(), 1, NONE, 0, ENOACCESS).is_none()
+        while all_call(&calls.borrow(), 0, None, 0, 0).is_none()
+            || all_call(&calls.borrow(), 1, None, 0, ENOACCESS).is_none()
         {
             assert_eq!(booted.0.run(Limits::instructions(1_000_000)), Stop::Limit);
         }
@@ -206,8 +205,8 @@ fn all_strands_call_while_rights_change() {
             let asked = transfer(&mut booted, next, on, cpus * 500_000);
             let calls = calls.borrow();
             // The strand that takes the step acknowledges, and then writes the log for a long time. It calls after that.
-            let refused = all_call(&calls, 1 - next, on, asked, ENOACCESS).unwrap();
-            let served = all_call(&calls, next, NONE, asked, 0).unwrap();
+            let refused = all_call(&calls, 1 - next, Some(on), asked, ENOACCESS).unwrap();
+            let served = all_call(&calls, next, None, asked, 0).unwrap();
             // The loser's calls must be refused before any counter is scrubbed.
             assert!(refused < served, "{refused} {served}");
             let took = served - asked;

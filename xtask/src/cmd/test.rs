@@ -117,9 +117,9 @@ fn with_flags(command: &mut Command, name: &str, flags: &str) {
     command.env(name, format!("{before} {flags}").trim());
 }
 
-/// Runs the models that `checker` (loom or shuttle) checks: the models of single parts, which are beside the code, and the models of the whole service,
-/// which are in `tests`. Uses a target directory of its own, because the flag `--cfg` rebuilds everything. If there are `names`, runs only
-/// models whose names contain one of them.
+/// Runs the models that `checker` (loom or shuttle) checks: the models of single parts, which are beside the code, and the models of the
+/// whole service, which are in `tests`. Uses a target directory of its own, because the flag `--cfg` rebuilds everything. If there are
+/// `names`, runs only models whose names contain one of them.
 pub(crate) fn models(
     checker: &str,
     names: &[&str],

@@ -39,12 +39,13 @@ use demand;
 /// The maximum number of cycles between the issue and the completion of a store to a channel's register.
 const LATE: u64 = 200;
 
-/// How many counted refusals a strand can get at a free hub, in favour of a strand that was refused earlier: twice the number of strands at
-/// the hub, which is two. However seldom the strand asks, its next ask is served.
+/// The maximum number of counted refusals of a strand at a free hub, in favour of a strand that was refused earlier: twice the number of
+/// strands at the hub, which is two. The next ask is served, however seldom the strand asks.
 const ON_BEHALF: usize = 4;
 
-/// The hypervisor counts a refusal if it is more than half a millisecond (2^19 cycles) after the strand's last counted refusal. Refusals
-/// that return at most this number of cycles after each other may be closer, because calls return some time after the decision.
+/// The hypervisor counts a refusal if half a millisecond (2^19 cycles) has passed since the strand's last counted refusal. If a refused call
+/// returns more than this number of cycles after an earlier one, this time has passed between them: a call returns some time after its
+/// decision.
 const UNCOUNTED: u64 = (1 << 19) + (1 << 16);
 
 /// A value that a channel's register may have, the strand that stored the value, and the time of the store.

@@ -6,6 +6,7 @@
 //! executes the references again, up to the turn that affects it.
 
 use std::iter;
+use std::num::NonZero;
 
 use guest_abi::StrandId;
 use smallvec::SmallVec;
@@ -342,10 +343,8 @@ fn first(bits: u64) -> Option<usize> {
 /// Returns the strands of a core that have their bit in `bits` set, each with the strand's number in the core.
 fn strands_of(core: usize, mut bits: u8) -> impl Iterator<Item = (usize, StrandId)> {
     iter::from_fn(move || {
-        let number = bits.trailing_zeros() as usize;
-        let strand = StrandId::new(core * StrandId::PER_CORE + number)?;
-        let is_one = bits != 0;
-        bits &= bits.wrapping_sub(1);
-        is_one.then_some((number, strand))
+        let number = NonZero::new(bits)?.trailing_zeros() as usize;
+        bits &= bits - 1;
+        Some((number, StrandId::new(core * StrandId::PER_CORE + number)?))
     })
 }

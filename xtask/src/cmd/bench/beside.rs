@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::ensure;
+use made::{Data, Made};
 use nix::sys::resource::UsageWho::RUSAGE_CHILDREN;
 use simulator::recording::{Chunk, Kind, Recording};
 use vfalls::recorder::{self, Options};
@@ -17,7 +18,6 @@ use super::reading;
 use super::recording::numbers;
 use super::time::timed;
 use crate::tools::{self, QEMU_X86, VALGRIND};
-use made::{Data, Made};
 
 /// The number of rounds. Only the best round is reported.
 const ROUNDS: usize = 3;

@@ -10,13 +10,13 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use made::{Data, Made};
 use tempfile::TempDir;
 
 use super::instructions::Counter;
 use super::replay;
 use crate::budgets::{OF_STAT, OF_VIEWS};
 use crate::cargo;
-use made::{Data, Made};
 
 const fn made(threads: u32, data: Data, references: u64) -> Made {
     Made { threads, data, references }

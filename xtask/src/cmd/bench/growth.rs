@@ -4,6 +4,7 @@ use std::fs::File;
 use std::process::{Command, Stdio};
 
 use anyhow::{bail, ensure};
+use made::{Data, Made};
 use nix::sys::resource::UsageWho::RUSAGE_CHILDREN;
 use vfalls::page::{Curve, CurvePoint, Growth};
 use vfalls::table;
@@ -11,7 +12,6 @@ use vfalls::table;
 use super::cost::{Recorded, Stat};
 use super::time::timed;
 use crate::memory;
-use made::{Data, Made};
 
 /// Generated programs that differ only in their size. The size is a number of references, strands or threads.
 struct Series {

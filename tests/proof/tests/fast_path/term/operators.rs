@@ -4,9 +4,9 @@ use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
 
 use simulator::interpreter::{Trap, Word};
 
-use super::super::paths;
 use super::bits::Bits;
 use super::{Node, Operation, Term, UNKNOWN};
+use crate::paths;
 
 impl Not for Term {
     type Output = Self;
