@@ -1,2 +1,2 @@
-//! Tests of the simulator. They are a package of their own, because `Cargo.toml` of the workspace optimises the simulator, and to optimise
-//! its tests takes longer than to run them.
+//! Tests of the simulator. They are a separate package because the workspace's `Cargo.toml` optimises the simulator: optimising its tests
+//! as well would take longer than running them.

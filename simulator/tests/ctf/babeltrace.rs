@@ -1,4 +1,4 @@
-//! Reads traces with `babeltrace2`, for tests.
+//! Reads traces with `babeltrace2`.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -24,7 +24,8 @@ pub(crate) fn babeltrace(arguments: &[&str], directories: &[&Path]) -> (bool, St
     (output.status.success(), text(output.stdout), text(output.stderr))
 }
 
-/// Returns every event in `babeltrace2`'s order, with its time in cycles, and the error messages. The exit status must be 0.
+/// Returns all events in the order in which `babeltrace2` prints them, with their times in cycles, and the error messages. Asserts that
+/// `babeltrace2` exits with status 0.
 pub(crate) fn read(trace: &Path) -> (Vec<PrintedEvent>, String) {
     let (well, stdout, stderr) = babeltrace(&["--clock-cycles", "--no-delta"], &[trace]);
     assert!(well, "{stderr}");
@@ -59,7 +60,7 @@ fn field(text: &str) -> Option<(String, u64)> {
     Some((name.to_owned(), value.ok()?))
 }
 
-/// Asserts that the events of each ring were read in order.
+/// Asserts that each strand's events were read as they were recorded, in the same order.
 pub(crate) fn compare(known: &[Known], read: &[PrintedEvent]) {
     let strands: HashSet<StrandId> = known.iter().map(|known| known.strand).collect();
     for strand in strands {
@@ -84,7 +85,7 @@ pub(crate) fn compare(known: &[Known], read: &[PrintedEvent]) {
     assert_eq!(known.len(), read.len());
 }
 
-/// Returns the numbers of discarded events that the warnings report.
+/// Returns the counts of discarded events that the warnings report.
 pub(crate) fn discarded(stderr: &str) -> Vec<u64> {
     let number = |line: &str| {
         let (_, rest) = line.split_once("WARNING: Tracer discarded ")?;

@@ -1,4 +1,4 @@
-//! Tests that each broken trace is refused with one line, which names the place and the problem.
+//! Tests that each broken trace is refused with a one-line message that names the place and the problem.
 
 use std::error::Error;
 use std::fs;
@@ -16,7 +16,7 @@ use tests::random::Random;
 use crate::merged::rewritten;
 use crate::{Hands, trace, write_trace};
 
-/// Writes a big-endian trace: strand 3 has two events, at 1000 and 2000, in one packet of 60 + 2 * (10 + 16) bytes.
+/// Writes a big-endian trace in which strand 3 has two events, at 1000 and 2000, in one packet of 60 + 2 * (10 + 16) bytes.
 fn small() -> (TempDir, PathBuf) {
     let place = tempdir().unwrap();
     let clock = Hands::default();
@@ -47,7 +47,7 @@ fn problem_of(path: &Path, file: &str) -> String {
     rest.unwrap_or_else(|| panic!("{message}")).to_owned()
 }
 
-/// Changes the file of strand 3, and asserts the messages. A case consists of an offset, the new bytes, and the message about packet 0.
+/// Changes strand 3's file and asserts the messages. Each case has an offset, the new bytes, and the message about packet 0.
 fn with_bytes(cases: &[(usize, &[u8], &str)]) {
     for (at, bytes, says) in cases {
         let (_place, path) = small();
@@ -83,7 +83,7 @@ fn events() {
         // The first row changes the time of event 0, and the second row changes the time of event 1.
         (69, &[0], "event 0 is at 768, expected 1000 to 2000"),
         (94, &[1], "event 1 is at 464, expected 1000 to 2000"),
-        // Event 1 is a read. Kind 11 is a refused write, which is longer.
+        // Event 1 is a read. Kind 11 is a refused write, whose fields are longer.
         (87, &[11], "event 1: is cut off: expected a header and its fields"),
     ]);
 }
@@ -143,7 +143,7 @@ fn metadata() {
     fs::write(&file, text.replace(old, &deep)).unwrap();
     let says = "line 53: found 'struct', expected fewer types within others";
     assert_eq!(problem_of(&path, "metadata"), says);
-    // In these cases, a header has no number, has no time, or has the size 0.
+    // In these cases, a header has no event number, has no time, or has size 0.
     for row in [
         "struct { uint16_t id; } | event 0: has no timestamp",
         "struct { time_t timestamp; } | event 0: has no id",
@@ -161,7 +161,7 @@ fn metadata() {
     assert!(problem(&file).ends_with("is no directory, expected one with a trace"));
 }
 
-/// A damaged trace, from our writer or from `babeltrace2`, is either read or refused, but never makes the reader panic.
+/// However a trace from our writer or from `babeltrace2` is damaged, the reader reads it or refuses it, but never panics.
 #[test]
 fn any_damage() {
     let (place, path) = small();

@@ -1,4 +1,4 @@
-//! Tests kinds of events that this project does not have.
+//! Tests event kinds that this project does not define.
 
 use hv_core::trace::description;
 use simulator::events::ctf::{self, Endian};
@@ -12,22 +12,22 @@ use crate::babeltrace::babeltrace;
 use crate::{strand, trace, write_trace};
 
 hv_core::events! {
-    /// The events of a lamp, as an example of a device that this project does not have.
+    /// The events of a lamp: an example of a device that this project does not have.
     pub enum LampEvent {
-        /// The lamp was switched. The names `event` and `struct` are keywords of the metadata's language.
+        /// The lamp was switched. The names `event` and `struct` are keywords of the metadata language.
         40 Switched "lamp_switched" {
             event: u8 = Names(&[(0, "off"), (1, "struct")]),
             by: u8 = Number,
             code: u16 = Hex,
         }
-        /// A name with a colon.
+        /// An event whose name contains a colon.
         41 Lit "lamp:lit" {}
-        /// A keyword of the metadata's language.
+        /// An event whose name is a keyword of the metadata language.
         42 Event "event" {}
     }
 }
 
-/// A viewer and the summary show the events of an image with the names and fields that the image describes.
+/// A viewer and the summary show an image's events with the names and fields that the image describes.
 #[test]
 fn kinds_of_an_image_have_their_own_names_and_fields() {
     const SECTION: [u8; description::length(LampEvent::CLASSES)] =

@@ -54,7 +54,7 @@ pub(crate) fn trace(layout: LayoutName, streams: Vec<Stream>) -> Trace {
     }
 }
 
-/// Returns a random gap in cycles, below 2^32 and often near 2^27 or 2^28, where the times in short headers wrap.
+/// Returns a random gap in cycles, below 2^32. Many gaps are near 2^27 or 2^28, where the times in short headers wrap.
 fn gap(random: &mut Random) -> u64 {
     let gap = match random.below(8) {
         0 => 0,
@@ -66,8 +66,8 @@ fn gap(random: &mut Random) -> u64 {
     gap as u64
 }
 
-/// Records random events at random times, on random strands of `strands`. `reads` holds the number
-/// of events before each read of the rings.
+/// Records random events at random times, on random strands of `strands`. `reads` holds the number of events to record before each read of
+/// the rings.
 fn record_random(
     (layout, mode): (LayoutName, Mode),
     mut random: Random,
@@ -97,14 +97,14 @@ fn record_random(
     (known, trace(layout, collector.streams()))
 }
 
-/// Records 3000 random events on four strands. Reads the rings after each event.
+/// Records 3000 random events on four strands, and reads the rings after each event.
 pub(crate) fn record_and_read(layout: LayoutName) -> (Vec<Known>, Trace) {
     let random = Random(layout as u64 + 1);
     record_random((layout, Mode::Discard), random, &[0, 9, 70, 255], &[1; 3000])
 }
 
-/// A short header is as wide as in the ring. With Clock27, a short header has 4 bytes, of which 27 bits are the time. If an event is
-/// far from the previous event, its header begins with a reserved number and contains all 64 bits of the time.
+/// A short header takes no more space than in the ring: with Clock27 it has 4 bytes, 27 bits of which are the time. The header of an event
+/// long after the previous event starts with a reserved number and contains all 64 bits of the time.
 #[test]
 fn headers_are_as_compact_as_in_the_rings() {
     const FAR: u64 = 0x2_0000_0001;
@@ -129,8 +129,8 @@ fn headers_are_as_compact_as_in_the_rings() {
         let bytes = fs::read(path.join("strand_000")).unwrap();
         assert_eq!(bytes[60..], expected, "{layout:?} {endian:?}");
     }
-    // Clock19 has 19 bits of the time in units of 512 ticks, which are 28 bits of the time in ticks. With the type and
-    // 12 bits for the kind, the header has 6 bytes.
+    // Clock19 stores 19 bits of the time in units of 512 ticks, which is 28 bits of the time in ticks. With the type and 12 bits for the
+    // kind, the header has 6 bytes.
     let (_, trace) = record_random((LayoutName::Clock19, Mode::Discard), Random(3), &[1], &[1]);
     let place = tempdir().unwrap();
     let path = write_trace(&place, &trace, Endian::Big);
@@ -191,7 +191,7 @@ fn babeltrace_knows_what_was_lost() {
         assert_eq!(lost.len(), 3, "one gap for each time that it was too much");
         let path = write_trace(&place, &trace, endian);
         let (read, stderr) = babeltrace::read(&path);
-        // The losses are reported in the order of the gaps between events.
+        // The losses are reported in the order of the gaps that they left.
         assert_eq!(babeltrace::discarded(&stderr), lost, "{stderr}");
         assert_eq!(read.len() as u64 + lost.iter().sum::<u64>(), known.len() as u64);
         let mut left = Vec::new();

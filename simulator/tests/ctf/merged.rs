@@ -15,7 +15,7 @@ use tests::machine::strand;
 use crate::babeltrace::babeltrace;
 use crate::{Hands, overrun, record_and_read, trace, write_trace};
 
-/// Rewrites a trace with `babeltrace2`'s component `sink.ctf.fs`. Returns the new directory.
+/// Rewrites a trace with `babeltrace2`'s `sink.ctf.fs` component. Returns the new directory.
 pub(crate) fn rewritten(place: &TempDir, path: &Path) -> PathBuf {
     let output = place.path().join("rewritten");
     let _ = fs::remove_dir_all(&output);
@@ -25,7 +25,7 @@ pub(crate) fn rewritten(place: &TempDir, path: &Path) -> PathBuf {
     output.join("sun4v")
 }
 
-/// Reads a trace that `babeltrace2` wrote. Adds the kinds without an event, which `babeltrace2` drops.
+/// Reads a trace that `babeltrace2` wrote, and adds back the kinds that have no events, which `babeltrace2` drops.
 fn reread(path: &Path, trace: &Trace) -> Trace {
     let read = ctf::read(path).unwrap();
     let kept = read.kinds.iter().all(|(id, kind)| trace.kinds.get(id) == Some(kind));
@@ -58,7 +58,7 @@ fn we_read_what_babeltrace_writes_of_traces_with_gaps() {
     }
 }
 
-/// Returns a trace of strand `number` with an event at each of the ticks in `times`. The trace's clock has `hz` ticks per second.
+/// Returns a trace in which strand `number` has an event at each tick in `times`. The trace's clock has `hz` ticks per second.
 fn at(hz: u64, epoch: Option<Epoch>, number: usize, times: &[u64]) -> Trace {
     let clock = Hands::default();
     let rings = Rings::new(LayoutName::Clock27, Mode::Discard);
@@ -97,7 +97,7 @@ fn traces_of_two_clocks_are_merged() {
     assert_eq!(lines, expected);
 }
 
-/// Without an epoch, the clocks of different replays are unrelated.
+/// The clocks of different replays are unrelated unless the traces have an epoch.
 #[test]
 fn traces_without_an_epoch_are_not_merged() {
     let place = [tempdir().unwrap(), tempdir().unwrap()];

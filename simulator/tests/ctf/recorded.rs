@@ -1,4 +1,4 @@
-//! Generates random events. Lists their fields independently of the tracer.
+//! Generates random events, and lists their fields without using the tracer.
 
 use guest_abi::StrandId;
 use hv_core::trace::{FastCall, GuestReset, SetVersion, Trace};

@@ -10,7 +10,7 @@ mod hottest;
 #[test]
 fn hottest_prints_counters_and_lines() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hottest.txt");
-    // Two nodes write different bytes of a line alternately; node 2 uses a line alone.
+    // Two nodes alternately write different bytes of one cache line. Node 2 has a line to itself.
     let lines = "0 w 1000\n64 w 1008\n0 w 1000\n64 w 1008\n128 r 2000\n128 i 3000\n";
     fs::write(&path, lines).unwrap();
     let mut output = Vec::new();

@@ -1,4 +1,4 @@
-//! Tests the home node of a physical address. Execution, replay and the machine description must agree with the map of the platform.
+//! Tests which node is the home of a physical address. Execution, replay and the machine description must agree with the platform's map.
 
 use std::io::Cursor;
 use std::ops::ControlFlow;
@@ -18,7 +18,7 @@ use crate::{CYCLES, JUMP, PROGRAM, put};
 const NOP: u32 = 0x0100_0000;
 
 /// Returns a program that loads a word at each address and then parks its strand. If `load` is `false`, the program has the same length but
-/// does not load.
+/// loads nothing.
 fn program(addresses: &[u64], load: bool) -> Vec<u32> {
     let one = |address: &u64| {
         let sethi = 0x0300_0000 | (address >> 10) as u32; // sethi %hi(address), %g1
@@ -29,7 +29,7 @@ fn program(addresses: &[u64], load: bool) -> Vec<u32> {
     addresses.iter().flat_map(one).chain(park).collect()
 }
 
-/// Returns how many lines the memory of each node has read in an execution.
+/// Returns the number of lines that each node's memory reads in an execution.
 fn executed(machine: Machine, program: &[u32]) -> [u64; 4] {
     let setup = Setup::new(machine).memory(Some(Config::T2_PLUS)).partition(2 << 30);
     let mut execution = Execution::new(&setup).unwrap();
@@ -43,7 +43,7 @@ fn executed(machine: Machine, program: &[u32]) -> [u64; 4] {
     })
 }
 
-/// Returns how many lines the memory of each node has read in a replay.
+/// Returns the number of lines that each node's memory reads in a replay.
 fn replayed(machine: Machine, addresses: &[u64]) -> [u64; 4] {
     let text: String = addresses.iter().map(|address| format!(" L {address:x},8\n")).collect();
     let recording = Recording::from_reader("test", Cursor::new(text.into_bytes()), None).unwrap();
@@ -59,7 +59,7 @@ fn replayed(machine: Machine, addresses: &[u64]) -> [u64; 4] {
 
 #[test]
 fn execution_replay_and_description_agree() {
-    // Addresses of guests' memory. These addresses are in several stripes of each stripe size.
+    // Addresses in the guests' memory, in several stripes of each stripe size.
     let addresses = [0x0, 0x200, 0x400, 0xa00, 0x3fff_f200, 0x4000_0000, 0x4000_0600, 0x7000_0e00]
         .map(|offset| PARTITION + offset);
     for (model, nodes) in [(Model::Maramba, 2), (Model::Batoka, 3), (Model::Batoka, 4)] {
@@ -75,7 +75,7 @@ fn execution_replay_and_description_agree() {
             assert_eq!(found, expected, "{machine:?}: execution");
             assert_eq!(replayed(machine, &addresses), expected, "{machine:?}: replay");
 
-            // The hypervisor reads the machine from this description, and creates the guests' descriptions from the map of the machine.
+            // The hypervisor reads the machine from this description, and creates the guests' descriptions from the machine's map.
             let bytes = Description::of(machine, []).build().unwrap();
             let described = Described::new(&bytes).unwrap().machine.unwrap();
             assert_eq!(Homes::new(described), Some(homes), "{machine:?}: description");

@@ -1,4 +1,4 @@
-//! Tests everything that software on the executing machine can observe, except the instruction set.
+//! Tests everything about the executing machine that software can observe, except the instruction set.
 
 mod clocks;
 mod homes;
@@ -20,7 +20,7 @@ use simulator::memory::Config;
 use simulator::recording::Kind;
 use tests::machine::strand;
 
-/// The address of the hypervisor's program. Its trap table is at [`HTBA`], and its results are at [`RESULTS`].
+/// The address of the hypervisor's program. The program's trap table is at [`HTBA`], and its results are at [`RESULTS`].
 const PROGRAM: u64 = 0x10_0000;
 const HTBA: u64 = 0x10_4000;
 const RESULTS: u64 = 0x20_0000;
@@ -31,10 +31,10 @@ const GUEST: u64 = 0x8010_0000;
 /// The code at reset: sethi %hi(0x100000), %g1; jmp %g1; nop.
 const JUMP: &[u32] = &[0x0300_0400, 0x81c0_4000, 0x0100_0000];
 
-/// The limit for runs that would otherwise not end.
+/// The limit for programs that never stop by themselves.
 const CYCLES: Limits = Limits { cycles: 100_000, ..Limits::NONE };
 
-/// Returns a machine of two nodes, with these trap handlers. At reset, the machine executes a program that consists of these parts.
+/// Returns a two-node machine with these trap handlers. At reset, the machine starts a program made up of these parts.
 fn machine(memory: Option<Config>, parts: &[&[u32]], handlers: &[(u64, &[u32])]) -> Execution {
     let mut execution =
         Execution::new(&Setup::new(Machine::new(Model::Batoka, 2).unwrap()).memory(memory))
@@ -78,14 +78,14 @@ fn stores_to_devices_complete_late() {
     }
 }
 
-/// A failed store traps some instructions later, and a failed load traps at once. DFESR and the store buffer identify the failed store.
+/// A failed store traps some instructions later, and a failed load traps immediately. DFESR and the store buffer identify the failed store.
 #[test]
 fn accesses_that_fail() {
     let handlers = [(0x07, STORE_ERROR), (0x32, DATA_ERROR)];
     let mut execution = machine(None, &[TRAPS, FAULTS], &handlers);
     assert_eq!(execution.run(CYCLES), Stop::Ended);
     let membar = PROGRAM + 4 * 10;
-    // The type SBDIOU is in bits 61:60. Bits 47:40 mark all bytes.
+    // Bits 61:60 hold the type, SBDIOU. Bits 47:40 are set because all bytes are stored.
     let (dfesr, entry) = (1 << 60, 0xff84_0000_2400);
     let expected = [membar, dfesr, entry, membar + 8, 2];
     assert_eq!(left(&mut execution), expected);
@@ -94,7 +94,7 @@ fn accesses_that_fail() {
     assert_eq!(what, What::Nothing(0x84_0000_2400));
 }
 
-/// A guest reaches exactly the pages whose translations the hypervisor has loaded. Every miss reports its address.
+/// A guest can access exactly the pages whose translations the hypervisor has loaded. Every miss reports the address.
 #[test]
 fn a_guest_reaches_what_is_translated() {
     let handlers = [(0x30, NOTE), (0x31, NOTE2), (0x3f, NOTE), (0x40, NOTE2), (0x3e, LAST)];
@@ -127,22 +127,21 @@ fn a_guest_reaches_what_is_translated() {
     assert!(accesses.borrow().iter().all(inside), "{accesses:x?}");
 }
 
-/// A halted strand continues when the first of two interrupts arrives, 40 cycles after the store that sends it. When the strand
-/// enables interrupts, it takes both interrupts, the interrupt with the higher vector first.
+/// A halted strand continues when the first of two interrupts arrives, 40 cycles after the store that sends it. When the strand then
+/// enables interrupts, it takes both, the higher vector first.
 #[test]
 fn an_interrupt_wakes() {
     let mut execution = machine(None, &[TRAPS, NUMBER, WAKE], &[(0x60, VECTOR)]);
     assert_eq!(execution.run(CYCLES), Stop::Limit);
     let [there, sent, woken, vectors] = left(&mut execution);
     assert_eq!((there, vectors), (1, 0x0905));
-    // Three instructions separate the store that sends the interrupt from the read of the time.
+    // The time is read three instructions after the store that sends the interrupt.
     assert_eq!(woken - sent, 40 - 3);
     assert_eq!(execution.state(strand(0)), State::Halted);
     assert_eq!(execution.state(strand(2)), State::Parked);
 }
 
-/// A halt loses no interrupt. The interrupt may arrive long before the halt, in the cycle before the halt, in the cycle of the halt, or
-/// later.
+/// A halt loses no interrupt, whether the interrupt arrives long before the halt, in the cycle before it, in the same cycle, or later.
 #[test]
 fn no_interrupt_is_lost_at_a_halt() {
     const NOP: u32 = 0x0100_0000;
@@ -155,7 +154,7 @@ fn no_interrupt_is_lost_at_a_halt() {
     }
 }
 
-/// A strand wakes in the cycle in which %stick equals %hstick_cmpr.
+/// A strand wakes up in the cycle in which %stick equals %hstick_cmpr.
 #[test]
 fn a_timer_wakes() {
     let mut execution = machine(None, &[TRAPS, TIMER], &[]);
@@ -163,8 +162,8 @@ fn a_timer_wakes() {
     assert_eq!(left(&mut execution), [1000, 1]);
 }
 
-/// Counter 0 of a guest counts instructions from -20, starting with the instruction that enables the counter.
-/// After twenty instructions the counter wraps, and the guest traps before the next instruction.
+/// A guest's counter 0 counts instructions. It starts at -20, and the first instruction counted is the one that enables it. After twenty
+/// instructions the counter wraps, and the guest traps before the next instruction.
 #[test]
 fn an_overflow_traps_at_its_instruction() {
     for memory in [None, Some(Config::T2_PLUS)] {
@@ -183,7 +182,8 @@ fn an_overflow_traps_at_its_instruction() {
     }
 }
 
-/// Eight strands of a core add to a word under a lock. A whole run, a run in small pieces and a repeated run give the same result.
+/// Eight strands of a core add to a word under a lock. The result is the same in one long run, in a run of small pieces, and in a repeated
+/// run.
 #[test]
 fn runs_are_the_same() {
     let state = |execution: &mut Execution| {
@@ -219,7 +219,7 @@ fn runs_are_the_same() {
     }
 }
 
-/// Eight strands of a core reach a breakpoint repeatedly. Each strand stops once before each execution of the instruction.
+/// Eight strands of a core reach a breakpoint repeatedly. Each strand stops exactly once before each execution of the instruction there.
 #[test]
 fn strands_stop_at_a_breakpoint_once() {
     const CASXA: u64 = PROGRAM + 4 * 10;
@@ -243,7 +243,7 @@ fn strands_stop_at_a_breakpoint_once() {
     assert_eq!(stops, *executed.borrow());
 }
 
-/// If a program changes an instruction that it has already executed, it executes the new instruction from then on.
+/// After a program changes an instruction that it has already executed, it executes the new instruction.
 #[test]
 fn programs_that_change_themselves() {
     // The code is st %o0, [%o1]; ba .-4; nop. The store puts inc %l0 in place of the nop.

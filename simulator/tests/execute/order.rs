@@ -1,6 +1,6 @@
-//! Litmus tests of the store buffers: small programs of up to four strands, executed in all orders of instructions and of completing stores.
-//! The expected outcomes are those of total store order (The SPARC Architecture Manual, Version 9, appendix D). The names of the programs
-//! are those of the literature: SB is store buffering, MP is message passing, and so on.
+//! Litmus tests of the store buffers: small programs of up to four strands, executed in every possible order of instructions and of store
+//! completions. The expected outcomes are those of total store order (The SPARC Architecture Manual, Version 9, appendix D). The programs
+//! have the names that the literature uses: SB is store buffering, MP is message passing, and so on.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -16,7 +16,7 @@ use tests::machine::strand;
 
 use super::{PROGRAM, put};
 
-/// A variable. `X` and `Y` are words of memory, and `Device` and `Other` are registers of two devices.
+/// A variable. `X` and `Y` are words in memory. `Device` and `Other` are registers of two devices.
 #[derive(Clone, Copy)]
 enum Variable {
     X,
@@ -27,7 +27,7 @@ enum Variable {
 
 use Variable::{Device, Other, X, Y};
 
-/// An instruction. A store and a swap write the number. Each load and each swap has a result.
+/// An instruction. A store or a swap writes the given number. A load or a swap has a result.
 #[derive(Clone, Copy)]
 enum Does {
     Store(Variable, u64),
@@ -45,13 +45,13 @@ const STORE_STORE: u32 = 1 << 3;
 const LOOKASIDE: u32 = 1 << 4;
 const MEM_ISSUE: u32 = 1 << 5;
 const SYNC: u32 = 1 << 6;
-/// The orders that total store order guarantees without a `membar`.
+/// The orderings that total store order guarantees without a `membar`.
 const IMPLIED: u32 = LOAD_LOAD | LOAD_STORE | STORE_STORE;
 
-/// Words of memory, in different lines. x is in the first page of the results, and y is in the second.
+/// Two words in different cache lines: x in the first page of results, and y in the second.
 const WORDS: [u64; 2] = [0x20_0000, 0x20_2040];
 
-/// Registers of the strands: the addresses of the variables, the numbers 1 and 2, and the results.
+/// The registers that hold the variables' addresses, the numbers 1 and 2, and the results.
 const ADDRESSES: u32 = G1;
 const NUMBERS: [u32; 2] = [5, 6];
 const RESULTS: u32 = O0;
@@ -59,15 +59,14 @@ const RESULTS: u32 = O0;
 /// The opcode (op3) of `swap`.
 const SWAP: u32 = 0x0f;
 
-/// The results of one execution: first the results of each strand's loads, strand by strand, and then the last values of x and y.
+/// The result of one execution: first the results of the loads, strand by strand, and then the last values of x and y.
 type Outcome = (Vec<u64>, [u64; 2]);
 
 fn device(mcu: usize) -> PhysicalAddress {
     address::dram_global(Node::Node0, Mcu::ALL[mcu], McuRole::Pcr)
 }
 
-/// What distinguishes two states: the %pc, the results and the stores of each strand, the words of memory, and the registers of the
-/// devices.
+/// The parts in which two states can differ: each strand's %pc, results and pending stores, the words in memory, and the device registers.
 type Key = (Vec<(u64, Vec<u64>, StoreBuffer)>, [u64; 2], [u64; 2]);
 
 #[derive(Clone)]
@@ -191,7 +190,7 @@ fn assembled(program: &[Does]) -> Vec<u32> {
         Load(variable) => {
             accesses(LDX, results.next().unwrap(), ADDRESSES + variable as u32, number(0))
         }
-        // Before the swap, the register for the result holds the number that the swap stores.
+        // Before the swap, the result register holds the number that the swap stores.
         Swap(variable, _) => {
             accesses(SWAP, results.next().unwrap(), ADDRESSES + variable as u32, number(4))
         }
@@ -235,7 +234,7 @@ fn all_but<const N: usize>(forbidden: &[[u64; N]]) -> BTreeSet<[u64; N]> {
     numbers.filter(|numbers| !forbidden.contains(numbers)).collect()
 }
 
-/// SB: each strand may miss the store of the other strand, unless both strands complete their own stores before they load.
+/// SB: each strand may miss the other strand's store, unless both strands complete their own stores before they load.
 #[test]
 fn store_buffering() {
     let x: &[Does] = &[Store(X, 1), Load(Y)];
@@ -257,7 +256,7 @@ fn store_buffering() {
     }
 }
 
-/// SB with atomic instructions. The result of each swap is the old value, 0.
+/// SB with atomic instructions. Each swap returns the old value, 0.
 #[test]
 fn an_atomic_instruction_completes_the_stores() {
     let x: &[Does] = &[Swap(X, 1), Load(Y)];
@@ -273,7 +272,7 @@ fn an_atomic_instruction_completes_the_stores() {
     assert_eq!(results(&[swaps, swaps]), BTreeSet::from([[0, 1], [1, 0]]));
 }
 
-/// MP, LB, CoRR and WRC: no store overtakes a store, no load overtakes a load, and no store overtakes a load.
+/// MP, LB, CoRR and WRC: no store overtakes an earlier load or store, and no load overtakes an earlier load.
 #[test]
 fn what_needs_no_barrier() {
     let sends: &[Does] = &[Store(X, 1), Store(Y, 1)];
@@ -285,7 +284,7 @@ fn what_needs_no_barrier() {
     assert_eq!(results(&[&[Store(X, 1)], loads_x, third]), all_but(&[[1, 1, 0]]));
 }
 
-/// IRIW: all strands see the stores of other strands in the same order. The reading strands need no barrier.
+/// IRIW: all strands see other strands' stores in the same order. The reading strands need no barrier.
 #[test]
 fn stores_have_one_order() {
     let threads: [&[Does]; 4] =
@@ -293,8 +292,7 @@ fn stores_have_one_order() {
     assert_eq!(results(&threads), all_but(&[[1, 0, 1, 0]]));
 }
 
-/// RWC: the load of the last strand may overtake the store of the last strand, although the middle strand has already found the store
-/// of the first strand.
+/// RWC: the last strand's load may overtake its store, although the middle strand has already seen the first strand's store.
 #[test]
 fn a_third_strand_does_not_order_a_store_and_a_load() {
     let middle: &[Does] = &[Load(X), Load(Y)];
@@ -304,15 +302,14 @@ fn a_third_strand_does_not_order_a_store_and_a_load() {
     assert_eq!(results(&[&[Store(X, 1)], middle, last]), all_but(&[[1, 0, 0]]));
 }
 
-/// A strand finds its own stores before other strands do.
+/// A strand sees its own stores before other strands do.
 #[test]
 fn a_strand_finds_its_own_stores() {
     let x: &[Does] = &[Store(X, 1), Load(X), Load(Y)];
     let y: &[Does] = &[Store(Y, 1), Load(Y), Load(X)];
     let expected = BTreeSet::from([[1, 0, 1, 0], [1, 0, 1, 1], [1, 1, 1, 0], [1, 1, 1, 1]]);
     assert_eq!(results(&[x, y]), expected);
-    // A load finds the newest store of the load's own strand. A load finds another strand's store only after its own strand's stores
-    // are complete.
+    // A load finds its own strand's newest store. It finds another strand's store only after its own strand's stores are complete.
     let own: &[Does] = &[Store(X, 1), Store(X, 2), Load(X)];
     assert_eq!(results(&[own]), BTreeSet::from([[2]]));
     let own: &[Does] = &[Store(X, 1), Load(X), Load(X)];
@@ -320,7 +317,7 @@ fn a_strand_finds_its_own_stores() {
     assert_eq!(results(&[own, &[Store(X, 2)]]), expected);
 }
 
-/// 2+2W, S and R. The test compares the last values of the words.
+/// 2+2W, S and R. These tests compare the last values of the words.
 #[test]
 fn the_last_stores_agree() {
     let first: &[Does] = &[Store(X, 1), Store(Y, 2)];
@@ -345,7 +342,7 @@ fn the_last_stores_agree() {
     }
 }
 
-/// Stores to memory and to a device are not in order, unless a barrier orders both. Stores to devices are in order.
+/// Stores to devices complete in order, but a store to a device and a store to memory do not, unless a barrier separates them.
 #[test]
 fn stores_to_devices_complete_apart() {
     for (barrier, ordered) in [
@@ -374,7 +371,7 @@ fn stores_to_devices_complete_apart() {
     let both: &[Does] = &[Store(Device, 1), Store(Other, 1)];
     assert_eq!(results(&[both, &[Load(Other), Load(Device)]]), all_but(&[[1, 0]]));
     assert_eq!(results(&[&[Store(Device, 1), Load(Device)]]), BTreeSet::from([[1]]));
-    // A load of another device waits for no store.
+    // A load from another device does not wait for any store.
     let one: &[Does] = &[Store(Device, 1), Load(Other)];
     let other: &[Does] = &[Store(Other, 1), Load(Device)];
     assert_eq!(results(&[one, other]), any::<2>());

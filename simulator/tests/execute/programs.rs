@@ -1,14 +1,13 @@
-//! The programs of the tests: SPARC V9 instruction words, each with its assembly code. The GNU assembler produces
-//! the same words from this code.
+//! The tests' programs: SPARC V9 instruction words, each with its assembly code. The GNU assembler produces the same words from this code.
 
-/// Selects the trap table, and trap level 0.
+/// Selects the trap table and trap level 0.
 pub(crate) const TRAPS: &[u32] = &[
     0x0300_0410, // sethi %hi(0x104000), %g1
     0x8b98_4000, // wrhpr %g1, %htba
     0x8f90_2000, // wrpr %g0, 0, %tl
 ];
 
-/// Sets %g2 to the number of the strand.
+/// Sets %g2 to the strand's number.
 pub(crate) const NUMBER: &[u32] = &[
     0x8210_2010, // mov 0x10, %g1
     0xc4d8_4c60, // ldxa [%g1] 0x63, %g2
@@ -45,7 +44,7 @@ pub(crate) const LATE: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// A program that stores to an absent device, and loads from this device.
+/// A program that stores to an absent device and then loads from it.
 pub(crate) const FAULTS: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x8610_2084, // mov 0x84, %g3
@@ -62,7 +61,7 @@ pub(crate) const FAULTS: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// The handler of store_error. Stores %tpc, DFESR and the address, and returns.
+/// The store_error handler. Stores %tpc, DFESR and the address, and returns.
 pub(crate) const STORE_ERROR: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x8350_0000, // rdpr %tpc, %g1
@@ -76,7 +75,7 @@ pub(crate) const STORE_ERROR: &[u32] = &[
     0x83f0_0000, // retry
 ];
 
-/// The handler of data_access_error. Stores %tpc, and skips the load.
+/// The data_access_error handler. Stores %tpc, and skips the load.
 pub(crate) const DATA_ERROR: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x8350_0000, // rdpr %tpc, %g1
@@ -127,7 +126,7 @@ pub(crate) const INSIDE: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// The handler of data access traps, which adds %tt and the access's tag to a list, and skips the access.
+/// The handler of data access traps. Adds %tt and the access's tag to a list, and skips the access.
 pub(crate) const NOTE: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0xc259_0000, // ldx [%g4], %g1
@@ -139,7 +138,7 @@ pub(crate) const NOTE: &[u32] = &[
     0xc271_0000, // stx %g1, [%g4]
 ];
 
-/// The rest of `NOTE`, in the next entry of the trap table.
+/// The rest of [`NOTE`], in the next trap table entry.
 pub(crate) const NOTE2: &[u32] = &[
     0x8210_2030, // mov 0x30, %g1
     0xc2d8_4b00, // ldxa [%g1] 0x58, %g1
@@ -147,7 +146,7 @@ pub(crate) const NOTE2: &[u32] = &[
     0x81f0_0000, // done
 ];
 
-/// The handler of instruction_real_translation_miss. Stores the access's tag, and halts.
+/// The instruction_real_translation_miss handler. Stores the access's tag, and halts.
 pub(crate) const LAST: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x8210_2030, // mov 0x30, %g1
@@ -157,7 +156,7 @@ pub(crate) const LAST: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Strand 0 starts strand 1, waits for strand 1, and sends vectors 5 and 9 to it. Strand 1 halts.
+/// Strand 0 starts strand 1, waits until it runs, and sends it vectors 5 and 9. Strand 1 halts.
 pub(crate) const WAKE: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x0ac0_800e, // brnz,pn %g2, 5f
@@ -200,7 +199,7 @@ pub(crate) const HALT_AND_TELL: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// The handler of interrupt_vector. Stores the vector.
+/// The interrupt_vector handler. Stores the vector.
 pub(crate) const VECTOR: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0xc259_2018, // ldx [%g4 + 24], %g1
@@ -211,7 +210,7 @@ pub(crate) const VECTOR: &[u32] = &[
     0x83f0_0000, // retry
 ];
 
-/// Halts until %stick is 1000.
+/// Halts until %stick reaches 1000.
 pub(crate) const TIMER: &[u32] = &[
     0x8210_23e8, // mov 1000, %g1
     0xbf98_4000, // wrhpr %g1, %hstick_cmpr
@@ -226,7 +225,7 @@ pub(crate) const TIMER: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// The guest's program. Counter 0 counts the guest's instructions. The counter starts at -20, so it overflows after 20 instructions.
+/// The guest's program. Counter 0 counts the guest's instructions, starting at -20, so it overflows after 20 of them.
 pub(crate) const SAMPLE: &[u32] = &[
     0x8b92_2000, // wrpr %o0, 0, %tba
     0x033f_ffff, // sethi %hi(0xffffffec), %g1
@@ -241,7 +240,7 @@ pub(crate) const SAMPLE: &[u32] = &[
     0x9402_a001, // inc %o2
 ];
 
-/// The handler of interrupt_level_15. Clears the interrupt, and calls the hypervisor, which halts.
+/// The interrupt_level_15 handler. Clears the interrupt, and calls the hypervisor, which halts.
 pub(crate) const OVERFLOW: &[u32] = &[
     0x9750_0000, // rdpr %tpc, %o3
     0x9944_4000, // rd %pic, %o4
@@ -256,7 +255,7 @@ pub(crate) const HALT: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Strand 0 starts all strands of its core. Each strand adds its number to a word 200 times under a lock.
+/// Strand 0 starts all strands of its core. Each strand adds its number to a word 200 times, under a lock.
 pub(crate) const LOCK: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x0ac0_8004, // brnz,pn %g2, 1f

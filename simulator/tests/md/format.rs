@@ -21,12 +21,12 @@ none = { data = "" }
 const BYTES: &[u8] = &[
     // Header: version 1.0; 11 elements, 32 bytes of names, 16 bytes of data.
     0, 1, 0, 0,  0, 0, 0, 0xb0,  0, 0, 0, 0x20,  0, 0, 0, 0x10,
-    // Elements 0 to 2: node root (the next node is 3), its arc fwd to element 3, and its end.
+    // Elements 0 to 2: node root (the next node is element 3), its arc fwd to element 3, and its end.
     b'N', 4, 0, 0,  0, 0, 0, 0,     0, 0, 0, 0, 0, 0, 0, 3,
     b'a', 3, 0, 0,  0, 0, 0, 5,     0, 0, 0, 0, 0, 0, 0, 3,
     b'E', 0, 0, 0,  0, 0, 0, 0,     0, 0, 0, 0, 0, 0, 0, 0,
-    // Elements 3 to 9: node unit (the next node would be 10), a number, a string, data, an arc whose name occurs
-    // earlier, empty data, and the end of the node.
+    // Elements 3 to 9: node unit (the next node would be element 10), a number, a string, data, an arc whose name occurs earlier, empty
+    // data, and the end of the node.
     b'N', 4, 0, 0,  0, 0, 0, 9,     0, 0, 0, 0, 0, 0, 0, 10,
     b'v', 2, 0, 0,  0, 0, 0, 14,    0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
     b's', 4, 0, 0,  0, 0, 0, 17,    0, 0, 0, 4,  0, 0, 0, 0,
@@ -56,7 +56,8 @@ fn as_it_is_written_out() {
 
 #[test]
 fn a_hypervisor_description_begins_as_those_of_sun() {
-    // Sun's T1 hypervisor description begins with N, 4, 0. "root" is the first name. After four arcs, the next node is element 6.
+    // Like Sun's T1 hypervisor description, this one begins with N, 4, 0, and its first name is "root". After four arcs, the next node is
+    // element 6.
     let bytes = built(&machine("t1"));
     assert_eq!(bytes[..4], [0, 1, 0, 0]);
     assert_eq!(bytes[16..32], *b"N\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\x06");
@@ -99,7 +100,7 @@ fn what_does_not_fit() {
 #[test]
 fn what_was_removed_is_left_out() {
     let mut bytes = built(SOURCE);
-    // Turns the number in node `unit` into a gap, whose tag is a space.
+    // Turns the number in node `unit` into a gap: an element whose tag is a space.
     bytes[16 + 4 * 16] = b' ';
     let read = Description::read(Md::new(&bytes).unwrap());
     let mut expected = parse(SOURCE).unwrap();

@@ -1,4 +1,4 @@
-//! Tests descriptions of guests and their rights, valid and contradictory.
+//! Tests descriptions of guests and their rights, both valid and contradictory.
 
 use guest_abi::StrandId;
 use perfctr_service::Grant;
@@ -6,8 +6,8 @@ use simulator::machine::description::Described;
 
 use crate::built;
 
-/// Returns a hypervisor description of two strands and of two guests with these properties. Element
-/// 0 is the root, 3 the guests, 7 and 10 the strands, 13 the first guest.
+/// Returns a hypervisor description of two strands and of two guests with these properties. Element 0 is the root, element 3 the list of
+/// guests, elements 7 and 10 the strands, and element 13 the first guest.
 fn two(first: &str, second: &str) -> String {
     format!(
         r#"

@@ -1,5 +1,4 @@
-//! Tests the machines in `simulator/machines`. Source and binary form must describe the same
-//! machine.
+//! Tests the machines in `simulator/machines`. A machine's source and its binary form must describe the same machine.
 
 use guest_abi::{Mcu, Node, StrandId};
 use perfctr_service::{Grant, GuestConfig, policy};

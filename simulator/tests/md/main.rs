@@ -1,5 +1,5 @@
-//! Tests machine descriptions: their sources, their binary format, and the machines and guests in
-//! them.
+//! Tests machine descriptions: their sources, their binary format, and the machines and guests that
+//! they describe.
 
 mod format;
 mod guests;

@@ -8,7 +8,7 @@ use simulator::machine::description::{
 
 use crate::{MACHINES, built, machine};
 
-/// Generates names of real descriptions, and names that need quotes or escapes in sources.
+/// Generates names that real descriptions use, and names that need quotes or escapes in a source.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => prop::sample::select(
@@ -41,7 +41,7 @@ fn description() -> impl Strategy<Value = Description> {
         .prop_map(|nodes| Description { nodes })
 }
 
-/// In each node, moves properties of the same name next to the first of them. A source has this order.
+/// Moves each node's properties of the same name next to the first of them, the order that a source has.
 fn together(mut description: Description) -> Description {
     for node in &mut description.nodes {
         let names: Vec<String> = node.properties.iter().map(|p| p.name.clone()).collect();
@@ -51,9 +51,9 @@ fn together(mut description: Description) -> Description {
     description
 }
 
-/// Reads bytes with both readers. Asserts that a valid description is the same after it is printed and parsed.
+/// Reads bytes with both readers. Asserts that a valid description stays the same when it is printed and parsed again.
 fn read(bytes: &[u8]) {
-    // The result may be an error, but there must be no panic.
+    // An error is fine here, but a panic is not.
     let _ = Described::new(bytes);
     let Ok(md) = Md::new(bytes) else { return };
     let read = Description::read(md);

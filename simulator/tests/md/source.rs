@@ -1,4 +1,4 @@
-//! Tests what a source may contain, and the messages about anything else.
+//! Tests what a source may contain, and the messages about everything else.
 
 use simulator::machine::description::{Description, Node, Property, Value, parse, print};
 
@@ -11,7 +11,7 @@ fn string(text: &str) -> Value {
     Value::String(text.to_owned())
 }
 
-/// A source in the form that the tool prints.
+/// A source exactly as the tool prints it.
 const SOURCE: &str = r#"[z]
 first = 0
 big = 0x100000000
@@ -116,8 +116,8 @@ fn long_arrays_are_broken() {
     let arcs = |name: &str, count| Description {
         nodes: vec![node("root", vec![(name, Value::Arc(0)); count])],
     };
-    // With the name of the property, the line has exactly 100 characters: 13 before the elements, 8 for each element except the last,
-    // and 7 for the last element with the bracket.
+    // With the property's name, the line has exactly 100 characters: 13 before the elements, 8 for each element but the last, and 7 for the
+    // last element and the bracket.
     assert_eq!(
         print(&arcs("nine_char", 11)),
         format!("[root]\nnine_char = [{}\"root\"]\n", "\"root\", ".repeat(10))
@@ -177,7 +177,7 @@ fn what_is_wrong_and_where() {
     }
 }
 
-/// Asserts that a source is refused with a message of one line that begins with `says`.
+/// Asserts that a source is refused with a one-line message that begins with `says`.
 #[track_caller]
 fn wrong(text: &str, says: &str) {
     let error = parse(text).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Tests samples of cycles, on programs whose time is known.
+//! Tests cycle samples on programs whose timing is known.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,16 +13,16 @@ use simulator::run::State;
 
 use crate::{every, fetch, fetches, go_on, job, profile, randomised};
 
-/// The maximum number of cycles that the first fetch on a page takes. The line can come from another node's memory.
+/// The most cycles that the first fetch on a page takes. The line may come from another node's memory.
 const FIRST: u64 = 400;
 
-/// Returns the fetches of a loop of 8 instructions on a page, which are in one line of the cache.
+/// Returns the fetches of a loop on a page. The loop's 8 instructions share one cache line.
 fn turns(page: u64, turns: u64) -> impl Iterator<Item = u64> {
     (0..turns * 8).map(move |n| page * 0x1000 + n % 8 * 4)
 }
 
-/// Returns two numbers for each page and for each state in which threads wait: the number of events that the samples represent,
-/// and the true number of events.
+/// Returns two counts for each page and for each state in which threads wait: the events that the samples represent, and the true number of
+/// events.
 fn rows(report: &ProfileReport) -> BTreeMap<String, (u64, u64)> {
     let rows = report.first.rows.iter();
     rows.map(|row| (row.name.clone(), (row.events, row.exact))).collect()
@@ -35,7 +35,7 @@ fn sums_agree(report: &ProfileReport) {
     assert_eq!((event.lost, event.missed, event.count_error), (0, 0, Some(0)));
 }
 
-/// An instruction without data takes one cycle. A loop of 10,000 turns is on one page, and a loop of 30,000 turns is on another page.
+/// An instruction without data takes one cycle. One page has a loop of 10,000 iterations, and another has a loop of 30,000.
 #[test]
 fn a_loop_of_three_times_as_many_turns_has_three_quarters() {
     let program = fetches(turns(0x401, 10_000).chain(turns(0x402, 30_000)));
@@ -49,7 +49,7 @@ fn a_loop_of_three_times_as_many_turns_has_three_quarters() {
     for (page, cycles) in [("page 0x401000", 80_000), ("page 0x402000", 240_000)] {
         let (events, exact) = rows[page];
         assert!((cycles..cycles + FIRST).contains(&exact), "{page}: {exact}");
-        // Each page executes without interruption, so at most one sample is missing or too many.
+        // Each page executes without interruption, so there is at most one sample too few or too many.
         assert!(events.abs_diff(exact) <= 211, "{page}: {events}, {exact}");
     }
     let shares: Vec<_> = event.rows.iter().map(|row| row.exact_percent.round()).collect();
@@ -57,8 +57,8 @@ fn a_loop_of_three_times_as_many_turns_has_three_quarters() {
     assert!(event.total_variation < 0.001, "{}", event.total_variation);
 }
 
-/// Turns of 8 cycles on one page alternate with turns of 24 cycles on another page. A period of 320 cycles is ten times the length of
-/// two such turns. So all samples are on the same page, unless periods vary.
+/// An iteration of 8 cycles on one page alternates with an iteration of 24 cycles on another. The period of 320 cycles is ten times the
+/// length of such a pair, so all samples would be on the same page if the periods did not vary.
 #[test]
 fn random_periods_are_not_in_step_with_the_machine() {
     let program = fetches((0..20_000).flat_map(|_| turns(0x401, 1).chain(turns(0x402, 3))));
@@ -79,8 +79,8 @@ fn random_periods_are_not_in_step_with_the_machine() {
     }
 }
 
-/// On strand 0, which is on node 0, a load from another node's memory takes 293 cycles, and a load from the memory of node 0 takes
-/// 215 cycles (`memory::timing`). The home node of memory changes every 512 bytes.
+/// For strand 0, which is on node 0, a load takes 293 cycles from another node's memory and 215 cycles from node 0's memory
+/// (`memory::timing`). The home node changes every 512 bytes of memory.
 #[test]
 fn a_sample_names_the_instruction_that_waits_for_memory() {
     let load =
@@ -94,12 +94,12 @@ fn a_sample_names_the_instruction_that_waits_for_memory() {
     let rows = rows(&report);
     for (page, load) in [("page 0x401000", 215), ("page 0x402000", 293)] {
         let (events, exact) = rows[page];
-        // After each load is an instruction of one cycle.
+        // Each load is followed by an instruction of one cycle.
         let cycles = 1_000 * (load + 1);
         assert!((cycles..cycles + FIRST).contains(&exact), "{page}: {exact}");
         assert!(events.abs_diff(exact) < cycles / 50, "{page}: {events}, {exact}");
     }
-    // All but a few samples are at the loads, not at the instructions after them.
+    // All but a few samples are at the loads, not at the instructions that follow them.
     let samples = |at: &dyn Fn(u64) -> bool| -> u64 {
         let taken = report.first.taken().iter();
         taken.filter(|(point, _)| at(point.address)).map(|(_, weight)| weight.samples).sum()
@@ -108,8 +108,8 @@ fn a_sample_names_the_instruction_that_waits_for_memory() {
     assert!(after * 100 < samples(&|_| true), "{after}");
 }
 
-/// Returns a chunk of `count` instructions of a loop, with these orders. A turn takes 12 cycles: one for each of 7 instructions, and 5 for
-/// the branch.
+/// Returns a chunk of a loop's first `count` instructions, with these orders. An iteration takes 12 cycles: one for each of 7 instructions,
+/// and 5 for the branch.
 fn thread(page: u64, count: u64, order: Vec<(usize, Order)>) -> Vec<Chunk> {
     let fetches = turns(page, count.div_ceil(8)).take(count as usize);
     let flow = |address| if address % 32 == 28 { Flow::Taken } else { Flow::Next };
@@ -123,7 +123,7 @@ fn threads(threads: Vec<Vec<Chunk>>, place: &str, period: u32) -> Job<'static> {
     job.placement(Some(place.parse().unwrap())).waits(true)
 }
 
-/// The clock has 1,165,379,275 cycles in a second, so a sleep of two milliseconds takes 2,330,758 cycles.
+/// The clock has 1,165,379,275 cycles per second, so a sleep of two milliseconds takes 2,330,758 cycles.
 #[test]
 fn a_sleep_takes_the_time_that_the_thread_asked_for() {
     let program = || vec![thread(0x401, 1_000, vec![(400, Order::Sleep(2_000_000))])];
@@ -136,14 +136,14 @@ fn a_sleep_takes_the_time_that_the_thread_asked_for() {
     assert!((1_500..1_500 + FIRST).contains(&found["page 0x401000"].1));
     assert_eq!(report.first.exact_count, report.cycles, "the life of the thread is the run");
     assert_eq!(report.first.samples, report.cycles / 211);
-    // The caller of the wait is the instruction before the sleep, which is the last instruction of the loop.
+    // The wait's caller is the instruction before the sleep: the last instruction of the loop.
     let (wait, _) = (report.first.taken().iter())
         .find(|(point, _)| waits_at(point.address) == Some(State::Sleep))
         .unwrap();
     let stack = report.stacks().addresses(*wait, None);
     assert_eq!(stack, [0x40_101c, wait.address]);
 
-    // Without waits, only the cycles in which the thread runs are counted.
+    // Without waits, only the cycles in which the thread executes are counted.
     let job = threads(program(), "0", 211).waits(false);
     let report = job.run(SampledUnit::Sparc, "cycles", go_on).unwrap();
     sums_agree(&report);
@@ -151,8 +151,8 @@ fn a_sleep_takes_the_time_that_the_thread_asked_for() {
     assert_eq!(rows(&report).len(), 1);
 }
 
-/// Thread 1 holds a lock for a sleep of a millisecond, 1,165,379 cycles. Thread 0 needs the lock after 100 turns. Thread 2 has the same
-/// strand as thread 0, so thread 2 is ready until thread 0 waits. Later, thread 2 waits for thread 0.
+/// Thread 1 holds a lock while it sleeps for a millisecond, 1,165,379 cycles. Thread 0 needs the lock after 100 iterations. Thread 2 is on
+/// thread 0's strand, so it is ready but does not execute until thread 0 waits. Later, thread 2 waits for thread 0.
 #[test]
 fn the_cycles_of_threads_with_their_waits_are_their_lives() {
     let acquire = Order::Acquire(Acquire { lock: 0x8000, shared: false, site: 0x40_1000 });
@@ -174,8 +174,8 @@ fn the_cycles_of_threads_with_their_waits_are_their_lives() {
     near("page 0x403000", 120);
     near("[ready]", 1_200);
     assert_eq!(exact("[sleep]"), 1_165_379);
-    // Thread 0 continues when thread 1 ends, and has half of its turns left. When thread 0 has ended, thread 2 executes the second half of
-    // its turns.
+    // Thread 0 continues when thread 1 ends, with half of its iterations left. When thread 0 has ended, thread 2 executes the second half
+    // of its own iterations.
     let released = exact("page 0x402000") + exact("[sleep]");
     let ends = [
         exact("page 0x401000") + exact("[lock]"),
@@ -187,7 +187,7 @@ fn the_cycles_of_threads_with_their_waits_are_their_lives() {
     assert!(found.values().all(|(events, exact)| events.abs_diff(*exact) <= 21), "{found:?}");
 }
 
-/// A sleep of an hour has billions of samples. The samples are not taken one by one, so the test takes little time.
+/// A sleep of an hour has billions of samples. They are not taken one by one, so the test takes little time.
 #[test]
 fn a_long_wait_takes_no_long_time() {
     for seed in [None, Some(3)] {
@@ -201,7 +201,7 @@ fn a_long_wait_takes_no_long_time() {
     }
 }
 
-/// Cycles, which no counter counts, are sampled together with events that counters count.
+/// Cycles, which no counter counts, can be sampled together with events that counters count.
 #[test]
 fn cycles_and_counted_events_at_once() {
     let program = fetches(turns(0x401, 1_000));
@@ -213,12 +213,12 @@ fn cycles_and_counted_events_at_once() {
     assert_eq!((events[0].count, events[0].exact_count, events[0].samples), (8_000, 8_000, 800));
     assert_eq!((events[1].count, events[1].exact_count), (report.cycles, report.cycles));
     assert_eq!((events[2].count, events[2].exact_count), (0, 0));
-    // The counts do not change if cycles are not sampled.
+    // The counts are the same when cycles are not sampled.
     let alone = profile(SampledUnit::Sparc, &program, "Instr_cnt", rate).unwrap();
     assert_eq!((alone.cycles, &alone.first.rows), (report.cycles, &events[0].rows));
 }
 
-/// A hundred threads each have their own strand, and each thread is shorter than the sampling period.
+/// Each of a hundred threads has its own strand and is shorter than the sampling period.
 #[test]
 fn short_threads_are_sampled_in_proportion() {
     let program = (0..100).map(|page| thread(0x1000 + page * 0x10, 200, Vec::new())).collect();
@@ -229,8 +229,8 @@ fn short_threads_are_sampled_in_proportion() {
     assert!((0.8..1.2).contains(&(report.first.samples as f64 / expected)), "{expected}");
 }
 
-/// A job is stopped when four threads are in different states: one runs, one waits, one has not begun, and one has ended. A fifth thread is
-/// on the strand of the first thread.
+/// A job is stopped when four threads are in different states: one executes, one waits, one has not begun, and one has ended. A fifth
+/// thread is on the first thread's strand.
 #[test]
 fn a_job_that_is_stopped_has_the_cycles_so_far() {
     let program = vec![
@@ -252,7 +252,7 @@ fn a_job_that_is_stopped_has_the_cycles_so_far() {
     assert_eq!(found["[thread]"].1 + found["page 0x402000"].1, report.cycles);
 }
 
-/// References without instructions belong to no place in the code when cycles are sampled, as when other events are sampled.
+/// Data references without an instruction belong to no place in the code, whether cycles or other events are sampled.
 #[test]
 fn instructions_of_memory_alone() {
     let data = (0..100).map(|n| Reference::new(0x1000 + n * 8, 8, Kind::Load));

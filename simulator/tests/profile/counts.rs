@@ -1,4 +1,4 @@
-//! Compares the counts of a SPARC strand and of an R10000 with the true counts.
+//! Compares the counts that a SPARC strand and an R10000 report with the true counts.
 
 use guest_abi::event::SparcEvent;
 use platform::models::r10000::R10000Event;
@@ -7,10 +7,10 @@ use simulator::recording::{Chunk, Class, Flow, Kind, Recording, Reference};
 
 use crate::{every, fetch, go_on, job, profile};
 
-/// Returns a program of `length` instructions on 20 pages. Every second instruction loads, stores, or does both. The addresses of
-/// data are scattered over 4 MB, and each address is used twice. So there are misses of every kind, and lines are written back. Every
-/// fifth instruction is a branch: taken, not taken, or indirect. Instructions that load and store are atomic, and use one block of
-/// the secondary cache. Every eighth instruction is a floating-point instruction.
+/// Returns a program of `length` instructions on 20 pages. Every second instruction loads, stores, or does both. The data addresses are
+/// scattered over 4 MB, and each is used twice, so there are misses of every kind, and lines are written back. Every fifth instruction is a
+/// branch: taken, not taken, or indirect. The instructions that both load and store are atomic, and use one block of the secondary cache.
+/// Every eighth instruction is a floating-point instruction.
 fn program_with_branches(length: u64) -> Vec<Reference> {
     let mut references = Vec::new();
     for number in 0..length {
@@ -54,9 +54,9 @@ fn program() -> String {
     program_with_branches(12_000).into_iter().map(line).collect()
 }
 
-/// Samples each event in a separate run. Each of `processors` processors executes a thread. Asserts that counts are exact, that every
-/// seventh event has a sample (taken or missed), and that the report says which events have no model. `occur` is the number of
-/// events that must occur.
+/// Samples each event in a separate run. Each of `processors` processors executes a thread. Asserts that the counts are exact, that there
+/// is a sample (taken or missed) for every seventh event, and that the report says which events have no model. Exactly `occur` of the
+/// events must occur.
 fn all_events<'a>(
     unit: SampledUnit,
     processors: usize,
@@ -96,7 +96,7 @@ fn every_event_of_a_strand() {
     all_events(SampledUnit::Sparc, 1, names.map(|name| (name.to_owned(), name)), 16);
 }
 
-/// Two processors use the same data. All 32 events occur, except virtual coherency (no two addresses map to the same memory) and ECC errors
+/// Two processors use the same data. All 32 events occur except virtual coherency (no two addresses map to the same memory) and ECC errors
 /// (memory has no faults).
 #[test]
 fn every_event_of_an_r10000() {
@@ -119,7 +119,7 @@ fn branches_need_a_recording_that_has_them() {
     }
 }
 
-/// Of 12,000 instructions, 3,000 load, 1,500 store, and 1,500 do both. Lackey does not say that the last 1,500 are atomic.
+/// Of 12,000 instructions, 3,000 load, 1,500 store, and 1,500 do both. Lackey does not tell that those which do both are atomic.
 #[test]
 fn instructions_by_what_they_do() {
     let counts = |unit, events: &str| -> Vec<u64> {
@@ -136,10 +136,10 @@ fn instructions_by_what_they_do() {
     }
 }
 
-/// Two events take turns on one counter. The other counter counts only a third event.
+/// Two events take turns on one counter. The other counter counts a third event all the time.
 #[test]
 fn more_events_than_counters_take_turns() {
-    // The program is uniform, so the two events occur equally often in every turn.
+    // The program is uniform, so both events are equally frequent in every turn.
     let program = program().repeat(30);
     for (unit, events) in [
         (SampledUnit::Sparc, "Instr_cnt,Instr_ld,Instr_st,DC_miss,CPU_ld_to_PCX"),
@@ -159,7 +159,7 @@ fn more_events_than_counters_take_turns() {
     }
 }
 
-/// Events that both counters can count are distributed over both counters, so no event takes turns.
+/// Events that either counter can count are spread over both, so no event has to take turns.
 #[test]
 fn both_counters_are_used() {
     for events in [
@@ -176,7 +176,7 @@ fn both_counters_are_used() {
     }
 }
 
-/// Between two timer ticks there are more samples than the guest's ring holds.
+/// Between two timer ticks, there are more samples than the guest's ring can hold.
 #[test]
 fn samples_that_are_lost_are_counted() {
     let program = crate::fetches((0..100_000).map(|step| 0x1000 + step % 8 * 4));

@@ -1,12 +1,11 @@
-//! Tests short programs on an R10000, whose cycles are computed by hand.
+//! Tests short programs on an R10000. Their cycle counts are computed by hand.
 
 use simulator::analysis::profile::SampledUnit;
 
 use crate::{every, fetches, profile};
 
-/// Returns the cycles that a program spends in user mode, and asserts that both counters count this number. Each program also spends
-/// 15 cycles in exception mode: the handler executes its 7 instructions twice, and it takes 1 cycle to find the handler's own TLB
-/// miss.
+/// Returns the number of cycles that a program spends in user mode, and asserts that both counters count it. Each program also spends 15
+/// cycles in exception mode: the handler executes its 7 instructions twice, and it takes 1 cycle to detect the handler's own TLB miss.
 fn cycles(program: &str) -> u64 {
     let report = profile(SampledUnit::R10000, program, "0,16", every(1000)).unwrap();
     for event in report.events() {
@@ -15,13 +14,13 @@ fn cycles(program: &str) -> u64 {
     report.cycles - 15
 }
 
-/// A TLB miss costs two cycles: one to find the miss, and one to enter the handler.
+/// The cost of a TLB miss: one cycle to detect it, and one to enter the handler.
 const REFILL: u64 = 2;
 
-/// A miss of both caches takes 70 cycles.
+/// The cycles that a miss in both caches takes.
 const MISS: u64 = 70;
 
-/// The cycles that an instruction spends in the pipeline: one to decode, one to issue and one to graduate.
+/// The cycles that an instruction spends in the pipeline: one each to decode, issue and graduate.
 const PIPELINE: u64 = 3;
 
 /// The cycles of a single instruction that misses the TLB and both caches.
@@ -37,8 +36,8 @@ fn four_instructions_graduate_in_a_cycle() {
     assert_eq!(line(13), FIRST + 3);
 }
 
-/// While the first load waits for its data, 31 later instructions enter the active list and issue. When the data arrive, they
-/// graduate four per cycle. Later loads issue one per cycle, because one instruction per cycle can use memory.
+/// While the first load waits for its data, 31 later instructions enter the active list and issue. When the data arrive, the instructions
+/// graduate, four per cycle. The remaining loads issue one per cycle, because only one instruction per cycle can use memory.
 #[test]
 fn one_instruction_of_a_cycle_uses_memory() {
     let first = "I  1000,4\n L 2000,4\n";
@@ -50,7 +49,7 @@ fn one_instruction_of_a_cycle_uses_memory() {
     assert_eq!(after(load.repeat(31)), 7);
     assert_eq!(after(other.repeat(400)), 100);
     assert_eq!(after(format!("{load}{other}{other}{other}").repeat(100)), 100);
-    // Four loads graduate and free their entries in the active list. A cycle later, the first of 369 loads issues.
+    // Four loads graduate and free their entries in the active list. One cycle later, the first of the remaining 369 loads issues.
     assert_eq!(after(load.repeat(400)), 1 + 369);
     // While the first load waits, the active list holds 16 of the 200 later loads.
     assert_eq!(after(format!("{load}{other}").repeat(200)), 1 + 184);
@@ -60,12 +59,12 @@ fn one_instruction_of_a_cycle_uses_memory() {
 fn a_miss_that_the_secondary_cache_serves_takes_10_cycles() {
     // One L2 line of 128 bytes holds two instruction lines of 64 bytes.
     assert_eq!(cycles("I  1000,4\nI  1040,4\n"), FIRST + 10);
-    // The loads use three data lines of 32 bytes. Their misses are served one after another.
+    // The loads use three 32-byte data lines. Their misses are served one after another.
     let loads = "I  1000,4\n L 2000,4\nI  1004,4\n L 2020,4\nI  1008,4\n L 2040,4\n";
     assert_eq!(cycles(loads), FIRST + MISS + 2 * 10);
 }
 
-/// A sample of cycles names the instruction for which the processor waits.
+/// A cycle sample names the instruction that the processor is waiting for.
 #[test]
 fn a_sample_names_the_oldest_instruction() {
     let text: String = (0..50)

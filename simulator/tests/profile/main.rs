@@ -1,4 +1,4 @@
-//! Compares profiles with the known behaviour of programs.
+//! Compares profiles with the known behaviour of the profiled programs.
 
 mod clock;
 mod counts;
@@ -31,14 +31,14 @@ fn profile(
     job(program, rate).run(unit, events, go_on).inspect(read_back)
 }
 
-/// Writes a report as JSON and reads it. Asserts that the report that was read gives the same JSON.
+/// Writes a report as JSON and reads it back. Asserts that writing it again gives the same JSON.
 fn read_back(report: &ProfileReport) {
     let json = serde_json::to_string(report).unwrap();
     let read: ProfileReport = serde_json::from_str(&json).unwrap();
     assert_eq!(serde_json::to_string(&read).unwrap(), json);
 }
 
-/// Samples a recording of these references. Their control flow is known, unlike in lackey's text.
+/// Samples a recording of these references, which, unlike lackey's text, say how control flows.
 fn profile_flow(
     unit: SampledUnit,
     references: Vec<Reference>,
@@ -69,7 +69,7 @@ fn randomised(events: u32, seed: u64) -> Rate {
     Rate { seed: Some(seed), ..every(events) }
 }
 
-/// Returns fetches of 4 bytes at these addresses.
+/// Returns 4-byte fetches at these addresses.
 fn fetches(addresses: impl Iterator<Item = u64>) -> String {
     addresses.map(|address| format!("I  {address:x},4\n")).collect()
 }

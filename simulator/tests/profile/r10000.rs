@@ -1,4 +1,4 @@
-//! Compares branches, address translation, and issued and graduated instructions with theory.
+//! Compares branches, address translation, and issued and graduated instructions with the theory.
 
 use guest_abi::sampling::ModeSet;
 use platform::models::r10000::R10000Mode;
@@ -7,7 +7,7 @@ use simulator::recording::{Cause, Chunk, Class, Flow, Kind, Order, Recording, Re
 
 use crate::{every, fetch, fetches, go_on, job, profile, profile_flow};
 
-/// A sampling period that no count in these tests reaches, so that no overflow interrupts the program.
+/// A sampling period that no count in these tests reaches, so no overflow interrupts the program.
 const NEVER: u32 = 1 << 20;
 
 /// Returns the counts of these events. Each event is counted in a separate run.
@@ -23,8 +23,8 @@ fn counts(program: &[Reference], events: &[&str]) -> Vec<u64> {
 
 const BRANCHES: [&str; 2] = ["decoded_branches", "mispredicted_branches"];
 
-/// Returns a loop of ten iterations inside a loop of `times` iterations. The inner loop has three instructions and a
-/// branch back, which is not taken in the tenth iteration. Then a jump leads back to the beginning.
+/// Returns an inner loop of ten iterations inside an outer loop of `times` iterations. The inner loop has three instructions and a backward
+/// branch, which is not taken in the tenth iteration. Then a jump leads back to the beginning.
 fn nested(times: usize) -> Vec<Reference> {
     let mut program = Vec::new();
     for _ in 0..times {
@@ -39,10 +39,10 @@ fn nested(times: usize) -> Vec<Reference> {
     program
 }
 
-/// After two mispredictions, the two-bit counter predicts that the inner loop's branch is taken. From then on, only the last
-/// iteration of each inner loop is mispredicted. Until this branch has executed, the processor decodes two more iterations. Their
-/// branches are counted as decoded, and are nullified. The first two mispredictions add no branches: they lead to the instruction
-/// after the loop. This instruction has never been executed before, so the model does not know it.
+/// After two mispredictions, the two-bit counter predicts that the inner loop's branch is taken. From then on, only the last iteration of
+/// each inner loop is mispredicted. Until that branch has executed, the processor decodes two more iterations, whose branches are counted
+/// as decoded and are nullified. The first two mispredictions add no branches: they lead to the instruction after the loop, which the model
+/// does not know because it has never been executed.
 #[test]
 fn a_loop_mispredicts_its_end() {
     for times in [1, 2, 50] {
@@ -52,8 +52,8 @@ fn a_loop_mispredicts_its_end() {
     }
 }
 
-/// One branch is always taken, and another branch is never taken. If bits 11:3 of their addresses are equal, they share a counter,
-/// and each branch undoes what the other has trained.
+/// One branch is always taken, and another is never taken. If bits 11:3 of their addresses are equal, the two share a counter, and each
+/// undoes what the other has trained.
 #[test]
 fn branches_4_kb_apart_share_a_counter() {
     let alternate = |apart: u64| -> Vec<Reference> {
@@ -62,7 +62,7 @@ fn branches_4_kb_apart_share_a_counter() {
         (0..100).flat_map(|_| pair.map(branch)).collect()
     };
     assert_eq!(counts(&alternate(0x1000), &BRANCHES), [200, 100]);
-    // The branch that is taken is mispredicted. The other branch follows it in memory: it is decoded and nullified.
+    // The branch that is taken is mispredicted. The other branch follows it in memory, so it is decoded and then nullified.
     assert_eq!(counts(&alternate(4), &BRANCHES), [300, 100], "within 8 bytes");
     assert_eq!(counts(&alternate(8), &BRANCHES), [200, 2]);
     assert_eq!(counts(&alternate(0x800), &BRANCHES), [200, 2]);
@@ -77,7 +77,8 @@ fn what_is_a_branch() {
     assert_eq!(found, [[0, 0], [100, 0], [100, 0], [100, 0], [0, 0]]);
 }
 
-/// At most one branch is decoded per cycle. When a mispredicted branch issues, the next instruction is decoded three cycles later.
+/// At most one branch is decoded per cycle. After a mispredicted branch issues, it takes three cycles until the next instruction is
+/// decoded.
 #[test]
 fn what_branches_cost() {
     let cycles = |flow: Flow| {
@@ -86,7 +87,7 @@ fn what_branches_cost() {
     };
     assert_eq!(cycles(Flow::Jump) - cycles(Flow::Next), 99 - 24);
     assert_eq!(cycles(Flow::NotTaken), cycles(Flow::Jump));
-    // The first two branches are mispredicted. Each issues in the cycle after it is decoded.
+    // The first two branches are mispredicted. Each issues in the cycle after its decoding.
     assert_eq!(cycles(Flow::Taken) - cycles(Flow::Jump), 2 * 3);
 }
 
@@ -109,7 +110,7 @@ fn what_is_issued() {
     }
 }
 
-/// When a program without misses is interrupted, four instructions have issued but not graduated. These four instructions issue again.
+/// When a program without misses is interrupted, four instructions have issued but not graduated. These four issue again later.
 #[test]
 fn an_interrupt_makes_instructions_issue_again() {
     let program = fetches((0..20_000).map(|n| 0x1000 + n % 16 * 4));
@@ -121,7 +122,7 @@ fn an_interrupt_makes_instructions_issue_again() {
     assert_eq!(issued.count - graduated.count, 4 * report.interrupts);
 }
 
-/// Returns one load from each of `pairs` pairs of pages, from the first page of the pair. The sequence is repeated `times` times.
+/// Returns one load from the first page of each of `pairs` pairs of pages. The sequence is repeated `times` times.
 fn pages(pairs: u64, times: u64) -> Vec<Reference> {
     let load = |n: u64| {
         let data = 0x4000_0000 + (n % pairs) * 0x8000;
@@ -133,7 +134,7 @@ fn pages(pairs: u64, times: u64) -> Vec<Reference> {
 
 const TLB: [&str; 1] = ["tlb_misses"];
 
-/// Each pair of data pages misses the TLB once, and so does the code page. The TLB has room for all these pages.
+/// Each pair of data pages misses the TLB once, and so does the code page. All these pages fit in the TLB.
 #[test]
 fn a_few_pages_miss_the_tlb_once() {
     for pairs in 1..7 {
@@ -141,8 +142,8 @@ fn a_few_pages_miss_the_tlb_once() {
     }
 }
 
-/// In a stream of pages, each pair misses. The code misses again when the Random register reaches the code's entry. For each pair,
-/// Random advances by at least 8 (the handler and the load), so the code misses for at most one pair in eight.
+/// In a stream of pages, each pair misses. The code misses again whenever the Random register has reached the code's entry. Random advances
+/// by at least 8 per pair (the handler and the load), so the code misses for at most one pair in eight.
 #[test]
 fn a_stream_of_pages_misses_the_tlb_at_each_pair() {
     let [misses] = counts(&pages(2000, 1), &TLB)[..] else { unreachable!() };
@@ -167,19 +168,17 @@ fn misses_in_the_handler_are_in_exception_mode() {
         assert_eq!(event == "cycles" && exceptions, report.cycles == report.first.count);
         report.first.count
     };
-    // In user mode, the code and six pairs miss. In all modes, the page tables of the code and of the data miss too.
+    // In user mode, the code and six pairs miss. In all modes together, the page tables of the code and of the data miss as well.
     assert_eq!([false, true].map(|modes| count(modes, "tlb_misses")), [7, 7 + 2]);
     let graduated = "graduated_instructions";
     assert_eq!([false, true].map(|modes| count(modes, graduated)), [6, 6 + 9 * 7]);
     assert_eq!([false, true].map(|modes| count(modes, "graduated_loads")), [6, 6 + 9 * 2]);
     let [user, all] = [false, true].map(|modes| count(modes, "cycles"));
-    // In exception mode there are two misses in the handler, which take one cycle each, and nine runs of the handler, which take seven
-    // cycles each.
+    // Exception mode covers two misses in the handler, of one cycle each, and nine runs of the handler, of seven cycles each.
     assert_eq!(all - user, 2 + 9 * 7);
 }
 
-/// A program executes in user mode, and the handler of TLB misses executes in exception mode. No instruction executes in
-/// supervisor or kernel mode.
+/// A program executes in user mode, and the TLB miss handler executes in exception mode. Nothing executes in supervisor or kernel mode.
 #[test]
 fn each_mode_counts_its_own() {
     let count = |modes: ModeSet<R10000Mode>| {
@@ -234,15 +233,15 @@ fn what_graduates_as_what() {
     }
 }
 
-/// An atomic instruction is a load linked and a store conditional. `addq $3,(mem)` of x86-64 is one instruction that loads and stores, and
-/// `imulq (mem)` is a multiplication that loads.
+/// An atomic instruction graduates as a load linked and a store conditional. On x86-64, `addq $3,(mem)` is one instruction that loads and
+/// stores, and `imulq (mem)` is a multiplication that loads.
 #[test]
 fn what_instructions_with_data_graduate_as() {
     let program = |class, kind, data: &[Kind]| {
         let data = data.iter().map(|kind| Reference::new(0x1_0000, 8, *kind));
         let fetch = Reference { class, ..fetch(0x1000, kind, Flow::Next) };
         let instruction: Vec<_> = [fetch].into_iter().chain(data).collect();
-        // The first instruction misses the TLB: it is issued again.
+        // The first instruction misses the TLB, so it is issued again.
         instruction.repeat(101)
     };
     for (program, graduated, issued) in [
@@ -269,15 +268,15 @@ fn what_instructions_with_data_graduate_as() {
     ] {
         assert_eq!(counts(&program, &GRADUATED), graduated);
         let again = counts(&program, &ISSUED);
-        // The number of instructions that issue again depends on the number of instructions in the active list.
+        // How many instructions issue again depends on how many are in the active list.
         for (found, least) in again.into_iter().zip(issued) {
             assert!((least..=least + 64).contains(&found) && (least > 0 || found == 0), "{found}");
         }
     }
 }
 
-/// An annulled delay slot is fetched with its branch, although it is not executed. Here, the delay slot is in the next line of 64 bytes, so
-/// its fetch misses.
+/// An annulled delay slot is fetched with its branch, although it is not executed. Here, the delay slot is in the next 64-byte line, so its
+/// fetch misses.
 #[test]
 fn an_annulled_delay_slot_is_fetched() {
     let count = |class, flow| {
@@ -289,12 +288,12 @@ fn an_annulled_delay_slot_is_fetched() {
     assert_eq!(count(Class::Other, Flow::NotTaken), (1, 1));
     assert_eq!(count(Class::Annuls, Flow::NotTaken), (2, 1));
     assert_eq!(count(Class::Annuls, Flow::Jump), (2, 1));
-    // If the branch is taken, the delay slot executes. The recording would then contain the delay slot as a separate instruction, but this
-    // recording ends after the branch.
+    // If the branch is taken, the delay slot executes. A complete recording would then contain it as a separate instruction, but this one
+    // ends after the branch.
     assert_eq!(count(Class::Annuls, Flow::Taken), (1, 1));
 }
 
-/// Returns the counts of these events on two processors that execute a thread each.
+/// Returns the counts of these events when each of two processors executes a thread.
 fn counts_of_two<const N: usize>(threads: [Thread; 2], events: [&str; N]) -> [u64; N] {
     events.map(|event| {
         let chunks = threads.clone().map(|(references, order)| vec![Chunk::new(references, order)]);
@@ -308,8 +307,8 @@ fn counts_of_two<const N: usize>(threads: [Thread; 2], events: [&str; N]) -> [u6
 
 type Thread = (Vec<Reference>, Vec<(usize, Order)>);
 
-/// Two processors use a block alternately. The two execute different code. In each step, a processor executes enough instructions that all
-/// earlier instructions are complete before the next step.
+/// Two processors use a block alternately. They execute different code. In each step, a processor executes so many instructions that all
+/// earlier ones are complete before the next step.
 ///
 /// | step | processor | does | the other processor sees |
 /// |---|---|---|---|
@@ -355,8 +354,8 @@ fn processors_see_what_others_do() {
     assert_eq!(counts_of_two(threads, events), [5, 2, 1, 1, 1, 3]);
 }
 
-/// Each store conditional that fails is executed again, with its load linked. So in the end, each atomic instruction of the program has one
-/// store conditional that succeeds.
+/// A store conditional that fails is executed again, together with its load linked. In the end, each of the program's atomic instructions
+/// has exactly one store conditional that succeeds.
 #[test]
 fn a_store_conditional_fails_if_another_processor_takes_the_block() {
     let thread = |processor: u64, address: u64| -> Thread {
@@ -371,7 +370,7 @@ fn a_store_conditional_fails_if_another_processor_takes_the_block() {
         counts_of_two([thread(0, 0x8_0000), thread(1, 0x8_0008)], events);
     assert!(failed > 0);
     assert_eq!((graduated, instructions), (2000 + failed, 2 * (2000 + failed)));
-    // Here, the threads use different blocks of 128 bytes.
+    // Here, the threads use different 128-byte blocks.
     let apart = counts_of_two([thread(0, 0x8_0000), thread(1, 0x8_0080)], events);
     assert_eq!(apart, [2000, 0, 4000]);
 }

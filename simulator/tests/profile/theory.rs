@@ -18,7 +18,7 @@ impl Random {
     }
 }
 
-/// How many of every 36 instructions are on each of eight pages.
+/// The number of instructions, out of every 36, on each of eight pages.
 const SHARES: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
 /// Returns the expected total variation: half the sum of |share - p| over all pages, where p is the true share. For n random samples,
@@ -32,7 +32,7 @@ fn expected(samples: f64) -> f64 {
     apart.iter().sum::<f64>() / 2.0
 }
 
-/// A program jumps randomly between its pages, so its samples are random with any period.
+/// A program jumps randomly between its pages, so its samples are random whatever the period is.
 #[test]
 fn the_distance_falls_with_the_root_of_the_period() {
     const INSTRUCTIONS: usize = 80_000;
@@ -71,8 +71,8 @@ fn the_distance_falls_with_the_root_of_the_period() {
     }
 }
 
-/// A loop of 52 instructions on three pages. The periods are multiples of 52, so all samples hit the same page unless the periods
-/// are random. (An R10000 is interrupted only between cycles, so each page has a multiple of four instructions.)
+/// A loop has 52 instructions on three pages. The periods are multiples of 52, so all samples hit the same page unless the periods vary
+/// randomly. (An R10000 is interrupted only between cycles, so each page has a multiple of four instructions.)
 #[test]
 fn random_periods_are_not_in_step_with_a_loop() {
     let address = |step: u64| match step % 52 {
@@ -100,7 +100,7 @@ fn random_periods_are_not_in_step_with_a_loop() {
             }
             let samples = hits.iter().sum::<u64>() as f64;
             assert!(samples > 0.99 * 6.0 * 52_000.0 / f64::from(period));
-            // There is no bias: over all runs, each share is within three standard errors of the truth.
+            // The samples are unbiased: over all runs, each share is within three standard errors of the truth.
             for (hits, share) in hits.into_iter().zip([1.0 / 13.0, 4.0 / 13.0, 8.0_f64 / 13.0]) {
                 let error = (share * (1.0 - share) / samples).sqrt();
                 let apart = (hits as f64 / samples - share).abs();

@@ -1,4 +1,4 @@
-//! Tests profiles of programs with several threads.
+//! Tests profiles of multithreaded programs.
 
 use std::ops::ControlFlow;
 
@@ -10,14 +10,14 @@ use simulator::replay::placement::Placement;
 
 use crate::{every, fetch, go_on, job};
 
-/// Returns a chunk of `count` consecutive instructions. Each thread has a different page.
+/// Returns a chunk of `count` consecutive instructions. Each thread has its own page.
 fn instructions(thread: u64, count: u64) -> Chunk {
     let address = |n: u64| 0x10_0000 + thread * 0x1000 + n % 64 * 4;
     let fetches = (0..count).map(|n| fetch(address(n), Kind::FetchOther, Flow::Next));
     Chunk::new(fetches.collect(), Vec::new())
 }
 
-/// Returns a chunk that loads from `lines` lines of 64 bytes. All threads load from the same lines.
+/// Returns a chunk that loads from `lines` 64-byte lines. All threads load from the same lines.
 fn loads(thread: u64, lines: u64) -> Chunk {
     let load = |n: u64| {
         let load = fetch(0x10_0000 + thread * 0x1000, Kind::FetchLoad, Flow::Next);
@@ -31,7 +31,7 @@ fn threads(chunks: Vec<Chunk>, place: &str) -> Job<'static> {
     job(Recording::from_threads("test", threads), every(10)).placement(Some(place.parse().unwrap()))
 }
 
-/// Returns the pages of the threads with the true number of events on each page, sorted by address.
+/// Returns the threads' pages, sorted by address, with the true number of events on each page.
 fn pages(event: &EventProfile) -> Vec<(u64, u64)> {
     let rows = event.rows.iter();
     let mut pages: Vec<_> = rows.map(|row| ((row.address >> 12) & 0xf, row.exact)).collect();
@@ -58,7 +58,7 @@ fn each_strand_has_counters_and_a_guest_of_its_own() {
         check_counts(&report, 4, 6_031);
         let expected = [(0, 1_000), (1, 2_005), (2, 3_009), (3, 17)];
         assert_eq!(pages(&report.first), expected, "{place}");
-        // There is one sample per ten events of each strand.
+        // Each strand takes one sample per ten events.
         let samples = match place {
             "1,9" => 4_009 / 10 + 2_022 / 10,
             _ => 100 + 200 + 300 + 1,
@@ -99,7 +99,7 @@ fn a_placement_decides_what_threads_share() {
     }
 }
 
-/// Thread 0 executes until it waits for thread 1. Thread 1 executes to its end. Then thread 0 continues.
+/// Thread 0 executes until it waits for thread 1. Thread 1 executes to its end, and then thread 0 continues.
 #[test]
 fn an_r10000_executes_threads_in_turns() {
     let (mut first, mut second) = (instructions(0, 400), instructions(1, 300));

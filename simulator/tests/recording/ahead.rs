@@ -12,11 +12,10 @@ use simulator::recording::{BLOCK, BytesRead, Chunk, Order, Recording, RecordingE
 
 use crate::gzip;
 
-/// A call of `next_chunk`, with its results: the thread, whether there was a chunk, the hash of the references, the orders, and the
-/// progress.
+/// A call of `next_chunk` and its results: the thread, whether there was a chunk, a hash of the references, the orders, and the progress.
 type Step = (usize, Result<bool, RecordingError>, u64, Vec<(usize, Order)>, BytesRead);
 
-/// Reads all threads chunk by chunk. The order of the threads is random.
+/// Reads all threads chunk by chunk, in random order.
 fn steps(mut recording: Recording) -> Vec<Step> {
     let mut left: Vec<usize> = (0..recording.threads()).collect();
     let (mut chunk, mut steps) = (Chunk::default(), Vec::new());
@@ -115,11 +114,11 @@ fn a_slow_pipe_is_read_to_its_end() {
     writer.join().unwrap();
 }
 
-/// A reader that waits at the end of its text until the sender of `goes_on` is dropped.
+/// A reader that reaches the end of its text and then waits until the sender of `goes_on` is dropped.
 struct Waits {
     text: Cursor<Vec<u8>>,
     goes_on: Receiver<()>,
-    /// When the reader is dropped, this sender is dropped too, and the test notices.
+    /// Dropped together with the reader, so that the test notices.
     _lives: Sender<()>,
 }
 

@@ -1,4 +1,4 @@
-//! Tests of where a block of references ends.
+//! Tests where a block of references ends.
 
 use simulator::recording::{BLOCK, BLOCK_SLACK, Kind};
 
@@ -19,7 +19,7 @@ fn an_instruction_and_its_data_share_a_block() {
     assert_eq!(blocks[1][0], reference(Kind::FetchOther, 0x0400_1093, 2));
 }
 
-/// The store of a line `M` can be the first reference after a full block.
+/// The store of an `M` line can be the first reference after a full block.
 #[test]
 fn a_line_that_loads_and_stores_is_in_one_block() {
     for pad in 0..40 {
@@ -30,7 +30,7 @@ fn a_line_that_loads_and_stores_is_in_one_block() {
         let all: Vec<Kind> =
             blocks.concat()[BLOCK - 40 + pad..].iter().map(|one| one.kind).collect();
         assert_eq!(all, expected.repeat(60), "{pad}");
-        // No block begins within an instruction.
+        // No block begins in the middle of an instruction.
         assert!(matches!(blocks[1][0].kind, Kind::FetchModify), "{pad}");
     }
 }
@@ -42,9 +42,10 @@ fn data_without_end_does_not_make_a_block_without_end() {
     for (before, expected) in [
         ("", &[BLOCK; 3][..]),
         ("I  04001090,3\n", &[long, BLOCK, 3 * BLOCK + 1 - long - BLOCK]),
-        // The last line of the block loads and stores. Its store follows the full block.
+        // The block's last line loads and stores. Its store comes after the block is full.
         ("I  04001090,3\n M 1ffeffe7c8,8\n", &[BLOCK, BLOCK, BLOCK, 3]),
-        // The fetch already loads and stores. Its kind is final, so the block need not grow.
+        // The fetch already belongs to an instruction that loads and stores, so its kind cannot
+        // change any more, and the block need not grow.
         ("I  04001090,3\n S 1ffeffe7c8,8\n", &[BLOCK, BLOCK, BLOCK, 2]),
     ] {
         let blocks = blocks(open(format!("{before}{data}")).unwrap()).unwrap();

@@ -4,7 +4,7 @@ use simulator::recording::{Cause, Class, Flow, Kind, Order, bundled};
 
 use crate::threads;
 
-/// The numbers are the same as in `bundled/README.md`.
+/// The numbers match those in `bundled/README.md`.
 #[test]
 fn the_bundled_recording_is_real() {
     let recording = bundled();
@@ -23,7 +23,7 @@ fn the_bundled_recording_is_real() {
         [Class::Atomic, Class::Multiply, Class::Divide].map(of_class),
         [4_588, 12_379, 2_190]
     );
-    // Every thread has references with every kind of control flow.
+    // Every thread has references for every kind of control flow.
     for (references, _) in &threads {
         assert!(references.len() > 330_000, "{}", references.len());
         let flows = HashSet::<Flow>::from_iter(references.iter().map(|reference| reference.flow));
@@ -31,8 +31,8 @@ fn the_bundled_recording_is_real() {
     }
 }
 
-/// The first thread starts all other threads, and waits until they have ended. The threads wait for each other at the barrier before each
-/// of seven phases, and at semaphores in each of twelve rounds of the ledger. The recorder knows all of these waits.
+/// The first thread starts all other threads, and waits until they have ended. The threads wait for each other at a barrier before each of
+/// seven phases, and at semaphores in each of the ledger's twelve rounds. The recorder notices all of these waits.
 #[test]
 fn the_threads_are_ordered() {
     for (number, (_, order)) in threads(&mut bundled()).unwrap().iter().enumerate() {

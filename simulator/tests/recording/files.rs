@@ -1,4 +1,4 @@
-//! Tests reading of plain and compressed files that are complete, cut off or damaged.
+//! Tests the reading of plain and compressed files that are complete, cut off or damaged.
 
 use std::fs;
 use std::io::{self, Cursor, Read};
@@ -77,7 +77,7 @@ fn compressed_files_that_are_cut_off_are_errors() {
         assert_eq!(read_bytes(whole.clone()).unwrap().len(), 60);
         for length in 0..whole.len() {
             let error = read_bytes(&whole[..length]).expect_err("cut off").to_string();
-            // Fewer than four bytes do not determine the format.
+            // Fewer than four bytes are not enough to detect the format.
             let found = format!(
                 "found {format} data that is damaged or cut off, expected the rest of the recording"
             );
@@ -86,7 +86,7 @@ fn compressed_files_that_are_cut_off_are_errors() {
     }
 }
 
-/// A stream on which every read fails with an error of the operating system.
+/// A stream on which every read fails with an operating system error.
 struct Broken;
 
 impl Read for Broken {

@@ -1,4 +1,4 @@
-//! Tests reading of lackey's lines, and the messages about wrong lines.
+//! Tests the reading of lackey's lines, and the messages about lines that are wrong.
 
 use std::io::{self, Read};
 
@@ -82,7 +82,7 @@ fn malformed_lines_are_named() {
     for (line, expected) in cases {
         for (before, number) in [("", 1), ("I  04001090,3\n==7==\n\n", 4)] {
             for after in ["", "\n", "\nI  04001090,3\nI  04001090,3\nI  04001090,3\n"] {
-                // If the first line is wrong, the format of the text is unknown.
+                // If the first line is wrong, the text's format is unknown.
                 let expected = match (number, expected) {
                     (1, expected) if expected == a_line => a_format,
                     _ => expected,

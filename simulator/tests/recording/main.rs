@@ -1,4 +1,4 @@
-//! Tests reading of recordings: in each format, in blocks, from files, and ahead of use.
+//! Tests the reading of recordings: in each format, in blocks, from files, and ahead of their use.
 
 mod ahead;
 mod blocks;
@@ -56,7 +56,7 @@ pub(crate) fn open(content: impl Into<Vec<u8>>) -> Result<Recording, RecordingEr
     Recording::from_reader("refs", Cursor::new(content.into()), None)
 }
 
-/// The references of a thread, and its orders. Each order has the number of references before it.
+/// A thread's references and orders. Each order comes with the number of references before it.
 pub(crate) type Thread = (Vec<Reference>, Vec<(usize, Order)>);
 
 /// Reads all threads to their ends.

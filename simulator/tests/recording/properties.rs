@@ -8,7 +8,7 @@ use simulator::recording::{Kind, Reference};
 
 use crate::{gzip, read, read_bytes, zstd};
 
-/// A stream that delivers its bytes in pieces of given lengths.
+/// A stream that delivers its bytes in pieces of the given lengths.
 struct Pieces(Cursor<Vec<u8>>, Vec<usize>, usize);
 
 impl Read for Pieces {
@@ -29,8 +29,8 @@ fn data() -> impl Strategy<Value = Vec<Reference>> {
     prop::collection::vec(reference(&[Kind::Load, Kind::Load, Kind::Store, Kind::Modify]), 0..4)
 }
 
-/// Generates a fetch and the data references of its instruction. The kind of the fetch says which
-/// data references follow.
+/// Generates a fetch and its instruction's data references. The kind of the fetch tells which data
+/// references follow.
 fn instruction() -> impl Strategy<Value = Vec<Reference>> {
     (reference(&[Kind::FetchOther]), data()).prop_map(|(fetch, data)| {
         let has = |kinds: [Kind; 2]| data.iter().any(|one| kinds.contains(&one.kind));
@@ -68,7 +68,7 @@ fn in_parts(reference: Reference) -> Vec<Reference> {
 proptest! {
     #[test]
     fn what_is_written_reads_back(
-        // A recording may begin with data.
+        // A recording may begin with a data reference.
         first in data(),
         instructions in prop::collection::vec(instruction(), 1..120),
         pieces in prop::collection::vec(1..40usize, 1..8),

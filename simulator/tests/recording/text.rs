@@ -1,4 +1,4 @@
-//! Tests reading of handwritten recordings.
+//! Tests the reading of handwritten recordings.
 
 use guest_abi::StrandId;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Tests replays of recordings that a separate thread reads.
+//! Tests replays of recordings that a separate thread reads ahead.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -50,7 +50,7 @@ fn a_damaged_line_ends_the_replay_with_its_error() {
     }
 }
 
-/// A reader that waits at the end of its text until the sender of the channel is dropped.
+/// A reader that reaches the end of its text and then waits until the channel's sender is dropped.
 struct Waits(io::Cursor<String>, Receiver<()>);
 
 impl Read for Waits {

@@ -6,7 +6,7 @@ use simulator::replay::{Setup, Tracing};
 
 use crate::{machine, program, run};
 
-/// Whatever the sampling interval and the setting `hub_cycles` are, the guest can read its counters, and the counters have the true values.
+/// The guest can read its counters, and they are correct, whatever the sampling interval and the setting `hub_cycles` are.
 #[test]
 fn intervals_and_hub_times() {
     for interval in [1, 2, 10, 100, 500, 1_000, 2_000, 10_000] {

@@ -1,4 +1,4 @@
-//! Tests the details of replays. The programs are handwritten, and their numbers are known.
+//! Tests the details of replays, with handwritten programs whose numbers are known.
 
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use simulator::run::Replayed;
 
 use crate::{machine, recording, run};
 
-/// Returns a setup with few counters, so that each point of the series takes little time.
+/// Returns a setup with few counters, so that each point of the series is quick to take.
 pub(crate) fn setup(program: Recording) -> Setup {
     Setup::new(machine(), program)
         .details(true)
@@ -33,7 +33,7 @@ fn details_of(setup: Setup) -> (Replayed, Details) {
     (outcome, details)
 }
 
-/// Collecting details changes only the calls of the guest that measures.
+/// Collecting details changes nothing but the calls of the guest that measures.
 #[test]
 fn details_change_nothing() {
     let program = || {
@@ -53,13 +53,13 @@ fn details_change_nothing() {
     assert_eq!(outcome.usage, plain.usage);
     assert_eq!(outcome.counters, plain.counters);
     assert!(outcome.trace.is_none(), "nobody asked for it");
-    // The series has every interval, and counts no event twice.
+    // The series covers every interval, and counts no event twice.
     let series = &details.series;
     let points = series.references.len();
     let references: Vec<u64> = (1..=11).map(|n| 512 * n).chain([6_000]).collect();
     assert_eq!(series.references, references);
-    // `reads` counts only the samples that the guest takes for the series. At the last point, the guest reads its counters even
-    // without a series.
+    // `reads` counts only the samples that the guest takes for the series. At the last point, the guest reads its counters even when there
+    // is no series.
     assert_eq!(series.reads.samples, 11);
     assert_eq!(outcome.hypercalls.total - series.reads.calls, plain.hypercalls.total);
     assert_eq!(series.cycles.last(), Some(&outcome.cycles));
@@ -84,7 +84,7 @@ fn details_change_nothing() {
         assert_eq!((link.hub, link.node), (series.hub, series.node));
         assert_eq!(series.used.bytes.iter().sum::<u64>(), 64 * (link.into + link.out));
     }
-    // The heat map contains all misses, and so does the list of code.
+    // Both the heat map and the list of code contain all misses.
     let misses = |part: fn(&Served) -> u64| -> u64 {
         outcome.threads.iter().map(|thread| part(&thread.served)).sum()
     };
@@ -100,7 +100,7 @@ fn details_change_nothing() {
     let stacks = outcome.threads.iter().map(|thread| thread.stack);
     let waits = stacks.map(|stack| stack.sum() - stack.busy - stack.pipeline);
     assert_eq!(waited, waits.sum::<u64>());
-    // The numbers of calls in the summary add up to all calls.
+    // The numbers of calls in the summary add up to the total.
     let total: u64 = details.calls.iter().map(|calls| calls.count).sum();
     assert_eq!(total, outcome.hypercalls.total);
     let by_guest: u64 =
@@ -108,7 +108,7 @@ fn details_change_nothing() {
     assert!(by_guest > 0 && by_guest <= total);
     assert!(details.events.len() <= 1000);
     assert!(details.events.is_sorted_by_key(|event| event.time));
-    // The listed calls span the whole time.
+    // The listed calls span the whole replay.
     let end = series.clock.last().unwrap();
     let quarters = (0..4).map(|quarter| quarter * end / 4..(quarter + 1) * end / 4);
     for quarter in quarters {
@@ -118,7 +118,7 @@ fn details_change_nothing() {
     }
 }
 
-/// Strand 64 reads a buffer of 16 pages, once.
+/// Strand 64 reads a 16-page buffer once.
 #[test]
 fn misses_by_address_and_time() {
     let mut text = String::new();
@@ -136,14 +136,14 @@ fn misses_by_address_and_time() {
     let sums: Vec<u64> = heat.misses.iter().map(|row| row.iter().sum()).collect();
     assert_eq!(sums, [[128; 16].as_slice(), &[1]].concat());
     assert_eq!(heat.transfers.iter().flatten().sum::<u64>(), 0);
-    // The misses visit the pages in order.
+    // The misses go through the pages in order.
     let first = |row: &Vec<u64>| row.iter().position(|count| *count > 0).unwrap();
     assert!(heat.misses.iter().map(first).is_sorted());
     assert_eq!(heat.cycles.last(), Some(&outcome.cycles));
     assert!((64..=128).contains(&heat.cycles.len()));
 }
 
-/// The rows of a large buffer have equal sizes. A distant access has a separate row.
+/// The rows of a large buffer have equal sizes. A distant access gets a row of its own.
 #[test]
 fn regions_stay_apart() {
     let mut text = String::new();
@@ -156,7 +156,7 @@ fn regions_stay_apart() {
     assert_eq!(heat.first.len(), 64);
     assert_eq!((heat.first[0], heat.bytes[0]), (0x40_0000, 8192));
     assert_eq!((heat.first[63], heat.bytes[63]), (0x7fff_0000_0000, 8192));
-    // There are 62 rows for 1000 pages.
+    // The 1000 pages take 62 rows.
     let pages = heat.bytes[1..63].iter().map(|bytes| bytes / 8192);
     assert_eq!(pages.clone().sum::<u64>(), 1000);
     assert!(pages.clone().all(|pages| (8..=32).contains(&pages)));
@@ -164,7 +164,7 @@ fn regions_stay_apart() {
     assert!(misses.skip(1).take(62).eq(pages));
 }
 
-/// An instruction of node 1 loads lines of node 0, then a line that node 1 already has. Another instruction stores.
+/// An instruction on node 1 loads node 0's lines, and then a line that node 1 already has. Another instruction stores.
 #[test]
 fn misses_by_instruction() {
     let fetch = |address, kind| Reference::new(address, 4, kind);
@@ -182,7 +182,7 @@ fn misses_by_instruction() {
     assert_eq!(
         code.collect::<Vec<_>>(),
         [
-            // The L2 cache misses the line of the instruction and two lines of data. The load of 0x10 finds its line there.
+            // The L2 cache misses the instruction's line and two data lines. The load of 0x10 finds its line there.
             (Some(0x1180), [1, 0, 3, 0], 3 * 290 + 23),
             // The strand does not wait for its store.
             (Some(0x1184), [1, 0, 0, 0], 0),
@@ -203,7 +203,7 @@ fn lines_that_are_shared() {
     let users = line.users.iter();
     let users =
         users.map(|user| (user.thread, user.strand.index(), user.what, user.bytes, user.times));
-    // The first write happens before the line moves for the first time.
+    // The first write comes before the line moves for the first time.
     let expected = [(0, 0, Use::Store, 0xff, 9), (1, 64, Use::Store, 0xff00, 10)];
     assert_eq!(users.collect::<Vec<_>>(), expected);
     let json = serde_json::to_value(line).unwrap();
@@ -230,7 +230,7 @@ fn details_while_it_runs() {
         }
         ControlFlow::Continue(())
     });
-    // A point comes after every 512 references. After 1000, 2000 and 3000 references, these are the last points.
+    // The series has a point after every 512 references. After 1000, 2000 and 3000 references, these are the latest points.
     assert_eq!(seen, [Some(512), Some(1_536), Some(2_560)]);
     let series = outcome.unwrap().details.unwrap().series;
     assert_eq!(series.references.last(), Some(&3_000));

@@ -1,4 +1,4 @@
-//! Tests replays of recordings through the public interface of the library.
+//! Tests replays of recordings through the library's public interface.
 
 mod ahead;
 mod clock;
@@ -29,7 +29,7 @@ pub(crate) fn recording(text: impl Into<Vec<u8>>) -> Recording {
     Recording::from_reader("test", Cursor::new(text.into()), None).unwrap()
 }
 
-/// Returns a program that stores to and loads from a few lines of each node.
+/// Returns a program that stores to, and loads from, a few lines of each node.
 pub(crate) fn program(references: u64) -> Recording {
     let mut text = String::new();
     for number in 0..references / 2 {
@@ -73,7 +73,7 @@ fn progress_is_told_and_can_end_a_replay() {
         assert_eq!(outcome.unwrap().references, 1_000);
         samples
     };
-    // The counters belong to 8 channels, 16 link port units, 4 address serialization units, and the thread's strand.
+    // The counters are those of 8 channels, 16 link port units, 4 address serialization units, and the thread's strand.
     assert_eq!(sampled(Some(300)), [(300, 29), (600, 29), (900, 29), (1_000, 29)]);
     assert_eq!(sampled(None), [(1_000, 29)]);
     let mut first = None;
@@ -85,7 +85,7 @@ fn progress_is_told_and_can_end_a_replay() {
         _ => ControlFlow::Continue(()),
     });
     assert_eq!(first, Some(100));
-    // What happened before the stop is known: 50 instructions, each with a reference to data.
+    // What happened before the stop is known: 50 instructions, each with one data reference.
     let stopped = stopped.unwrap();
     assert!(stopped.stopped && stopped.truth_matches);
     assert_eq!((stopped.references, stopped.threads[0].instructions), (100, 50));
@@ -115,7 +115,7 @@ fn progress_has_a_total() {
     assert!(native.iter().all(|one| one.total == bundled().references()));
     let by_hand = told(recording("0 w 0x1000\n64 r 0x1000\n"));
     assert_eq!((by_hand[0].references, by_hand[0].total), (2, Some(2)));
-    // The number of references is unknown for a stream of lackey.
+    // The number of references is unknown for a stream of lackey's text.
     let text = "I  04001090,3\n".repeat(100_000);
     let (length, text) = (text.len() as u64, || Cursor::new(text.clone()));
     let file = told(Recording::from_reader("file", text(), Some(length)).unwrap().count_ahead());
@@ -125,8 +125,8 @@ fn progress_has_a_total() {
     assert_eq!(pipe[0].fraction(), None);
 }
 
-/// Returns the text of a program with 200,000 references to varied addresses, and then 2,000,000 references of a loop. The loop has
-/// most of the references. In the compressed text, the loop has fewer bytes than the other references.
+/// Returns a program as text: 200,000 references to varied addresses, and then a loop with 2,000,000 references. The loop has most of the
+/// references, but in the compressed text it takes fewer bytes than the rest.
 fn looping() -> String {
     let mut text = String::from("==7== Lackey, an example Valgrind tool\n");
     for number in 0..100_000_u64 {
@@ -136,8 +136,7 @@ fn looping() -> String {
     text + &"I  401000,3\nI  401003,2\n S 5000,8\nI  401005,2\n".repeat(500_000)
 }
 
-/// For a file of lackey, each reported fraction of progress differs from the true fraction of references by less than 2
-/// percentage points.
+/// For a file of lackey's text, the reported progress is always within 2 percentage points of the true fraction of references.
 #[test]
 fn progress_is_right_in_references() {
     let text = looping();
@@ -186,7 +185,7 @@ fn a_scenario_that_is_stopped_keeps_its_phases() {
     assert_eq!((part.steps.len(), part.notes.len()), (1, 1));
 }
 
-/// At each sample, an observer sees what has happened so far. At the last sample, the observer sees the final result.
+/// At each sample, an observer sees what has happened so far. At the last sample, it sees the final result.
 #[test]
 fn a_sample_shows_what_has_happened() {
     let setup = Setup::new(machine(), program(1_000)).interval(Some(400));

@@ -1,4 +1,4 @@
-//! Replays regions. Handwritten programs show which references are counted.
+//! Replays regions of handwritten programs that show which references are counted.
 
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -20,8 +20,8 @@ const FRAME: u64 = 0x40_0000;
 const FRAMES: u64 = 5;
 const LINES: u64 = 100;
 
-/// Each frame has an instruction without data and a loop of `LINES` loads. Each load of the loop is from a different line of the L2
-/// cache, and all lines fit into the cache for data. All frames load the same lines.
+/// Each frame has an instruction without data, and a loop of `LINES` loads. Each load in the loop is from a different line of the L2 cache,
+/// and all these lines fit in the data cache. All frames load the same lines.
 fn frames() -> Recording {
     let mut text = String::new();
     for _ in 0..FRAMES {
@@ -33,7 +33,7 @@ fn frames() -> Recording {
     recording(text)
 }
 
-/// The references of a frame: the fetches of its instructions, and its data.
+/// The number of references in a frame: the fetches of its instructions, and its data.
 const OF_FRAME: u64 = 1 + 2 * LINES;
 
 fn frame(number: Option<u64>) -> Option<Point> {
@@ -80,7 +80,7 @@ fn a_region_counts_from_its_start_to_its_end() {
     let run = replayed(frames(), region(frame(Some(2)), frame(None), None));
     assert_eq!((run.references, run.threads[0].instructions), (OF_FRAME, 1 + LINES));
     assert_eq!(measured(&run, "Instr_cnt"), 1 + LINES);
-    // The caches are empty: each line comes from memory, and so does the line of the instructions.
+    // The caches are empty, so each line comes from memory, including the line that holds the instructions.
     let Served { l2, local, remote, c2c } = run.threads[0].served;
     assert_eq!((l2, local + remote, c2c), (0, LINES + 1, 0));
     assert_eq!(measured(&run, "mem_reads"), LINES + 1);
@@ -108,11 +108,11 @@ fn a_warm_up_fills_the_caches_and_counts_nothing() {
     let of_run = run.region.as_ref().unwrap();
     assert_eq!(part(&of_run.skipped), covered(OF_FRAME, 1 + LINES));
     assert_eq!(part(&of_run.warmed), covered(OF_FRAME, 1 + LINES));
-    // The last 50 loads of the warm-up are hits, and the other 50 are not. The fetch is a hit, too.
+    // The last 50 loads of the warm-up make 50 loads hit; the other 50 miss. The fetch hits, too.
     let run = replayed(frames(), region(frame(Some(3)), frame(Some(4)), after(2 * LINES + 2 - 50)));
     let Served { local, remote, .. } = run.threads[0].served;
     assert_eq!(local + remote, LINES - 50);
-    // A load from the cache for data takes 3 cycles, and an instruction without data takes 1 cycle.
+    // A load that hits the data cache takes 3 cycles, and an instruction without data takes 1 cycle.
     let warm = replayed(frames(), region(frame(Some(3)), frame(Some(4)), after(0)));
     assert_eq!((warm.cycles, warm.threads[0].cycles), (3 * LINES + 1, 3 * LINES + 1));
     assert_eq!(warm.time.cycles, warm.cycles);
@@ -130,7 +130,7 @@ fn a_region_is_a_number_of_instructions() {
     assert_eq!((none.references, none.cycles), (0, 0));
 }
 
-/// Replays a program in three ways: only its first part, its second part after a warm-up with the first part, and the whole program.
+/// Replays a program in three ways: only the first part, the second part after the first as a warm-up, and the whole program.
 fn parts(program: fn() -> Recording, at: u64) -> [Replayed; 3] {
     [
         replayed(program(), region(None, after(at), None)),
@@ -139,7 +139,7 @@ fn parts(program: fn() -> Recording, at: u64) -> [Replayed; 3] {
     ]
 }
 
-/// A warm-up counts nothing. So the counts of two parts of a program add up to the counts of the whole program.
+/// A warm-up counts nothing, so the counts of a program's two parts add up to those of the whole program.
 #[test]
 fn the_parts_of_a_program_add_up() {
     fn long() -> Recording {
@@ -183,7 +183,7 @@ fn the_parts_of_a_program_add_up() {
 
 #[test]
 fn threads_keep_their_order_in_a_skipped_part() {
-    // The first thread has started the other threads, which execute at the same pace: eight threads with 240 instructions.
+    // The first thread has started the other threads, which execute at the same pace: eight threads with 240 instructions each.
     let run = replayed(threads(), region(after(1_000), None, None));
     assert_eq!(run.notes.len(), 1, "{:?}", run.notes);
     let executed: Vec<_> = run.threads.iter().map(|thread| thread.instructions).collect();
@@ -292,7 +292,7 @@ fn an_r10000_executes_a_region_and_has_no_warm_up() {
     );
 }
 
-/// Two strands of different nodes write to one line in turn. Each write takes the line from the other node.
+/// Two strands on different nodes take turns to write to one line. Each write takes the line from the other node.
 #[test]
 fn lines_move_in_the_region() {
     const ROUNDS: u64 = 50;

@@ -1,5 +1,4 @@
-//! Tests the waiting times of threads. The expected times are computed by hand from the times in
-//! `simulator::memory::timing`.
+//! Tests threads' waiting times. The expected times are computed by hand from the times in `simulator::memory::timing`.
 
 use platform::{Machine, Model};
 use proptest::prelude::*;
@@ -46,16 +45,16 @@ fn a_request_is_waited_for_where_it_is_served() {
     let loads = [0, 0x10, 0x18].map(load).to_vec();
     let expected = Stack { busy: 3 * 3, l2: 23, local: 23 + 7 + 120, ..Stack::default() };
     assert_eq!(stacks(1, "0", &[loads]), [expected]);
-    // If node 1 loads a line of node 0, it waits for 2 more cycles in a hub, 60 for the snoop
-    // answers, 60 because the memory is remote, and 9 on each of two links.
+    // If node 1 loads a line of node 0, it waits for 2 more cycles in a hub, 60 for the snoop answers, 60 because the memory is remote, and
+    // 9 for each of two links.
     let expected = Stack { busy: 3, remote: 23 + 2 + 60 + 7 + 120 + 60 + 18, ..Stack::default() };
     assert_eq!(stacks(4, "64", &[vec![load(0)]]), [expected]);
 }
 
 #[test]
 fn another_cache_is_waited_for() {
-    // Strand 0 writes the line early. Strand 64 loads it after 100 instructions. The instructions
-    // are also on node 0, but use another hub and channel.
+    // Strand 0 writes the line early. Strand 64 loads the line 100 instructions later. The instructions are also in node 0's memory, but
+    // use another hub and channel.
     let fetch = |kind| Reference::new(0x1180, 4, kind);
     let mut later = vec![fetch(Kind::FetchOther); 600];
     later.push(fetch(Kind::FetchLoad));
@@ -64,7 +63,7 @@ fn another_cache_is_waited_for() {
         panic!();
     };
     assert_eq!(writer, Stack { busy: 1, ..Stack::default() });
-    // The cache of the owner supplies the line in 80 cycles.
+    // The owner's cache supplies the line in 80 cycles.
     let expected = Stack {
         busy: 600 + 3,
         remote: 23 + 2 + 60 + 7 + 120 + 60 + 18,
@@ -76,13 +75,13 @@ fn another_cache_is_waited_for() {
 
 #[test]
 fn what_others_use_is_waited_for() {
-    // Two strands of one pipeline fetch the same line. The second fetch hits the cache of the core.
+    // Two strands of one pipeline fetch the same line. The second fetch hits the core's cache.
     let fetch = vec![Reference::new(0, 4, Kind::FetchOther)];
     let first = Stack { busy: 1, local: 150, ..Stack::default() };
     let second = Stack { busy: 1, pipeline: 1, ..Stack::default() };
     assert_eq!(stacks(1, "0,1", &[fetch.clone(), fetch]), [first, second]);
-    // Strands of two cores load from one line. The second strand waits 1 cycle for the bank, and then until the first
-    // strand has the line.
+    // Strands of two cores load from one line. The second strand waits 1 cycle for the bank, and then until the line has arrived for the
+    // first strand.
     let first = Stack { busy: 3, local: 150, ..Stack::default() };
     let second = Stack { busy: 3, l2: 1 + 23, arriving: 150 - 24, ..Stack::default() };
     assert_eq!(stacks(1, "0,8", &[vec![load(0)], vec![load(0x10)]]), [first, second]);
@@ -110,8 +109,7 @@ fn threads_of_one_strand_wait_each_for_itself() {
     assert_eq!(stacks(1, "0", &[vec![load(0)], vec![load(0x10)]]), [first, second]);
 }
 
-/// Generates a thread whose instructions are in a few cache lines. Its data are in a few other
-/// lines.
+/// Generates a thread whose instructions are in a few cache lines and whose data are in a few others.
 fn thread() -> impl Strategy<Value = Vec<Reference>> {
     let instruction = (0..400_u64, 0..3_usize, 0..4_usize, 0..40_u64, 0..7_u64);
     let instruction = instruction.prop_map(|(at, flow, kind, line, byte)| {

@@ -10,7 +10,7 @@ use crate::{machine, recording, run};
 /// The first strand of each of the four nodes.
 const STRANDS: [usize; 4] = [0, 64, 128, 192];
 
-/// Replays a text on four nodes. Its lines have the form `STRAND OP ADDRESS`.
+/// Replays a text on four nodes. The text's lines have the form `STRAND OP ADDRESS`.
 fn outcome(text: String, events: &str) -> Replayed {
     let selection = Selection::parse(events).unwrap();
     run(Setup::new(machine(), recording(text)).selection(selection)).unwrap()
@@ -24,7 +24,7 @@ fn total(outcome: &Replayed, event: &str) -> u64 {
 
 const ROUNDS: u64 = 100;
 
-/// Four strands take turns to add, each to its own counter. The counters are `apart` bytes apart.
+/// Four strands take turns; each adds to its own counter. The counters are `apart` bytes apart.
 fn counters(apart: usize) -> Replayed {
     let mut text = String::new();
     for _ in 0..ROUNDS {
@@ -36,7 +36,7 @@ fn counters(apart: usize) -> Replayed {
     outcome(text, "lpu:cycles_cache_hit,lpu:cycles_INV_egress")
 }
 
-/// Every addition except the first finds the line in the cache of the previous node, and invalidates it there.
+/// Every addition except the first finds the line in the previous node's cache, and invalidates it there.
 #[test]
 fn counters_in_one_line() {
     let outcome = counters(8);
@@ -47,7 +47,7 @@ fn counters_in_one_line() {
     assert_eq!(transfers.collect::<Vec<_>>(), [ROUNDS - 1, ROUNDS, ROUNDS, ROUNDS]);
 }
 
-/// If each counter has a separate line, each strand reads its line from memory once, and no line is invalidated.
+/// If each counter has a line to itself, each strand reads its line from memory once, and no line is invalidated.
 #[test]
 fn counters_in_lines_of_their_own() {
     let outcome = counters(64);
@@ -61,7 +61,7 @@ fn counters_in_lines_of_their_own() {
     assert_eq!(served.collect::<Vec<_>>(), [(1, 0, 0), (0, 1, 0), (0, 1, 0), (0, 1, 0)]);
 }
 
-/// Strands of all nodes read a buffer of node 0 twice. Each node reads each line from memory once.
+/// Strands of all nodes read a buffer on node 0 twice. Each node reads each line from memory only once.
 #[test]
 fn a_buffer_on_one_node() {
     const PIECES: u64 = 40;
@@ -69,8 +69,8 @@ fn a_buffer_on_one_node() {
     for round in 0..2 {
         for piece in 0..PIECES {
             for line in 0..8 {
-                // The home node of memory changes every 512 bytes. The second round reads the other
-                // half of each L2 line, which is a different L1 line.
+                // The home node changes every 512 bytes of memory. The second round reads the other half of each L2 line, which is a
+                // different L1 line.
                 let address = 0x10_0000 + piece * 2048 + line * 64 + round * 32;
                 for strand in STRANDS {
                     let _ = writeln!(text, "{strand} r {address:x}");
@@ -93,8 +93,8 @@ fn a_buffer_on_one_node() {
     assert_eq!(reads.collect::<Vec<_>>(), [2 * lines, 2 * lines, 0, 0, 0, 0, 0, 0]);
 }
 
-/// A strand writes 5 MB, then reads these lines twice. The L2 cache has 4 MB and never holds the line that is read next. Every line
-/// is written back once.
+/// A strand writes 5 MB, and then reads it twice. The L2 cache holds only 4 MB, and never the line that is read next. Every line is written
+/// back once.
 #[test]
 fn a_stream_larger_than_the_l2_cache() {
     const LINES: u64 = (5 << 20) / 64;

@@ -1,4 +1,4 @@
-//! Tests replays of programs with several threads.
+//! Tests replays of multithreaded programs.
 
 use guest_abi::StrandId;
 use simulator::memory::Served;
@@ -9,8 +9,8 @@ use simulator::run::{Replayed, ThreadRun};
 
 use crate::{machine, program, run};
 
-/// Returns nine threads. The first thread starts and joins the other eight. Each of the eight uses private lines and shared lines, and
-/// sometimes wakes the next thread.
+/// Returns nine threads. The first starts and joins the other eight. Each of the eight uses private and shared lines, and sometimes wakes
+/// the next thread.
 pub(crate) fn threads() -> Recording {
     const THREADS: u64 = 9;
     let instruction =
@@ -67,7 +67,7 @@ fn results(outcome: &Replayed) -> (u64, Vec<ThreadRun>, Vec<u64>) {
     (outcome.cycles, outcome.threads.clone(), truth.collect())
 }
 
-/// The sampling interval changes neither the time of the program nor its work. The counters show all of the work.
+/// The sampling interval changes neither the program's time nor its work. The counters show all of the work.
 #[test]
 fn samples_change_nothing() {
     for events in [
@@ -99,11 +99,11 @@ fn what_each_thread_did() {
         assert_eq!(thread.instructions, if number == 0 { 9 } else { 240 });
         assert!(thread.cycles >= thread.instructions && thread.cycles < outcome.cycles);
         let Served { l2, local, remote, c2c } = thread.served;
-        // Two of three data references write. All strands are on one node.
+        // Two of every three data references write. All strands are on one node.
         assert!(number == 0 || l2 + local + remote >= 80);
         assert_eq!(c2c, 0);
     }
-    // No work of the threads is lost: every request for a line of memory is one read on a channel.
+    // No work of the threads is lost: every request that needs memory is one read on a channel.
     let reads: u64 = outcome.counters.iter().map(|counter| counter.truth).sum();
     let from_memory =
         outcome.threads.iter().map(|thread| thread.served.local + thread.served.remote);

@@ -1,4 +1,4 @@
-//! Tests the traffic between nodes, and the load of channels, hubs and links. The expected numbers are computed by hand.
+//! Tests the traffic between nodes, and the load on channels, hubs and links. The expected numbers are computed by hand.
 
 use std::fmt::Write;
 
@@ -24,15 +24,15 @@ fn traffic(usage: &Usage) -> Vec<(usize, usize, TrafficKind, u64)> {
     traffic.map(|one| (one.from, one.to, one.kind, one.lines)).collect()
 }
 
-/// The maximum rate of a channel in bytes per second: 1.165379275 GHz times 64 bytes, divided by the cycles that a line takes.
+/// The maximum rate of a channel, in bytes per second: 1.165379275 GHz times 64 bytes, divided by the cycles that a line takes.
 const CHANNEL_LIMIT: u64 = 10_654_896_228;
 const LINK_LIMIT: u64 = 8_287_141_511;
 
-/// Returns a program in which strand 64 (node 1) reads 40 pieces of eight lines on node 0.
+/// Returns a program in which strand 64 (on node 1) reads 40 pieces of eight lines each from node 0's memory.
 fn buffer() -> String {
     let mut text = String::new();
     for line in 0..320 {
-        // The home node of memory changes every 512 bytes.
+        // The home node changes every 512 bytes of memory.
         let _ = writeln!(text, "64 r {:x}", line / 8 * 2048 + line % 8 * 64);
     }
     text
@@ -65,8 +65,8 @@ fn a_buffer_on_another_node() {
 
 #[test]
 fn a_line_that_nodes_take_from_each_other() {
-    // Line 0x40 is on node 0. Node 1 takes the line from node 0's cache, which loses it. Nodes 2
-    // and 3 read the line. Then node 0 writes to it, and all other nodes lose it.
+    // Line 0x40 is in node 0's memory. Node 1 takes it from node 0's cache, which loses it. Nodes 2 and 3 read the line. Then node 0 writes
+    // to it, and all other nodes lose it.
     let text = "0 w 1000\n64 w 1000\n128 r 1000\n192 r 1000\n0 w 1000\n";
     let usage = by_hand(Model::Batoka, 4, text.to_owned());
     assert_eq!(
@@ -87,7 +87,7 @@ fn a_line_that_nodes_take_from_each_other() {
 
 #[test]
 fn a_line_that_is_written_back() {
-    // The home of the 17 lines is node 2. In an L2 cache, the lines share a set of 16 ways.
+    // All 17 lines have node 2 as their home. In an L2 cache, they share a set, which has 16 ways.
     let written = |strand: usize| {
         let lines = (0..17).map(|n| format!("{strand} w {:x}\n", 0x480 + n * 0x4_0000));
         by_hand(Model::Batoka, 4, lines.collect())
@@ -95,7 +95,7 @@ fn a_line_that_is_written_back() {
     let other = written(0);
     assert_eq!(traffic(&other), [(0, 2, WriteBack, 1), (2, 0, Memory, 17)]);
     assert_eq!(traffic(&written(128)), [(2, 2, Memory, 17), (2, 2, WriteBack, 1)]);
-    // The lines are on channel 0 of node 2. Hub 1 carries 17 requests and one line that is written back.
+    // The lines are on node 2's channel 0. Hub 1 carries 17 requests and one line that is written back.
     let channel = other.channels[4];
     assert_eq!((channel.reads, channel.writes), (17, 1));
     assert_eq!(channel.busy, 17 * 7 + 14);
@@ -108,7 +108,7 @@ fn a_line_that_is_written_back() {
 #[test]
 fn machines_without_hubs() {
     let usage = by_hand(Model::Maramba, 2, buffer().replace("64 r", "64 w"));
-    // With two nodes, every second piece is on node 1.
+    // With two nodes, every second piece is in node 1's memory.
     assert_eq!(traffic(&usage), [(0, 1, Memory, 320)]);
     assert_eq!(usage.hubs, []);
     assert_eq!((usage.channels.len(), usage.links.len()), (4, 8));

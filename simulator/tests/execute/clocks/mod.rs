@@ -1,4 +1,4 @@
-//! Tests the PTIMER with its alarm, and clocks that go wrong.
+//! Tests the PTIMER and its alarm, and clocks that go wrong.
 
 #[rustfmt::skip]
 mod programs;
@@ -9,7 +9,7 @@ use simulator::machine::clocks::{Change, Clock, Drift};
 use self::programs::*;
 use super::*;
 
-/// The number of cycles in a second.
+/// The cycles per second.
 const HZ: u128 = 1_165_379_275;
 
 fn drift(ppm: i64) -> Change {
@@ -20,19 +20,19 @@ fn until(cycles: u64) -> Limits {
     Limits { cycles, ..Limits::NONE }
 }
 
-/// Returns the first cycle by which this number of nanoseconds has passed.
+/// Returns the first cycle at which at least this many nanoseconds have passed.
 fn cycle_of(nanoseconds: u128) -> u64 {
     (nanoseconds * HZ).div_ceil(1_000_000_000) as u64
 }
 
-/// Returns a machine that executes [`ALARM`] with other values for INTR_EN, the target or INTR.
+/// Returns a machine that executes [`ALARM`] with these instructions in place of some of those at [`VALUES_OF_ALARM`].
 fn alarm(values: &[(usize, u32)]) -> Execution {
     let mut program = ALARM.to_vec();
     values.iter().for_each(|(value, word)| program[VALUES_OF_ALARM[*value]] = *word);
     machine(None, &[TRAPS, NUMBER, PTIMER, &program], &[])
 }
 
-/// What a strand stores when it wakes in [`ALARM`].
+/// What a strand stores when it wakes up in [`ALARM`].
 #[derive(Debug, PartialEq)]
 struct Woken {
     at: u64,
@@ -59,7 +59,7 @@ fn woken(execution: &mut Execution) -> Woken {
     Woken { at, vector, strand, intr: [before, after] }
 }
 
-/// The crystal runs at 27 MHz, so 50 counts take 1,851.9 ns. The comparator matches again after 2^27 counts.
+/// The crystal runs at 27 MHz, so 50 counts take 1,851.9 ns. After another 2^27 counts, the comparator matches again.
 #[test]
 fn the_alarm_interrupts_in_its_cycle() {
     let mut execution = alarm(&[]);
@@ -82,7 +82,7 @@ fn the_alarm_interrupts_its_target_only_if_it_may() {
     let at = cycle_of(started(&mut execution) + 1852);
     execution.run(until(10_000));
     assert_eq!(woken(&mut execution), Woken { at, vector: 5, strand: 0, intr: [1, 0] });
-    // An interrupt wakes no strand if the machine lacks its target, or if it is masked.
+    // An interrupt wakes no strand if it is masked or if the machine has no such target.
     for value in [(target, TWO_HUNDRED), (enabled, ZERO)] {
         let mut execution = alarm(&[value]);
         assert_eq!(execution.run(Limits::NONE), Stop::Ended);
@@ -95,14 +95,14 @@ fn the_alarm_interrupts_its_target_only_if_it_may() {
     assert_eq!(woken(&mut execution), Woken { at, vector: 5, strand: 1, intr: [1, 1] });
 }
 
-/// The registers have 32 bits, except the interrupt's target, which has 64 bits. All other accesses fail, as at an address that has no
-/// device.
+/// All PTIMER registers have 32 bits, except the interrupt target, which has 64. An access of any other size fails as it does at an address
+/// without a device.
 #[test]
 fn the_ptimer_answers_accesses_of_its_size() {
     let handlers = [(0x07, STORE_ERROR), (0x32, DATA_ERROR)];
     let at = ACCESS.iter().position(|word| *word == 0x0100_0000).unwrap();
     let here = PROGRAM + 4 * (TRAPS.len() + PTIMER.len() + at) as u64;
-    // `failed` has the addresses that the handlers of store_error and of data_access_error store.
+    // `failed` holds the addresses that the handlers of store_error and data_access_error store.
     for (accesses, failed) in [(ANSWERED, [0, 0]), (LOADS, [0, here]), (STORES, [here + 4, 0])] {
         for access in accesses {
             let mut program = ACCESS.to_vec();
@@ -133,7 +133,7 @@ fn a_guest_does_not_reach_the_ptimer() {
     assert_eq!(words[2..], [0x3f, 0x1f_1100_8000]);
 }
 
-/// The interrupt comes when the counter reaches the alarm, even after a change of the crystal or a jump of the counter.
+/// The interrupt comes when the counter reaches the alarm, even if the crystal's rate changes or the counter jumps.
 #[test]
 fn the_alarm_follows_a_ptimer_that_goes_wrong() {
     let changed = |change: Option<Change>| {
@@ -145,11 +145,11 @@ fn the_alarm_follows_a_ptimer_that_goes_wrong() {
         (woken(&mut execution).at, start, now, stop)
     };
     let (right, start, now, _) = changed(None);
-    // 1000 ns are 27 counts, and 1165 whole cycles.
+    // 1000 ns are 27 counts, or 1165 whole cycles.
     assert_eq!(changed(Some(Change::Jump(1000))).0, cycle_of(start + 852));
     assert_eq!(changed(Some(Change::Jump(-1000))).0, cycle_of(start + 2852));
     assert_eq!(changed(Some(Change::Lose(1000))).0, right + 1165);
-    // Half the rate doubles the time that is left. The end of nanosecond 1852 is less than a cycle before the interrupt.
+    // At half the rate, the remaining time doubles. Nanosecond 1852 ends less than a cycle before the interrupt.
     let (late, ..) = changed(Some(drift(-500_000)));
     assert!((now + 2 * (right - now - 1)..=now + 2 * (right - now)).contains(&late), "{late}");
     let (at, .., stop) = changed(Some(Change::Stop));
@@ -157,10 +157,11 @@ fn the_alarm_follows_a_ptimer_that_goes_wrong() {
     assert_eq!(changed(Some(Change::Jump(5000))).0, 0, "it jumps over the alarm");
 }
 
-/// A strand halts until its own %stick is 1000. The clock changes in cycle 48, before the strand halts, or in cycle 500, during the halt.
+/// A strand halts until its own %stick reaches 1000. The clock changes either in cycle 48, before the strand halts, or in cycle 500, during
+/// the halt.
 #[test]
 fn timers_follow_a_clock_that_goes_wrong() {
-    // Returns the time at which the strand wakes and reads %stick, and the value that it reads.
+    // Returns the time at which the strand wakes up and reads %stick, and the value that it reads.
     let woken = |parts: &[&[u32]], at, clock: Clock, change: Change| {
         let mut execution = machine(None, parts, &[]);
         let stored = Rc::new(RefCell::new(None));
@@ -188,7 +189,7 @@ fn timers_follow_a_clock_that_goes_wrong() {
         for (change, expected) in [
             (drift(0), Some((1000, 1000))),
             (drift(-500_000), Some((48 + 2 * 952, 1000))),
-            // In 634 cycles, the fast clock counts only 951. So %stick reaches 1000 in the next cycle.
+            // After 634 cycles, the fast clock has counted only 951, so %stick reaches 1000 in the next cycle.
             (drift(500_000), Some((48 + 635, 1000))),
             (Change::Stop, None),
             (Change::Jump(500), Some((418, 1000))),

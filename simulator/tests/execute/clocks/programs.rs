@@ -1,6 +1,6 @@
-//! The programs in machine code that the clock tests execute.
+//! The machine-code programs that the clock tests execute.
 
-/// Strand 0 starts strand 4 and then loops. Strand 4 has another pipeline, and executes the program that follows this code.
+/// Strand 0 starts strand 4 and then loops. Strand 4, which uses the other pipeline, executes the program that follows this code.
 pub(crate) const BESIDE: &[u32] = &[
     0x0ac0_8005, // brnz,pn %g2, 1f
     0x8c10_2010, // mov 0x10, %g6
@@ -19,9 +19,9 @@ pub(crate) const PTIMER: &[u32] = &[
     0x8610_c005, // or %g3, %g5, %g3
 ];
 
-/// Strand 0 starts strand 1 and sets the PTIMER. The PTIMER counts at the crystal's rate, and interrupts strand 1 when the count
-/// reaches 50. Both strands halt. When a strand wakes, it stores the time, the interrupt vector and its own number. The strand also
-/// stores the register INTR, before and after the acknowledgement of the interrupt.
+/// Strand 0 starts strand 1 and sets the PTIMER. The PTIMER counts at the crystal's rate, and interrupts strand 1 when the count reaches
+/// 50. Both strands halt. When a strand wakes up, it stores the time, the interrupt vector, its own number, and the register INTR before
+/// and after it acknowledges the interrupt.
 pub(crate) const ALARM: &[u32] = &[
     0x0ac0_8014, // brnz,pn %g2, 5f
     0x8c10_2002, // mov 2, %g6
@@ -63,15 +63,14 @@ const ENABLE: u32 = 0x8e10_2001; // mov 1, %g7
 const TARGET: u32 = ENABLE;
 const ACKNOWLEDGE: u32 = ENABLE;
 
-/// The indices in [`ALARM`] of three instructions. These instructions load the values for the register INTR_EN, for the interrupt's
-/// target, and for the acknowledgement in INTR. A test replaces such an instruction with [`ZERO`] or [`TWO_HUNDRED`] to load another
-/// value.
+/// The indices in [`ALARM`] of the three instructions that load INTR_EN, the interrupt target, and the value that acknowledges the
+/// interrupt in INTR. A test replaces such an instruction with [`ZERO`] or [`TWO_HUNDRED`] to load another value.
 pub(crate) const VALUES_OF_ALARM: [usize; 3] = [10, 14, 29];
 pub(crate) const ZERO: u32 = 0x8e10_2000; // mov 0, %g7
 pub(crate) const TWO_HUNDRED: u32 = 0x8e10_20c8; // mov 200, %g7
 
-/// Accesses the PTIMER with an instruction that a test puts in place of the first `nop`. %g3 is the address of register 0x9000, and %g5 is
-/// the address of the target.
+/// Accesses the PTIMER with an instruction that a test puts in place of the first `nop`. %g3 holds the address of register 0x9000, and %g5
+/// holds the address of the target.
 pub(crate) const ACCESS: &[u32] = &[
     0x0b00_001c, // sethi %hi(0x7000), %g5
     0x8a00_c005, // add %g3, %g5, %g5
@@ -83,8 +82,7 @@ pub(crate) const ACCESS: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// The instructions that a test puts into [`ACCESS`]. The PTIMER answers the accesses in `ANSWERED`. The loads in `LOADS` and the stores in
-/// `STORES` fail.
+/// Instructions that a test puts into [`ACCESS`]. The PTIMER answers those in `ANSWERED`; those in `LOADS` and `STORES` fail.
 pub(crate) const ANSWERED: &[u32] = &[
     0xcc00_e420, // lduw [%g3 + 0x420], %g6
     0xcc59_4000, // ldx [%g5], %g6
@@ -106,7 +104,7 @@ pub(crate) const STORES: &[u32] = &[
     0xcc21_4000, // st %g6, [%g5]
 ];
 
-/// The guest's program, which loads TIME_0 of the PTIMER and then jumps to the PTIMER.
+/// The guest's program, which loads the PTIMER's register TIME_0 and then jumps to the PTIMER's address.
 pub(crate) const AT_PTIMER: &[u32] = &[
     0x9410_201f, // mov 0x1f, %o2
     0x952a_b020, // sllx %o2, 32, %o2

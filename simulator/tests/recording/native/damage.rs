@@ -1,4 +1,4 @@
-//! Tests that files that are cut off, damaged or malicious are refused.
+//! Tests that files which are cut off, damaged or malicious are refused.
 
 use refs::{FILE_HEADER, Stored};
 
@@ -109,14 +109,14 @@ fn frames_that_lie_are_refused() {
         b"\x80",
         b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
         // In this order: a block is missing, has no instruction, has too many instructions, has an instruction of size 0, has an unknown
-        // exit, or has an exit after its end.
+        // exit, or has an exit after its last instruction.
         b"\x01\x00",
         b"\x01\x00\x00\x00\x00",
         b"\x01\x00\x00\x81\x08",
         b"\x01\x00\x00\x01\x00\x00",
         b"\x01\x00\x00\x01\x04\x06\x00",
         b"\x01\x00\x00\x01\x04\x02\x01",
-        // A block lacks its classes, has more classes than instructions, has a class after its end, has the class 0, or has an
+        // A block lacks its classes, has more classes than instructions, has a class after its last instruction, has class 0, or has an
         // unknown class.
         b"\x01\x00\x00\x01\x04\x00",
         b"\x01\x00\x00\x01\x04\x00\x02\x00\x01\x00\x01",
@@ -124,7 +124,7 @@ fn frames_that_lie_are_refused() {
         b"\x01\x00\x00\x01\x04\x00\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x01",
         b"\x01\x00\x00\x01\x04\x00\x01\x00\x00",
         b"\x01\x00\x00\x01\x04\x00\x01\x00\x09",
-        // An instruction of the class 0 has an atomic access.
+        // An instruction of class 0 has an atomic access.
         b"\x01\x01\x00\x01\x04\x00\x00\x01\x02\x0a\x40",
         // A shape names an unknown block, has no references, has too many accesses, or lacks accesses.
         b"\x00\x01\x01\x00",
@@ -158,16 +158,16 @@ fn frames_that_lie_are_refused() {
         (12, REFERENCES),
         // The shape is undefined.
         (1, b"\x01\x02\x00\x10\x03"),
-        // The parts are too long for the frame, or for any file.
+        // The parts are too long for this frame, or for any file.
         (3, b"\x01\x03\x00\x10\x00"),
         (3, b"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00"),
         (3, b"\x01\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
-        // In this order: a run leaves no execution for the event, a shape is missing, literals are missing, and literals are unused.
+        // In this order: a run leaves no execution for the event, a shape is missing, literals are missing, and literals are left over.
         (3, b"\x01\x02\x00\x30\x00"),
         (3, b"\x01\x01\x00\x10"),
         (3, b"\x01\x01\x00\x01"),
         (3, b"\x01\x01\x02\x01\x00\x00"),
-        // An event is unused.
+        // An event is left over.
         (3, b"\x01\x02\x00\x01\x01"),
         // There is an order after the last execution, or half an order.
         (3, b"\x01\x00\x00\x02\x00"),

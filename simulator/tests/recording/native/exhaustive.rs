@@ -1,5 +1,5 @@
-//! Tests the decoder with all contents and all changes of stated sizes. Unless a test says otherwise, the checksums are those of the changed
-//! bytes, so that the decoder looks at the bytes.
+//! Tests the decoder with all contents, and all changes, up to a stated size. Unless a test says otherwise, the checksums match the changed
+//! bytes, so that the decoder gets as far as the bytes themselves.
 
 use refs::FILE_HEADER;
 use simulator::recording::Chunk;
@@ -7,7 +7,7 @@ use simulator::recording::Chunk;
 use super::layout::{DEFINITIONS, REFERENCES, checksum, frame};
 use crate::open;
 
-/// Frames of all kinds except the end: kind, number of references, content. All these frames together have 11 references.
+/// Frames of every kind but the end frame, each with its kind, its number of references, and its content. Together they have 11 references.
 const FRAMES: [(u8, u64, &[u8]); 7] = [
     (1, 0, b"\x06x86_64\x03\x02ls\x02-l\x03a b"),
     (2, 0, b"\x01\x80\x20\x80\x10\x00\x02/l\x02\xab\xcd"),
@@ -26,13 +26,14 @@ fn file(frames: &[(u8, u64, &[u8])]) -> Vec<u8> {
 /// The result of decoding a file.
 #[derive(Clone, Debug, PartialEq)]
 enum Decoded {
-    /// The file is a recording with this number of references, which is also the number that the headers state.
+    /// The file is a recording with this number of references, as its headers state.
     References(u64),
-    /// The decoder refuses the file with this message. Before the refusal, the decoder has returned this number of references.
+    /// The decoder refuses the file with this message, after it has returned this number of references.
     Refused(String, u64),
 }
 
-/// Reads a file to its end. Asserts that the decoder never returns more references than the headers state, and that an error is one line.
+/// Reads a file to its end. Asserts that the decoder never returns more references than the headers state, and that an error message is one
+/// line.
 fn decode(bytes: impl Into<Vec<u8>>) -> Decoded {
     let refused = |error: &dyn ToString, read| {
         let error = error.to_string();
@@ -45,7 +46,7 @@ fn decode(bytes: impl Into<Vec<u8>>) -> Decoded {
     };
     let stated = recording.references().unwrap_or(0);
     let (mut read, mut chunk) = (0, Chunk::default());
-    // All frames are of the last thread: a changed header may name any thread.
+    // All frames belong to the last thread, whichever thread a changed header names.
     if let Some(thread) = recording.threads().checked_sub(1) {
         loop {
             match recording.next_chunk(thread, &mut chunk) {
@@ -75,31 +76,30 @@ fn up_to_two_bytes() -> impl Iterator<Item = Vec<u8>> {
     up_to_one_byte().chain((0..=u16::MAX).map(|bytes| bytes.to_be_bytes().to_vec()))
 }
 
-/// Returns `true` if a frame of this kind without references may have this content of up to two bytes, according to the documentation of
-/// the format.
+/// Returns whether the format's documentation allows this content, of up to two bytes, in a frame of this kind without references.
 fn is_right(kind: u8, content: &[u8]) -> bool {
     match kind {
-        // A frame of definitions has no blocks and no shapes.
+        // The frame of definitions defines no blocks and no shapes.
         3 => content == [0, 0],
-        // A frame of mappings has no mappings.
+        // The frame of mappings lists no mappings.
         2 => content == [0],
         5 | 8 => str::from_utf8(content).is_ok(),
         6 => content.len() <= 1,
-        // A program has two numbers, and at least two bytes. References and processes begin with three numbers. There are no other kinds.
+        // All other kinds need more than two bytes or do not exist: a program has two numbers and at least two bytes, and references and
+        // processes begin with three numbers.
         _ => false,
     }
 }
 
-/// For each content, decodes a recording whose last frame has this content, and asserts the result. Returns the number of contents
-/// that are right.
+/// For each content, decodes a recording whose last frame has this content, and asserts the result. Returns how many contents are right.
 fn right_frames(kind: u8, contents: impl Iterator<Item = Vec<u8>>) -> usize {
     let before = file(&FRAMES[3..5]);
     let what = if kind == 4 { "malformed references" } else { "a malformed frame" };
     let message = at(before.len(), what);
     let mut right = 0;
     for content in contents {
-        // The references before the last frame may be in the same chunk. If the decoder refuses the last frame, it does not return
-        // this chunk.
+        // The references before the last frame may be in the same chunk as that frame. If the decoder refuses the frame, it does not return
+        // the chunk.
         match decode([&before[..], &frame(kind, 0, 0, &content)].concat()) {
             Decoded::References(11) if is_right(kind, &content) => right += 1,
             Decoded::Refused(said, 0) if said == message && !is_right(kind, &content) => {}
@@ -109,18 +109,18 @@ fn right_frames(kind: u8, contents: impl Iterator<Item = Vec<u8>>) -> usize {
     right
 }
 
-/// Tests a frame of definitions and a frame of references with all 65,793 contents of up to two bytes. Tests frames of each other
-/// kind, and of two unknown kinds, with all 257 contents of up to one byte.
+/// Tests a definitions frame and a references frame with all 65,793 contents of up to two bytes. Tests a frame of each other kind, and of
+/// two unknown kinds, with all 257 contents of up to one byte.
 #[test]
 fn every_content_of_two_bytes() {
     assert_eq!([3, 4].map(|kind| right_frames(kind, up_to_two_bytes())), [1, 0]);
     let kinds = [0, 1, 2, 5, 6, 7, 8, 9];
     let right = kinds.map(|kind| right_frames(kind, up_to_one_byte()));
-    // Of the contents of one byte, 128 are ASCII. Any byte is an exit status.
+    // Of the one-byte contents, 128 are ASCII. Every byte is a valid exit status.
     assert_eq!(right, [0, 0, 1, 129, 257, 0, 129, 0]);
 }
 
-/// Tests all 65,793 strings of up to two bytes after the header of a file, and all 256 bytes after the file's end frame.
+/// Tests all 65,793 strings of up to two bytes after a file's header, and all 256 bytes after the file's end frame.
 #[test]
 fn every_two_bytes_after_the_header_and_every_byte_after_the_end() {
     let whole = [file(&FRAMES), frame(6, 0, 11, &[])].concat();
@@ -136,8 +136,8 @@ fn every_two_bytes_after_the_header_and_every_byte_after_the_end() {
     }
 }
 
-/// In a recording with all kinds of frames, tests all 255 other values of each byte, and all truncations. The checksums are those
-/// of the unchanged recording. The decoder finds each change, and reads a truncated recording up to its last whole frame.
+/// Takes a recording with all kinds of frames, and tests all 255 other values of each byte, and all truncations. The checksums are those of
+/// the unchanged recording. The decoder finds each change, and reads a truncated recording up to its last whole frame.
 #[test]
 fn every_value_of_every_byte_is_found() {
     let whole = [file(&FRAMES), frame(6, 0, 11, &[])].concat();
@@ -163,7 +163,7 @@ fn every_value_of_every_byte_is_found() {
     }
 }
 
-/// Takes a varint of up to 64 bits.
+/// Removes a varint of up to 64 bits from the front of `bytes`, and returns it.
 fn varint(bytes: &mut &[u8]) -> Option<u64> {
     let length = 1 + bytes.iter().position(|byte| *byte < 0x80)?;
     let (number, rest) = bytes.split_at(length);
@@ -178,8 +178,9 @@ fn take<'a>(bytes: &mut &'a [u8], count: u64) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// A second reader of definitions, written from the documentation of the format. Returns `None` if the definitions are wrong. If the
-/// instruction of an access is not in order, this access and the following accesses belong to no instruction.
+/// A second reader of definitions, written from the format's documentation. Returns `None` if the definitions are wrong. If an access names
+/// an instruction before the previous access's instruction, or an instruction that the block lacks, this access and all that follow belong
+/// to no instruction.
 fn definitions(mut bytes: &[u8]) -> Option<()> {
     const ATOMIC: u8 = 5;
     let rest = &mut bytes;
@@ -234,9 +235,9 @@ fn definitions(mut bytes: &[u8]) -> Option<()> {
     rest.is_empty().then_some(())
 }
 
-/// Tests all 256 values of each byte in the contents of all kinds of frames, and all truncations of the contents. An error names
-/// the changed frame, or the frame of references that uses the changed definitions. A second reader says which definitions are
-/// right. No change makes the decoder return more than the 11 references that the header states.
+/// Tests all 256 values of each content byte, in frames of all kinds, and all truncations of the contents. An error names the changed
+/// frame, or the references frame that uses the changed definitions. A second reader says which definitions are right. No change makes the
+/// decoder return more than the 11 references that the header states.
 #[test]
 fn every_byte_of_every_content_takes_every_value() {
     let (mut right, mut refused) = (0, 0);
@@ -254,7 +255,7 @@ fn every_byte_of_every_content_takes_every_value() {
             }
             match decoded {
                 Decoded::References(11) => {
-                    // Only one number of executions and one length of the literals fit the events.
+                    // Only one number of executions and one length of literals fit the events.
                     let fits = [0, 2].iter().all(|at| content.get(*at) == whole.get(*at));
                     assert!(kind != 4 || fits, "{content:x?}");
                     right += 1;
@@ -283,7 +284,8 @@ fn every_byte_of_every_content_takes_every_value() {
     assert!(right > 3000 && refused > 3000, "{right} {refused}");
 }
 
-/// Tests all 256 values of bytes 0 to 23 of each frame's header. The decoder returns what the headers state, or refuses the file.
+/// Tests all 256 values of bytes 0 to 23 of each frame header. The decoder returns as many references as the headers state, or refuses the
+/// file.
 #[test]
 fn every_byte_of_every_header_takes_every_value() {
     let (mut right, mut refused) = (0, 0);

@@ -1,4 +1,4 @@
-//! Tests reading of files whose bytes are written by hand from the documentation of the format.
+//! Tests the reading of files whose bytes are written by hand from the format's documentation.
 
 use refs::FILE_HEADER;
 use simulator::recording::{Cause, Class, Flow, Kind, Mapping, Order, Reference};
@@ -30,11 +30,10 @@ pub(super) fn frame(kind: u8, thread: u32, references: u64, content: &[u8]) -> V
     frame
 }
 
-/// Two blocks and three shapes. The first block is at 0x100 and has instructions of 4 and 2 bytes. The first instruction is of the
-/// floating-point unit (class 3). The second instruction is a conditional branch that annuls its delay slot (class 7); if it is not
-/// taken, 0x106 is next. The second block follows, with a call of 5 bytes, which is atomic (class 5). Shapes 0 and 1 are the first
-/// block, with the branch taken and not taken. The block's first instruction loads 8 bytes. Shape 2 is the second block with an
-/// atomic load and store of 4 bytes.
+/// Two blocks and three shapes. The first block is at 0x100 and has instructions of 4 and 2 bytes. The first instruction is for the
+/// floating-point unit (class 3). The second is a conditional branch that annuls its delay slot (class 7); if it is not taken, 0x106 is
+/// next. The second block follows, with a 5-byte call, which is atomic (class 5). Shapes 0 and 1 are the first block with the branch taken
+/// and not taken; the block's first instruction loads 8 bytes. Shape 2 is the second block with an atomic load and store of 4 bytes.
 pub(super) const DEFINITIONS: &[u8] = &[
     2, 3, // two blocks, three shapes
     0x80, 0x04, 2, 4, 2, 1, 1, 0, // 0x200 is twice 0x100
@@ -46,8 +45,8 @@ pub(super) const DEFINITIONS: &[u8] = &[
     2, 2, 0x0a, 0x40, // a store of 2^2 bytes, and an atomic load of the same location
 ];
 
-/// References that use the blocks and shapes of [`DEFINITIONS`]. The table has the shape and the address of each execution, and the
-/// shape and the address that the predictor expects.
+/// References that use the blocks and shapes of [`DEFINITIONS`]. The table lists each execution's shape and address, and the shape and
+/// address that the predictor expects.
 ///
 /// | execution | shape, address | what the predictor expects |
 /// |---|---|---|

@@ -48,7 +48,7 @@ impl Recorder {
         self.file.extend(data);
     }
 
-    /// Encodes a part of the log, or the whole log if the thread has ended.
+    /// Encodes a part of the log or, if the thread has ended, the whole log.
     fn encode(&mut self, encoder: &mut Encoder, log: &mut Log, ended: bool) {
         let mut frame = Frame::default();
         let any = encoder.encode(log, ended, &self.definitions, &mut frame);
@@ -73,7 +73,7 @@ fn read(file: &[u8]) -> Result<Vec<Thread>, RecordingError> {
     threads(&mut open(file)?)
 }
 
-/// Returns a file of a small program with two threads.
+/// Returns a recording of a small program with two threads.
 fn small(stored: Stored) -> Vec<u8> {
     let mut recorder = Recorder::new(stored);
     recorder.write(&Frame::note("It is small"));

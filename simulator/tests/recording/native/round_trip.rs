@@ -1,4 +1,4 @@
-//! Tests that the reader returns exactly what the recorder has written.
+//! Tests that the reader returns exactly what the recorder wrote.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -113,7 +113,7 @@ impl Block {
 }
 
 impl Step {
-    /// Returns the accesses in the order of the instructions.
+    /// Returns the accesses, sorted by instruction.
     fn sorted(&self, instructions: usize) -> Vec<(usize, bool, u8, u64)> {
         let mut sorted: Vec<_> = self
             .accesses
@@ -125,8 +125,8 @@ impl Step {
     }
 }
 
-/// Returns the data references of an instruction. In an atomic instruction, a load and the next store become one reference if they have the
-/// same address.
+/// Returns an instruction's data references. In an atomic instruction, a load and the next store become one reference if they have the same
+/// address.
 fn data(
     accesses: &[(usize, bool, u8, u64)],
     instruction: usize,
@@ -194,8 +194,8 @@ proptest! {
         prop_assert_eq!(read(&file).unwrap(), expected);
     }
 
-    /// The encoder has a fast path for executions that resemble earlier executions. Here, the addresses of a loop advance, except in
-    /// some rounds, and a random step replaces the first step of one round.
+    /// The encoder has a fast path for executions that resemble earlier ones. Here, a loop's addresses advance, except in some rounds, and
+    /// in one round a random step replaces the first step.
     #[test]
     fn a_disturbed_loop_reads_back(
         blocks in prop::collection::vec(block(), 1..4),
@@ -220,7 +220,7 @@ proptest! {
     }
 }
 
-/// Returns a recording of threads that take these steps, and what a reader must find.
+/// Returns a recording of threads that take these steps, and what the reader must find in it.
 fn recorded(blocks: &[Block], steps: &[Vec<Step>]) -> (Vec<u8>, Vec<Thread>) {
     let mut recorder = Recorder::new(Stored::Zstd);
     let numbers: Vec<u32> = (blocks.iter())
@@ -332,7 +332,7 @@ fn only_atomic_instructions_load_and_store_in_one_step() {
     assert_eq!(read(&recorder.end()).unwrap(), [(expected, vec![])]);
 }
 
-/// Depending on the addresses, an atomic instruction has one reference or two. Equal words in the log do not show this number.
+/// An atomic instruction has one reference or two, depending on the addresses. Equal words in the log do not tell which.
 #[test]
 fn an_atomic_instruction_has_one_location_or_two() {
     let mut recorder = Recorder::new(Stored::Plain);
@@ -394,7 +394,7 @@ fn a_program_can_have_too_much_code() {
         })
     };
     let defined = (0..40_000_u64).take_while(|at| define(*at).is_ok()).count();
-    // The size of each block is 1025: its number of instructions plus 1. The limit is 2^25.
+    // The size of each block is 1025: its number of instructions plus 1. The limit on the total is 2^25.
     assert_eq!(defined, (1 << 25) / 1025);
 }
 
@@ -445,7 +445,7 @@ fn files_and_streams_are_read_alike() {
 #[test]
 fn a_file_that_grows_is_read_as_it_was() {
     let whole = small(Stored::Zstd);
-    // The end of the file is one frame: a header of 32 bytes, and one byte that zstd has compressed.
+    // The file ends with a single frame: a header of 32 bytes, and one byte that zstd has compressed.
     let end = 32 + zstd(&[0]).len();
     let path = file("grows", &whole[..whole.len() - end]);
     let mut recording = Recording::open(&path).unwrap();

@@ -9,7 +9,7 @@ use simulator::recording::{Chunk, Recording};
 use super::Recorder;
 use crate::open;
 
-/// Returns a recording of `threads` threads. Each thread has 3 frames of `blocks` executions, and uses different data.
+/// Returns a recording of `threads` threads. Each thread has 3 frames of `blocks` executions, and uses its own data.
 fn recording(threads: u32, blocks: u64) -> Vec<u8> {
     let mut recorder = Recorder::new(Stored::Plain);
     let block = recorder.block(0x1000, &[4], Exit::None);
@@ -35,7 +35,7 @@ fn address(thread: u64, number: u64) -> u64 {
     (thread << 30) + offset
 }
 
-/// Reads one chunk of each thread in turn. Returns the addresses of each thread's data.
+/// Reads one chunk of each thread in turn. Returns the data addresses of each thread.
 fn in_turn(mut recording: Recording) -> Vec<Vec<u64>> {
     let mut data = vec![Vec::new(); recording.threads()];
     let mut chunks: Vec<_> = data.iter().map(|_| Chunk::default()).collect();
@@ -64,7 +64,7 @@ fn threads_that_wait_go_on_as_they_were() {
     }
 }
 
-/// This test must be alone in its process, because other tests would take memory at the same time.
+/// This test must be alone in its process, because tests that run at the same time would take memory too.
 #[test]
 fn a_thread_that_waits_takes_less_than_6_kb() {
     let test = env::current_exe().unwrap();

@@ -1,4 +1,4 @@
-//! Tests recordings for ChampSim.
+//! Tests recordings in ChampSim's format.
 
 use proptest::prelude::*;
 use simulator::recording::{BLOCK, Flow, Kind, Reference};
@@ -6,7 +6,7 @@ use tests::recordings::{ChampSim, zip};
 
 use crate::{gzip, open, read_bytes, reference, threads, zstd};
 
-/// Registers of ChampSim: the stack pointer, the flags, the instruction pointer, and two other registers.
+/// ChampSim's numbers for registers: the stack pointer, the flags, the instruction pointer, and two others.
 const SP: u8 = 6;
 const FLAGS: u8 = 25;
 const IP: u8 = 26;
@@ -28,7 +28,7 @@ fn bytes(instructions: &[ChampSim]) -> Vec<u8> {
 /// Instructions of all kinds, and their references.
 fn everything() -> (Vec<u8>, Vec<Reference>) {
     let instructions = [
-        // The next instruction is 3 bytes further, so the size of this instruction is 3.
+        // The next instruction is 3 bytes further on, so the size of this one is 3.
         plain(0x40_1000),
         ChampSim {
             loads: [0x7fff_0000, 0, 0x7fff_0013, 0],
@@ -37,14 +37,14 @@ fn everything() -> (Vec<u8>, Vec<Reference>) {
         },
         branch(0x40_1008, 0, [IP, 0], [IP, FLAGS, 0, 0]),
         branch(0x40_100a, 1, [IP, 0], [IP, FLAGS, 0, 0]),
-        // On a machine without flags, a conditional branch reads a register.
+        // On a machine without flags, a conditional branch reads a general register.
         branch(0x40_2000, 1, [IP, 0], [IP, A, 0, 0]),
         ChampSim { stores: [0x7fff_fff8, 0], ..branch(0x40_3000, 1, [IP, SP], [IP, SP, 0, 0]) },
         branch(0x40_4000, 1, [SP, IP], [SP, IP, A, 0]),
         ChampSim { loads: [0x7fff_fff8, 0, 0, 0], ..branch(0x40_5000, 1, [IP, SP], [SP, 0, 0, 0]) },
         branch(0x40_6000, 1, [IP, 0], [IP, 0, 0, 0]),
         branch(0x40_7000, 1, [IP, 0], [A, 0, 0, 0]),
-        // The size of these two instructions is unknown: the instruction after the first is too far away, and the second is the last.
+        // The sizes of these two instructions are unknown: the first is too far from the next instruction, and the second is the last.
         plain(0x40_8000),
         plain(0x40_8010),
     ];
@@ -53,7 +53,7 @@ fn everything() -> (Vec<u8>, Vec<Reference>) {
         fetch(Kind::FetchOther, 0x40_1000, 3, Flow::Next),
         fetch(Kind::FetchModify, 0x40_1003, 5, Flow::Next),
         reference(Kind::Load, 0x7fff_0000, 8),
-        // The load ends with the 8 bytes at 0x7fff0010.
+        // The load ends where the 8 bytes at 0x7fff0010 end.
         reference(Kind::Load, 0x7fff_0013, 5),
         reference(Kind::Store, 0x7fff_0008, 8),
         fetch(Kind::FetchOther, 0x40_1008, 2, Flow::NotTaken),
@@ -94,7 +94,7 @@ fn an_instruction_is_in_one_block() {
     assert_eq!(references.len(), 100_000);
     let blocks = crate::blocks(open(bytes(&instructions)).unwrap()).unwrap();
     let lengths: Vec<_> = blocks.iter().map(Vec::len).collect();
-    // 13,108 instructions of five references are the first to fill a block of 65,536.
+    // A block of 65,536 is full after 13,108 instructions of five references each.
     assert_eq!((BLOCK, &lengths[..]), (65_536, &[65_540, 34_460][..]));
     assert_eq!(blocks.concat(), references);
 }
@@ -103,7 +103,7 @@ fn an_instruction_is_in_one_block() {
 fn wrong_records_are_named() {
     let whole = everything().0;
     let mut wrong = whole.clone();
-    // Only the records before this one, the fifth, determine the format.
+    // The format is detected from the records before this one, the fifth.
     wrong[4 * 64 + 9] = 7;
     let error = read_bytes(wrong).unwrap_err().to_string();
     let message =
@@ -121,8 +121,8 @@ fn other_bytes_are_not_instructions() {
         assert!(error.starts_with("refs:1: found \"") && error.contains(", expected "), "{error}");
     };
     refused(&[0; 256]);
-    // In these cases, there are fewer bytes than in one record, a flag of the first record is neither 0 nor 1, or an address has
-    // more than 48 bits.
+    // In these cases, there are too few bytes for one record, a flag in the first record is neither 0 nor 1, or an address has more than 48
+    // bits.
     refused(&whole[..63]);
     for (at, byte) in [(8, 2), (7, 1), (16 + 6, 1), (63, 0x80)] {
         let mut wrong = whole.clone();

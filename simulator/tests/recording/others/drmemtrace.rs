@@ -19,7 +19,7 @@ fn fetch(kind: Kind, address: u64, size: u16, flow: Flow) -> Reference {
 const NOTE: &str = "refs is a recording of drmemtrace: it has no symbols, and does not tell atomic and floating-point instructions from \
                     others";
 
-/// A thread with all types of records, and its references.
+/// A thread with all record types, and the references that a reader must find.
 fn everything() -> (Vec<u8>, Vec<Reference>) {
     let bytes = begin()
         .time(13_000_000)
@@ -40,7 +40,7 @@ fn everything() -> (Vec<u8>, Vec<Reference>) {
         .read(0x7fff_fff8, 8)
         .record(kind::DIRECT_JUMP, 5, 0x40_3002)
         .record(kind::INDIRECT_JUMP, 2, 0x40_5000)
-        // In old versions of the format, a conditional branch is taken unless the next instruction follows it in memory.
+        // In old versions of the format, a conditional branch counts as taken unless the next instruction follows it in memory.
         .record(kind::CONDITIONAL_JUMP, 2, 0x40_6000)
         .record(kind::CONDITIONAL_JUMP, 2, 0x40_6002)
         .instruction(0x40_7000, 2)
@@ -53,7 +53,7 @@ fn everything() -> (Vec<u8>, Vec<Reference>) {
         .instruction(0x40_7008, 2)
         .record(kind::MARKER, marker::SYSCALL, 1)
         .record(kind::SYSENTER, 2, 0x40_700a)
-        // The first read accesses nothing. The second read has more than 4096 bytes, so it becomes several references.
+        // The first read accesses nothing. The second is longer than 4096 bytes, so it becomes several references.
         .read(0xb000, 0)
         .read(0xc000, 9000)
         .end();
@@ -98,7 +98,7 @@ fn records_become_references() {
         gzip(&bytes),
         zstd(&bytes),
         zip(&[&bytes]),
-        // drmemtrace stores chunks of a thread as members.
+        // drmemtrace stores the chunks of a thread as members of a zip archive.
         zip(&[first, second]),
     ] {
         let mut recording = open(form.clone()).unwrap();
@@ -107,7 +107,7 @@ fn records_become_references() {
         assert_eq!((recording.target(), recording.command()), (Some("x86_64"), None));
         assert_eq!(recording.notes(), [NOTE]);
         assert_eq!(threads(&mut recording).unwrap(), [(expected.clone(), vec![])]);
-        // The content determines the format. The name of the file does not matter.
+        // The content determines the format, whatever the file's name is.
         let path = file("everything.trace.gz", &form);
         let mut recording = Recording::open(&path).unwrap();
         assert_eq!(threads(&mut recording).unwrap()[0].0, expected);
@@ -116,7 +116,7 @@ fn records_become_references() {
     }
 }
 
-/// Returns the number of bytes of a zip archive that are outside the content of its members: headers, names and the directory.
+/// Returns how many bytes of a zip archive are outside the contents of its members: headers, names and the directory.
 fn unread(form: &[u8]) -> u64 {
     let members = match form.starts_with(b"PK") {
         true => form.windows(4).filter(|bytes| *bytes == b"PK\x01\x02").count() as u64,
@@ -177,7 +177,7 @@ fn malformed_records_are_named() {
         let error = read_bytes(bytes).expect_err(message);
         assert_eq!((error.to_string(), error.line()), (format!("refs: found {message}"), None));
     }
-    // The records of a 32-bit program have 8 bytes: a header of version 5, and the marker of the version.
+    // The records of a 32-bit program have 8 bytes. Here, these are a header of version 5, and the marker of the version.
     let short = [25, 0, 0, 0, 5, 0, 0, 0, 28, 0, 12, 0, 5, 0, 0, 0];
     let error = read_bytes(short).unwrap_err().to_string();
     let message = "records of 8 bytes, which are of a 32-bit program, expected records of 12 bytes";
@@ -228,7 +228,7 @@ fn an_instruction_has_its_data_in_its_block_unless_they_are_too_many() {
             assert_eq!(last.kind, Kind::FetchLoad);
         }
     }
-    // A record has at most 16 references, for which a block has room.
+    // A record has at most 16 references, and a block has room for those.
     assert_eq!(lengths, [BLOCK + BLOCK_SLACK - 16, 117]);
 }
 

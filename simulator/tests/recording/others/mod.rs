@@ -1,4 +1,4 @@
-//! Tests of recordings in the formats of other tools.
+//! Tests recordings in other tools' formats.
 
 mod champsim;
 mod drmemtrace;

@@ -1,4 +1,4 @@
-//! Tests directories of drmemtrace, in which each thread has a file.
+//! Tests directories in which drmemtrace has written one file per thread.
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn time_stamps_put_threads_in_order() {
         .time(20)
         .instruction(0x100, 4)
         .write(0x1000, 8)
-        // The beginning of a chunk repeats the time.
+        // A chunk repeats the time at its beginning.
         .time(20)
         .instruction(0x104, 4)
         .time(40)
@@ -83,7 +83,8 @@ fn time_stamps_put_threads_in_order() {
             vec![(0, wait(0)), (0, Order::Signal(1)), (3, wait(2)), (3, Order::Signal(3))],
         ),
     ];
-    // A user can open the directory that drmemtrace makes, or the folder in it with the files.
+    // A user can open either the directory that drmemtrace creates, or the folder inside it that
+    // holds the files.
     for path in [directory.path(), &directory.path().join("trace")] {
         let mut recording = open(path).unwrap();
         assert_eq!(recording.references(), Some(9));
