@@ -1,4 +1,5 @@
-//! Tests units that stay busy. By the calling strand's clock, calls return EWOULDBLOCK until the limit; then the unit goes out of service.
+//! Tests units that stay busy. Calls return EWOULDBLOCK until the limit, measured by the calling strand's clock. Then the unit goes out of
+//! service.
 
 use std::thread;
 
@@ -11,14 +12,14 @@ use tests::oracle::{Cell, Grant, Guest, HubCondition, Machine};
 
 const UNIT: Unit = Unit::Hub(Hub::Zam1);
 
-/// Returns a machine with two guests. One has strands 0, 1 and 64, and the right `global`. The other has strand 2 and no rights.
+/// Returns a machine with two guests: one with strands 0, 1 and 64 and the right `global`, the other with strand 2 and no rights.
 fn machine() -> &'static MachineUnderTest<'static> {
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
     let guests = [Guest::new([0, 1, 64], Grant::GLOBAL), Guest::new([2], Grant::NONE)];
     leak(MachineUnderTest::ready(board, &guests))
 }
 
-/// Reads a register of hub 1 for each item: a strand, the time on the strand's clock, and the expected status.
+/// Reads a register of hub 1 once per item. Each item is a strand, the time that the strand's clock shows, and the expected status.
 fn played(machine: &MachineUnderTest, calls: &[(u16, u64, u64)]) {
     for (number, (strand, ticks, status)) in calls.iter().enumerate() {
         machine.board().set_ticks(*strand, *ticks);
@@ -26,13 +27,13 @@ fn played(machine: &MachineUnderTest, calls: &[(u16, u64, u64)]) {
     }
 }
 
-/// Returns times from `from` to `to - 1`. The times are so close together that there is no pause between them.
+/// Returns times from `from` to `to - 1`, spaced so closely that there is no pause between calls at these times.
 fn without_pause(from: u64, to: u64) -> impl Iterator<Item = u64> {
     (from..to).step_by(PAUSE as usize).chain([to - 1])
 }
 
-/// Reads a register of hub 1 repeatedly, from the time `from` on. The calls must be refused until the limit. At the limit, or at most
-/// `later` ticks after the limit, the hub must be out of service.
+/// Reads a register of hub 1 repeatedly, starting at time `from`. The calls must be refused until the limit. At most `later` ticks after
+/// the limit, the hub must be out of service.
 fn waits_for_limit(machine: &MachineUnderTest, strand: u16, from: u64, later: u64) {
     let calls: Vec<_> = without_pause(from, from + LIMIT).map(|ticks| (strand, ticks, 9)).collect();
     played(machine, &calls);
@@ -47,12 +48,12 @@ fn a_chip_that_is_busy_for_ever() {
     let machine = machine();
     let board = machine.board();
     board.set_hub(1, HubCondition::Busy);
-    // The strand has waited since its first refusal.
+    // The strand has been waiting since its first refusal.
     waits_for_limit(machine, 0, 5000, 0);
     let state = machine.unit(UNIT);
     assert!(!state.in_service && state.clean);
     assert_eq!((state.faults, state.stuck), (0, 1));
-    // The hub is out of service for every guest, and no call accesses the chip.
+    // The hub is out of service for every guest, and calls no longer access the chip.
     board.take_log();
     for strand in [0, 1, 64, 2] {
         for id in 36..54 {
@@ -63,7 +64,7 @@ fn a_chip_that_is_busy_for_ever() {
     assert!(board.take_log().is_empty());
     assert_eq!(machine.get(64, 54), (0, 0), "other hubs work on");
 
-    // If the hub returns to service while it is still busy, the waiting time starts again from zero.
+    // If the hub returns to service while it is still busy, the wait starts again from zero.
     assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
     waits_for_limit(machine, 0, 5000 + LIMIT, 0);
     assert_eq!(machine.unit(UNIT).stuck, 2);
@@ -78,7 +79,7 @@ fn each_strand_has_its_own_clock() {
     let machine = machine();
     let board = machine.board();
     board.set_hub(1, HubCondition::Busy);
-    // Each strand asks several times, because a strand is refused some of these times while another strand has the turn.
+    // Each strand asks several times, because some of its calls are refused only because another strand has the turn.
     let worst = |strand, ticks| {
         board.set_ticks(strand, ticks);
         let statuses: Vec<u64> = (0..8).map(|_| machine.get(strand, 36).0).collect();
@@ -93,7 +94,7 @@ fn each_strand_has_its_own_clock() {
     assert_eq!(worst(64, LIMIT - 4), 10);
 }
 
-/// A successful access of any strand restarts the waiting time.
+/// A successful access by any strand restarts the wait.
 #[test]
 fn an_access_that_takes_place_is_progress() {
     let machine = machine();
@@ -127,7 +128,7 @@ fn an_access_to_another_hub_is_no_progress() {
     played(machine, &[(0, 100 + LIMIT, 10)]);
 }
 
-/// A strand takes the hub and never releases it. The service treats such a hub like a chip that stays busy forever.
+/// A strand takes the hub and never releases it. To the service, this looks like a chip that stays busy forever.
 #[test]
 fn a_hub_that_is_never_released() {
     let machine = machine();
@@ -135,10 +136,9 @@ fn a_hub_that_is_never_released() {
     thread::spawn(|| machine.set(1, 40, 1));
     stop.reached();
     played(machine, &[(64, 77, 9)]);
-    // Two refusals of a strand within `1 << 19` ticks are treated as one refusal. So the hub may go out of service up to
-    // `1 << 19` ticks after the limit.
+    // Two refusals of a strand within `1 << 19` ticks count as one, so the hub may go out of service up to `1 << 19` ticks after the limit.
     waits_for_limit(machine, 0, 10, 1 << 19);
-    // When the strand is reported dead, the hub is free. When the hub is returned to service, it serves calls.
+    // Once the strand is reported dead, the hub is free. Once the hub is returned to service, it serves calls.
     machine.strand_died(0, 1);
     assert_eq!(machine.get(0, 36).0, 10);
     assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
@@ -146,7 +146,7 @@ fn a_hub_that_is_never_released() {
     played(machine, &[(64, 3 * LIMIT, 0)]);
 }
 
-/// The limit of a hub also applies to writes of the L2 control of a node. Reads do not need the lock.
+/// The limit of a hub also applies to writes of a node's L2 control. Reads do not need the lock.
 #[test]
 fn an_l2_lock_that_is_never_released() {
     let machine = machine();
@@ -167,7 +167,7 @@ fn an_l2_lock_that_is_never_released() {
     assert_eq!(machine.get(64, 1).0, 0);
 }
 
-/// If a hub is busy, the strand that scrubs it tries again later. If the hub stays busy, it goes out of service.
+/// If a hub is busy, the strand that scrubs it tries again later. A hub that stays busy goes out of service.
 #[test]
 fn a_busy_hub_is_scrubbed_later_or_not_at_all() {
     let after = [Grant::NONE, Grant::GLOBAL];

@@ -1,4 +1,4 @@
-//! Tests that working units stay in service, whatever a strand does when it finds a unit busy, and whatever the strand's clock shows.
+//! Tests that working units stay in service, whatever a strand does when it finds a unit busy, and whatever its clock shows.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -18,20 +18,20 @@ const UNIT: Unit = Unit::Hub(Hub::Zam1);
 
 type Shared = &'static MachineUnderTest<'static>;
 
-/// Returns a machine with one guest. The guest has the `global` right, and runs on strands 0 to 2 and 64.
+/// Returns a machine with one guest, which has the right `global` and runs on strands 0 to 2 and 64.
 fn machine() -> Shared {
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
     let holder = Guest::new([0, 1, 2, 64], Grant::GLOBAL);
     leak(MachineUnderTest::ready(board, &[holder]))
 }
 
-/// Sets the clock of strand 0 to `ticks`. Then reads a register of hub 1 on this strand, and returns the status of this call.
+/// Sets strand 0's clock to `ticks`, and reads a register of hub 1 on this strand. Returns the call's status.
 fn asks_at(machine: Shared, ticks: u64) -> u64 {
     machine.board().set_ticks(0, ticks);
     machine.get(0, 36).0
 }
 
-/// Begins an access to hub 1. The access lasts until the test ends it.
+/// Begins an access to hub 1, which lasts until the test ends it.
 fn in_flight(machine: Shared, strand: u16, id: u64) -> (Stop, JoinHandle<()>) {
     let stop = machine.board().stop_at(oracle::Cell::Register(id));
     let call = thread::spawn(move || while machine.set(strand, id, 1) == 9 {});
@@ -44,9 +44,9 @@ fn end((stop, call): (Stop, JoinHandle<()>)) {
     call.join().unwrap();
 }
 
-/// A strand asks for a hub and is refused, because an access is in flight. In one case, the strand has been refused 40 times before. The
-/// access ends at any step of the refused call, or after it. When the strand asks again, another access is in flight. Both accesses are
-/// shorter than the limit.
+/// A strand asks for a hub and is refused, because another strand's access is in flight. In one case, the strand has already been refused
+/// 40 times. The access ends at each step of the refused call in turn, or after it. When the strand asks again, it finds another access in
+/// flight. Both accesses are shorter than the limit.
 #[test]
 fn an_access_ends_at_each_step_of_an_ask() {
     for (asks_before, silence) in [(0, 2 * LIMIT), (0, PAUSE), (40, PAUSE)] {
@@ -66,7 +66,7 @@ fn an_access_ends_at_each_step_of_an_ask() {
             };
             let (status, within) = steps::before(step, ends.clone(), || asks_at(machine, ticks));
             if status == 0 {
-                // The access ended before the strand reached the hub.
+                // The access ended before the strand reached the hub, so the strand was served.
                 continue;
             }
             assert_eq!(status, 9);
@@ -99,7 +99,7 @@ fn a_chip_that_is_busy_once_an_hour() {
     assert_eq!(asks_at(machine, 5 * 3600 * LIMIT), 0);
 }
 
-/// Between two calls, the clock of the strand steps back by a little or by a lot.
+/// Between two calls, the strand's clock steps back by a little or by a lot.
 #[test]
 fn a_clock_that_steps_back() {
     for back in [1, PAUSE, LIMIT, 5000 * LIMIT] {
@@ -112,8 +112,8 @@ fn a_clock_that_steps_back() {
     }
 }
 
-/// Three times, an hour apart, a strand finds that another strand holds L2 control. Later, the strand finds L2 control held for 2/3 of
-/// the limit, twice in a row.
+/// Three times, an hour apart, a strand finds L2 control held by another strand. Later, it finds L2 control held twice in a row, each time
+/// for 2/3 of the limit.
 #[test]
 fn l2_control_that_is_given_back() {
     let machine = machine();
@@ -144,8 +144,8 @@ fn l2_control_that_is_given_back() {
     assert_eq!(asks_at(ticks), 0);
 }
 
-/// Threads use a hub and L2 control. Their clocks advance by a tick each nanosecond. Sometimes a
-/// clock steps back, or forward by more than a pause. Sometimes the chip is busy.
+/// Threads use a hub and L2 control. Their clocks advance by a tick each nanosecond, but sometimes a clock steps back, or forward by more
+/// than a pause. Sometimes the chip is busy.
 #[test]
 fn threads_whose_clocks_step() {
     let machine = machine();
@@ -171,8 +171,8 @@ fn threads_whose_clocks_step() {
     }
 }
 
-/// Threads ask for a hub whose chip stays busy. Between two calls, the clock of a thread advances by a 64th of a pause. By any thread's
-/// clock, the hub goes out of service after at most twice the limit. Then every thread gets ENOACCESS (10).
+/// Threads ask for a hub whose chip stays busy. A thread's clock advances by a 64th of a pause between two calls. By every thread's clock,
+/// the hub goes out of service after at most twice the limit. From then on, every thread gets ENOACCESS (10).
 #[test]
 fn threads_at_a_dead_hub() {
     let machine = machine();

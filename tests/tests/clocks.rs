@@ -1,4 +1,4 @@
-//! Tests the clock of a machine with three sources, %stick, %tick and a PTIMER, which fail in different ways.
+//! Tests the clock of a machine with three time sources (%stick, %tick and a PTIMER), which fail in different ways.
 
 use std::cell::RefCell;
 
@@ -20,7 +20,7 @@ const STICK_HZ: u32 = 1_000_000_000;
 
 const NPT: u64 = 1 << 63;
 
-/// A T5440 with power management, whose strands may idle.
+/// A T5440 with power management. Its strands may idle.
 const ENVIRONMENT: Environment = Environment {
     strands: 256,
     idles: true,
@@ -29,7 +29,7 @@ const ENVIRONMENT: Environment = Environment {
     poll: SECOND,
 };
 
-/// The counters of the strands, and a timer. All show the same time.
+/// The strands' counters and a timer, which all show the same time.
 struct Hardware {
     ticks: TickCounters,
     timer: RefCell<PtimerEngine>,
@@ -72,7 +72,7 @@ fn drifting() -> Hardware {
     hardware
 }
 
-/// The sources of an image, as one type that needs no trait object.
+/// A time source of an image: one type for all, so that no trait object is needed.
 enum Source<'a> {
     Strand(TickSource<&'a TickCounters>),
     Timer(Ptimer<&'a Hardware>),
@@ -188,7 +188,7 @@ fn a_stick_that_goes_wrong_is_replaced_by_the_timer() {
         let found = watchdog.check(&keeper, strand(5));
         let (source, chosen) = (0, 2);
         let Some(fault) = fault else {
-            // With two clocks, either may be wrong.
+            // With only two clocks, there is no way to tell which one is wrong.
             assert!(matches!(found, Finding::Undecided { .. }), "{found:?}");
             continue;
         };
@@ -207,24 +207,24 @@ fn the_watchdog_measures_stick_by_the_timer() {
     let keeper = hardware.keeper(Alignment::Aligned);
     let mut watchdog = Watchdog::new(Limits::default());
     assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
-    // The checks run on one strand after another, for ten minutes.
+    // The check runs on one strand after another, for ten minutes.
     for number in 1..=600 {
         hardware.pass(SECOND);
         let strand = strand(number % 256);
         assert_eq!(watchdog.check(&keeper, strand), Finding::Agrees);
         let found = watchdog.frequency().unwrap();
         assert_eq!((found.source, found.reference), (0, 2));
-        // Expect 1 GHz plus 90 parts per million, in millihertz.
+        // The expected frequency is 1 GHz plus 90 parts per million, in millihertz.
         let bounds = found.frequency.least..=found.frequency.most;
         assert!(bounds.contains(&1_000_090_000_000), "{bounds:?}");
         if number > 60 {
-            // The two readings are at least a minute apart. Each is exact within 1.6 us.
+            // The two readings are at least a minute apart, and each is accurate to 1.6 us.
             assert!(found.frequency.uncertainty() < 60_000);
         }
     }
 }
 
-/// A clock of whole seconds, such as the clock of a service processor, is a good reference for a time of day.
+/// A clock that shows whole seconds, such as a service processor's clock, is a good reference for the time of day.
 #[test]
 fn the_time_of_day_follows_a_clock_of_whole_seconds() {
     const EPOCH: u64 = 1_290_000_000;
@@ -251,7 +251,7 @@ fn the_time_of_day_follows_a_clock_of_whole_seconds() {
         // Between two readings, the drift is 1 ms. The reading takes no time.
         assert!(shown.abs_diff(truth) <= SECOND + 1_100_000, "{number}");
     }
-    // The clock itself still drifts, because the time of day does not discipline it.
+    // The clock itself still drifts, because the time of day does not correct it.
     let passed = hardware.ticks.now() - SECOND / 3;
     let expected = passed + passed / 1_000_000 * 90;
     assert!(clock.ticks().abs_diff(expected) < 10_000);

@@ -1,4 +1,5 @@
-//! Compares CORE calls with the reference model. Only tests on the host can compare the effects of these calls: console output and exit.
+//! Compares CORE calls with the reference model. The effects of these calls, console output and exit, can be compared only in tests on the
+//! host.
 
 use guest_abi::ApiGroup;
 use guest_abi::trap::PerfFunction;
@@ -24,7 +25,7 @@ fn console_and_exit() {
     assert_eq!(comparison.cases, 2 * 3 * (0x300 + 5));
 }
 
-/// The reference model and the machine under test have each group and function that `guest-abi` names.
+/// The reference model and the machine under test know every group and every function that `guest-abi` names.
 #[test]
 fn every_named_function_is_known() {
     let guests = vec![Guest::new([0], Grant::GLOBAL_HTSTRAND)];

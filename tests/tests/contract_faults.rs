@@ -1,4 +1,4 @@
-//! Compares writes of PERF_CONFIG while L2 banks fault with the reference model.
+//! Compares writes of PERF_CONFIG with the reference model while L2 banks fault.
 
 use conform::parts::BANKS;
 use hv_core::sync::steps;
@@ -55,8 +55,8 @@ fn an_l2_set_that_faults_at_any_bank_restores_the_others() {
     }
 }
 
-/// A bank that can be written once but not restored keeps the new value. All other banks are
-/// restored. When the unit returns to service, PERF_CONFIG is 0 in all banks.
+/// A bank that can be written once, but not restored, keeps the new value. All other banks are restored. When the unit returns to service,
+/// PERF_CONFIG is 0 in all banks.
 #[test]
 fn a_bank_that_cannot_be_restored_does_not_stop_the_others() {
     /// The order in which a write of PERF_CONFIG (register 1) reaches the banks.
@@ -82,7 +82,7 @@ fn a_bank_that_cannot_be_restored_does_not_stop_the_others() {
 }
 
 /// A write of PERF_CONFIG fails at a broken bank, and bank 0 can be written only once. Before each step of the write, another strand of the
-/// node reads PERF_CONFIG. This strand never reads the value that was to be written.
+/// node reads PERF_CONFIG. This strand never reads the value that the failing call wanted to write.
 #[test]
 fn what_a_set_that_faults_has_written_is_never_read() {
     for broken in [1, 7] {

@@ -1,5 +1,5 @@
 //! Compares long random sequences of calls, resets, faults and transfers with the reference model.
-//! The seeds are constant, so each run is the same.
+//! The seeds are constant, so every run is the same.
 
 use tests::hypercalls::{self, Reached};
 use tests::random::Random;
@@ -10,12 +10,12 @@ const STEPS: usize = 1500;
 /// Generates the machine, guests and steps as an input for [`hypercalls`].
 fn input(random: &mut Random) -> Vec<u8> {
     let mut bytes = random.next_u64().to_le_bytes().to_vec();
-    // Few channels are disabled.
+    // Disables few channels.
     bytes[1] &= bytes[2] & bytes[3];
     for _ in 0..STEPS {
         step(random, &mut bytes);
     }
-    // These bytes end the last step, and let all strands acknowledge.
+    // These bytes end the last step, and make all strands acknowledge.
     bytes.extend([223; 16]);
     bytes
 }
@@ -43,10 +43,10 @@ fn step(random: &mut Random, bytes: &mut Vec<u8>) {
             let (major, minor) = (random.one_of(&[0, 1, 1, 1, 1, 1, 1, 1, 2]), low % 3);
             bytes.extend([128, strand, group, 0, major, 0, minor, low >> 6]);
         }
-        // One strand acknowledges, or all of them do.
+        // Makes one strand, or all strands, acknowledge.
         84..90 => bytes.extend([210, strand]),
         90..92 => bytes.push(222),
-        // A hub is busy for some calls.
+        // Makes a hub busy for some calls.
         92..95 => bytes.extend([242, strand, low % 4, id, low >> 7]),
         _ => bytes.extend(any),
     }
@@ -67,7 +67,7 @@ fn random_sequences() {
     tests::tell(format_args!("random_sequences: {sum:?}"));
     assert!(sum.statuses.iter().sum::<u32>() >= 300_000 && sum.pending >= 50_000);
     assert!(sum.changes >= 3_000 && sum.broken >= 800 && sum.statuses[9] >= 500);
-    // Each of these statuses must occur often in the sequences.
+    // The sequences must reach each of these statuses often.
     for status in [0, 6, 7, 10, 13] {
         assert!(sum.statuses[status] >= 10_000, "status {status}: {sum:?}");
     }

@@ -1,11 +1,11 @@
 //! Compares the contract sweep with the reference model, call by call. The sweep covers every register, machine, number of nodes, grant,
-//! version and node of the caller, with free and busy hubs. It also covers function numbers, negotiation, and units that fault. The guest in
+//! version, and caller's node, with free and busy hubs. It also covers function numbers, negotiation, and units that fault. The guest in
 //! QEMU makes the same calls.
 
 use conform::parts;
 use tests::swept::compare;
 
-/// Defines a test for each part. The test must compare at least the given number of calls.
+/// Defines a test for each part of the sweep. Each test must compare at least the given number of calls.
 macro_rules! sweep {
     ($($test:ident: $part:ident, $least:literal;)*) => {
         $(#[test]

@@ -1,4 +1,4 @@
-//! Tests which calls the fast path serves. All other calls must take the slow path, with the same results.
+//! Tests which calls the fast path serves. All other calls must take the slow path, and give the same results.
 
 use guest_abi::status::EOK;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
@@ -14,12 +14,12 @@ const V1_0: NegotiatedVersion<Vfalls> = NegotiatedVersion::new(1);
 const V1_1: NegotiatedVersion<Vfalls> = NegotiatedVersion::new(2);
 const HT: u64 = 1 << 3;
 
-/// Returns guest 0 as the caller on strand 5.
+/// Returns guest 0's strand 5 as the caller.
 fn caller() -> Caller {
     Caller { guest: guest_id(0), strand: strand(5) }
 }
 
-/// Returns all registers, except register 1, that a guest with every right may use on a Batoka with one node.
+/// Returns all registers that a guest with every right may use on a one-node Batoka, except register 1.
 fn ids() -> impl Iterator<Item = u64> {
     [0].into_iter().chain(2..6).chain(18..90)
 }
@@ -58,8 +58,8 @@ fn the_fast_path_serves_what_a_guest_may_use() {
     assert_eq!(get(3), fault, "the unit is out of service");
 }
 
-/// The fast path refuses the calls that the slow path refuses, with the same status, and counts each call once. Without a version, the fast
-/// path refuses all calls with EBADTRAP. The guest has one strand, on node 0, which has only one memory channel.
+/// The fast path refuses the same calls as the slow path, with the same status, and counts each call once. Without a version, it refuses
+/// all calls with EBADTRAP. The guest has one strand, on node 0, which has only one memory channel.
 #[test]
 fn the_fast_path_refuses_as_the_slow_path() {
     let mut refused = 0;
@@ -146,7 +146,7 @@ fn the_slow_path_serves_the_same() {
     }
 }
 
-/// The fast path can be closed for several reasons. As soon as the reason has gone, the fast path serves calls again.
+/// The fast path can be closed for several reasons. Once the reason is gone, the fast path serves calls again.
 #[test]
 fn the_fast_path_opens_again() {
     let board = Board::new(Machine::Batoka, 1, &[]);
@@ -162,14 +162,14 @@ fn the_fast_path_opens_again() {
         served[0]
     };
 
-    // The service does not know the version yet. The first call on the slow path tells the service.
+    // The service does not know the version yet. It learns the version from the first call on the slow path.
     assert!(!is_open() && !context.is_current(V1_1));
     let registers = Registers::call(VFALLS_GET_PERFREG, [0; 5]);
     let served = context.call(VFALLS_GET_PERFREG, V1_1, &registers);
     assert_eq!(served, Ok(Reply::Value(0)));
     assert!(is_open() && context.is_current(V1_1) && !context.is_current(V1_0));
 
-    // The grant is revoked, and granted again.
+    // The grant is revoked and then given back.
     for grant in [Grant::NONE, Grant::GLOBAL_HTSTRAND] {
         assert_eq!(machine.reconfigure(&[grant]), Ok(()));
         machine.complete_transfer();

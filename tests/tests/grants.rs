@@ -60,7 +60,7 @@ fn rights_from_text() {
     }
 }
 
-/// Adds each right to each grant. The right is granted, or the error names the right that excludes it.
+/// Adds each right to each grant. Either the right is granted, or the error names the right that excludes it.
 #[test]
 fn each_right_is_granted_to_each_holder() {
     use Right::{Global, HtStrand, Strand};
@@ -147,7 +147,7 @@ fn a_transfer_is_whole_or_nothing() {
     assert_eq!(grants.check(), Err(ConfigError::TwoGlobals(1, 2)));
 }
 
-/// Returns a guest with these strands. The guest has the right `global`, or no rights.
+/// Returns a guest with these strands, and with the right `global` or no rights.
 fn guest(strands: &[u16], global: bool) -> GuestConfig {
     GuestConfig::new(
         strands.iter().copied().map(strand).collect(),
@@ -155,7 +155,7 @@ fn guest(strands: &[u16], global: bool) -> GuestConfig {
     )
 }
 
-/// A Maramba with two nodes has strands 0 to 127. It can have 256 guests, and some may have no strands.
+/// A two-node Maramba has strands 0 to 127. It can have 256 guests, some of which may have no strands.
 #[test]
 fn configurations_that_contradict_themselves_or_the_machine_are_rejected() {
     let machine = Machine::new(Model::Maramba, 2).unwrap();

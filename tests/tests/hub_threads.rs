@@ -1,5 +1,5 @@
-//! Tests heavy use of one hub through the whole service, by threads of the operating system. Each thread is a different strand. The board
-//! fails the test if two accesses are in flight at the same time.
+//! Tests heavy use of one hub through the whole service, by operating system threads that each act as a different strand. The board fails
+//! the test if two accesses are in flight at the same time.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Action, Answer, Cell, Grant, Guest, Machine};
 
-/// A number of calls that is larger than any strand can need. If a strand is still refused after so many calls, it starves.
+/// More calls than any strand can need. A strand that is still refused after this number of calls is starving.
 const TRIES: usize = 1_000_000;
 
 /// Repeats a call until it is served. Returns the number of refusals. The callers check the registers of refused calls.
@@ -26,11 +26,11 @@ fn until_done(mut call: impl FnMut() -> u64) -> u64 {
     panic!("refused {TRIES} times");
 }
 
-/// Each thread uses two registers: one that no other thread uses, and one that all threads use. A read of the first returns the thread's
-/// last write. A read of the second returns a write of any thread.
+/// Each thread uses two registers: one of its own, and one that all threads share. A read of its own register returns the thread's last
+/// write. A read of the shared register returns a write of any thread.
 fn hammer(threads: u16, rounds: u64) {
     let board = Board::new(Machine::Batoka, 4, &[]).with_slow_hubs(50);
-    // The strands are on all four nodes, which reach the same hub.
+    // The strands are on all four nodes, and all use the same hub.
     let strands: Vec<u16> = (0..threads).map(|number| number % 4 * 64 + number / 4).collect();
     let guest = Guest::new(strands.clone(), Grant::GLOBAL);
     let machine = MachineUnderTest::ready(&board, &[guest]);
@@ -42,8 +42,7 @@ fn hammer(threads: u16, rounds: u64) {
                 let (machine, strands, started, barrier) = (&machine, &strands, &started, &barrier);
                 scope.spawn(move || {
                     let strand = strands[number];
-                    // All these registers belong to hub 2. Each thread has a different counter. The first counter is common to
-                    // all threads.
+                    // All these registers belong to hub 2. Each thread has its own counter. The first counter is common to all threads.
                     let own = [56, 58, 59, 61, 62, 64, 65, 67, 68, 70, 71].get(number);
                     let common = 55;
                     let mut refusals = 0;
@@ -81,13 +80,13 @@ fn hammer(threads: u16, rounds: u64) {
     let owners = u64::from(threads.min(11));
     let done = rounds * (2 * u64::from(threads) + 2 * owners);
     let log = board.take_log();
-    // Every served call is one access. Refused calls perform no access.
+    // Every served call makes one access, and every refused call makes none.
     assert_eq!(log.len() as u64, done);
     assert!(log.iter().all(|(_, access)| access.answer == Answer::Done));
     let statistics = machine.service().statistics(GuestId::new(0).unwrap());
     assert_eq!(statistics.outcome(Outcome::Ok), done);
     assert_eq!(statistics.outcome(Outcome::Refused(Refusal::WouldBlock)), refusals);
-    // The common register holds the value that was last written to it.
+    // The common register holds the last value written to it.
     let common = tests::oracle::Target::Address(0xe9_3000_6008);
     let last = log.iter().rev().find_map(|(_, access)| match access.action {
         Action::Write(value) if access.target == common => Some(value),
@@ -121,7 +120,7 @@ fn each_hub_for_itself() {
     });
 }
 
-/// The chip is sometimes busy while a thread holds the hub. Every thread is still served.
+/// The chip is sometimes busy while a thread holds the hub, and every thread is still served.
 #[test]
 fn a_chip_that_is_busy_now_and_then() {
     let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(20);
@@ -142,7 +141,7 @@ fn a_chip_that_is_busy_now_and_then() {
     assert!(log.iter().any(|(_, access)| access.answer == Answer::Busy));
 }
 
-/// A hub breaks while threads use it. Each thread is served before the break and never after it.
+/// A hub breaks while threads use it. Each thread is served before the hub breaks, and never afterwards.
 #[test]
 fn a_hub_that_breaks_under_load() {
     let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(20);

@@ -1,5 +1,5 @@
-//! Tests threads that set PERF_CONFIG of one node. To other strands, a write must be a single step, and only the two bits of PERF_CONFIG may
-//! change.
+//! Tests threads that set PERF_CONFIG on one node. Other strands must see a write as a single step, and only the two bits of PERF_CONFIG
+//! may change.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -10,15 +10,15 @@ use tests::oracle::{Action, Cell, Grant, Guest, Machine, Target};
 
 const ROUNDS: u64 = tests::rounds(600);
 
-/// Returns the bits of an L2 control register other than PERF_CONFIG. These bits differ in each register, and are on both sides of
+/// Returns an L2 control register's bits other than PERF_CONFIG. They differ from register to register, and lie on both sides of
 /// PERF_CONFIG.
 fn others(node: usize, bank: usize) -> u64 {
     (0x0f1e_2d3c_4b5a_6978_u64).rotate_left((8 * node + bank) as u32) & !(0b11 << 36)
 }
 
-/// Asserts that no two calls that write PERF_CONFIG on one node overlap, and that each such call gives PERF_CONFIG the same value
-/// in all banks. Also asserts that a call that reads PERF_CONFIG reads bank 0, which a writing call reads and writes last.
-/// Returns the numbers of writing and reading calls.
+/// Asserts that no two calls that write PERF_CONFIG on one node overlap, and that each of them gives PERF_CONFIG the same value in all
+/// banks. Also asserts that a call that reads PERF_CONFIG reads bank 0, which writing calls write last. Returns the numbers of writing and
+/// reading calls.
 fn check_steps(log: &[Logged], node: usize) -> (usize, usize) {
     let bank = |bank: usize| Target::Address(0xa9_0000_0000 + 0x40 * bank as u64);
     let mut of_strands = BTreeMap::<usize, Vec<(usize, &Logged)>>::new();
@@ -77,7 +77,7 @@ fn a_set_is_one_step() {
                 let (mut sets, mut gets) = (0, 0);
                 for round in 0..ROUNDS {
                     let config = (round + u64::from(strand)) % 4;
-                    // A strand tries a limited number of times to take the lock. After that, the call returns EWOULDBLOCK.
+                    // A strand tries to take the lock a limited number of times. Then the call returns EWOULDBLOCK.
                     match machine.set(strand, 1, config) {
                         0 => sets += 1,
                         status => assert_eq!(status, 9),

@@ -1,5 +1,5 @@
-//! Tests writes of a fast path in assembly. The device has the written value only after the strand has waited for the write, and until then
-//! no other strand may access the device.
+//! Tests writes of a fast path in assembly. A written value reaches the device only once the strand has waited for its write, and no other
+//! strand may access the device before that.
 
 use std::sync::{Mutex, OnceLock};
 
@@ -16,11 +16,11 @@ use tests::oracle::status::{ENOACCESS, EOK, EWOULDBLOCK};
 const DRAM: u64 = 2;
 const HUB: u64 = 18;
 
-/// The bus of devices. Writes of fast paths may still be on their way to the devices.
+/// The device bus. Writes of fast paths may still be on their way to the devices.
 struct Posted {
     devices: Devices,
     on_their_way: Mutex<Vec<(StrandId, PhysicalAddress, u64)>>,
-    /// A function to call before the writes of a strand arrive.
+    /// A function to call before a strand's writes arrive.
     waited_for: OnceLock<Box<dyn Fn(StrandId) + Send + Sync>>,
     /// A function to call during a write on the slow path.
     written: OnceLock<Box<dyn Fn(StrandId) + Send + Sync>>,
@@ -66,8 +66,8 @@ impl Bus for Posted {
 type Service = PerfCounterService<(&'static Posted, &'static Devices)>;
 type System = Hypervisor<(Service,), NoConsole>;
 
-/// Returns a Batoka with one node. Guest 0 has the right `global`, and runs on strands 0 and 1. Guest 1 has no rights, and runs on
-/// strand 2. Both guests have negotiated version 1.1.
+/// Returns a one-node Batoka. Guest 0 has the right `global`, and runs on strands 0 and 1. Guest 1 has no rights, and runs on strand 2.
+/// Both guests have negotiated version 1.1.
 fn system() -> (&'static Posted, &'static System) {
     let machine = Machine::new(Model::Batoka, 1).unwrap();
     let posted = leak(Posted {
@@ -112,10 +112,10 @@ fn set(system: &System, number: u16, id: u64, value: u64) -> u64 {
     registers.o0
 }
 
-/// A trap can interrupt a strand before the strand takes the hub, while the strand holds the hub, or afterwards.
+/// A trap can interrupt a strand before it takes the hub, while it holds the hub, or afterwards.
 #[test]
 fn only_a_strand_that_has_a_hub_gives_it_back() {
-    // In both cases, strand 0 is refused: strand 1 has the hub, or the access of strand 1 has faulted and strand 1 has the next turn.
+    // Strand 0 is refused in both cases, because strand 1 either has the hub or, after its access has faulted, the next turn.
     for trapped in [0, 1] {
         let (posted, system) = system();
         let found = leak(Mutex::new(Vec::new()));
@@ -139,7 +139,7 @@ fn only_a_strand_that_has_a_hub_gives_it_back() {
     }
 }
 
-/// After a fast-path access to a memory channel, a strand waits for its writes only before it acknowledges a cross-call.
+/// After a fast-path access to a memory channel, a strand waits for its writes only when it is about to acknowledge a cross-call.
 #[test]
 fn a_strand_acknowledges_when_its_writes_have_arrived() {
     let (posted, system) = system();
@@ -165,12 +165,12 @@ fn a_strand_acknowledges_when_its_writes_have_arrived() {
         service.cross_called(strand(number));
     }
     assert_eq!(*awaited.lock().unwrap(), [(strand(0), true), (strand(1), true)]);
-    // The writes that are on their way could arrive at any time.
+    // Writes that are on their way could arrive at any time.
     posted.arrive(strand(0));
     assert_eq!(get(system, 2, DRAM), (EOK, 0));
 }
 
-/// If only the address of a fault is known, the fault takes the unit at that address out of service.
+/// If only a fault's address is known, the unit at that address goes out of service.
 #[test]
 fn a_late_fault_is_that_of_the_unit_at_its_address() {
     let units = [

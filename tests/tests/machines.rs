@@ -1,4 +1,4 @@
-//! Tests that every list of machines has every family. If a list lacks a family, the failure names the list and the family.
+//! Tests that every list of machines includes every family. If a list lacks a family, the failure message names both.
 
 #![cfg(not(any(loom, shuttle)))]
 
@@ -52,7 +52,7 @@ fn every_machine_has_a_description() {
     }
 }
 
-/// The reference model has the right maximum number of nodes, and the right hubs, for each machine.
+/// For each machine, the reference model has the right maximum number of nodes, and the right hubs.
 #[test]
 fn the_reference_model_knows_the_machines() {
     for model in Model::ALL.iter().copied() {

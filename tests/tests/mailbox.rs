@@ -1,4 +1,4 @@
-//! Tests the operator's steps through a mailbox, word by word.
+//! Tests the steps that an operator takes through a mailbox, word by word.
 
 use std::cell::RefCell;
 
@@ -23,7 +23,7 @@ fn grants(of: &[Grant]) -> Grants {
     grants
 }
 
-/// The mailbox, a service that takes steps on strand 0, and the steps that the image itself handles.
+/// The mailbox, a service whose steps are taken on strand 0, and the steps that are left to the image.
 struct Mailbox<'m, 'a> {
     words: RefCell<[u64; WORDS]>,
     machine: &'m MachineUnderTest<'a>,
@@ -68,7 +68,7 @@ fn every_step_and_what_it_answers() {
     });
     assert_eq!(mailbox.words.borrow()[0], 0);
 
-    // `global` and `htstrand` pass from guest 0 to guest 1. Each guest has one byte; the first guest has the most significant byte.
+    // `global` and `htstrand` pass from guest 0 to guest 1. Each guest has one byte, and the first guest has the most significant one.
     let moved = grants(&[STRAND, GLOBAL, Grant::default()]);
     let mut words = [7; WORDS];
     mailbox::ask(&mut words, &Step::Reconfigure(moved));
@@ -77,14 +77,15 @@ fn every_step_and_what_it_answers() {
     assert_eq!(words[41..], [7; WORDS - 41], "words of no step");
     assert_eq!(mailbox.step(Step::Reconfigure(moved)), Ok(None));
 
-    // The change waits for the strands of each guest that loses a right. Strand 0, which takes the step, has taken its own cross-call.
+    // The change waits for the strands of each guest that loses a right, except strand 0, which takes the step and has already taken its
+    // own cross-call.
     let seen = mailbox.step(Step::Look(3)).unwrap().expect("this step looks");
     let awaited: StrandSet = [2, 64].map(machine::strand).into_iter().collect();
     assert_eq!(seen.pending, Some(awaited));
     assert_eq!(mailbox.words.borrow()[9..14], [1, 0b100, 0b1, 0, 0]);
-    // Guest 1 has `htstrand` at once, because no guest loses it. Guest 1 has `global` after the scrub.
+    // Guest 1 has `htstrand` immediately, because no guest loses it. It gets `global` after the scrub.
     assert_eq!(mailbox.words.borrow()[30], 0x0206_0000_0000_0000);
-    // Strand 64 has died. The other strand takes its cross-call.
+    // Strand 64 has died. The remaining strand takes its cross-call.
     machine.acknowledge(2);
     assert_eq!(mailbox.step(Step::Died(machine::strand(64))), Ok(None));
     machine.complete_transfer();
@@ -104,7 +105,7 @@ fn every_step_and_what_it_answers() {
     board.break_cell(Cell::Register(4), Fault::Always);
     assert_eq!(machine.get(1, 4).0, 10);
     let seen = mailbox.step(Step::Look(3)).unwrap().expect("this step looks");
-    // L2 control of node 1 is also out of service, because the dead strand was the loser's only strand there.
+    // L2 control of node 1 is also out of service, because the dead strand was the loser's only strand on that node.
     let out: Vec<_> =
         Unit::ALL.iter().copied().filter(|unit| !seen.units[unit.number()].in_service).collect();
     assert_eq!(out, [channel, Unit::L2(Node::Node1)]);
@@ -118,7 +119,7 @@ fn every_step_and_what_it_answers() {
     assert_eq!(machine.get(1, 4), (0, 0));
 
     assert_eq!(mailbox.step(Step::Reset(guest_id(2))), Ok(None));
-    // The image itself handles the death and the reset.
+    // The death and the reset are left to the image.
     let rest = [Step::Died(machine::strand(64)), Step::Reset(guest_id(2))];
     assert_eq!(*mailbox.rest.borrow(), rest);
 
@@ -138,7 +139,7 @@ fn every_step_and_what_it_answers() {
         assert_eq!((words[0], words[8]), (2, 1), "step {step}, argument {argument}");
         assert_eq!(mailbox::answer(&words), Some(Err(Refusal::Unknown)));
     }
-    // A refusal of a unit names the unit: hub 2 has number 10, L2 control of node 1 has number 13.
+    // A refusal that concerns a unit names it: hub 2 has number 10, and L2 control of node 1 has number 13.
     let other_guests = ChangeError::OtherGuests { given: 4, there_are: 9 };
     for (result, first, expected) in [
         (2, 6, ChangeError::Config(ConfigError::TwoGlobals(6, 9))),
@@ -155,9 +156,9 @@ fn every_step_and_what_it_answers() {
     }
 }
 
-/// The words of the state. Word 9 is 1 while a change is pending. Words 10-13 are the awaited strands, 14-29 the units, 30-61 the
-/// guests' grants. In a unit's word, bits 63:32 are the number of faults, bits 31:2 the number of times that the unit stayed
-/// busy, bit 1 is "clean", bit 0 "in service".
+/// The words that describe the state. Word 9 is 1 while a change is pending. Words 10-13 hold the awaited strands, 14-29 the units, and
+/// 30-61 the guests' grants. In a unit's word, bits 63:32 are the number of faults, bits 31:2 the number of times that the unit stayed
+/// busy, bit 1 is "clean", and bit 0 is "in service".
 #[test]
 fn the_words_of_what_is_seen() {
     let mut words = [0; WORDS];
@@ -182,7 +183,7 @@ fn the_words_of_what_is_seen() {
     assert!(seen.held == grants(&held));
 }
 
-/// A unit was taken out of service twice because it stayed busy.
+/// A unit has twice been taken out of service because it stayed busy.
 #[test]
 fn a_unit_that_was_stuck_is_seen() {
     let board = Board::new(Machine::Batoka, 1, &[]);

@@ -1,4 +1,4 @@
-//! Tests strands that negotiate while other strands of the same guest make calls.
+//! Tests strands that negotiate while the guest's other strands make calls.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -50,7 +50,7 @@ fn a_version_is_never_a_mixture() {
         |strand| {
             let version = get_version(&machine, strand);
             assert!([[0, 0, 0], [0, 1, 0], [0, 1, 1]].contains(&version), "{version:?}");
-            // A call gets the status that its register has in one of the versions, never ENOACCESS.
+            // A call gets the status that its register has in one of the versions, but never ENOACCESS.
             assert!([0, 7].contains(&machine.get(strand, 2).0));
             assert!([0, 7].contains(&machine.set(strand, 0, 9)));
             assert!([0, 7, 9, 13].contains(&machine.get(strand, 18).0));
@@ -81,7 +81,7 @@ fn ht_does_not_depend_on_the_version() {
     );
 }
 
-/// Only version 1.1 has hub registers. While 1.0 is in force, no call for a hub register is served.
+/// Only version 1.1 has hub registers. While 1.0 is in force, no call to a hub register is served.
 #[test]
 fn no_call_is_served_beyond_the_version_in_force() {
     let board = Board::new(Machine::Batoka, 1, &[]);
@@ -118,7 +118,7 @@ fn no_call_is_served_beyond_the_version_in_force() {
     assert!(compared.load(Ordering::SeqCst) > 0);
 }
 
-/// Two strands negotiate. Each gets the minor version that it asks for, and the guest ends with one of the two.
+/// Two strands negotiate. Each gets the minor version that it asks for, and the guest ends up with one of the two.
 #[test]
 fn two_strands_negotiate() {
     let board = Board::new(Machine::Batoka, 1, &[]);

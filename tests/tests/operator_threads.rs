@@ -1,4 +1,4 @@
-//! Tests that a unit stays out of service while the operator returns another unit to service and strands try to access the first.
+//! Tests that one unit stays out of service while the operator returns another to service and strands keep trying to access the first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -9,7 +9,7 @@ use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Cell, Fault, Grant, Guest, Machine};
 
-/// Runs `operator` several hundred times. Meanwhile strands 0 to 2 read and write these registers, and must get ENOACCESS.
+/// Runs `operator` several hundred times. Meanwhile, strands 0 to 2 read and write these registers, and must get ENOACCESS.
 fn stays_closed(machine: &MachineUnderTest, ids: [u64; 3], operator: impl Fn()) {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -30,7 +30,7 @@ fn stays_closed(machine: &MachineUnderTest, ids: [u64; 3], operator: impl Fn()) 
     assert!(machine.board().take_log().is_empty());
 }
 
-/// Returns a machine on which a call for register `id` has found a fault, so that the unit is out of service.
+/// Returns a machine on which a call to register `id` has found a fault, so that the register's unit is out of service.
 fn with_a_fault<'a>(board: &'a Board, id: u64) -> MachineUnderTest<'a> {
     let machine = MachineUnderTest::ready(board, &[Guest::new(0..3, Grant::GLOBAL)]);
     board.break_cell(Cell::Register(id), Fault::Always);

@@ -1,5 +1,5 @@
 //! Compares the names, addresses and masks of the 90 registers, and the bus addresses of accesses, with the specification's table
-//! (FWARC/2007/529 section 3.1). `tests::oracle::registers` copies this table line by line.
+//! (FWARC/2007/529 section 3.1), which `tests::oracle::registers` copies line by line.
 
 use guest_abi::{Hub, HubRole, HubUnit, PerfReg};
 use platform::address;
@@ -23,7 +23,7 @@ fn names_addresses_and_masks() {
     }
 }
 
-/// By section 2.3, bank 0 is at 0xa9.0000.0000, and the next banks follow in steps of 0x40.
+/// According to section 2.3, bank 0 is at 0xa9.0000.0000, and the next banks follow at intervals of 0x40.
 #[test]
 fn l2_control_registers() {
     let addresses: Vec<u64> =
@@ -33,7 +33,7 @@ fn l2_control_registers() {
     assert_eq!(addresses, expected);
 }
 
-/// The address of an access (sections 2.4 to 2.6) has 0x81 in bits 39:32. Bits 31:0 equal bits 31:0 of the global address in section 3.1.
+/// An access address (sections 2.4 to 2.6) has 0x81 in bits 39:32. Bits 31:0 are those of the global address in section 3.1.
 #[test]
 fn access_addresses_of_hub_registers() {
     let mut lines = REGISTERS[18..].iter();
@@ -51,7 +51,7 @@ fn access_addresses_of_hub_registers() {
     assert_eq!(lines.next(), None);
 }
 
-/// A strand accesses the DRAM registers of its own node by local address, and all others by global address.
+/// A strand accesses its own node's DRAM registers by local address, and all others by global address.
 #[test]
 fn addresses_on_the_bus_from_each_node() {
     let board = Board::new(Machine::Batoka, 4, &[]);

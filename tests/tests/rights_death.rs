@@ -1,5 +1,4 @@
-//! Tests strands that die between two calls, or in a call while they hold a hub, a lock or the next
-//! turn.
+//! Tests strands that die between two calls, or in a call while they hold a hub, a lock or the next turn.
 
 use std::sync::mpsc;
 use std::thread;
@@ -15,14 +14,14 @@ use tests::oracle::{Cell, Grant, Guest, Machine};
 const GLOBAL: Grant = Grant::GLOBAL;
 const NONE: Grant = Grant::NONE;
 
-/// Returns a Batoka with two nodes. The machine outlives the test, because a strand that dies in a call uses the machine forever.
+/// Returns a two-node Batoka. The machine outlives the test, because a strand that dies in a call never stops using it.
 fn machine(grants: [Grant; 2]) -> &'static MachineUnderTest<'static> {
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
     let guests = [Guest::new([0, 3, 64], grants[0]), Guest::new([1, 65], grants[1])];
     leak(MachineUnderTest::ready(board, &guests))
 }
 
-/// Makes a call on a thread. The calling strand dies right before its access to the cell.
+/// Makes a call on a thread. The calling strand dies just before its access to the cell.
 fn dies(
     machine: &'static MachineUnderTest<'static>,
     cell: Cell,
@@ -36,7 +35,7 @@ fn dies(
 #[test]
 fn a_dead_strand_holds_no_hub() {
     let machine = machine([GLOBAL, NONE]);
-    // If the strand was refused before, it takes the slow path. If not, it takes the fast path.
+    // If the strand has been refused before, it takes the slow path; otherwise, it takes the fast path.
     for refused_before in [false, true] {
         if refused_before {
             machine.board().make_busy_once(1);
@@ -60,7 +59,7 @@ fn a_dead_strand_holds_no_hub() {
     }
 }
 
-/// The hub forgets the turn of a dead strand, and refuses no other strand on its behalf.
+/// The hub forgets a dead strand's turn, and refuses no other strand because of it.
 #[test]
 fn a_dead_strand_has_no_turn() {
     for dead in [0, 64] {
@@ -83,8 +82,7 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
             machine.board().put(cell, 0x40 + bank as u64);
         }
         assert_eq!(machine.set(0, 1, 1), 0);
-        // The call first reads all eight banks, and then writes them. So the call writes a bank when it reaches the bank for the second
-        // time.
+        // The call first reads all eight banks and then writes them, so it writes a bank when it reaches it for the second time.
         let cell = Cell::L2 { node: 0, bank };
         let reading = machine.board().stop_at(cell);
         let (told, tell) = mpsc::channel();
@@ -101,7 +99,7 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
         assert_eq!(machine.set(0, 1, 3), 9, "the lock is taken");
         assert_eq!(machine.get(0, 1), (0, 1), "a get takes no lock");
         let unit = Unit::L2(Node::Node0);
-        // The call may still end, so the service treats the unit as busy.
+        // The call might still end, so the service treats the unit as busy.
         let not_clean = ChangeError::NotClean(unit, AccessError::Busy);
         assert_eq!(machine.return_to_service(1, unit), Err(not_clean));
         machine.strand_died(65, 3);
@@ -151,7 +149,7 @@ fn a_transfer_does_not_wait_for_dead_strands() {
     assert_eq!(machine.get(1, 18).0, 10);
     machine.strand_died(65, 3);
     machine.acknowledge(65);
-    // The operator's strand is on node 1. So a strand of node 0 is asked to scrub L2 control.
+    // The operator's strand is on node 1, so a strand of node 0 is asked to scrub L2 control.
     assert_eq!(machine.awaited(), Some([0].into()));
     assert!(machine.acknowledge(0));
     assert_eq!(machine.awaited(), None);
@@ -173,7 +171,7 @@ fn a_transfer_does_not_wait_for_dead_strands() {
     assert_eq!(machine.awaited(), Some([0, 3, 64].into()));
 }
 
-/// The node has no strand left that could scrub its L2 control.
+/// The node has no strand left to scrub its L2 control.
 #[test]
 fn l2_control_without_a_strand_is_out_of_service() {
     let machine = machine([GLOBAL, NONE]);
@@ -191,7 +189,7 @@ fn l2_control_without_a_strand_is_out_of_service() {
     assert_eq!(machine.get(65, 1), (0, 0));
 }
 
-/// A strand dies in the middle of scrubbing, and holds the lock of the transfer. The next strand continues.
+/// A strand that holds the transfer's lock dies in the middle of scrubbing. The next strand continues the scrub.
 #[test]
 fn the_strand_that_scrubs_dies() {
     let machine = machine([GLOBAL, NONE]);
@@ -205,7 +203,7 @@ fn the_strand_that_scrubs_dies() {
     thread::spawn(move || machine.acknowledge(0));
     stop.reached();
     assert_eq!(machine.board().holds(Cell::Register(59)), 0);
-    // The dead strand had acknowledged, but had not scrubbed every unit.
+    // The dead strand had acknowledged, but had not finished scrubbing.
     assert_eq!(machine.awaited(), Some([].into()));
     assert_eq!(machine.get(1, 2).0, 10);
     let error = machine.reconfigure(&[GLOBAL, NONE]).unwrap_err();

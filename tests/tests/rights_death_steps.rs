@@ -1,5 +1,5 @@
-//! Tests strands that die at each step of a transfer and of a reset: before each operation on an atomic, each access to a device and each
-//! cross-call, and after each write of %pcr. As `perfctr_service::transfer` promises, no guest reads the values of another. After the death
+//! Tests strands that die at each step of a transfer and of a reset: before each operation on an atomic, each device access and each
+//! cross-call, and after each write of %pcr. As `perfctr_service::transfer` promises, no guest reads another guest's values. Once the death
 //! is reported and the interrupted step is repeated, the change completes.
 
 use guest_abi::{Node, PerfReg};
@@ -10,27 +10,27 @@ use tests::machine::{MachineUnderTest, strand};
 use tests::oracle::status::{ENOACCESS, EOK};
 use tests::oracle::{Grant, Guest, Machine};
 
-/// The strand of guest 0. Guest 0 starts with all rights.
+/// Guest 0's strand. Guest 0 starts with all rights.
 const LOSER: u16 = 0;
 
-/// The strand of guest 1. Guest 1 starts without rights.
+/// Guest 1's strand. Guest 1 starts without rights.
 const NEXT: u16 = 1;
 
-/// The operator's strand, and a second strand that acts when the first is dead.
+/// The operator's strand, and a second one that acts when the first is dead.
 const OPERATOR: u16 = 8;
 const SECOND: u16 = 9;
 
 const ALL: Grant = Grant::GLOBAL_HTSTRAND;
 const NONE: Grant = Grant::NONE;
 
-/// Registers of every kind: PCR, L2, a channel, two hubs. A Maramba has only registers below 18.
+/// Registers of every kind: the PCR, L2, a channel, and two hubs. A Maramba has only registers below 18.
 const REGISTERS: [u64; 7] = [0, 1, 2, 5, 18, 35, 89];
 
 /// A change of rights, or the reset of a guest.
 struct Change {
-    /// The step with which the operator begins the change.
+    /// The step that begins the change, taken by the operator.
     begin: fn(&MachineUnderTest, on: u16),
-    /// The strand that has the registers after the change. The strand `other` does not have them.
+    /// The strand that has the registers after the change, and one that does not.
     holder: u16,
     other: u16,
 }
@@ -57,7 +57,7 @@ fn registers(machine: &MachineUnderTest) -> impl Iterator<Item = u64> {
     REGISTERS.into_iter().filter(has)
 }
 
-/// Runs a test on a machine with one node. Guest 0 has written to all registers.
+/// Runs a test on a one-node machine on which guest 0 has written to all registers.
 fn on_a_machine(kind: Machine, test: impl FnOnce(&MachineUnderTest)) {
     let board = Board::new(kind, 1, &[]);
     let guests = [Guest::new([LOSER], ALL), Guest::new([NEXT], NONE)];
@@ -72,7 +72,7 @@ fn on_a_machine(kind: Machine, test: impl FnOnce(&MachineUnderTest)) {
     test(&machine);
 }
 
-/// Asserts that the next holder reads none of the loser's values. A dead strand may hold a hub or L2 control.
+/// Asserts that the next holder reads none of the loser's values. A dead strand may still hold a hub or L2 control.
 fn nothing_is_read(machine: &MachineUnderTest) {
     for id in registers(machine) {
         let (status, value) = machine.get(NEXT, id);
@@ -91,7 +91,7 @@ fn acknowledge(machine: &MachineUnderTest, dead: &[u16]) {
     }
 }
 
-/// A strand reports deaths, and the living strands acknowledge. Meanwhile no value of the loser can be read.
+/// Reports the deaths, and lets the living strands acknowledge. Asserts that none of the loser's values can be read in the meantime.
 fn report(machine: &MachineUnderTest, dead: &[u16]) {
     nothing_is_read(machine);
     for number in dead {
@@ -105,7 +105,7 @@ fn report(machine: &MachineUnderTest, dead: &[u16]) {
 /// Asserts that the change is complete: the holder finds zeros, and the other guest is refused.
 fn is_complete(machine: &MachineUnderTest, change: &Change, dead: &[u16]) {
     assert_eq!(machine.awaited(), None);
-    // A dead strand comes back. Before anything else, it takes its cross-call.
+    // The dead strands come back. Before it does anything else, each takes its cross-call.
     for number in dead {
         machine.acknowledge(*number);
     }
@@ -114,7 +114,7 @@ fn is_complete(machine: &MachineUnderTest, change: &Change, dead: &[u16]) {
     }
     let l2 = Unit::L2(Node::Node0);
     if !machine.unit(l2).in_service {
-        // The dead strand had the lock of L2 control.
+        // The dead strand held the lock of L2 control.
         assert_eq!(machine.get(change.holder, 1), (ENOACCESS, 0x0bad));
         assert_eq!(machine.return_to_service(SECOND, l2), Ok(()));
     }
@@ -127,7 +127,7 @@ fn is_complete(machine: &MachineUnderTest, change: &Change, dead: &[u16]) {
     assert_eq!(machine.board().pics()[&LOSER], 0);
 }
 
-/// After `before`, strand `dies` takes the steps of `act`, and dies at each step in turn. Returns the number of steps.
+/// Repeatedly runs `before`, and then the steps of `act` on strand `dies`, which dies at each step in turn. Returns the number of steps.
 fn at_each_step(
     change: &Change,
     before: impl Fn(&MachineUnderTest),
@@ -155,15 +155,14 @@ fn at_each_step(
     }
 }
 
-/// The operator begins the change, and dies at each of its steps. There are more than 50 steps.
+/// The operator dies at each of the steps that begin the change. There are more than 50 steps.
 fn the_operator_dies(change: &Change) {
     let steps = at_each_step(change, |_| {}, OPERATOR, |machine| (change.begin)(machine, OPERATOR));
     assert!(steps > 50, "{steps} steps");
     tests::tell(format_args!("{steps} steps"));
 }
 
-/// The operator begins the change. The loser acknowledges and scrubs, and dies at each step of the acknowledgement and of the
-/// scrub. There are more than 300 steps.
+/// The operator begins the change. The loser dies at each step of its acknowledgement and its scrub. There are more than 300 steps.
 fn the_loser_dies(change: &Change) {
     let begin = |machine: &MachineUnderTest| (change.begin)(machine, OPERATOR);
     let steps = at_each_step(change, begin, LOSER, |machine| assert!(machine.acknowledge(LOSER)));
@@ -191,8 +190,8 @@ fn the_strand_of_a_guest_that_is_reset_acknowledges_and_scrubs() {
     the_loser_dies(&RESET);
 }
 
-/// The loser dies at each step of its acknowledgement. The strand that reports this death dies at every seventh step of the report,
-/// starting at a step that depends on the loser's step. The test also passes with all pairs of steps, but takes a minute.
+/// The loser dies at each step of its acknowledgement. The strand that reports this death dies at every seventh step of its report,
+/// starting at a step that depends on the loser's step. The test also passes with all pairs of steps, but then takes a minute.
 #[test]
 fn two_strands_die() {
     let (mut first, mut pairs) = (0, 0);

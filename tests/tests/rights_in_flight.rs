@@ -1,4 +1,4 @@
-//! Tests rights that pass to another guest while calls and acknowledgements of earlier transfers are in flight.
+//! Tests rights that pass to another guest while calls, and acknowledgements of earlier transfers, are in flight.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,8 +12,8 @@ use tests::oracle::{Cell, Grant, Guest, Machine};
 const GLOBAL: Grant = Grant::GLOBAL;
 const NONE: Grant = Grant::NONE;
 
-/// A guest loses its right while one of its strands is in a call, right before the access. The
-/// transfer waits for the call, and scrubs the written value.
+/// A guest loses its right while one of its strands is in a call, just before the access. The transfer waits for the call, and scrubs the
+/// value that it writes.
 #[test]
 fn a_call_in_flight_is_waited_for() {
     for (id, cell) in [
@@ -47,11 +47,11 @@ fn a_call_in_flight_is_waited_for() {
     }
 }
 
-/// A strand is in the middle of its acknowledgement. The strand is reported dead, and the next transfer begins and requires a
-/// larger scrub. The acknowledgement is valid for the second transfer only after the larger scrub.
+/// A strand is in the middle of its acknowledgement when it is reported dead, and the next transfer begins, which requires a larger scrub.
+/// The acknowledgement counts for the second transfer only after the larger scrub.
 #[test]
 fn an_acknowledgement_of_an_older_transfer_does_not_count() {
-    /// The number of %pcr writes that may return, and the number of writes already executed.
+    /// The number of %pcr writes that may return, and the number of writes made so far.
     static ALLOWED: AtomicU32 = AtomicU32::new(0);
     static WRITTEN: AtomicU32 = AtomicU32::new(0);
     let board = leak(Board::new(Machine::Maramba, 1, &[]));
@@ -83,7 +83,7 @@ fn an_acknowledgement_of_an_older_transfer_does_not_count() {
         assert_eq!(machine.reconfigure(&[NONE]), Ok(()));
         assert_eq!(machine.awaited(), None, "nor in a later transfer");
         ALLOWED.store(1, Ordering::SeqCst);
-        // The strand itself notices the second transfer, and clears the whole of %pcr.
+        // The strand notices the second transfer by itself, and clears all of %pcr.
         writes(2);
         assert_eq!(board.pcrs()[&0], 0);
         ALLOWED.store(2, Ordering::SeqCst);
@@ -92,8 +92,8 @@ fn an_acknowledgement_of_an_older_transfer_does_not_count() {
     assert_eq!((board.pcrs()[&0], board.pics()[&0]), (0, 0));
 }
 
-/// Only strand 64 can scrub the L2 control of node 1. Strand 64 acknowledges before the sender of the
-/// cross-call continues, and still finds the lock of the transfer free.
+/// Only strand 64 can scrub the L2 control of node 1. It acknowledges before the sender of the cross-call continues, and still finds the
+/// transfer's lock free.
 #[test]
 fn a_strand_that_is_asked_to_scrub_finds_the_lock_free() {
     static MACHINE: OnceLock<MachineUnderTest<'static>> = OnceLock::new();

@@ -1,4 +1,4 @@
-//! Tests strands that stop or die between two steps of a transfer, while other strands continue.
+//! Tests strands that stop or die between two steps of a transfer while other strands continue.
 
 use std::collections::BTreeMap;
 use std::hint;
@@ -17,7 +17,7 @@ const NONE: Grant = Grant::NONE;
 const GLOBAL: Grant = Grant::GLOBAL;
 const STRAND: Grant = Grant::STRAND;
 
-/// Where a strand stops.
+/// The point at which a strand stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum At {
     /// The strand stops before it records the event with this number.
@@ -31,14 +31,14 @@ const HELD: At = At::Event(17);
 const CHANGE_PENDING: At = At::Event(18);
 const CHANGE_COMPLETE: At = At::Event(19);
 
-/// The channels of a strand that stops. The first says that the strand has stopped, the second that the strand may continue.
+/// The channels of a strand that stops. The first tells the test that the strand has stopped, and the second tells the strand to continue.
 type Talk = (mpsc::Sender<()>, mpsc::Receiver<()>);
 
 /// Stops strands, and stores the numbers of the events that they record.
 #[derive(Default)]
 struct Stops {
-    /// The channels of strands that must stop. The key is the place at which a strand stops and, if the caller knows it, the number of
-    /// the strand.
+    /// The channels of strands that are to stop. The key is the point at which a strand stops and, if the caller knows it, the strand's
+    /// number.
     wanted: Mutex<BTreeMap<(At, Option<u16>), Talk>>,
     recorded: Mutex<Vec<At>>,
 }
@@ -58,7 +58,7 @@ impl Stopped {
         self.go_on.send(()).expect("a strand that waits");
     }
 
-    /// Waits until the strand stops. The strand then never continues.
+    /// Waits until the strand stops, and never lets it continue.
     fn dies(self) {
         self.reached();
         std::mem::forget(self);
@@ -119,12 +119,12 @@ fn system(guests: &[Guest]) -> (System, &'static Stops) {
     (system, stops)
 }
 
-/// Gives the guests these grants from strand 9, on a separate thread.
+/// Gives the guests these grants from strand 9, on a thread of its own.
 fn reconfigure(system: System, grants: [Grant; 2]) -> JoinHandle<()> {
     thread::spawn(move || system.reconfigure_on(strand(9), &grants).unwrap())
 }
 
-/// Strand 9 gives guests their rights. Before strand 9 reaches guest 1, strand 10 resets guest 1.
+/// Strand 9 gives guests their rights. Before it reaches guest 1, strand 10 resets guest 1.
 #[test]
 fn a_guest_in_reset_gets_no_rights_back_before_they_are_scrubbed() {
     let (system, stops) = system(&[Guest::new([0], NONE), Guest::new([1], GLOBAL)]);
@@ -162,7 +162,7 @@ fn a_reset_whose_strand_dies_scrubs_all_the_same() {
     assert_eq!((board.pcrs()[&0], board.pics()[&0]), (0, 0));
 }
 
-/// Strand 9 reports that strand 0 has died. Strand 9 itself dies before it sends strand 0 a cross-call. Then strand 0 comes back.
+/// Strand 9 reports that strand 0 has died, but dies itself before it sends strand 0 a cross-call. Then strand 0 comes back.
 #[test]
 fn a_strand_that_comes_back_gets_its_cross_call_though_the_sender_died() {
     let (system, stops) = system(&[Guest::new([0, 3], GLOBAL), Guest::new([1], NONE)]);
@@ -185,7 +185,7 @@ fn a_strand_that_comes_back_gets_its_cross_call_though_the_sender_died() {
     assert_eq!(system.get(1, 2), (0, 0));
 }
 
-/// Strand 9 revokes `global` of guest 0, and dies before it sends a cross-call.
+/// Strand 9 revokes guest 0's `global`, and dies before it sends a cross-call.
 #[test]
 fn awaited_strands_get_their_cross_calls_though_the_sender_died() {
     let (system, stops) = system(&[Guest::new([0, 64], GLOBAL), Guest::new([1], NONE)]);
@@ -216,7 +216,7 @@ fn the_end_of_a_transfer_is_recorded_last() {
 
 const ROUNDS: usize = 20_000;
 
-/// At every moment, at least one of strands 0 and 255 has not acknowledged yet.
+/// At every moment, at least one of strands 0 and 255 has yet to acknowledge.
 #[test]
 fn a_change_that_is_pending_all_the_time_is_seen_to_be() {
     let board = Board::new(Machine::Batoka, 4, &[]);

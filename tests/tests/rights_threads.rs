@@ -1,5 +1,5 @@
-//! Tests threads that use the registers of `global` and `strand` while the operator transfers both rights from guest to guest. Every written
-//! value carries the mark of its guest. No guest ever reads the mark of another guest.
+//! Tests threads that use the registers of `global` and `strand` while the operator transfers both rights from guest to guest. Every
+//! written value carries its guest's mark, and no guest ever reads another guest's mark.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -9,16 +9,16 @@ use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Cell, Grant, Guest, Machine};
 
-/// The registers that each guest uses, and the lowest bit of the guest's mark in them. Each register stores the whole mark.
+/// The registers that each guest uses, each with the position of the lowest bit of the guest's mark in it. Each register stores the whole
+/// mark.
 const REGISTERS: [(u64, u32); 7] = [(1, 0), (2, 0), (3, 0), (9, 32), (18, 8), (19, 0), (89, 40)];
 
 const ROUNDS: usize = tests::rounds(150) as usize;
 
-/// The operator's strand. No guest has this strand, because a strand cannot make a guest's calls while it performs the operator's
-/// changes.
+/// The operator's strand. It belongs to no guest, because a strand cannot make a guest's calls while it performs the operator's changes.
 const OPERATOR: u16 = 63;
 
-/// Dropping this value ends the threads of the guests, even if the operator's part of the test fails.
+/// Ends the guests' threads when it is dropped, even if the operator's part of the test fails.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -27,7 +27,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Makes calls on a strand of a guest until `done`. Counts the served reads.
+/// Makes calls on a guest's strand until `done`, and counts the reads that are served.
 fn play(machine: &MachineUnderTest, strand: u16, guest: u64, done: &AtomicBool, seen: &AtomicU64) {
     let mark = guest + 1;
     while !done.load(Ordering::SeqCst) {
@@ -75,7 +75,7 @@ fn nobody_reads_what_another_guest_has_written() {
             })
         });
         let wait_while = |condition: &dyn Fn() -> bool| {
-            // A player (a thread of a guest) that ends before `done` has failed.
+            // A player (a guest's thread) that ends before `done` has failed.
             while condition() && !players.iter().any(|player| player.is_finished()) {
                 thread::yield_now();
             }
@@ -83,7 +83,7 @@ fn nobody_reads_what_another_guest_has_written() {
         let over = Over(&done);
         for round in 0..ROUNDS {
             let holder = round / 2 % 2;
-            // If another strand works on the transfer, the operator tries again, because the host may have paused that strand's thread.
+            // While another strand works on the transfer, the operator tries again, because the host may have paused that strand's thread.
             wait_while(&|| {
                 machine.acknowledge(OPERATOR);
                 let result = machine.reconfigure(&Grant::divided(holder, round % 2));
@@ -93,7 +93,7 @@ fn nobody_reads_what_another_guest_has_written() {
             if round % 5 == 4 {
                 machine.begin_reset(holder);
             }
-            // One transfer in three is replaced by the next one. The others complete.
+            // Every third transfer is replaced by the next one. The others complete.
             if round % 3 != 0 {
                 wait_while(&|| {
                     machine.acknowledge(OPERATOR);

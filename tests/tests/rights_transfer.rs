@@ -13,7 +13,7 @@ const EVERY_BIT: u64 = u64::MAX;
 /// All bits of an L2 control register except the field PERF_CONFIG.
 const OTHER_BITS: u64 = 0x8000_0041_2345_678f & !(0b11 << 36);
 
-/// Returns the registers, except register 1, that `global` covers for a guest with strands on nodes 0 and 1.
+/// Returns the registers that `global` covers for a guest with strands on nodes 0 and 1, except register 1.
 fn registers() -> impl Iterator<Item = u64> {
     (2..10).chain(18..90)
 }
@@ -28,14 +28,14 @@ fn board() -> Board {
     board
 }
 
-/// Gives guest 0 strands 0 and 64, guest 1 strands 1 and 65, and guest 2 strand 2.
+/// Returns a machine on which guest 0 has strands 0 and 64, guest 1 has strands 1 and 65, and guest 2 has strand 2.
 fn machine<'a>(board: &'a Board, grants: [Grant; 3]) -> MachineUnderTest<'a> {
     let [first, second, third] = grants;
     let guests = [Guest::new([0, 64], first), Guest::new([1, 65], second), Guest::new([2], third)];
     MachineUnderTest::ready(board, &guests)
 }
 
-/// Writes every register that `global` covers, and register 1 on both nodes.
+/// Writes every register that `global` covers, including register 1 on both nodes.
 fn use_global(machine: &MachineUnderTest, strands: [u16; 2]) {
     for id in registers() {
         assert_eq!(machine.set(strands[0], id, EVERY_BIT), 0, "PerfReg {id}");
@@ -45,7 +45,7 @@ fn use_global(machine: &MachineUnderTest, strands: [u16; 2]) {
     }
 }
 
-/// Asserts that every register of `global` is refused.
+/// Asserts that every register that `global` covers is refused.
 fn has_no_global(machine: &MachineUnderTest, strand: u16) {
     for id in registers().chain([1]) {
         assert_eq!(machine.get(strand, id), (10, 0x0bad), "PerfReg {id}");
@@ -53,7 +53,7 @@ fn has_no_global(machine: &MachineUnderTest, strand: u16) {
     }
 }
 
-/// Asserts that every register of `global` can be read and is 0.
+/// Asserts that every register that `global` covers can be read and is 0.
 fn finds_zeros(machine: &MachineUnderTest, strands: [u16; 2]) {
     for strand in strands {
         for id in registers().chain([1]) {
@@ -98,7 +98,7 @@ fn global_goes_from_one_guest_to_another() {
     assert_eq!(board.cells(), before, "a call may be in flight");
     has_no_global(&machine, 1);
 
-    // Strand 64 acknowledges last, and scrubs everything except the L2 control of node 0, which a strand of node 0 is asked to scrub.
+    // Strand 64 acknowledges last. It scrubs everything except the L2 control of node 0, which a strand of node 0 is asked to scrub.
     assert!(machine.acknowledge(64));
     assert_eq!(machine.awaited(), Some([0].into()));
     assert_eq!(board.holds(Cell::L2 { node: 0, bank: 7 }) >> 36 & 3, 3);
@@ -131,7 +131,7 @@ fn a_strand_that_loses_its_right_clears_its_registers() {
     assert_eq!(machine.get(0, 0), (10, 0x0bad));
     assert_eq!(machine.set(64, 0, 0), 10);
     assert_eq!(board.pcrs()[&0], 0x1_000e, "only the strand itself can clear it");
-    // The third guest gets a right that no guest loses. So the third guest has this right at once.
+    // The third guest gets a right that no guest loses, so it has this right immediately.
     assert_eq!(machine.get(2, 0), (0, 0));
     assert!(machine.acknowledge(64));
     assert_eq!((board.pcrs()[&64], board.pics()[&64]), (0, 0));
@@ -160,7 +160,7 @@ fn htstrand_becomes_strand_and_back() {
     assert_eq!(machine.get(0, 2), (0, 0x21));
     board.take_log();
     machine.complete_transfer();
-    // The value has HOLDOV0 and HOLDOV1, so a counter that overflows between the read and the write of the PCR keeps its OV bit.
+    // The value includes HOLDOV0 and HOLDOV1, so a counter that overflows between the read and the write of the PCR keeps its OV bit.
     let cleared = Access::done(Target::Pcr, Action::Write(0xc000_0000_0000_0007));
     let log = board.take_log();
     assert!(log.iter().any(|(by, access)| (by.number(), *access) == (64, cleared)), "{log:?}");
@@ -193,7 +193,7 @@ fn a_rejected_configuration_changes_nothing() {
     assert_eq!(machine.get(2, 0).0, 10);
 }
 
-/// Only the newest configuration is in force. A guest never gets a right that only an earlier, replaced configuration grants.
+/// Only the newest configuration is in force. A guest never gets a right that was granted only by an earlier configuration, since replaced.
 #[test]
 fn a_newer_transfer_replaces_a_pending_one() {
     let board = board();
@@ -204,7 +204,7 @@ fn a_newer_transfer_replaces_a_pending_one() {
     assert_eq!(machine.reconfigure(&to_second), Ok(()));
     assert!(machine.acknowledge(64));
     assert_eq!(machine.reconfigure(&to_third), Ok(()));
-    // The transfer also waits for guest 1, which never had the right. To wait for guest 1 does no harm.
+    // The transfer also waits for guest 1, which never had the right. This wait is harmless.
     assert_eq!(machine.awaited(), Some([0, 1, 65].into()));
     for strand in [0, 1, 2] {
         assert_eq!(machine.get(strand, 2).0, 10);
@@ -214,7 +214,7 @@ fn a_newer_transfer_replaces_a_pending_one() {
     assert_eq!(machine.get(2, 2), (0, 0));
     assert_eq!(machine.get(1, 18).0, 10);
 
-    // The right returns to the guest that had it before, but the registers are scrubbed even so.
+    // The right returns to the guest that had it before, and the registers are still scrubbed.
     assert_eq!(machine.set(2, 18, 0x1234), 0);
     assert_eq!(machine.reconfigure(&to_second), Ok(()));
     assert_eq!(machine.reconfigure(&to_third), Ok(()));
@@ -244,7 +244,7 @@ fn a_unit_that_cannot_be_scrubbed_is_out_of_service_until_it_is() {
         assert_eq!(machine.get(65, id), (10, 0x0bad));
         assert_ne!(board.holds(cell) & !OTHER_BITS, 0);
 
-        // The broken unit does not return to service until it is scrubbed.
+        // The broken unit does not return to service before it is scrubbed.
         let error = machine.return_to_service(64, unit);
         assert!(matches!(error, Err(ChangeError::NotClean(of, _)) if of == unit));
         assert_eq!(machine.unit(unit).faults, 2);
@@ -263,8 +263,8 @@ fn a_unit_that_cannot_be_scrubbed_is_out_of_service_until_it_is() {
     }
 }
 
-/// A transfer does not access a unit that is out of service. The unit is scrubbed when it returns,
-/// after the transfer or while the transfer is pending.
+/// A transfer does not access a unit that is out of service. The unit is scrubbed when it returns, whether the transfer is complete or
+/// still pending.
 #[test]
 fn a_unit_that_was_out_of_service_is_scrubbed_when_it_returns() {
     for returns_while_pending in [false, true] {
@@ -334,7 +334,7 @@ fn a_unit_that_returns_to_the_same_guest_keeps_its_contents() {
     assert_eq!(machine.get(0, 3), (0, u64::MAX));
 }
 
-/// If a guest negotiates while a transfer is pending, the guest gets the version. It does not get the right for which it waits.
+/// A guest that negotiates while a transfer is pending gets the version, but not the right that it is waiting for.
 #[test]
 fn negotiation_gives_no_right_that_is_being_transferred() {
     let board = board();

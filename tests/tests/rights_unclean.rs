@@ -16,8 +16,8 @@ fn board() -> Board {
     Board::new(Machine::Batoka, 1, &[])
 }
 
-/// Passes `global` from the guest on strand 0 to the guest on strand 2. When ZAM1 (registers 36 to
-/// 53) is scrubbed up to register 38, `happens` changes the board.
+/// Passes `global` from the guest on strand 0 to the guest on strand 2. When the scrub of ZAM1 (registers 36 to 53) has reached register
+/// 38, `happens` changes the board.
 fn half_scrubbed<'a>(board: &'a Board, happens: impl Fn(&Board)) -> MachineUnderTest<'a> {
     let guests = [Guest::new([0], GLOBAL), Guest::new([2], NONE)];
     let machine = MachineUnderTest::ready(board, &guests).with_operator(9);
@@ -46,8 +46,8 @@ fn scrubbing_a_hub_that_was_busy_goes_on_where_it_stopped() {
     assert!((54..90).all(|id| board.holds(Cell::Register(id)) == 0));
     assert_eq!(machine.get(2, 54).0, 10, "not all is scrubbed");
     board.set_hub(1, HubCondition::Free);
-    // Register 36 is already scrubbed, and no guest can write it now. The value stays only if a later
-    // scrub continues after the register instead of starting over.
+    // Register 36 has already been scrubbed, and no guest can write it now. The value survives only if a later scrub continues after this
+    // register instead of starting over.
     board.put(Cell::Register(36), 0x1234);
     machine.complete_transfer();
     assert_eq!(machine.get(2, 36), (0, 0x1234));
@@ -56,7 +56,7 @@ fn scrubbing_a_hub_that_was_busy_goes_on_where_it_stopped() {
     }
 }
 
-/// Repairs the hub, and returns it to service. The repair leaves a value in a register that was already scrubbed.
+/// Repairs the hub and returns it to service. The repair leaves a value in a register that has already been scrubbed.
 fn repaired(board: &Board, machine: &MachineUnderTest<'_>) {
     machine.complete_transfer();
     let state = machine.unit(ZAM1);
@@ -93,7 +93,7 @@ fn a_hub_that_faults_is_scrubbed_from_the_beginning() {
     repaired(board, &machine);
 }
 
-/// Only hubs can be busy without a fault. Waiting for another unit would hold up a transfer and the next holder forever.
+/// Only hubs can be busy without a fault. Waiting for any other unit would hold up the transfer, and the next holder, forever.
 #[test]
 fn a_unit_other_than_a_hub_that_is_busy_is_out_of_service() {
     for (cell, id, unit) in [
@@ -122,7 +122,7 @@ fn a_unit_other_than_a_hub_that_is_busy_is_out_of_service() {
     }
 }
 
-/// The transfer does not wait for the hub. The hub is scrubbed when it returns to service.
+/// The transfer does not wait for the hub, which is scrubbed when it returns to service.
 #[test]
 fn a_busy_hub_that_is_out_of_service_is_not_waited_for() {
     let board = &board();
@@ -136,7 +136,7 @@ fn a_busy_hub_that_is_out_of_service_is_not_waited_for() {
     assert!(!machine.unit(ZAM1).in_service);
     assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
     assert_eq!(machine.awaited(), Some([0, 1].into()));
-    // Strand 1 acknowledges last, so it scrubs. Before this, only strand 0 has found the hub busy.
+    // Strand 1 acknowledges last, so it scrubs. Until now, only strand 0 has found the hub busy.
     assert!(machine.acknowledge(0) && machine.acknowledge(1));
     assert_eq!(machine.awaited(), None);
     assert!(!machine.unit(ZAM1).clean);

@@ -1,5 +1,4 @@
-//! Tests the statistics: the number of calls by guest, function, class of register and status. Also reads the statistics while strands
-//! call.
+//! Tests the statistics, which count calls by guest, function, register class and status, and reads them while strands make calls.
 
 use guest_abi::trap::VFALLS_GET_PERFREG;
 use perfctr_service::statistics::Operation::{self, Get, Set};
@@ -14,7 +13,7 @@ fn statistics_of(machine: &MachineUnderTest, guest: usize) -> Statistics {
     machine.service().statistics(guest_id(guest))
 }
 
-/// Returns the counts other than 0, in the order of function, class and outcome.
+/// Returns the nonzero counts, ordered by function, class and outcome.
 fn counts(statistics: Statistics) -> Vec<(Operation, Class, Outcome, u64)> {
     let mut counts = Vec::new();
     for operation in [Operation::Get, Operation::Set] {
@@ -109,7 +108,7 @@ fn every_call_is_counted_once_where_it_belongs() {
     assert_eq!(statistics_of(&machine, 0).total(), 27);
 }
 
-/// The statistics are for the operator, so they survive a reset of the guest.
+/// The statistics are for the operator, so they survive a guest reset.
 #[test]
 fn a_reset_keeps_the_counts() {
     let board = Board::new(Machine::Maramba, 1, &[]);
@@ -121,7 +120,7 @@ fn a_reset_keeps_the_counts() {
     assert_eq!(statistics_of(&machine, 0).total(), 2);
 }
 
-/// Counts never decrease while strands call. At the end, the counts include every call.
+/// While strands make calls, the counts never decrease. At the end, they include every call.
 #[test]
 fn reading_while_strands_call() {
     const CALLS: u64 = 20_000;

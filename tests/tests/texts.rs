@@ -54,7 +54,7 @@ fn errors() {
     }
 }
 
-/// The debug output of a context names its guest and strand.
+/// A context's debug output names its guest and strand.
 #[test]
 fn a_context() {
     let board = Board::new(Machine::Maramba, 1, &[]);

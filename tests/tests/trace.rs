@@ -39,8 +39,7 @@ const WORDS: usize = 2039;
 
 type Trace = &'static Tracer<'static, Steps, Clock27, PACKETS, WORDS>;
 
-/// A T5440 with one node. Guest 0 has two strands, 0 and 1, and every right. Guest 1 has strand 2 and the right `strand`. The
-/// operator has strand 4.
+/// A one-node T5440. Guest 0 has strands 0 and 1, and every right. Guest 1 has strand 2 and the right `strand`. The operator has strand 4.
 struct Traced {
     machine: MachineUnderTest<'static, Trace>,
     tracer: Trace,
@@ -76,11 +75,11 @@ enum Seen {
     Service(ServiceEvent),
 }
 
-/// A reader of the events of one strand.
+/// A reader of one strand's events.
 struct Log(Reader<'static, Clock27, PACKETS, WORDS>);
 
 impl Log {
-    /// Returns the events since the previous call of this function.
+    /// Returns the events recorded since this function was last called.
     fn events(&mut self) -> Vec<Seen> {
         let words = |id| HypervisorEvent::words(id).or_else(|| ServiceEvent::words(id));
         let mut events = Vec::new();
@@ -181,7 +180,7 @@ fn calls() {
     assert_eq!(logs[0].events(), []);
 }
 
-/// If a call takes longer than 32 bits of ticks, the recorded duration is the maximum.
+/// If the duration of a call does not fit in 32 bits of ticks, the maximum is recorded.
 #[test]
 fn calls_of_any_duration() {
     let clock: &Steps = leak(Steps::default());
@@ -229,7 +228,8 @@ fn hubs_that_are_taken() {
     assert_eq!([0, 1].map(|strand| machine.get(strand, 37).0), [9, 9]);
     #[rustfmt::skip]
     let conflict = |strand, why| ServiceEvent::HubConflict(HubConflict { hub: 1, why, guest: 0, strand });
-    // Each conflict also reads the clock. Its `why` is 2 for a busy chip, and 1 if another strand (here strand 0) has its turn.
+    // Recording a conflict also reads the clock. A conflict's `why` is 2 if the chip is busy, and 1 if another strand (here, strand 0) has
+    // the turn.
     let of_0 = [got(0, 37, 0), conflict(0, 2), get_refused(0, 37, 9, 10)];
     let of_1 = [conflict(1, 1), get_refused(1, 37, 9, 10)];
     assert_eq!(logs[0].events(), seen(of_0));
@@ -289,7 +289,7 @@ fn transfers_of_rights() {
     let expected = [granted(1, 0b111), held(1, 0b111, 4), complete(4)];
     assert_eq!(logs[4].events(), seen(expected));
 
-    // A reset revokes all rights of a guest and gives them back.
+    // A reset revokes all of a guest's rights and then gives them back.
     machine.begin_reset_on(strand(3), 1);
     let (guest, strand) = (1, 3);
     let reset = HypervisorEvent::GuestReset(GuestReset { guest, strand });
@@ -300,9 +300,8 @@ fn transfers_of_rights() {
     assert_eq!(logs[2].events(), seen([held(1, 0b111, 2), complete(2)]));
 }
 
-/// Makes the same calls with a tracer that is sometimes on, and with a tracer that is off. Results,
-/// statistics and devices must be the same, and every call made while the tracer is on must have an
-/// event.
+/// Makes the same calls with a tracer that is sometimes on and with one that is off. Results, statistics and devices must be the same, and
+/// every call made while the tracer is on must have an event.
 #[test]
 fn recording_changes_nothing() {
     let [traced, off] = [(); 2].map(|()| Traced::new(false));
@@ -350,8 +349,8 @@ fn recording_changes_nothing() {
     assert_eq!(with, without);
 }
 
-/// At each step of a strand that turns the tracer on or off, another strand does the opposite. The
-/// second strand's setting remains in force.
+/// At each step of a strand that turns the tracer on or off, another strand does the opposite. The second strand's setting remains in
+/// force.
 #[test]
 fn two_strands_turn_the_tracer() {
     for on in [true, false] {
@@ -367,7 +366,7 @@ fn two_strands_turn_the_tracer() {
             log.events();
             assert_eq!(traced.machine.get(0, 2), (0, 0));
             assert_eq!(log.events().is_empty(), on, "step {step}, turned {on}");
-            // The fast path serves the call with the tracer on or off.
+            // The fast path serves the call whether the tracer is on or off.
             let version = Negotiated::new(NegotiatedVersion::new(2));
             let caller = Caller { guest: guest_id(0), strand: strand(0) };
             let context = traced.machine.service().context(caller, &version);

@@ -1,4 +1,4 @@
-//! Tests a PIC that is updated only every 8 clocks, in one of eight phases, as in hardware. A guest may lose events, or see events late,
+//! Tests a PIC that, as in hardware, is updated only every 8 clocks, in one of eight phases. A guest may lose events, or see them late,
 //! only within the bounds that `guest-abi` states.
 
 use std::ops::RangeInclusive;
@@ -16,7 +16,7 @@ use crate::own::{Own, World};
 
 const PHASES: RangeInclusive<u8> = 1..=8;
 
-/// Returns a world in which the first update of PIC comes after this number of clocks.
+/// Returns a world whose first PIC update comes after this number of clocks.
 fn world(phase: u8) -> World {
     let world = World::new(false);
     let mut strand = world.strand();
@@ -33,7 +33,7 @@ fn pcr() -> SparcPcr {
         .with_user(true)
 }
 
-/// Executes one clock of user code, with random events. Returns the numbers of loads and stores.
+/// Executes one clock of user code with random events. Returns the numbers of loads and stores.
 fn clock(world: &World, random: &mut Random) -> [u64; 2] {
     let happened = [random.below(4) != 0, random.below(2) != 0];
     let mut strand = world.strand();
@@ -89,8 +89,8 @@ fn a_driver_lacks_and_loses_up_to_8() {
     }
 }
 
-/// If counters are cleared while they count, up to 7 earlier events are added afterwards. If the counters are stopped first, no earlier
-/// event is added.
+/// If counters are cleared while they count, up to 7 earlier events are added afterwards. If the counters are stopped first, none are
+/// added.
 #[test]
 fn up_to_7_events_follow_a_write() {
     let random = &mut Random(4);
@@ -121,9 +121,9 @@ fn up_to_7_events_follow_a_write() {
     assert!(follow[..8].iter().all(|times| *times > 0) && follow[8] == 0, "{follow:?}");
 }
 
-/// Profiles a program with its overflow trap and with a timer that rotates events. The trap takes `TRAP` clocks to reach the handler. The
-/// handler loads and stores for `own` clocks before it calls the profiler. Returns the number of events missing from the counts of the
-/// selected modes, and the number of calls that stopped the counters.
+/// Profiles a program with an overflow trap, and with a timer that rotates events. The trap takes `TRAP` clocks to reach the handler. The
+/// handler loads and stores for `own` clocks before it calls the profiler. Returns how many events are missing from the counts of the
+/// selected modes, and how many calls stopped the counters.
 fn profiled(phase: u8, modes: ModeSet<SparcMode>, own: u64, seed: u64) -> ([u64; 2], u64) {
     const TRAP: u64 = 9;
     let random = &mut Random(seed);
@@ -183,7 +183,7 @@ fn profiled(phase: u8, modes: ModeSet<SparcMode>, own: u64, seed: u64) -> ([u64;
     ([happened[0] - counted[0], happened[1] - counted[1]], calls + 1)
 }
 
-/// The counters do not count in the handler's mode. The profile loses no events in any phase.
+/// The counters do not count in the handler's mode, so the profile loses no events, whatever the phase.
 #[test]
 fn a_profile_of_user_code_loses_nothing() {
     for phase in PHASES {
@@ -195,8 +195,8 @@ fn a_profile_of_user_code_loses_nothing() {
     }
 }
 
-/// The counters count in the handler's mode. Each call loses up to 8 events of each counter, all caused by the handler. A call loses none
-/// if the handler caused no event in the 8 clocks before the call.
+/// The counters count in the handler's mode too. Each call then loses up to 8 events of each counter, all caused by the handler. A call
+/// loses none if the handler caused no event in the 8 clocks before it.
 #[test]
 fn a_profile_of_the_handlers_mode_loses_up_to_8_a_call() {
     for phase in PHASES {

@@ -1,4 +1,4 @@
-//! The tests that every counter unit must pass, written for the unit's trait.
+//! Tests that every counter unit must pass, written against the unit's trait.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::sampling::{
@@ -10,13 +10,13 @@ pub(crate) trait Machine: CounterUnit {
     /// The count at which a counter overflows. The count may need more than 32 bits.
     const TOP: u64;
 
-    /// Returns a unit after reset. The unit may count in all modes, and its interrupts are as exact as the unit allows.
+    /// Returns a unit after reset. It can count in all modes, and its interrupts are as exact as the unit allows.
     fn reset() -> Self;
 
     /// Makes these events happen in a single step in this mode.
     fn happen(&mut self, mode: Self::Mode, events: &[(Self::Event, u32)]);
 
-    /// Returns the count of this event after a step with these events, as the unit's specification requires.
+    /// Returns the count that the unit's specification requires for this event after a step in which these events happened.
     fn counted(event: Self::Event, happened: &[(Self::Event, u32)]) -> u32;
 
     /// Returns `true` while the unit requests its interrupt.
@@ -25,7 +25,7 @@ pub(crate) trait Machine: CounterUnit {
 
 type Of<M> = Program<<M as CounterUnit>::Event, <M as CounterUnit>::Mode>;
 
-/// Returns a program that counts in every mode. Both counters interrupt.
+/// Returns a program that counts in every mode, with interrupts from both counters.
 fn program<M: Machine>(pic0: Option<M::Event>, pic1: Option<M::Event>) -> Of<M> {
     Program {
         events: Assignment::new(pic0, pic1).expect("events on their counters"),
@@ -52,7 +52,7 @@ fn started<M: Machine>() -> M {
     unit
 }
 
-/// Makes the event of one counter happen `n` times in a single step. The other counter counts nothing.
+/// Makes one counter's event happen `n` times in a single step. The other counter's event does not happen.
 fn happen<M: Machine>(unit: &mut M, counter: Counter, n: u32) {
     let other = if counter == Pic0 { Pic1 } else { Pic0 };
     let before = unit.read(other);
@@ -82,7 +82,7 @@ pub(crate) fn has_two_counters_of_32_bits<M: Machine>() {
     assert!(M::events().all(|event| !event.counters().is_empty()));
 }
 
-/// Counts every event in every mode, with each counter that can count it and for each set of modes.
+/// Counts every event in every set of modes, with each counter that can count it.
 pub(crate) fn counts_its_event_in_its_modes<M: Machine>() {
     let mut cases = 0;
     for event in M::events() {
@@ -195,7 +195,7 @@ pub(crate) fn shows_the_overshoot_of_a_step<M: Machine>() {
     }
 }
 
-/// Makes every set of counters overflow, for every set of counters that may interrupt.
+/// Makes every set of counters overflow, combined with every set of counters that may interrupt.
 pub(crate) fn only_counters_that_may_interrupt_do<M: Machine>() {
     let sets = || {
         [CounterSet::NONE, CounterSet::only(Pic0), CounterSet::only(Pic1), CounterSet::BOTH]
@@ -218,7 +218,7 @@ pub(crate) fn only_counters_that_may_interrupt_do<M: Machine>() {
     }
 }
 
-/// Lets both counters overflow, and acknowledges every set of counters.
+/// Makes both counters overflow, and acknowledges each set of counters in turn.
 pub(crate) fn acknowledges_the_given_counters<M: Machine>() {
     for told in [CounterSet::NONE, CounterSet::only(Pic0), CounterSet::only(Pic1), CounterSet::BOTH]
     {
@@ -283,7 +283,7 @@ pub(crate) fn writes_one_counter<M: Machine>() {
     }
 }
 
-/// Writes the counter just before, and just after, the event that makes it overflow.
+/// Writes the counter just before and just after the event that makes it overflow.
 pub(crate) fn writes_at_the_moment_of_overflow<M: Machine>() {
     for counter in [Pic0, Pic1] {
         let mut unit = started::<M>();
@@ -303,7 +303,7 @@ pub(crate) fn writes_at_the_moment_of_overflow<M: Machine>() {
     }
 }
 
-/// Defines a test for each function of this module, on one machine.
+/// Defines a test for each function of this module, for one machine.
 macro_rules! suite {
     ($name:ident, $machine:ty) => {
         mod $name {

@@ -1,4 +1,4 @@
-//! Tests the instruction words of MTC0 and MFC0 with register 25, and their effects.
+//! Tests the instruction words of MTC0 and MFC0 for register 25, and their effects.
 
 use std::collections::HashSet;
 

@@ -1,9 +1,9 @@
-//! Tests of two counter units: the unit of a SPARC strand, and the unit of an R10000 processor.
+//! Tests two counter units: that of a SPARC strand, and that of an R10000 processor.
 //!
-//! - A common suite tests the models of both units. The suite also tests `OwnCounters`, with which
-//!   a guest uses the unit of its own strand.
-//! - Further tests are specific to one unit. Some of them compare the unit with a second
-//!   implementation that shares no code with it.
+//! - A common suite tests the models of both units, and also `OwnCounters`, through which a guest
+//!   uses its own strand's unit.
+//! - Other tests are specific to one unit. Some of them compare the unit with a second
+//!   implementation, which shares no code with it.
 
 mod behind;
 mod conformance;

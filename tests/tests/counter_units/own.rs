@@ -1,4 +1,4 @@
-//! Tests a strand's counters as its guest uses them: with direct reads and writes, and with hypercalls for HT.
+//! Tests a strand's counters as its guest uses them: through direct reads and writes, and through hypercalls for HT.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use platform::models::StrandUnit;
 use crate::conformance::Machine;
 use crate::sparc::{self, Strand, loads};
 
-/// A strand, its right to set HT, and the number of hypercalls that set register 0.
+/// A strand, whether it has the right to set HT, and the number of hypercalls that set register 0.
 #[derive(Clone)]
 pub(crate) struct World(Rc<(RefCell<StrandUnit>, Cell<bool>, Cell<u32>)>);
 
@@ -77,7 +77,7 @@ impl Hypercall for World {
     }
 }
 
-/// The unit as a guest uses it, together with its strand and hypervisor.
+/// The unit as a guest uses it, with its strand and its hypervisor.
 pub(crate) struct Own {
     unit: OwnCounters<World, World>,
     world: World,
@@ -155,7 +155,7 @@ impl Machine for Own {
     }
 }
 
-/// A write that sets HT takes a hypercall, and so does a write that clears it. No other access takes a hypercall.
+/// A write that sets or clears HT takes a hypercall. No other access does.
 #[test]
 fn calls_the_hypervisor_for_ht_only() {
     let mut own = Own::new(true);
@@ -187,7 +187,7 @@ fn without_the_right_it_is_refused_and_stops() {
     assert_eq!(alone.start(&loads(SparcMode::User.into(), CounterSet::BOTH)), Ok(()));
 }
 
-/// The hypervisor clears HT while the guest uses HT. The next start is refused.
+/// The hypervisor clears HT while the guest uses it. The guest's next start is refused.
 #[test]
 fn a_right_that_is_lost_is_noticed() {
     let mut own = Own::new(true);

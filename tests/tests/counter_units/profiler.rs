@@ -1,5 +1,5 @@
-//! Tests the profiler on both units, with random events and random delays of the interrupt. Counts
-//! must be exact, and the samples must account for all counted events.
+//! Tests the profiler on both units, with random events and random interrupt delays. Counts must be exact, and samples must account for all
+//! counted events.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::StrandId;
@@ -15,12 +15,12 @@ use guest_abi::event::SparcEvent;
 use crate::conformance::Machine;
 use crate::sparc::Strand;
 
-/// A unit with the functions that the tests of the profiler need in addition to [`Machine`].
+/// A unit with the functions that the profiler tests need in addition to [`Machine`].
 trait Sampled: Machine {
-    /// Returns one event for each counter. The two events never happen together.
+    /// Returns one event for each counter. The two events never occur together.
     fn pair() -> [Self::Event; 2];
 
-    /// Makes the next interrupt come this number of events early, if the unit can do so.
+    /// Makes the next interrupt come this number of events early, if the unit supports that.
     fn next_early(&mut self, events: u8);
 }
 
@@ -120,7 +120,7 @@ fn exact<M: Sampled>(periods: [u32; 2], shift: Option<u32>, steps: &[Step]) {
         }
         for (which, report) in profiler.events().enumerate() {
             assert_eq!(report.estimate.unwrap().counted, truth[which]);
-            // The counted events and the events until the next overflow add up to a whole number of periods.
+            // The counted events, plus the events that remain until the next overflow, are a whole number of periods.
             let left = -i64::from(unit.past_overflow(report.counter));
             let next = i64::from(report.period.unwrap().events());
             assert_eq!(truth[which] as i64 + left, stood_for[which] as i64 + next);
@@ -155,8 +155,8 @@ proptest! {
     }
 }
 
-/// Each of the 100 instructions of a loop causes one event, and the period is 1000. Without randomisation, all
-/// samples are of the same instruction. With randomisation, each instruction gets about a hundredth of the samples.
+/// Each of a loop's 100 instructions causes one event, and the period is 1000. Without randomisation, all samples are of the same
+/// instruction. With randomisation, each instruction gets about a hundredth of the samples.
 fn loops<M: Sampled>() {
     let hits = |pace: Pace| {
         let mut profiler =
@@ -181,7 +181,8 @@ fn loops<M: Sampled>() {
     let random = hits(Pace::every(period(1000)).randomised(3, 4711));
     let samples: u32 = random.iter().sum();
     assert!((1990..=2010).contains(&samples));
-    // The chi-square statistic has 99 degrees of freedom. With correct code, it exceeds 149 in one out of a thousand experiments.
+    // The chi-square statistic has 99 degrees of freedom. If the code is correct, the statistic exceeds 149 in one out of a thousand
+    // experiments.
     let expected = f64::from(samples) / 100.0;
     let chi_square: f64 =
         random.iter().map(|hits| (f64::from(*hits) - expected).powi(2) / expected).sum();
@@ -223,7 +224,7 @@ fn the_handler_tells_compare_from_the_counters() {
     }
 }
 
-/// The right to HT is revoked while the profiler uses HT. The next interrupt returns an error, and no count is lost.
+/// The right to HT is revoked while the profiler uses it. The next interrupt returns an error, and no count is lost.
 #[test]
 fn a_right_that_is_lost_ends_the_profile() {
     let requests = [request::<Strand>(Pic0, Some(Pace::every(period(10))))];

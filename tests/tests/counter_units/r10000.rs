@@ -1,4 +1,4 @@
-//! Tests the counters of the R10000: with the suite for all units, and with further tests.
+//! Tests the R10000's counters with the suite for all units and with tests of their own.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::sampling::{CounterSet, CounterUnit};
@@ -21,7 +21,7 @@ impl Machine for R10000 {
         self.step(mode.into(), &cycle);
     }
 
-    /// For the R10000, a step is always one cycle.
+    /// A step of the R10000 is always one cycle.
     fn counted(event: Event, happened: &[(Event, u32)]) -> u32 {
         let of_step = u32::from(matches!(event, Event::Cycles0 | Event::Cycles1));
         let same = happened.iter().filter(|(other, _)| *other == event);
@@ -43,7 +43,7 @@ fn counting(event0: u32, event1: u32) -> R10000 {
     unit
 }
 
-/// Returns the counts of both counters after one cycle. The counters count the events with these numbers.
+/// Returns what both counters count in one cycle when they are set to the events with these numbers.
 fn counts(event0: u32, event1: u32, cycle: &Cycle) -> (u32, u32) {
     let mut unit = counting(event0, event1);
     unit.step(USER, cycle);
@@ -117,7 +117,7 @@ fn nullified_branches_are_not_mispredicted() {
     assert_eq!((unit.read(Pic0), unit.read(Pic1)), (5, 1));
 }
 
-/// A new miss is counted in the mode that it interrupts. A miss in the handler is counted at exception level.
+/// A miss in the program is counted in the mode that it interrupts. A miss in the handler is counted at exception level.
 #[test]
 fn tlb_refills_count_within_the_handler_too() {
     let handler = Status { exl: true, ..USER };

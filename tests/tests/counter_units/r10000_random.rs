@@ -1,11 +1,11 @@
-//! Compares the counters of the R10000 with a reference that shares no code with them. The actions
-//! and their order are random. All registers are written and read by instruction words.
+//! Compares the R10000's counters with a reference that shares no code with them. The actions and their order are random. All registers are
+//! written and read through instruction words.
 
 use platform::models::R10000;
 use platform::models::r10000::{Cycle, Ksu, PerformanceMove, R10000Event, Status};
 use proptest::prelude::*;
 
-/// A reference for CP0 register 25, and for the part of IP[7] that Compare sets.
+/// A reference for CP0 register 25, and for Compare's part of IP[7].
 #[derive(Default)]
 struct Reference {
     control: [u32; 2],
@@ -17,8 +17,8 @@ struct Reference {
 }
 
 impl Reference {
-    /// Executes an MTC0 of register 25, given as an instruction word. Bits 5:1 are the number of the
-    /// counter. Bit 0 is 1 for the counter, 0 for its control register.
+    /// Executes an MTC0 to register 25, given as an instruction word. Bits 5:1 are the counter's number. Bit 0 is 1 for the counter and 0
+    /// for its control register.
     fn move_to(&mut self, word: u32, value: u32) {
         let number = (word >> 1 & 0x1f) as usize;
         match word & 1 {
@@ -35,7 +35,7 @@ impl Reference {
         }
     }
 
-    /// Counts a cycle. `happened` lists the events in the order of their numbers in `perfex`.
+    /// Counts a cycle. `happened` lists the number of times each event occurred, in the order of the events' numbers in `perfex`.
     fn cycle(&mut self, happened: &[u32; 32]) {
         for n in 0..2 {
             let control = self.control[n];
@@ -63,7 +63,7 @@ impl Reference {
 
 #[derive(Clone, Debug)]
 enum Action {
-    /// An MTC0, given as an instruction word.
+    /// Executes an MTC0, given as an instruction word.
     Move {
         word: u32,
         value: u32,
@@ -78,14 +78,14 @@ enum Action {
     WriteCompare,
 }
 
-/// Generates values of a control register. With most of them, the counter counts in user mode and interrupts.
+/// Generates values for a control register. Most of them make the counter count in user mode and interrupt.
 fn control() -> impl Strategy<Value = u32> {
     let events = prop::sample::select(vec![0_u32, 1, 9, 10, 15]);
     let useful = (events, 0_u32..32).prop_map(|(event, low)| event << 5 | low | 0x18);
     prop_oneof![6 => useful, 1 => any::<u32>()]
 }
 
-/// Generates counts. Most of them are close to an overflow or to a wrap.
+/// Generates counts, most of which are close to an overflow or to a wrap.
 fn count() -> impl Strategy<Value = u32> {
     prop_oneof![
         6 => 0x7fff_fff0_u32..=0x8000_0004,

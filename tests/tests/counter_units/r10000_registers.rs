@@ -5,8 +5,8 @@ use guest_abi::sampling::CounterUnit;
 use platform::models::R10000;
 use platform::models::r10000::{Control, Cycle, Ksu, R10000Event, Status};
 
-/// Returns a cycle in which event n of counter 0 happens n + 1 times, and event n of counter 1 happens n + 101 times. Event 0 counts
-/// cycles. A new cycle already contains one event 0 of each counter.
+/// Returns a cycle in which counter 0's event n happens n + 1 times and counter 1's event n happens n + 101 times. Event 0 counts cycles,
+/// and a new cycle already contains one event 0 of each counter.
 fn cycle() -> Cycle {
     R10000Event::ALL.iter().fold(Cycle::new(), |cycle, event| {
         let (first, number) = match event.counter() {
@@ -18,8 +18,8 @@ fn cycle() -> Cycle {
     })
 }
 
-/// Checks the counts, and the values that are read back, for 512 values of each control register, 3
-/// modes, EXL and ERL. Bits above 8 have no effect.
+/// Checks the counts and the values read back for 512 values of each control register, with 3 modes, EXL and ERL. Bits above 8 have no
+/// effect.
 #[test]
 fn every_control_value_in_every_state() {
     let cycle = cycle();
@@ -55,7 +55,7 @@ fn every_control_value_in_every_state() {
     assert_eq!(cases, 512 * 2 * 3 * 4 * 2);
 }
 
-/// For 512 values of each control register, IP[7] is set if IE and bit 31 of the counter are set, even if the counter is off.
+/// For each of 512 values of each control register, IP[7] is set if IE and the counter's bit 31 are set, even if the counter is off.
 #[test]
 fn every_control_value_interrupts_by_its_ie() {
     for value in 0..512_u32 {
@@ -76,7 +76,7 @@ fn every_control_value_interrupts_by_its_ie() {
     }
 }
 
-/// For every pair of values, the control register of one counter does not affect the other counter.
+/// For every pair of values, one counter's control register does not affect the other counter.
 #[test]
 fn every_pair_of_control_values() {
     let cycle = cycle();

@@ -1,5 +1,5 @@
-//! Compares the counter models of a strand and of a DRAM channel with independent models, written from a second reading of Sun's RTL. The
-//! tests run random sequences, and compare each register after each step.
+//! Compares the counter models of a strand and of a DRAM channel with independent models, which were written from a second reading of Sun's
+//! RTL. The tests run random sequences, and compare every register after every step.
 
 use guest_abi::McuRole;
 use guest_abi::event::{DramEvent, SparcEvent};
@@ -24,7 +24,7 @@ fn mode(level: Level) -> SparcMode {
     }
 }
 
-/// Reports the events of a clock, one class at a time.
+/// Reports a clock's events, one class at a time.
 fn count(unit: &mut StrandUnit, events: &[Event], flushed: u8) {
     for class in 2..8 {
         let masks = events.iter().map(|event| event.counted_by());
@@ -36,7 +36,7 @@ fn count(unit: &mut StrandUnit, events: &[Event], flushed: u8) {
     }
 }
 
-/// Simulates one clock of a strand. After this clock, the strand takes no interrupts.
+/// Simulates one clock of a strand. Between clocks, the strand takes no interrupts.
 fn clock(unit: &mut StrandUnit, input: &StrandClock, core_is_idle: bool) -> Outcome {
     let can_trap = input.pil < 15 && input.interrupts && input.issues();
     unit.set_mode(mode(input.level));
@@ -69,7 +69,7 @@ fn access(unit: &mut StrandUnit, access: &Access) -> Answer {
     Answer::Written
 }
 
-/// Runs a sequence on both models. With a phase, PIC is updated in each clock whose number modulo 8 is the phase.
+/// Runs a sequence on both models. With a phase, PIC is updated in each clock whose number modulo 8 equals the phase.
 fn compare(sequence: &Sequence, phase: Option<u8>, case: &str) {
     let mut options = sequence.options;
     options.phase = phase;
@@ -119,7 +119,7 @@ fn compare(sequence: &Sequence, phase: Option<u8>, case: &str) {
     }
 }
 
-/// Runs every configuration. PIC is updated immediately, or in one of the eight phases.
+/// Runs every configuration, with immediate PIC updates and with updates in each of the eight phases.
 #[test]
 fn strands_do_as_the_second_reading_says() {
     for configuration in Configuration::ALL {
@@ -166,8 +166,8 @@ fn channels_do_as_the_second_reading_says() {
     }
 }
 
-/// Counting the events of many clocks at once has the same effect as counting them clock by clock. This holds without a phase and in each
-/// phase, near the wrap and far from it.
+/// Counting the events of many clocks in one call has the same effect as counting them clock by clock. This holds without a phase and in
+/// each phase, near the wrap and far from it.
 #[test]
 fn many_clocks_at_once_are_clocks_one_by_one() {
     let random = &mut Random(1);

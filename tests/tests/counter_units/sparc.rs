@@ -1,4 +1,4 @@
-//! Tests the counters of a SPARC strand: with the suite for all units, and with further tests.
+//! Tests a SPARC strand's counters with the suite for all units and with tests of their own.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::event::SparcEvent;
@@ -13,8 +13,7 @@ use crate::conformance::Machine;
 /// A unit that owns its strand.
 pub(crate) type Strand = SparcUnit<Box<StrandUnit>>;
 
-/// Makes the events of several selects happen together. The number beside a select is the number of clocks in which the select's
-/// events happen.
+/// Makes the events of several selects happen together. The number after each select is the number of clocks in which its events happen.
 pub(crate) fn happen(strand: &mut StrandUnit, mode: SparcMode, events: &[(SparcSelect, u32)]) {
     SparcUnit::new(strand).step(mode, events);
 }
@@ -74,8 +73,8 @@ fn strand(pcr: u64, pic: u64) -> StrandUnit {
     strand
 }
 
-/// For each setting from 0 to 15, the trap comes this number of events early. The counter continues past its wrap. PIC is never -16
-/// when OV is set.
+/// For each setting from 0 to 15, the trap comes this number of events early. The counter goes on past its wrap. PIC is never -16 when OV
+/// is set.
 #[test]
 fn the_trap_comes_up_to_15_events_early() {
     for events in 0..=15 {
@@ -104,7 +103,7 @@ fn without_toe_nothing_is_early_and_nothing_traps() {
     assert!(!strand.trap_requested());
 }
 
-/// If software acknowledges an early trap without a write of PIC, the trap comes again at the next event.
+/// If software acknowledges an early trap without writing PIC, the trap comes again at the next event.
 #[test]
 fn an_early_trap_that_is_only_acknowledged_comes_again() {
     let mut strand = strand(LOADS | UT | TOE0, 0xffff_fff8);
@@ -129,7 +128,7 @@ fn a_counter_near_its_wrap_traps_only_when_it_counts() {
     assert!(!strand.trap_requested());
 }
 
-/// Writes every combination of HOLDOV and OV while both OV bits are set (by counters or by a write) or clear.
+/// Writes every combination of HOLDOV and OV, both while the OV bits are set (by counters or by a write) and while they are clear.
 #[test]
 fn holdov_ignores_the_ov_that_is_written() {
     const BOTH: u64 = OV0 | OV1;
@@ -157,7 +156,7 @@ fn holdov_ignores_the_ov_that_is_written() {
     }
 }
 
-/// Counter 1 overflows between a handler's read and its write of the PCR. HOLDOV preserves this overflow.
+/// Counter 1 overflows between a handler's read and write of the PCR. HOLDOV preserves this overflow.
 #[test]
 fn holdov_saves_the_other_counters_overflow() {
     let mut strand = strand(0x208 << 6 | 0x210 << 19 | UT | TOE0 | TOE1, u64::MAX);
@@ -170,12 +169,11 @@ fn holdov_saves_the_other_counters_overflow() {
     assert!(strand.trap_requested());
 }
 
-/// Any request for the trap sets bit 15 of %softint. The bit stays set until it is cleared.
+/// Every request for the trap sets bit 15 of %softint, which stays set until it is cleared.
 #[test]
 fn softint_is_set_by_the_request() {
     let armed = LOADS | UT | TOE0;
-    // An overflow without TOE requests no trap. A later write that sets TOE requests the trap, and so does a write that sets both OV and
-    // TOE.
+    // An overflow without TOE requests no trap. A later write that sets TOE does, and so does a write that sets both OV and TOE.
     let mut by_write = strand(LOADS | UT, u64::MAX);
     by_write.count(SparcEvent::Loads, 1);
     assert!(!by_write.softint());
@@ -193,7 +191,7 @@ fn softint_is_set_by_the_request() {
     by_write.set_softint(false);
     assert!(by_write.softint(), "OV is still set");
 
-    // The counter sets OV and bit 15 of %softint at the same event.
+    // The event that sets OV also sets bit 15 of %softint.
     let mut by_event = strand(armed, 0xffff_fffe);
     by_event.count(SparcEvent::Loads, 1);
     assert!(!by_event.softint());
@@ -221,13 +219,13 @@ fn softint_shows_nothing_while_the_strand_takes_no_interrupts() {
     assert!(hyperprivileged.softint());
 }
 
-/// With the counter at -16 to -1, an event of a flushed instruction requests the trap for a moment. If bit 3 of SL is clear, the
-/// event is not counted and does not set OV.
+/// While the counter is at -16 to -1, an event of a flushed instruction requests the trap for a moment. If bit 3 of SL is clear, the event
+/// is not counted and does not set OV.
 #[test]
 fn a_flushed_instruction_can_request_the_trap_without_ov() {
     let flushed = SparcSelect::new(0xa, 0x08).unwrap();
     let cases = [
-        // Each row is %pcr, %pic, OV0 after the event, and whether the trap is requested.
+        // Each row holds %pcr, %pic, OV0 after the event, and whether the trap is requested.
         (LOADS | UT | TOE0, 0xffff_ffef, 0, false),
         (LOADS | UT | TOE0, 0xffff_fff0, 0, true),
         (LOADS | UT | TOE0, 0xffff_ffff, 0, true),
@@ -321,8 +319,8 @@ fn stopping_clears_ht_without_the_right() {
     assert_eq!(unit.strand().pcr() & (HT | UT), 0);
 }
 
-/// The events of one instruction are ORed on both counters. All 256 masks of class 2 are checked, for an atomic (0x98) in 3 clocks, a
-/// taken branch (0x03) in 5 clocks, and a branch not taken (0x01) in 100 clocks.
+/// The events of one instruction are ORed on both counters. All 256 masks of class 2 are checked for an atomic (0x98) in 3 clocks, a taken
+/// branch (0x03) in 5 clocks, and an untaken branch (0x01) in 100 clocks.
 #[test]
 fn mask_bits_are_ored() {
     let together = |mask| SparcSelect::new(2, mask).unwrap();
@@ -352,7 +350,7 @@ fn mask_bits_are_ored() {
     }
 }
 
-/// A program for one counter switches off the other counter, so that idle clocks are not counted and cause no trap.
+/// A program for one counter switches the other counter off, so that it does not count idle clocks and causes no trap.
 #[test]
 fn a_counter_that_is_not_wanted_is_off() {
     let mut unit = Strand::reset();

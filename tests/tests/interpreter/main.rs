@@ -1,5 +1,5 @@
-//! Compares the interpreter with `qemu-sparc64`. In both, random programs of all nonprivileged
-//! instructions must end with the same registers, condition codes and memory.
+//! Compares the interpreter with `qemu-sparc64`. Random programs, which use all nonprivileged instructions, must end with the same
+//! registers, condition codes and memory in both.
 
 mod privileged;
 mod program;
@@ -15,10 +15,10 @@ use simulator::interpreter::{
 };
 use tests::assembler::{STX, accesses, computes, mov, number, set};
 
-/// The trap of the system call at the end of a [`program`].
+/// The trap number of the system call that ends a [`program`].
 const SYSTEM_CALL: u64 = 0x6d;
 
-/// The instructions and the data of a program.
+/// A program's instructions and data.
 struct Loaded {
     code: Vec<Instruction>,
     data: Vec<u8>,
@@ -148,8 +148,8 @@ fn random_programs_end_as_under_qemu() {
     }
 }
 
-/// ADDCcc and SUBCcc use the carry of the condition codes (UltraSPARC Architecture 2007, chapter 7, ADD and SUB). QEMU
-/// 7.2 loses the carry after a logical instruction, so random programs read and write the codes before each ADDCcc and SUBCcc.
+/// ADDCcc and SUBCcc use the carry condition code (UltraSPARC Architecture 2007, chapter 7, ADD and SUB). QEMU 7.2 loses the carry after a
+/// logical instruction, so random programs read and write the codes before each ADDCcc and SUBCcc.
 #[test]
 #[ignore = "needs qemu-sparc64: cargo xtask test runs it"]
 fn qemu_loses_a_carry_after_a_logical_instruction() {

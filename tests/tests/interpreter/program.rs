@@ -1,7 +1,7 @@
-//! Random programs of nonprivileged instructions.
+//! Random programs that consist of nonprivileged instructions.
 //!
-//! A program is a sequence of cases. A case loads all registers, the condition codes and %y with
-//! random values, executes random instructions, and stores all registers, the codes and %y.
+//! A program is a sequence of cases. A case loads random values into all registers, the condition codes and %y, executes random
+//! instructions, and stores all registers, the condition codes and %y.
 
 use tests::random::Random;
 
@@ -10,14 +10,14 @@ use tests::assembler::{
     accesses_space, computes, number, read_pc, set, sethi, shortened, trap,
 };
 
-/// The address of the code. Code and data are below 2 GB, so that two instructions set an address.
+/// The address of the code. Code and data are below 2 GB, so that two instructions are enough to set an address.
 pub(crate) const CODE: u32 = 0x10_0000;
 pub(crate) const DATA: u32 = 0x200_0000;
-/// The size in bytes of the memory that random instructions load and store.
+/// The size, in bytes, of the memory that random instructions access.
 const SCRATCH: u32 = 0x2000;
-/// The size in bytes of what a case stores: the registers, the condition codes and %y.
+/// The size, in bytes, of what a case stores: the registers, the condition codes and %y.
 pub(crate) const RESULT: u32 = 34 * 8;
-/// The size in bytes of what a case loads at its start.
+/// The size, in bytes, of what a case loads at its start.
 const INITIAL: u32 = RESULT;
 const INITIALS: u32 = DATA + SCRATCH;
 
@@ -47,7 +47,7 @@ impl Program {
         Self { code, data, cases }
     }
 
-    /// Returns a program of these instructions. The program stores values from address [`DATA`] on.
+    /// Returns a program that consists of these instructions, which store their results at address [`DATA`] and above.
     pub(crate) fn showing(instructions: &[u32]) -> Self {
         Self { code: [instructions, &end(0)].concat(), data: vec![0; SCRATCH as usize], cases: 0 }
     }
@@ -76,7 +76,7 @@ fn end(cases: u32) -> Vec<u32> {
     code
 }
 
-/// Returns a random value. Values with special results are more frequent.
+/// Returns a random value. Values that give special results are more frequent.
 pub(crate) fn value(random: &mut Random) -> u64 {
     let any = random.next_u64();
     match random.below(8) {
@@ -90,7 +90,7 @@ pub(crate) fn value(random: &mut Random) -> u64 {
     }
 }
 
-/// Consecutive instructions. A branch can enter them only at the first instruction.
+/// Consecutive instructions. A branch can lead only to the first of them.
 type Group = Vec<u32>;
 
 struct Case<'r> {
@@ -113,7 +113,7 @@ impl Case<'_> {
         let mut depth = 0;
         for _ in 0..3 {
             one.segment(code);
-            // The window changes only between segments, because no branch crosses the end of a segment.
+            // The window changes only between segments, because no branch leads out of a segment.
             match one.random.below(3) {
                 0 if depth < 4 => {
                     code.push(computes(0x3c, SP, SP, number(-176_i32 as u32)));
@@ -186,7 +186,7 @@ impl Case<'_> {
         match self.random.below(5) {
             // Bicc.
             0 => annul | condition | (2 << 22) | words,
-            // BPcc on 32-bit and 64-bit codes, with both predictions.
+            // BPcc on the 32-bit and 64-bit condition codes, with both predictions.
             1 | 2 => {
                 let codes = (self.random.below(2) as u32) << 21;
                 let predicted = (self.random.below(2) as u32) << 19;
@@ -213,7 +213,8 @@ impl Case<'_> {
         }
     }
 
-    /// Returns ADDCcc or SUBCcc after a read and a write of the codes: see `qemu_loses_a_carry_after_a_logical_instruction`.
+    /// Returns ADDCcc or SUBCcc, preceded by a read and a write of the condition codes: see
+    /// `qemu_loses_a_carry_after_a_logical_instruction`.
     fn with_carry(&mut self) -> Group {
         let op3 = self.random.one_of(&[0x18, 0x1c]);
         vec![
@@ -223,7 +224,7 @@ impl Case<'_> {
         ]
     }
 
-    /// Returns MULScc. Its 64-bit codes and the upper half of its result are undefined, so the code clears them.
+    /// Returns MULScc. Its 64-bit condition codes and the upper half of its result are undefined, so the code clears them.
     fn step_of_multiplication(&mut self) -> Group {
         let rd = self.written();
         vec![
@@ -273,7 +274,7 @@ impl Case<'_> {
             6 => computes(0x28, rd, self.random.one_of(&[0, 2, 3, 5]), 0),
             7 => NOP,
             _ => {
-                // Leaves out the instructions of `division` and `with_carry`, and all instructions that trap on overflow.
+                // Without the instructions of `division` and `with_carry`, and without those that trap on overflow.
                 const OTHERS: [u32; 10] =
                     [0x0d, 0x0e, 0x0f, 0x18, 0x1c, 0x1e, 0x1f, 0x22, 0x23, 0x2d];
                 let op3 = loop {
@@ -287,7 +288,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns a division by a number other than 0.
+    /// Returns a division by a nonzero number.
     fn division(&mut self) -> Group {
         let op3 = self.random.one_of(&[0x0d, 0x0e, 0x0f, 0x1e, 0x1f, 0x2d]);
         let (rd, rs1) = (self.written(), self.read());
@@ -298,7 +299,7 @@ impl Case<'_> {
     fn access(&mut self) -> Group {
         let (rd, read) = (self.written(), self.read());
         let address = |low| computes(AND, G6, read, number(0xff0 | low));
-        // The maximum distance of an access from a multiple of 16.
+        // The maximum distance between an access and the multiple of 16 below it.
         let bounded = |(op3, size): (u32, u64)| (op3, 16 - size as u32);
         let single = |(op3, _): &(u32, _)| !TWINS.contains(op3);
         let all: Vec<_> = (ACCESSES.into_iter().filter(single).map(bounded)).collect();
@@ -344,7 +345,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns the ASI for an access. Stores do not use the no-fault ASIs.
+    /// Returns the ASI to use for an access. Stores do not use the no-fault ASIs.
     fn stored(&self, op3: u32, space: u32) -> u32 {
         match op3 {
             0x04..=0x07 | 0x0e => space & !2,
@@ -361,7 +362,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns a register that has the same value in the interpreter and in QEMU.
+    /// Returns a register whose value is the same in the interpreter and in QEMU.
     fn read(&mut self) -> u32 {
         loop {
             let register = self.random.below(32) as u32;

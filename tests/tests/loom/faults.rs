@@ -1,5 +1,5 @@
-//! Tests units that fault and return to service while strands negotiate. After the end of a call that has found the fault, no call
-//! reaches the unit until the operator puts the unit back into service.
+//! Tests units that fault and return to service while strands negotiate. Once a call that has found the fault has ended, no call reaches
+//! the unit until the operator puts the unit back into service.
 
 use guest_abi::{Hub, Mcu, Node};
 use perfctr_service::Unit;
@@ -15,7 +15,7 @@ fn unit(id: u64) -> Unit {
     if id == DRAM { CHANNEL } else { Unit::Hub(Hub::Zam0) }
 }
 
-/// Makes calls for a register of a broken unit. After the end of a call that has found the fault, no call may reach the unit.
+/// Makes calls for a register of a broken unit. Once a call that has found the fault has ended, no call may reach the unit.
 fn find_fault<const ID: u64>(machine: &Modelled) {
     let status = machine.get(0, ID);
     let found = !machine.service().unit(unit(ID)).in_service;
@@ -27,7 +27,7 @@ fn find_fault<const ID: u64>(machine: &Modelled) {
     }
 }
 
-/// Checks that the fault was found, after [`find_fault`] and [`negotiate_1_1`] have run. Repairs the unit.
+/// Checks that the fault was found, after [`find_fault`] and [`negotiate_1_1`] have run, and repairs the unit.
 fn found_and_mended<const ID: u64>(machine: &Modelled) {
     for strand in 0..2 {
         assert_eq!(machine.get(strand, ID), ENOACCESS);
@@ -38,7 +38,7 @@ fn found_and_mended<const ID: u64>(machine: &Modelled) {
     machine.check_complete(1);
 }
 
-/// The unit of a register faults during a negotiation of 1.1. At most 4 preemptions.
+/// A register's unit faults while version 1.1 is negotiated. At most 4 preemptions.
 fn faults_at_a_negotiation<const ID: u64>(before: fn(&Modelled)) {
     explore_two(4, [negotiate_1_1, find_fault::<ID>], before, found_and_mended::<ID>);
 }
@@ -70,8 +70,8 @@ fn a_channel_is_out(machine: &Modelled) {
     assert_eq!(machine.get(0, DRAM), ENOACCESS);
 }
 
-/// The operator returns a unit to service while a strand negotiates. In the end, the requested
-/// version is in force, and the guest can use the unit. At most 4 preemptions.
+/// The operator returns a unit to service while a strand negotiates. In the end, the requested version is in force, and the guest can use
+/// the unit. At most 4 preemptions.
 #[test]
 fn a_unit_returns_at_a_negotiation() {
     explore_two(
@@ -98,7 +98,7 @@ fn a_unit_faults_while_it_returns() {
             |machine| {
                 assert_eq!(machine.get(0, DRAM), ENOACCESS);
                 if machine.devices().accesses() == 2 {
-                    // With two accesses, the unit had returned to service before it faulted again.
+                    // Two accesses mean that the unit had returned to service before it faulted again.
                     assert_eq!(machine.get(0, DRAM), ENOACCESS);
                     assert_eq!(machine.devices().accesses(), 2);
                 }

@@ -1,5 +1,5 @@
-//! Hypervisor and service as in an image, on a machine that is small enough for the model checker: its devices are
-//! cells of `loom`, which see each unordered access.
+//! Hypervisor and service as in an image, on a machine small enough for the model checker. The devices are `loom` cells, so the model
+//! checker sees each unordered access.
 
 use std::array;
 use std::rc::Rc;
@@ -32,8 +32,8 @@ pub(crate) use tests::oracle::status::{EBADTRAP, ENOACCESS, ENOTSUPPORTED, EOK, 
 
 const STRANDS: usize = 4;
 
-/// A device register. Its accesses do not order any other accesses. Loom reports an error if two strands access the register, at least
-/// one of them writes, and neither access happens before the other.
+/// A device register whose accesses do not order any other accesses. Loom reports an error if two strands access the register, at least one
+/// of them writes, and neither access happens before the other.
 struct Register {
     value: AtomicU64,
     accesses: UnsafeCell<()>,
@@ -57,12 +57,12 @@ impl Register {
     }
 }
 
-/// Devices that store each written value, unless the devices are broken.
+/// Devices that store each written value unless they are broken.
 pub(crate) struct Devices {
     broken: AtomicBool,
     accesses: AtomicU64,
     registers: [Register; ADDRESSES.len()],
-    /// Stands for all registers of the hubs. Even two reads must not happen at the same time.
+    /// Stands for all hub registers. Even two reads must not happen at the same time.
     hubs: UnsafeCell<()>,
     /// The number of the strand that last accessed `registers`, plus 1. A write of 0 does not change this number.
     last: AtomicU64,
@@ -85,7 +85,7 @@ impl Default for Devices {
 }
 
 impl Devices {
-    /// Returns the strand that last accessed one of the registers, apart from writes of 0.
+    /// Returns the strand that last accessed one of the registers, ignoring writes of 0.
     pub(crate) fn last(&self) -> Option<usize> {
         let last = self.last.load(Ordering::SeqCst).checked_sub(1);
         last.map(|last| last as usize)
@@ -168,8 +168,8 @@ impl StrandRegisters for Board {
 
 type Service = PerfCounterService<(Board, Board)>;
 
-/// A machine with hubs, and a guest that has all rights and has not negotiated. In most models, the guest is alone on strands 0
-/// to 3. With [two guests](Modelled::two_guests), this guest is on strand 0, and a guest without rights is on strand 2.
+/// A machine with hubs, and a guest that has all rights and has not negotiated. In most models, the guest is alone, on strands 0 to 3. With
+/// [two guests](Modelled::two_guests), it is on strand 0, and a guest without rights is on strand 2.
 pub(crate) struct Modelled {
     hypervisor: Hypervisor<(Service,), NoConsole>,
     devices: Rc<Devices>,
@@ -203,7 +203,7 @@ impl Modelled {
         Self::with(&[guest_on(0..STRANDS, Grant::ALL)])
     }
 
-    /// Returns a machine with two guests: guest 0 on strand 0 with all rights, guest 1 on strand 2 without rights.
+    /// Returns a machine with two guests: guest 0 on strand 0 with all rights, and guest 1 on strand 2 without rights.
     pub(crate) fn two_guests() -> Rc<Self> {
         Self::with(&[guest_on([0], Grant::ALL), guest_on([2], Grant::NONE)])
     }
@@ -242,14 +242,14 @@ impl Modelled {
         }
     }
 
-    /// Grants guest `to` everything and the other guest nothing.
+    /// Grants everything to guest `to`, and nothing to the other guest.
     pub(crate) fn give_global(&self, to: GuestId) {
         let mut grants = Grants::none(2).unwrap();
         grants.set(to, Grant::ALL).unwrap();
         self.reconfigure(&grants);
     }
 
-    /// Grants the second guest register 0. The first guest keeps its grant.
+    /// Grants the right to register 0 to the second guest. The first guest keeps its grant.
     pub(crate) fn give_strand_to_other(&self) {
         let mut grants = self.service().grants();
         grants.grant(OTHER, Right::Strand).unwrap();
@@ -257,7 +257,7 @@ impl Modelled {
     }
 
     fn reconfigure(&self, grants: &Grants) {
-        // Strand 0 may still be at work on an earlier change.
+        // Strand 0 may still be working on an earlier change.
         while let Err(error) = self.service().reconfigure(strand_id(3), grants) {
             assert_eq!(error, ChangeError::Busy);
             loom::thread::yield_now();
@@ -269,7 +269,7 @@ impl Modelled {
         assert_eq!(returned, Ok(()));
     }
 
-    /// Makes all strands take their cross-calls. Afterwards no change is pending.
+    /// Makes all strands take their cross-calls. Afterwards, no change is pending.
     pub(crate) fn all_acknowledge(&self) {
         for _ in 0..3 {
             (0..STRANDS).for_each(|strand| self.acknowledge(strand));
@@ -294,13 +294,13 @@ impl Modelled {
         [registers.o0, registers.o1, registers.o2]
     }
 
-    /// Negotiates 1.`minor` of group 0x205. Returns the status and the minor number.
+    /// Negotiates version 1.`minor` of group 0x205. Returns the status and the minor number.
     pub(crate) fn negotiate(&self, strand: usize, minor: u64) -> (u64, u64) {
         let [status, minor, _] = self.trap(strand, true, 0, [0x205, 1, minor, 0, 0]);
         (status, minor)
     }
 
-    /// Returns the major and minor number of the negotiated version.
+    /// Returns the negotiated version's major and minor numbers.
     pub(crate) fn version(&self, strand: usize) -> (u64, u64) {
         let [status, major, minor] = self.trap(strand, true, 3, [0x205, 0, 0, 0, 0]);
         assert_eq!(status, 0);
@@ -330,8 +330,8 @@ impl Modelled {
         context.fast_path(0x106, &mut Frame::new(&mut registers)) && registers.o0 == EOK
     }
 
-    /// Checks, after all strands are done, that the guest has all registers of the version. After
-    /// at most one call on the slow path, the fast path is open, no matter what happened during the negotiation.
+    /// Checks, once all strands are done, that the guest has all registers of the version. After at most one call on the slow path, the
+    /// fast path is open, no matter what happened during the negotiation.
     pub(crate) fn check_complete(&self, minor: u64) {
         assert_eq!(self.version(0), (1, minor));
         assert_eq!(self.get(0, DRAM), EOK);
@@ -356,8 +356,8 @@ pub(crate) fn negotiate_1_1(machine: &Modelled) {
     assert_eq!(machine.negotiate(1, 1), (EOK, 1));
 }
 
-/// Explores two parts that run concurrently, and starts them in both orders. The model checker remembers only
-/// the last access to each word, so it finds some orders of steps from only one of the two starts.
+/// Explores two concurrent parts, starting them in both orders. The model checker remembers only the last access to each word, so there are
+/// orders of steps that it finds from only one of the two starts.
 pub(crate) fn explore_two(
     preemptions: usize,
     parts: [Part<Modelled>; 2],

@@ -4,8 +4,8 @@ use crate::machine::{
     DRAM, EBADTRAP, ENOTSUPPORTED, EOK, HUB, Modelled, explore_two, negotiate_1_0, negotiate_1_1,
 };
 
-/// One strand asks for 1.0, another for 1.1. Each gets the version that it asked for, and one of
-/// the two versions stays in force. At most 4 preemptions.
+/// One strand asks for 1.0, the other for 1.1. Each gets the version that it asked for, and one of the two versions stays in force. At most
+/// 4 preemptions.
 #[test]
 fn two_strands_negotiate() {
     explore_two(
@@ -30,8 +30,8 @@ fn two_strands_negotiate() {
     );
 }
 
-/// A strand calls while another strand negotiates. A call is answered in the old or the new
-/// version. After the first answer in 1.1, all answers are in 1.1. At most 4 preemptions.
+/// A strand makes calls while another strand negotiates. A call is answered in the old or the new version. After the first answer in 1.1,
+/// all answers are in 1.1. At most 4 preemptions.
 #[test]
 fn calls_while_another_strand_negotiates() {
     explore_two(
@@ -53,8 +53,8 @@ fn calls_while_another_strand_negotiates() {
     );
 }
 
-/// A guest that has 1.0 is reset while one of its strands negotiates 1.1. Afterwards the guest has 1.1
-/// with all registers, or no version and no register. At most 2 preemptions.
+/// A guest that has 1.0 is reset while one of its strands negotiates 1.1. Afterwards, the guest has either 1.1 with all registers, or no
+/// version and no registers. At most 2 preemptions.
 #[test]
 fn a_reset_meets_a_negotiation() {
     explore_two(2, [negotiate_1_1, Modelled::reset_guest], negotiate_1_0, |machine| match machine

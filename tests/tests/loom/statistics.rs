@@ -1,4 +1,4 @@
-//! Tests the statistics. Each strand counts in its own words without a read-modify-write, and any strand can read these words at any
+//! Tests the statistics. Each strand counts in words of its own, without a read-modify-write, and any strand can read these words at any
 //! time.
 
 use perfctr_service::statistics::Outcome;

@@ -1,8 +1,8 @@
 //! Tests that `global` passes from one guest to another while both make calls.
 //!
-//! Strand 0 belongs to the loser, strand 2 to the next holder, and strand 3 to the operator. After the next holder has
-//! reached a device, no call of the loser reaches this device, and the next holder finds zeros. On every kind of unit, the
-//! accesses of the loser and of the strand that scrubs happen before the next holder's first access.
+//! Strand 0 belongs to the loser (the guest that loses the right), strand 2 to the next holder, and strand 3 to the operator. Once the next
+//! holder has reached a device, none of the loser's calls reach it, and the next holder finds zeros. On every kind of unit, the accesses of
+//! the loser and of the strand that scrubs happen before the next holder's first access.
 
 use std::rc::Rc;
 
@@ -37,7 +37,7 @@ fn loser<const ID: u64>(machine: &Modelled) {
     machine.acknowledge(LOSER);
 }
 
-/// Reads the register twice. After the first get that is served, all gets are served, and only the next holder accesses the register.
+/// Reads the register twice. Once one read has been served, all later reads are served, and only the next holder accesses the register.
 fn next_holder<const ID: u64>(machine: &Modelled) {
     let look = || {
         let value = machine.value(NEXT, ID);
@@ -53,7 +53,7 @@ fn operator(machine: &Modelled) {
     machine.give_global(OTHER);
 }
 
-/// Checks that the change is complete and that no value of the loser remains.
+/// Checks that the change is complete and that none of the loser's values remain.
 fn settled(machine: &Modelled) {
     machine.all_acknowledge();
     assert_eq!(machine.set(LOSER, DRAM, 0x11), ENOACCESS);
@@ -72,13 +72,13 @@ fn transferred<const N: usize>(preemptions: usize, parts: [Part<Modelled>; N]) {
     });
 }
 
-/// The loser calls and takes its cross-calls while the operator acts. At most 3 preemptions (4 with `prove`).
+/// The loser makes calls and takes its cross-calls while the operator acts. At most 3 preemptions (4 with `prove`).
 #[test]
 fn the_loser_calls_and_acknowledges() {
     transferred(3, [operator, loser::<DRAM>]);
 }
 
-/// The next holder calls while the operator and then the loser take their steps. At most 2 preemptions.
+/// The next holder makes calls while first the operator and then the loser take their steps. At most 2 preemptions.
 fn next_holder_calls<const ID: u64>() {
     transferred(
         2,
@@ -120,9 +120,8 @@ fn the_loser_starts_again() {
     });
 }
 
-/// One guest is reset while the operator grants another right to the other guest. The guest that was reset does not hold a
-/// register until the register is scrubbed, even if the operator's strand completes grants in the meantime. At most 2
-/// preemptions (3 with `prove`).
+/// One guest is reset while the operator grants another right to the other guest. The guest that was reset does not get a register back
+/// until it is scrubbed, even if the operator's strand completes grants in the meantime. At most 2 preemptions (3 with `prove`).
 #[test]
 fn a_guest_that_starts_again_finds_zeros() {
     explore(2, 100, || {
@@ -141,8 +140,8 @@ fn a_guest_that_starts_again_finds_zeros() {
     });
 }
 
-/// The loser's strand takes its cross-call while the operator transfers all rights and transfers
-/// them back. In the end, only the first guest has the register, and it finds zeros.
+/// The loser's strand takes its cross-call while the operator transfers all rights and then transfers them back. In the end, only the first
+/// guest has the register, and it finds zeros.
 fn there_and_back<const ID: u64>(preemptions: usize) {
     explore(preemptions, 100, || {
         let machine = two_guests();

@@ -1,4 +1,4 @@
-//! Tests calls of A while calls of B are in flight.
+//! Tests guest A's calls while guest B's calls are in flight.
 
 use std::thread;
 
@@ -8,7 +8,7 @@ use tests::oracle::{Cell, Grant, Guest, Machine, Trap};
 
 use crate::run::Observation;
 
-/// Makes every kind of call from A. Returns the statuses and values of the calls.
+/// Makes every kind of call from A. Returns the calls' statuses and values.
 fn sweep(machine: &MachineUnderTest<'_>) -> Vec<Observation> {
     let mut observations = Vec::new();
     let strands = [0, 1, 65];
@@ -29,7 +29,7 @@ fn sweep(machine: &MachineUnderTest<'_>) -> Vec<Observation> {
     observations
 }
 
-/// B is in a call. Only B may use hubs, memory channels and L2 control, so A is refused just as without B's call.
+/// B is in a call. Only B may use hubs, memory channels and L2 control, so A is refused, just as it is without B's call.
 #[test]
 fn while_calls_of_the_other_are_in_flight() {
     for grant in [Grant::NONE, Grant::STRAND, Grant::HTSTRAND] {

@@ -1,15 +1,15 @@
-//! The results of a guest do not depend on what another guest does.
+//! Tests that one guest's results do not depend on what another guest does.
 //!
-//! Guests A and B are on one machine, where no counter runs. A *script*, which is the same in all runs, has the calls of A, writes of A's
-//! strands to their own registers, and the steps of the operator and of the hardware. Between these steps B makes random calls, which
-//! differ in each run. All calls of A must get the same statuses and values. Possible exceptions:
+//! Guests A and B are on one machine, where no counter runs. A *script*, which is the same in all runs, contains A's calls, the writes of
+//! A's strands to their own registers, and the steps of the operator and of the hardware. Between these steps, B makes random calls, which
+//! differ from run to run. All calls of A must get the same statuses and values. Exceptions to consider:
 //!
-//! - **Units out of service.** The run with B's random calls is compared with a second run. In the second run, B takes the same units out
-//!   of service before the same steps, by one access to each of these units, and makes no other calls.
+//! - **Units out of service.** The run with B's random calls is compared with a second run, in which B takes the same units out of service
+//!   before the same steps, with one access to each unit, and makes no other calls.
 //! - **The operator's steps** are in the script. B does not reset itself while a transfer is pending, because the transfer would
 //!   wait for B's strands once more.
-//! - **EWOULDBLOCK** needs no exception: only the strands of one guest, the holder of `global`, can use hubs and L2 control.
-//! - **PERF_CONFIG** changes what the L2 counters of other guests count. Here no counter runs.
+//! - **EWOULDBLOCK** needs no exception: only one guest's strands, those of the holder of `global`, can use hubs and L2 control.
+//! - **PERF_CONFIG** changes what other guests' L2 counters count. Here, no counter runs.
 
 mod in_flight;
 mod run;
@@ -24,7 +24,7 @@ use tests::random::Random;
 const A: usize = 0;
 const B: usize = 1;
 
-/// Asserts that B's calls do not change the results of this script.
+/// Asserts that B's calls do not change this script's results.
 fn check(script: &Script, seed: u64, counts: &mut Counts) {
     for variant in 0..2 {
         let with = run(script, Other::Random(Random(seed << 8 | variant)));

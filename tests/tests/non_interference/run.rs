@@ -1,4 +1,4 @@
-//! Runs a script, with calls of B between its steps.
+//! Runs a script, with B's calls between its steps.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::{A, B};
 /// What a call of A returns: %o0 to %o5, whether A has exited, and A's console output.
 pub(crate) type Observation = ([u64; 6], bool, Vec<(usize, Console)>);
 
-/// The state of A at the end: its statistics, PCRs, PICs and rights, and the devices that it may use.
+/// A's state at the end: its statistics, PCRs, PICs and rights, and the devices that it may use.
 #[derive(Debug, PartialEq)]
 pub(crate) struct End {
     statistics: Statistics,
@@ -28,14 +28,14 @@ pub(crate) struct End {
 pub(crate) struct Outcome {
     pub(crate) observations: Vec<Observation>,
     pub(crate) end: End,
-    /// The units that B has taken out of service, each with the index of the script's next step.
+    /// The units that B has taken out of service, each with the index of the script step that follows.
     pub(crate) taken_out: Vec<(usize, Unit)>,
 }
 
 /// What guest B does in a run.
 pub(crate) enum Other<'a> {
     Random(Random),
-    /// B takes these units out of service, each before the step with this number.
+    /// B takes these units out of service, each before the step with this index.
     TakesOut(&'a [(usize, Unit)]),
 }
 
@@ -44,7 +44,7 @@ struct Run<'a> {
     board: &'a Board,
     machine: MachineUnderTest<'a>,
     ticks: u64,
-    /// The broken cells. Other steps of the script repair them.
+    /// The broken cells, which other steps of the script repair.
     broken: Vec<(Cell, Fault)>,
     hubs: [HubCondition; 4],
 }
@@ -98,7 +98,7 @@ impl Run<'_> {
             Step::Grants(grants) => machine.reconfigure(&grants).unwrap(),
             Step::Acknowledge(strand) => drop(machine.acknowledge(strand)),
             Step::AllAcknowledge => {
-                // A transfer that has to scrub a busy hub does not end before the hub is free.
+                // A transfer that has to scrub a busy hub does not complete before the hub is free.
                 if self.hubs.iter().all(|hub| *hub != HubCondition::Busy) {
                     machine.all_acknowledge();
                 }
@@ -165,8 +165,8 @@ impl Run<'_> {
         }
     }
 
-    /// Takes a unit out of service by one access of B that faults. B has the right, because B performed this access in the run with B's
-    /// calls.
+    /// Takes a unit out of service with an access of B that faults. B has the right to make it, because B made such an access in the run
+    /// with random calls.
     fn other_takes_out(&self, unit: Unit) {
         let strand = match unit {
             Unit::L2 { node } => *(self.script.world.guests[B].strands.iter())

@@ -6,7 +6,7 @@ use tests::random::Random;
 
 use crate::{A, B};
 
-/// A machine, and the steps that all runs have in common.
+/// A machine, and the steps that all runs share.
 pub(crate) struct Script {
     pub(crate) world: World,
     pub(crate) steps: Vec<Step>,
@@ -85,8 +85,7 @@ pub(crate) fn random_script(random: &mut Random, grants: [Grant; 2], length: usi
                     random.one_of(&[busy, busy, faulted]),
                 )
             }
-            // Strands of A delay each other: they are refused while the hub is busy, and afterwards while another strand has the
-            // turn.
+            // A's strands delay each other: they are refused while the hub is busy, and later while another strand has the turn.
             26 if !world.machine.hubs().is_empty() => {
                 let hub = random.one_of(world.machine.hubs());
                 for condition in [HubCondition::Busy, HubCondition::Free] {
@@ -137,7 +136,7 @@ pub(crate) fn random_call(random: &mut Random) -> (Trap, [u64; 6]) {
     (trap, registers)
 }
 
-/// Returns a machine whose nodes have strands of both guests.
+/// Returns a machine on whose nodes both guests have strands.
 fn random_world(random: &mut Random, grants: [Grant; 2]) -> World {
     let machine = random.one_of(&[Machine::Maramba, Machine::Batoka, Machine::Batoka]);
     let nodes = 1 + random.below(machine.most_nodes());

@@ -1,4 +1,4 @@
-//! Tests guests that boot, negotiate, and find units.
+//! Tests guests that boot, negotiate, and probe for units.
 
 use tests::comparison::{Comparison, board};
 use tests::oracle::Trap::{Core, Fast, Other};
@@ -6,8 +6,8 @@ use tests::oracle::{Grant, Guest, HubCondition, Machine, World};
 
 use super::{GETPERF, P, X, get, get_version, play, set, set_version, start};
 
-/// The 32 control registers that illumos probes when its first CPU comes up: eight memory controllers, sixteen LPUs, four GPDs,
-/// four ASUs. For illumos, a unit is present unless the status is EINVAL or ENOTSUPPORTED.
+/// The 32 control registers that illumos probes when its first CPU comes up: eight memory controllers, sixteen LPUs, four GPDs and four
+/// ASUs. To illumos, a unit is present unless the status is EINVAL or ENOTSUPPORTED.
 #[rustfmt::skip]
 const PROBE: [u64; 32] = [
     2, 4, 6, 8, 10, 12, 14, 16,
@@ -29,7 +29,7 @@ fn probe(both: &mut Comparison) -> String {
     statuses.join(" ")
 }
 
-/// Each row has a machine, its nodes, an absent memory channel, the guest, and the statuses of the 32 probes.
+/// Each row has a machine, its number of nodes, an absent memory channel, the guest, and the statuses of the 32 probes.
 #[test]
 #[rustfmt::skip]
 fn illumos_boots_on_every_machine() {
@@ -46,8 +46,8 @@ fn illumos_boots_on_every_machine() {
         (Batoka, 2, None, all(128).with_compat(), "0 0 0 0 13 13 13 13 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"),
         // The guest is on nodes 0 and 3. Nodes 1 and 2 are present, but the guest may not access them.
         (Batoka, 4, None, last_node, "0 0 10 10 10 10 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"),
-        // The guest lacks the right, but illumos still treats every unit as present, so that it can use the unit after a later
-        // grant.
+        // The guest lacks the right, but illumos still treats every unit as present, so that it can use the units if it is granted the
+        // right later.
         (Batoka, 4, None, without(256), "10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10"),
         (Batoka, 1, Some((0, 1)), without(64), "10 13 13 13 13 13 13 13 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10"),
         (Maramba, 1, None, all(64), one_node),
@@ -61,8 +61,8 @@ fn illumos_boots_on_every_machine() {
     }
 }
 
-/// Hub 0 has faulted before illumos boots. illumos still treats all LPUs, GPDs and ASUs of the hub as present, so that it creates
-/// their tables, which it writes to later. Each read of hub 0 fails.
+/// Hub 0 has faulted before illumos boots. illumos still treats all of the hub's LPUs, GPDs and ASUs as present, so it creates their
+/// tables, to which it writes later. Every read of hub 0 fails.
 #[test]
 #[rustfmt::skip]
 fn illumos_boots_while_a_hub_is_out_of_service() {
@@ -77,7 +77,7 @@ fn illumos_boots_while_a_hub_is_out_of_service() {
         probe(&mut both),
         "0 0 0 0 0 0 0 0 10 10 10 10 0 0 0 0 0 0 0 0 0 0 0 0 10 0 0 0 10 0 0 0"
     );
-    // `busstat` configures and reads ZAM0_LPU_A, then ZAM1_LPU_A.
+    // `busstat` configures and reads first ZAM0_LPU_A and then ZAM1_LPU_A.
     play(&mut both, 130, &[
         set(18, 0x0101, 10),
         get(19, Err(10)),
@@ -86,7 +86,7 @@ fn illumos_boots_while_a_hub_is_out_of_service() {
     ]);
 }
 
-/// A later CPC back end tries the groups of newer processors first: VT, then KT, then 0x205.
+/// A later CPC back end first tries the groups of newer processors: VT, then KT, then 0x205.
 #[test]
 #[rustfmt::skip]
 fn newer_groups_first() {
@@ -108,8 +108,8 @@ fn newer_groups_first() {
     ]);
 }
 
-/// Linux takes the processor for a Niagara 2 and asks for that processor's group, 0x202. The group
-/// is refused. So Linux has no counters, and its calls of the group's functions get EBADTRAP.
+/// Linux mistakes the processor for a Niagara 2 and asks for that processor's group, 0x202, which is refused. Linux therefore has no
+/// counters, and its calls to the group's functions get EBADTRAP.
 #[test]
 #[rustfmt::skip]
 fn linux() {
@@ -123,8 +123,8 @@ fn linux() {
         (Fast, 0x104, [0, X, X, X, P], [7, X, X, X, P]),
         set(0, 0x8, 7),
         get(0, Err(7)),
-        // The console of Linux sends a break (-1) by cons_putchar. For the calls mmu_map_addr, mmu_unmap_addr and
-        // ttrace_addentry, Linux uses software traps that this hypervisor does not serve.
+        // Linux's console sends a break (-1) with cons_putchar. For mmu_map_addr, mmu_unmap_addr and ttrace_addentry, Linux uses software
+        // traps that this hypervisor does not serve.
         (Core, 1, [u64::MAX, X, X, X, P], [0, X, X, X, P]),
         (Other(0x83), 0, [1, 2, 3, 4, P], [7, 2, 3, 4, P]),
         (Other(0x84), 0, [1, 2, 3, X, P], [7, 2, 3, X, P]),

@@ -11,7 +11,7 @@ use super::{GETPERF, P, X, get, negotiated, play, set, start};
 fn busstat_on_dram() {
     let mut both = negotiated(Machine::Maramba, 2, Guest::new(0..128, Grant::GLOBAL), 70);
     play(&mut both, 70, &[
-        // `busstat` selects mem_reads (0) for PIC0 by (pcr & !0xf0) | 0x00, and mem_writes (1) for PIC1 by (pcr & !0xf) | 0x1.
+        // `busstat` selects mem_reads (0) for PIC0 with (pcr & !0xf0) | 0x00, and mem_writes (1) for PIC1 with (pcr & !0xf) | 0x1.
         get(8, Ok(0x00)),
         set(8, 0x00, 0),
         get(8, Ok(0x00)),
@@ -31,7 +31,7 @@ fn busstat_on_dram() {
     ]);
 }
 
-/// `busstat` uses an LPU, and repeats each read while the status is EWOULDBLOCK, but performs each write only once.
+/// `busstat` uses an LPU. It repeats each read while the status is EWOULDBLOCK, but makes each write only once.
 #[test]
 #[rustfmt::skip]
 fn busstat_on_a_hub() {
@@ -66,8 +66,8 @@ fn busstat_on_a_hub() {
     ]);
 }
 
-/// Two strands spin on a hub as `busstat` does. The strand that was refused first gets the hub next. The reference model does not refuse a
-/// strand because it is another strand's turn, so the test calls only the service.
+/// Two strands spin on a hub as `busstat` does. The strand that was refused first gets the hub next. The reference model never refuses a
+/// strand because another one has the turn, so the test calls only the service.
 #[test]
 #[rustfmt::skip]
 fn busstat_twice() {

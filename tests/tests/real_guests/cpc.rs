@@ -1,16 +1,16 @@
-//! Tests how the CPC back end configures and enables the counters of its strand, and loses its right to the counters.
+//! Tests how the CPC back end configures and enables its strand's counters, and how it loses its right to them.
 
 use tests::comparison::Comparison;
 use tests::oracle::{Cell, Grant, Guest, Machine};
 
 use super::{get, negotiated, play, set, set_version};
 
-/// Starts a guest with 64 strands, whose strand 7 negotiates group 0x205.
+/// Starts a guest with 64 strands, and negotiates group 0x205 on strand 7.
 fn started(grant: Grant) -> Comparison<'static> {
     negotiated(Machine::Maramba, 1, Guest::new(0..64, grant), 7)
 }
 
-/// The back end sets an L2 event, probes for HT, and stops, configures and enables the counters. It has the right to all of this.
+/// The back end sets an L2 event, probes for HT, and stops, configures and enables the counters. It has the rights to do all of this.
 #[test]
 #[rustfmt::skip]
 fn cpc_with_every_right() {
@@ -23,7 +23,7 @@ fn cpc_with_every_right() {
         set(0, 0xc000_0000_0000_0009, 0),
         get(0, Ok(0x9)),
         set(0, 0xc000_0000_0000_0001, 0),
-        // PIC0 counts L2_dmiss_ld (0x320), PIC1 Instr_cnt (0x2fd). The bits are TOE1, HT, UT, ST and PRIV.
+        // PIC0 counts L2_dmiss_ld (0x320), and PIC1 counts Instr_cnt (0x2fd). The other bits set are TOE1, HT, UT, ST and PRIV.
         set(0, 0x0000_0000_17e8_c82f, 0),
         get(0, Ok(0x0000_0000_17e8_c82f)),
         // The back end stops the counters.
@@ -51,8 +51,7 @@ fn cpc_without_ht() {
     ]);
 }
 
-/// HT is revoked while the back end still wants it. The back end reads 0 in the HT bit of the PCR,
-/// and so learns that it has lost the right.
+/// HT is revoked while the back end is still using it. The back end reads 0 in the PCR's HT bit, and so learns that it has lost the right.
 #[test]
 #[rustfmt::skip]
 fn a_revoked_right_is_seen_as_ht_0() {

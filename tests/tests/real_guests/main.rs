@@ -1,8 +1,8 @@
-//! The calls that real operating systems make. The service and the reference model must give the same results. The callers are
-//! illumos and Solaris at boot, `busstat`, the CPC back end, a later back end that tries newer groups first, and Linux.
+//! Calls as real operating systems make them. The service and the reference model must give the same results. The callers are illumos and
+//! Solaris at boot, `busstat`, the CPC back end, a later back end that tries newer groups first, and Linux.
 //!
-//! A line is a call: trap, function, %o0 to %o4 before the call, and %o0 to %o4 after the call. %o5, and the registers that the call does
-//! not use, are preserved; illumos keeps a pointer in %o4.
+//! Each line is one call: its trap, its function, %o0 to %o4 before the call, and %o0 to %o4 after the call. %o5, and the registers that
+//! the call does not use, are preserved; illumos keeps a pointer in %o4.
 
 mod boot;
 mod busstat;
@@ -20,7 +20,7 @@ const SETPERF: u64 = 0x107;
 /// A pointer that the kernel keeps in %o4 across the trap.
 const P: u64 = 0x2a1_0012_3450;
 
-/// The value of each register that the call does not use.
+/// The value of every register that the call does not use.
 const X: u64 = 0xdead_beef_dead_beef;
 
 type Line = (Trap, u64, [u64; 5], [u64; 5]);
@@ -66,7 +66,7 @@ fn start(machine: Machine, nodes: usize, guest: Guest) -> Comparison<'static> {
     Comparison::new(world, board)
 }
 
-/// [Starts](start) a guest, which negotiates group 0x205 in version 1.0 on a strand.
+/// [Starts](start) a guest, which negotiates version 1.0 of group 0x205 on a strand.
 fn negotiated(machine: Machine, nodes: usize, guest: Guest, on: u16) -> Comparison<'static> {
     let mut both = start(machine, nodes, guest);
     play(&mut both, on, &[set_version(0x205, 1, 0, Ok(0))]);

@@ -1,5 +1,5 @@
-//! Tests strands of a guest that negotiate while others make calls. Each call must be answered in a version that can be in force during the
-//! call.
+//! Tests strands that negotiate while the guest's other strands make calls. Each call must be answered in a version that can be in force
+//! during the call.
 
 use std::sync::Mutex;
 
@@ -11,10 +11,10 @@ use tests::oracle::{Grant, Guest, Machine, Trap};
 /// The versions that strands negotiate. Version 0.0 releases the API group.
 const VERSIONS: [[u64; 2]; 3] = [[0, 0], [1, 0], [1, 1]];
 
-/// Registers, and the status of a `get` in each version. A `get` of a hub's register may also return EWOULDBLOCK.
+/// Registers, each with the status of a `get` in each version. A `get` of a hub register may also return EWOULDBLOCK.
 const STATUS: [(u64, [u64; 3]); 3] = [(2, [7, 0, 0]), (18, [7, 13, 0]), (90, [7, 6, 6])];
 
-/// The negotiations so far. Each has the index of its version in [`VERSIONS`], and the times at which the call began and ended.
+/// The negotiations so far, each with the index of its version in [`VERSIONS`] and the times at which the call began and ended.
 #[derive(Default)]
 struct History {
     now: usize,
@@ -27,8 +27,8 @@ impl History {
         self.now
     }
 
-    /// Returns the indexes of the versions that can have been in force since `began`. A negotiation is left out if another negotiation
-    /// began after its end, and ended before `began`.
+    /// Returns the indexes of the versions that can have been in force at some time since `began`. A negotiation is excluded if another one
+    /// began after its end and ended before `began`.
     fn possible(&self, began: usize) -> Vec<usize> {
         let followed = |end: usize| {
             let mut all = self.negotiations.iter();
@@ -77,7 +77,7 @@ fn look(machine: &MachineUnderTest, history: &Mutex<History>, strand: u16) {
     assert!(possible.iter().any(|version| is_expected(*version)), "{which}: {possible:?}");
 }
 
-/// Runs strands, each of which negotiates or calls `rounds` times.
+/// Runs strands that each negotiate or call `rounds` times.
 fn negotiation(schedules: usize, strands: u16, rounds: usize) {
     explore(schedules, move || {
         let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(1);
@@ -91,12 +91,12 @@ fn negotiation(schedules: usize, strands: u16, rounds: usize) {
                 }
             }
         });
-        // After all negotiations, one version is in force, both on the fast path and on the slow path.
+        // After all negotiations, the same version is in force on the fast path and on the slow path.
         let found = version(&machine, 0);
         let version = VERSIONS.iter().position(|version| *version == found);
         let version = version.expect("a version that was negotiated");
         for (id, statuses) in STATUS {
-            // At first, the hub may still wait for strands that it has refused, and that no longer call.
+            // At first, the hub may still be waiting for strands that it has refused and that no longer call.
             let mut answers = (0..10_000).map(|_| machine.get(strands - 1, id).0);
             for _ in 0..2 {
                 let answer = answers.find(|status| *status != 9);
@@ -116,8 +116,8 @@ fn sixty_four_strands() {
     negotiation(200, 64, 2);
 }
 
-/// Two strands release the API group, and their calls are refused from then on. Simultaneous negotiations close the fast path, and a call of
-/// a third strand may open it again.
+/// Two strands release the API group. From then on, their calls are refused. Simultaneous negotiations close the fast path, and a third
+/// strand's call may open it again.
 #[test]
 fn giving_up() {
     explore(1_000, || {

@@ -1,4 +1,4 @@
-//! Tests rights that pass from guest to guest while strands of both guests make calls, guests are reset, and strands die.
+//! Tests rights that pass from guest to guest while both guests' strands make calls, guests are reset, and strands die.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -10,18 +10,18 @@ use tests::board::Board;
 use tests::machine::{MachineUnderTest, guest_id};
 use tests::oracle::{Action, Cell, Grant, Guest, Machine, Target};
 
-/// Registers that `global` covers (L2, memory channels, a hub), and the lowest bit of a guest's mark in each register.
+/// Registers that `global` covers (L2, memory channels, a hub), each with the position of the lowest bit of a guest's mark in it.
 const REGISTERS: [(u64, u32); 5] = [(1, 0), (2, 0), (3, 32), (18, 8), (19, 0)];
 
 const OPERATOR: u16 = 63;
 
-/// Returns the value that strands of a guest write. The value is not 0, and differs for each guest.
+/// Returns the value that a guest's strands write. It is never 0, and differs from guest to guest.
 fn mark(guest: usize) -> u64 {
     guest as u64 + 1
 }
 
-/// Acknowledges the strand's cross-call. Then makes a call that reads or writes a shared register, or writes the strand's own PCR.
-/// Asserts that the strand does not read a value of the other guest.
+/// Acknowledges the strand's cross-call. Then makes a call that reads or writes a shared register, or writes the strand's own PCR. Asserts
+/// that the strand does not read the other guest's value.
 fn play(machine: &MachineUnderTest, number: u16, guest: usize) {
     machine.acknowledge(number);
     let (id, shift) = REGISTERS[any_below(REGISTERS.len())];
@@ -42,7 +42,7 @@ fn play(machine: &MachineUnderTest, number: u16, guest: usize) {
     }
 }
 
-/// Changes rights, or resets a guest. A strand that dies during a change owns the lock until its death is reported.
+/// Changes rights, or resets a guest. A strand that dies during a change keeps the lock until its death is reported.
 fn operate(machine: &MachineUnderTest, report_deaths: impl Fn()) {
     if any_below(4) == 0 {
         return machine.begin_reset(any_below(2));
@@ -72,8 +72,8 @@ fn check_scrubbed(
     }
 }
 
-/// Asserts that each register is scrubbed between the writes of two guests. So two guests never use a register at the same time,
-/// and no access of the first guest follows the scrub.
+/// Asserts that each register is scrubbed between two guests' writes. If it is, two guests never use a register at the same time, and no
+/// access of the first guest follows the scrub.
 fn check_log(board: &Board, guest_of: impl Fn(usize) -> usize) {
     let mut written: BTreeMap<Target, usize> = BTreeMap::new();
     for (strand, access) in board.take_log() {
@@ -91,8 +91,8 @@ fn check_log(board: &Board, guest_of: impl Fn(usize) -> usize) {
     }
 }
 
-/// Each strand of two guests plays `rounds` rounds. In each round, a strand dies with probability 1 / `dies`, or never if `dies` is 0.
-/// The operator performs `changes` changes.
+/// Each strand of two guests plays `rounds` rounds. In each round, a strand dies with probability 1 / `dies`, or never if `dies` is 0. The
+/// operator makes `changes` changes.
 fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies: usize) {
     explore(schedules, move || {
         let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(1);
@@ -135,7 +135,7 @@ fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies
             }
         });
         report(OPERATOR);
-        // A change is complete when all living strands have acknowledged their cross-calls. A change does not wait for dead strands.
+        // A change is complete when all living strands have acknowledged their cross-calls. It does not wait for dead strands.
         let lives = |number: &u16| !dead.lock().unwrap().contains(number);
         let ends = || {
             let next = || board.cross_calls().into_iter().find(lives);
@@ -146,7 +146,7 @@ fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies
         ends();
         assert_eq!(machine.reconfigure(&[Grant::NONE; 2]), Ok(()));
         ends();
-        // A strand that dies while it holds L2 control leaves L2 control out of service, and perhaps not scrubbed.
+        // A strand that dies while it holds L2 control leaves it out of service, and perhaps not scrubbed.
         let scrubbed = |cell: &Cell| dies == 0 || !matches!(cell, Cell::L2 { .. });
         for (cell, value) in board.cells() {
             assert!(value == 0 || !scrubbed(&cell), "{cell:?}: {value:#x}");

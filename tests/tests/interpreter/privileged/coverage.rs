@@ -1,5 +1,4 @@
-//! Records the instructions and traps that occur in random walks (`walk.rs`). Also lists the instructions and traps that must
-//! occur.
+//! Records which instructions and traps occur in random walks (`walk.rs`), and lists those that must occur.
 
 use std::collections::BTreeSet;
 
@@ -16,9 +15,9 @@ type Opcode = (u32, u32, u32);
 pub(crate) struct Coverage {
     /// The instructions that were executed and did not trap.
     executed: BTreeSet<Opcode>,
-    /// The numbers of traps, and whether each trap interrupted a hypervisor.
+    /// The numbers of the traps, each with whether it interrupted a hypervisor.
     trapped: BTreeSet<(u16, bool)>,
-    /// The number of steps of all walks, and the number of these steps that are traps.
+    /// The total number of steps in all walks, and how many of them are traps.
     pub(crate) steps: usize,
     pub(crate) traps: usize,
 }
@@ -32,14 +31,14 @@ impl Coverage {
             }
             Step::Trapped(number) => {
                 self.traps += 1;
-                // All software traps of a level are recorded under one number.
+                // All software traps of a level are recorded under the same number.
                 let number = if number < 0x100 { number } else { number & !0x7f };
                 self.trapped.insert((number, from == Level::Hyperprivileged));
             }
         }
     }
 
-    /// Returns the opcodes and traps that no walk contains.
+    /// Returns the required opcodes and traps that no walk contains.
     pub(crate) fn missing(&self) -> (Vec<Opcode>, Vec<(u16, bool)>) {
         let opcodes = opcodes();
         let missing = opcodes.difference(&self.executed).copied().collect();
@@ -70,7 +69,7 @@ fn opcode(word: u32) -> Opcode {
     }
 }
 
-/// Returns the opcodes that walks must execute: tables, and the registers of chapter 7, RDPR and WRPR.
+/// Returns the opcodes that walks must execute: those in tables, and the registers that chapter 7 lists under RDPR and WRPR.
 fn opcodes() -> BTreeSet<Opcode> {
     // Shifts, FLUSHW, POPC, JMPL, RETURN, SAVE and RESTORE.
     const OTHERS: [u32; 9] = [0x25, 0x26, 0x27, 0x2b, 0x2e, 0x38, 0x39, 0x3c, 0x3d];
@@ -87,7 +86,7 @@ fn opcodes() -> BTreeSet<Opcode> {
         // MOVcc and MOVr.
         (2, 0x2c, CONDITIONS),
         (2, 0x2f, OF_REGISTERS),
-        // Tcc that does not trap.
+        // A Tcc that does not trap.
         (2, 0x3a, &[0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15]),
         // RDasr, RDHPR, RDPR; WRasr, SAVED and RESTORED, WRPR, WRHPR; DONE and RETRY.
         (2, 0x28, &[0, 2, 3, 5, 6, 22, 23, 25]),
@@ -107,13 +106,13 @@ fn opcodes() -> BTreeSet<Opcode> {
     computes.chain(accesses.map(|op3| (3, op3, 0))).chain(selecting).collect()
 }
 
-/// Returns the traps that walks must take (table 12-2), and whether each interrupts a hypervisor.
+/// Returns the traps that walks must take (table 12-2), each with whether it interrupts a hypervisor.
 fn traps() -> BTreeSet<(u16, bool)> {
     // privileged_opcode, fp_disabled, tag_overflow, clean_window, division_by_zero; Tcc.
     let guest = [0x11, 0x20, 0x23, 0x24, 0x28, 0x100, 0x180].into_iter();
     // A hypervisor also takes illegal_instruction and mem_address_not_aligned, but not privileged_opcode.
     let hypervisor = [0x10, 0x20, 0x23, 0x24, 0x28, 0x34, 0x100, 0x180];
-    // There are 15 levels of interrupts, and 32 spill and fill traps of four numbers each.
+    // There are 15 interrupt levels, and 32 spill and fill traps with four numbers each.
     let guest = guest.chain(0x41..=0x4f).chain((0x80..0x100).step_by(4));
     let guest = guest.map(|number| (number, false));
     guest.chain(hypervisor.map(|number| (number, true))).collect()

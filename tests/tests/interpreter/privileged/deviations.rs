@@ -1,7 +1,8 @@
-//! Deviations of QEMU 7.2 from UltraSPARC Architecture 2007. The interpreter follows the architecture. Random walks avoid these deviations,
-//! and a test shows each of them with a few instructions. Each variant says what QEMU does (and what the architecture requires).
+//! Where QEMU 7.2 deviates from UltraSPARC Architecture 2007. The interpreter follows the architecture. Random walks avoid the deviations,
+//! and a test demonstrates each of them with a few instructions. Each variant says what QEMU does (and, in parentheses, what the
+//! architecture requires).
 //!
-//! Sections of chapter 7 are cited by the name of their instruction.
+//! A section of chapter 7 is cited by its instruction's name.
 
 use std::path::Path;
 use std::{env, fs, process};
@@ -21,7 +22,7 @@ use super::walk::{IE, PEF, PRIV, Walk};
 
 macro_rules! deviations {
     ($($(#[$says:meta])* $name:ident,)*) => {
-        /// Every variant needs an `example`, which a test executes under QEMU and in the interpreter.
+        /// Every variant needs an `example`, which a test executes in QEMU and in the interpreter.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Deviation {
             $($(#[$says])* $name,)*
@@ -71,15 +72,15 @@ deviations! {
     /// A write of %hpstate that permits a pending interrupt does not trigger the interrupt (chapter 12, Trap Control: the interrupt is
     /// taken).
     PendingInterrupt,
-    /// In an interrupt handler, an interrupt of a lower level waits, no matter what %pil is (chapter 12, Trap Control: %pil decides).
+    /// While an interrupt handler executes, a lower-level interrupt waits, no matter what %pil is (chapter 12, Trap Control: %pil decides).
     NestedInterrupt,
-    /// Guests take traps that belong to the hypervisor, such as illegal_instruction (chapter 12, table of exceptions).
+    /// Traps that belong to the hypervisor, such as illegal_instruction, go to the guest (chapter 12, table of exceptions).
     HypervisorTraps,
-    /// A trap of a guest at MAXPTL goes to the hypervisor, at the vector of the trap itself (chapter 12, Trap Processing: at the
-    /// vector of guest_watchdog, 2).
+    /// When a guest at MAXPTL traps, the hypervisor gets the trap at the trap's own vector (chapter 12, Trap Processing: at the vector of
+    /// guest_watchdog, 2).
     GuestWatchdog,
-    /// A hypervisor's handler begins with PSTATE.PRIV, and with an unchanged %pstate after a
-    /// software trap (chapter 12, Trap Processing: PSTATE has only PEF).
+    /// A hypervisor handler begins with PSTATE.PRIV set, or, after a software trap, with %pstate unchanged (chapter 12, Trap Processing:
+    /// PSTATE has only PEF).
     TrapPstate,
     /// A trap to the highest level sets PSTATE.RED (chapter 12, Trap Processing: this bit does not exist).
     RedState,
@@ -87,14 +88,15 @@ deviations! {
     DoneAtLevelZero,
     /// POPC ignores rs1 (POPC: a reserved field other than 0 makes the instruction illegal).
     ReservedFields,
-    /// Tcc of two registers leaves their sum in the first register (Tcc: no register changes).
+    /// A Tcc with two registers leaves their sum in the first register (Tcc: no register changes).
     TrapNumber,
-    /// Privileged code can read %ver of SPARC V9, register 31 (RDPR: reserved, illegal_instruction).
+    /// Privileged code can read register 31, which is %ver in SPARC V9 (RDPR: reserved, illegal_instruction).
     Version,
 }
 
 impl Deviation {
-    /// Returns instructions for a hypervisor at trap level 0, the place to compare afterwards, the right value, and QEMU's value.
+    /// Returns instructions for a hypervisor at trap level 0, the part of the state to compare afterwards, the right value, and QEMU's
+    /// value.
     fn example(self) -> (Vec<u32>, Shown, u64, u64) {
         use Shown::{Pc, Register, Value};
         const L0: u32 = 16;
@@ -121,7 +123,7 @@ impl Deviation {
             Self::TrapPcBits => {
                 shown(&[&wrpr(7, 1), &wrpr(0, BASE + 3), &[rdpr(0)]], READ, BASE, BASE + 3)
             }
-            // The value has GL 3, CCR, ASI, CWP, and in PSTATE the bits TCT, CLE, TLE, PEF, AM, PRIV and IE.
+            // The value has GL 3, CCR, ASI, CWP, and the PSTATE bits TCT, CLE, TLE, PEF, AM, PRIV and IE.
             Self::TrapStateBits => shown(
                 &[&wrpr(7, 1), &wrpr(2, u64::MAX), &[rdpr(2)]],
                 READ,
@@ -193,7 +195,7 @@ impl Deviation {
     }
 }
 
-/// The part of the state that is compared after the last instruction of an example.
+/// The part of the state to compare after an example's last instruction.
 #[derive(Clone, Copy)]
 enum Shown {
     Pc,
@@ -202,7 +204,7 @@ enum Shown {
     Value(ControlRegister),
 }
 
-/// A mark that stands for the address after the example. A real address is never odd.
+/// A placeholder for the address after the example. A real address is never odd.
 const AFTER: u64 = 1;
 
 impl Shown {
@@ -246,7 +248,7 @@ fn down(pstate: u64) -> Vec<u32> {
     [wrpr(6, pstate), wrhpr(0, 0)].concat()
 }
 
-/// Returns the instructions with which every example begins.
+/// Returns the instructions that begin every example.
 fn begin() -> Vec<u32> {
     [
         wrpr(16, 0),
@@ -264,7 +266,7 @@ fn begin() -> Vec<u32> {
     .concat()
 }
 
-/// Returns QEMU's state after `many` instructions; `None` if QEMU ends earlier.
+/// Returns QEMU's state after `many` instructions, or `None` if QEMU ends earlier.
 fn theirs(directory: &Path, walk: &Walk, many: usize) -> Option<State> {
     let mut machine = Niagara::boot(directory, &walk.image());
     let (mut text, mut last) = (String::new(), String::new());
@@ -274,7 +276,7 @@ fn theirs(directory: &Path, walk: &Walk, many: usize) -> Option<State> {
     }
     for _ in 0..many {
         last.clone_from(&text);
-        // QEMU writes a state twice if it stops before it executes the next instruction.
+        // QEMU logs a state twice if it stops before it executes the next instruction.
         while text == last {
             machine.next(&mut text).then_some(())?;
         }

@@ -8,7 +8,7 @@ use simulator::interpreter::{At, Counting, Environment, Instruction, Level, Trap
 pub(crate) const BASE: u64 = 0x8000_0000;
 /// The address of the random values for registers.
 pub(crate) const VALUES: u64 = BASE + 0x8000;
-/// The address of the memory that random instructions load and store.
+/// The address of the memory that random instructions access.
 pub(crate) const SCRATCH: u64 = BASE + 0xc000;
 /// The hypervisor's trap tables, 16 KB each. The guest's trap tables, 32 KB each, follow.
 pub(crate) const HTBAS: [u64; 2] = [BASE + 0x1_0000, BASE + 0x1_4000];
@@ -26,7 +26,7 @@ impl Memory {
         Self { bytes: vec![0; (CODE.end - BASE) as usize], scratchpad: [0; 8] }
     }
 
-    /// Returns the word at an address. Where no word has been written, returns 0, an illegal instruction.
+    /// Returns the word at an address, or 0 (an illegal instruction) if no word has been written there.
     pub(crate) fn word(&self, address: u64) -> u32 {
         let at = address.wrapping_sub(BASE) as usize;
         let bytes = self.bytes.get(at..at.wrapping_add(4));
@@ -44,7 +44,7 @@ impl Memory {
         &mut self.bytes[from..from + (1 << shift)]
     }
 
-    /// Returns the scratchpad register that an access reaches; `None` for an access to memory.
+    /// Returns the scratchpad register that an access reaches, or `None` if it accesses memory.
     fn pad(&mut self, at: At) -> Option<&mut u64> {
         let number = at.address as usize / 8;
         [0x20, 0x4f].contains(&at.space).then(|| &mut self.scratchpad[number])

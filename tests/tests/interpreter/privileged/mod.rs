@@ -1,5 +1,5 @@
-//! Compares the interpreter with QEMU's niagara machine. On random walks through privileged and
-//! hyperprivileged instructions, traps and interrupts, both have the same registers before each instruction.
+//! Compares the interpreter with QEMU's niagara machine. On random walks through privileged and hyperprivileged instructions, traps and
+//! interrupts, both must have the same registers before each instruction.
 
 mod choice;
 mod coverage;
@@ -31,7 +31,7 @@ struct Stage {
     step: Option<Step>,
 }
 
-/// Returns the state that QEMU reports after a step; `None` if QEMU continues at another address.
+/// Returns the state that QEMU should report after a step, or `None` if QEMU continues at another address.
 fn theirs(before: &State, after: &State, step: Step) -> Option<State> {
     let Step::Trapped(number) = step else {
         return Some(after.clone());
@@ -55,7 +55,8 @@ fn theirs(before: &State, after: &State, step: Step) -> Option<State> {
     Some(theirs)
 }
 
-/// The walk ends at a trap at the highest trap level, when QEMU continues at another address, or after [`STEPS`] steps.
+/// Executes a walk, and returns its stages. The walk ends at a trap at the highest trap level, when QEMU continues at another address, or
+/// after [`STEPS`] steps.
 fn stages(walk: &mut Walk, coverage: &mut Coverage) -> Vec<Stage> {
     let mut stages = Vec::new();
     let mut next = Some(walk.state());
@@ -83,13 +84,13 @@ fn compare(seed: u64, walk: &Walk, stages: &[Stage], directory: &Path) {
     }
     for (number, stage) in stages.iter().enumerate() {
         let ours = stage.state.to_string();
-        // QEMU writes a state twice if it stops before it executes the next instruction.
+        // QEMU logs a state twice if it stops before it executes the next instruction.
         for _ in 0..3 {
             if theirs == last {
                 assert!(machine.next(&mut theirs), "seed {seed}: QEMU has ended");
             }
         }
-        // QEMU may leave out the state before an interrupt.
+        // QEMU may omit the state before an interrupt.
         let may_interrupt = match stage.step {
             Some(Step::Trapped(number)) => (0x41..=0x4f).contains(&number),
             Some(Step::Executed(_)) => false,

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// A running machine. Dropping this value kills it.
+/// A running machine, which is killed when this value is dropped.
 pub(crate) struct Niagara {
     child: Child,
     log: BufReader<ChildStdout>,
@@ -14,7 +14,7 @@ pub(crate) struct Niagara {
 /// The code at reset, 0x20 bytes into the ROM: `sethi %hi(0x80000000), %g1; jmp %g1 + %lo(entry); nop`.
 const RESET: [u32; 3] = [0x0320_0000, 0x81c0_6000, 0x0100_0000];
 
-/// ROM files that QEMU requires but the image does not use.
+/// ROM files that QEMU requires, but that the image does not use.
 const EMPTY: &str = "nvram1 1up-md.bin 1up-hv.bin q.bin openboot.bin";
 
 impl Niagara {

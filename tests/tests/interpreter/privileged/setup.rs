@@ -1,4 +1,4 @@
-//! Starts a random walk (`walk.rs`) with instructions that set every register to a random value.
+//! Starts a random walk (`walk.rs`) with instructions that give every register a random value.
 
 use simulator::interpreter::instruction::ControlRegister::{
     self, Ancillary, Hyperprivileged, Privileged,
@@ -10,7 +10,7 @@ use super::choice::state_value;
 use super::memory::{CODE, HTBAS, TBAS, VALUES};
 use super::walk::{HPRIV, PRIV, Walk};
 
-/// Returns the words of the setup. The last words jump to the start of the walk.
+/// Returns the setup's words. The last ones jump to the start of the walk.
 pub(crate) fn words(walk: &mut Walk) -> Vec<u32> {
     let mut words = Vec::new();
     let mut value = 0;

@@ -8,7 +8,7 @@ use simulator::interpreter::{Environment, Level, Strand};
 
 use super::walk::{HPRIV, PRIV};
 
-/// The state of a strand in QEMU's log.
+/// A strand's state in QEMU's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) pc: u64,
@@ -22,7 +22,7 @@ pub(crate) struct State {
     named: [u64; NAMED.len()],
 }
 
-/// The control registers of the log, each with its label and the radix of its number.
+/// The control registers in the log, each with its label and the radix of its value.
 const NAMED: [(ControlRegister, &str, u32); 14] = [
     (PSTATE, "pstate:", 16),
     (TL, "tl:", 10),
@@ -129,7 +129,7 @@ impl fmt::Display for State {
             for value in four {
                 write!(f, " {value:016x}")?;
             }
-            // QEMU ends the line of each register with a space, except for the globals.
+            // QEMU ends every register line with a space, except those of the globals.
             writeln!(f, "{}", if set == 'g' { "" } else { " " })?;
         }
         let codes = |codes: u8| -> String {

@@ -1,7 +1,7 @@
-//! A random walk of a strand through all levels of privilege and all trap levels.
+//! A strand's random walk through all privilege levels and all trap levels.
 //!
-//! An instruction is chosen when the strand first reaches its address. The choice depends on the values of the registers. So the
-//! strand survives thousands of random instructions, and avoids instructions that QEMU executes differently.
+//! An instruction is chosen when the strand first reaches its address, and the choice depends on the register values at that time. This
+//! lets the strand survive thousands of random instructions, and avoid those that QEMU executes differently.
 
 use simulator::interpreter::instruction::ControlRegister::{
     Ancillary, Hyperprivileged, Privileged,
@@ -20,7 +20,7 @@ use super::memory::{BASE, CODE, HTBAS, Memory, TBAS, VALUES};
 use super::setup;
 use super::state::{PSTATE, State, TL};
 
-/// The bits of %pstate that QEMU uses, and saves at a trap.
+/// The %pstate bits that QEMU uses and saves at a trap.
 pub(crate) const PSTATES: u64 = IE | PRIV | AM | PEF;
 pub(crate) const IE: u64 = 1 << 1;
 pub(crate) const PRIV: u64 = 1 << 2;
@@ -29,19 +29,19 @@ pub(crate) const PEF: u64 = 1 << 4;
 /// HPSTATE.HPRIV: the strand is in hyperprivileged mode.
 pub(crate) const HPRIV: u64 = 1 << 2;
 
-/// The maximum number of times that a walk executes one instruction.
+/// The maximum number of times that a walk executes the same instruction.
 const REPEATED: u8 = 6;
 
 pub(crate) struct Walk {
     pub(crate) strand: Strand,
     pub(crate) memory: Memory,
-    /// The initial memory of the walk, without instructions.
+    /// The initial memory of the walk, before any instructions are placed in it.
     data: Vec<u8>,
     pub(crate) random: Random,
-    /// The planned instructions in reverse order. `planned` is the address of the next planned instruction.
+    /// The planned instructions in reverse order, and the address of the next one.
     plan: Vec<u32>,
     planned: u64,
-    /// The start of the memory that holds no instructions yet.
+    /// The start of the memory that has no instructions yet.
     fresh: u64,
     executed: Vec<u8>,
 }
@@ -50,18 +50,18 @@ pub(crate) struct Walk {
 pub(crate) enum Step {
     /// The strand executed the instruction with this word.
     Executed(u32),
-    /// The strand took a trap with this number, from an instruction or an interrupt.
+    /// The strand took the trap with this number, caused by an instruction or an interrupt.
     Trapped(u16),
 }
 
-/// Why a walk avoids an instruction.
+/// The reason why a walk avoids an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Avoided {
-    /// QEMU's result differs from the result that the architecture requires.
+    /// QEMU's result differs from the one that the architecture requires.
     Deviation(Deviation),
     /// The architecture leaves the result undefined.
     Undefined,
-    /// The instruction leaves the walk's memory, or needs something that one of the two machines lacks.
+    /// The instruction would leave the walk's memory, or needs something that one of the two machines lacks.
     Beyond,
 }
 
@@ -112,7 +112,7 @@ impl Walk {
         CODE.start
     }
 
-    /// Returns the address of unused memory for 64 instructions.
+    /// Returns the address of unused memory with room for 64 instructions.
     pub(crate) fn fresh(&mut self) -> u64 {
         self.fresh += 0x100;
         self.fresh
@@ -122,7 +122,7 @@ impl Walk {
         State::read(&mut self.strand, &mut self.memory)
     }
 
-    /// Returns the value of a control register; `None` if the register does not exist at this trap level.
+    /// Returns a control register's value, or `None` if the register does not exist at this trap level.
     pub(crate) fn control(&mut self, control: ControlRegister) -> Option<u64> {
         self.strand.control_register(control, &mut self.memory)
     }
@@ -131,7 +131,7 @@ impl Walk {
         self.state().level()
     }
 
-    /// Executes an instruction or takes a trap. Returns `None` if the walk ends instead.
+    /// Executes an instruction or takes a trap. Returns `None` if the walk ends.
     pub(crate) fn step(&mut self) -> Option<Step> {
         let pc = self.strand.pc;
         let places = [pc, self.strand.npc].map(|at| (HTBAS[0]..CODE.end - 0x1000).contains(&at));
@@ -184,7 +184,7 @@ impl Walk {
         word
     }
 
-    /// Returns why the walk avoids an instruction, or `None` if the walk does not avoid this instruction.
+    /// Returns why the walk avoids an instruction, or `None` if it does not.
     fn avoided(&mut self, word: u32) -> Option<Avoided> {
         let windows = self.strand.windows;
         let tl = self.control(TL).unwrap_or(0);
@@ -282,7 +282,7 @@ impl Walk {
         }
     }
 
-    /// Returns `true` if an access is to memory for random instructions, with an ASI that the niagara machine has while the MMU is off.
+    /// Returns whether an access reaches the memory for random instructions, with an ASI that the niagara machine has while the MMU is off.
     fn reaches(&mut self, place: MemoryOperand) -> bool {
         let level = self.level();
         let get = |register| self.strand.registers.get(register);
@@ -304,7 +304,7 @@ impl Walk {
         }
     }
 
-    /// Returns why the walk avoids a write to a control register, or `None` if the walk does not avoid this write.
+    /// Returns why the walk avoids a write to a control register, or `None` if it does not.
     fn unwritten(&mut self, control: ControlRegister, value: u64) -> Option<Avoided> {
         let hyperprivileged = self.level() == Level::Hyperprivileged;
         let no_trap = self.control(TL) == Some(0);

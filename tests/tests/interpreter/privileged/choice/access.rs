@@ -44,7 +44,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Returns a random CASA or CASXA, after the instructions that compute its address.
+    /// Returns a random CASA or CASXA, preceded by the instructions that compute its address.
     fn compare(&mut self, level: Level, high: u32, at: u32, low: u32) -> Vec<u32> {
         let (rd, rs2) = (self.register(), self.register());
         let (op3, space) = (self.random().one_of(&[0x3c, 0x3e]), self.space(level));
@@ -52,7 +52,8 @@ impl Choice<'_> {
         vec![high, or, accesses_space(op3, rd, at, rs2, space)]
     }
 
-    /// Returns an ASI for memory that the level may use, in either byte order. QEMU translates all other ASIs even with the MMU off.
+    /// Returns an ASI for memory that code at this level may use, in either byte order. QEMU translates addresses with all other ASIs, even
+    /// while the MMU is off.
     fn space(&mut self, level: Level) -> u32 {
         match level {
             Level::User => self.random().one_of(&[0x80, 0x88]),

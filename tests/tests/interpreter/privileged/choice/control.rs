@@ -1,4 +1,4 @@
-//! Chooses accesses to control registers, interrupts, returns from traps, and changes of the level.
+//! Chooses accesses to control registers, interrupts, returns from traps, and changes of the privilege level.
 
 use simulator::interpreter::Level;
 use simulator::interpreter::instruction::ControlRegister::Privileged;
@@ -24,7 +24,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Returns instructions that raise and enable an interrupt of a random level.
+    /// Returns instructions that raise and enable an interrupt with a random level.
     pub(super) fn interrupt(&mut self) -> Vec<u32> {
         let level = 1 + self.random().below(15);
         let pil = self.random().below(level) as u32;
@@ -74,7 +74,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Returns instructions that lower the trap level and the level of globals.
+    /// Returns instructions that lower %tl and %gl.
     pub(super) fn settle(&mut self) -> Vec<u32> {
         let (tl, global) = (self.random().below(2) as u32, self.random().below(2) as u32);
         vec![wrpr(16, global), wrpr(7, tl)]
@@ -114,7 +114,7 @@ impl Choice<'_> {
             8 => (16, if any & 0xf0 == 0 { any & 3 } else { 0 }),
             9 => (9, any & 7),
             10 => {
-                // CANSAVE, CANRESTORE and OTHERWIN add up to 6. Often no window is free, and sometimes no window is clean.
+                // CANSAVE, CANRESTORE and OTHERWIN add up to 6. Often, no window is free; sometimes, none is clean.
                 let saved = if any & 0x100 == 0 { (any & 0xff) % 7 } else { 0 };
                 let other = (any >> 9 & 0xff) % (7 - saved);
                 let restored = 6 - saved - other;
@@ -152,7 +152,7 @@ impl Choice<'_> {
         vec![high, computes(op3, register, at, number(low))]
     }
 
-    /// Returns instructions that write a value of 64 bits to a privileged register.
+    /// Returns instructions that write a 64-bit value to a privileged register.
     fn wide(&mut self, register: u32, value: u64) -> Vec<u32> {
         let (a, b) = (self.scratch(), self.scratch());
         let (upper, lower) = (set(a, (value >> 32) as u32), set(b, value as u32));

@@ -12,7 +12,7 @@ use tests::assembler::{COMPUTES, NOP, accesses, computes, number, sethi, shorten
 use super::memory::{HTBAS, SCRATCH, TBAS};
 use super::walk::{IE, PEF, PSTATES, Walk};
 
-/// Returns a value of %tstate whose %gl is at most `most`.
+/// Returns a %tstate value whose %gl is at most `most`.
 pub(crate) fn state_value(random: &mut Random, most: usize) -> u64 {
     let any = random.next_u64();
     let pstate = any >> 20 & PSTATES & !if random.below(3) == 0 { 0 } else { IE };
@@ -20,7 +20,7 @@ pub(crate) fn state_value(random: &mut Random, most: usize) -> u64 {
     global << 40 | (any & 0xffff) << 24 | (pstate | PEF) << 8 | any >> 40 & 7
 }
 
-/// Chooses the next instructions at the current address of a strand.
+/// Chooses the next instructions at a strand's current address.
 pub(crate) struct Choice<'w> {
     pub(crate) walk: &'w mut Walk,
     pub(crate) pc: u64,
@@ -32,7 +32,7 @@ impl Choice<'_> {
     /// Returns one instruction, or several that must stay together.
     pub(crate) fn plan(&mut self) -> Vec<u32> {
         let (in_htba, in_tba) = (within(&HTBAS, 0x4000, self.pc), within(&TBAS, 0x8000, self.pc));
-        // Because of Deviation::TrapPstate, a handler of the hypervisor writes %pstate first.
+        // Because of Deviation::TrapPstate, a hypervisor handler writes %pstate first.
         if in_htba && self.pc.is_multiple_of(32) {
             let pstate = self.random().next_u64() & PSTATES;
             return vec![wrpr(6, pstate as u32)];
@@ -70,7 +70,7 @@ impl Choice<'_> {
             72..75 if level == Level::Hyperprivileged => self.down(),
             75..90 if level > Level::User => self.privileged(level),
             90..98 if level == Level::Hyperprivileged => self.hyperprivileged(),
-            // These are privileged and hyperprivileged instructions. They trap at lower levels.
+            // Privileged and hyperprivileged instructions, which trap at lower levels.
             98 => self.privileged(level),
             99 if level == Level::User => self.hyperprivileged(),
             _ => vec![self.simple()],
@@ -151,7 +151,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Returns an instruction that sets a register to an address without its low ten bits. Also returns these ten bits.
+    /// Returns an instruction that sets a register to an address without its low ten bits, and those ten bits.
     fn far(&mut self, register: u32, address: u64) -> (u32, u32) {
         (sethi(register, address as u32), (address & 0x3ff) as u32)
     }
@@ -196,7 +196,7 @@ impl Choice<'_> {
         let rare = level == Level::Hyperprivileged || self.random().below(8) == 0;
         let (rd, rs1) = (self.register(), self.register());
         match self.random().below(6) {
-            // The address of the access is not aligned.
+            // An access to an address that is not aligned.
             0 if rare => {
                 let at = self.scratch();
                 let (high, _) = self.far(at, SCRATCH);
@@ -205,7 +205,7 @@ impl Choice<'_> {
                 vec![high, accesses(op3, rd, at, number(off))]
             }
             1 if rare => vec![self.random().one_of(&[1, 0x3f, 0x81f8_0000, 0xc0e0_0000])],
-            // The instructions are fadds %f0, %f0, %f0; ldf [%g0], %f0; fble.
+            // One of fadds %f0, %f0, %f0; ldf [%g0], %f0; fble.
             2 => vec![self.random().one_of(&[0x81a0_0820, 0xc100_0000, 0x0b80_0002])],
             3 => vec![computes(self.random().one_of(&[0x0d, 0x0e, 0x0f, 0x2d]), rd, rs1, 0)],
             4 => vec![computes(self.random().one_of(&[0x22, 0x23]), rd, rs1, number(1))],
@@ -220,7 +220,7 @@ impl Choice<'_> {
     }
 }
 
-/// Returns `true` if an address is in one of the tables. Each table has `size` bytes.
+/// Returns whether an address is in one of the tables. Each table has `size` bytes.
 fn within(tables: &[u64], size: u64, address: u64) -> bool {
     tables.iter().any(|table| (*table..*table + size).contains(&address))
 }
