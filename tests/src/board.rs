@@ -1,7 +1,7 @@
 //! A simple board for the service. Its registers hold every written value, and it logs all accesses.
 //!
-//! The board uses the types of the reference model, so that a test can compare the board with the model. The board and the model share no
-//! state. Each hub asserts that no access begins while another is in flight.
+//! The board uses the reference model's types, so that a test can compare the two, but they share no state. Each hub asserts that no access
+//! begins while another is in flight.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -33,7 +33,7 @@ struct State {
     stops: BTreeMap<Cell, Stop>,
 }
 
-/// A strand stops before this access, until [`go_on`](Self::go_on) is called.
+/// A point before an access at which a strand stops, until [`go_on`](Self::go_on) is called.
 #[derive(Clone, Debug)]
 pub struct Stop {
     reached: Arc<Barrier>,
@@ -63,7 +63,7 @@ pub struct Board {
 }
 
 impl Board {
-    /// Returns a board of `nodes` nodes without the disabled memory channels (node, MCU). Every register is 0.
+    /// Returns a board with `nodes` nodes, without the disabled memory channels (node, MCU). Every register is 0.
     pub fn new(machine: Machine, nodes: usize, disabled_channels: &[(usize, usize)]) -> Self {
         let banks = |node| (0..8).map(move |bank| Cell::L2 { node, bank });
         let present = |cell: &Cell| match cell.unit() {
@@ -106,7 +106,7 @@ impl Board {
         }
     }
 
-    /// Makes each access to a hub, and each write to a PCR, take `spin` rounds of an empty loop.
+    /// Makes each hub access, and each PCR write, take `spin` rounds of an empty loop.
     #[must_use]
     pub fn with_slow_hubs(mut self, spin: u32) -> Self {
         self.spin = spin;
@@ -117,12 +117,12 @@ impl Board {
         self.machine
     }
 
-    /// Makes each access to a device run `hook` first, on the thread that performs the access.
+    /// Runs `hook` before each device access, on the thread that makes the access.
     pub fn before_accesses(&self, hook: impl Fn(StrandId) + Send + Sync + 'static) {
         assert!(self.accessed.set(Box::new(hook)).is_ok());
     }
 
-    /// Runs `hook` after each write to a PCR, on the thread that writes.
+    /// Runs `hook` after each PCR write, on the thread that writes.
     pub fn after_pcr_writes(&self, hook: impl Fn(StrandId) + Send + Sync + 'static) {
         assert!(self.pcr_written.set(Box::new(hook)).is_ok());
     }
@@ -140,7 +140,7 @@ impl Board {
         self.state().hubs[hub] = condition;
     }
 
-    /// Makes a hub answer "busy" to its next access.
+    /// Makes a hub answer "busy" to the next access.
     pub fn make_busy_once(&self, hub: usize) {
         self.state().busy_once[hub] = true;
     }
@@ -161,8 +161,8 @@ impl Board {
         state.hubs = Default::default();
     }
 
-    /// Stops the next strand that accesses a cell, before the access. Without a call of
-    /// [`Stop::go_on`], the strand stays there forever, like a dead strand.
+    /// Stops the next strand that accesses a cell, just before its access. Unless [`Stop::go_on`] is called, the strand stays there
+    /// forever, like a dead strand.
     pub fn stop_at(&self, cell: Cell) -> Stop {
         let two = || Arc::new(Barrier::new(2));
         let stop = Stop { reached: two(), go_on: two() };
@@ -183,8 +183,7 @@ impl Board {
         self.state().pcr.insert(strand, value);
     }
 
-    /// Returns the contents of all cells that were ever written. [`pcrs`](Self::pcrs) and [`pics`](Self::pics) return the
-    /// contents of the PCRs and PICs.
+    /// Returns the contents of all cells that were ever written. For the PCRs and PICs, see [`pcrs`](Self::pcrs) and [`pics`](Self::pics).
     pub fn cells(&self) -> BTreeMap<Cell, u64> {
         self.state().cells.clone()
     }
@@ -215,7 +214,7 @@ impl Board {
         self.state().cross_calls.remove(&strand)
     }
 
-    /// Returns the accesses since the previous call of this function, in order.
+    /// Returns the accesses since this function was last called, in order.
     pub fn take_log(&self) -> Vec<Logged> {
         std::mem::take(&mut self.state().log)
     }

@@ -1,5 +1,5 @@
-//! Lets the reference model and the machine under test take the same steps. After every call,
-//! everything that a guest or the hardware can see must be equal.
+//! Makes the reference model and the machine under test take the same steps. After every call, everything that a guest or the hardware can
+//! see must be equal.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,23 +15,23 @@ use crate::oracle::{
     Access, Answer, Cell, Console, Fault, Grant, HubCondition, Outcome, Target, Trap, Unit, World,
 };
 
-/// The reference model, the machine under test, and the numbers of compared calls.
+/// The reference model, the machine under test, and counts of the compared calls.
 pub struct Comparison<'a> {
     pub world: World,
     pub machine: MachineUnderTest<'a>,
     pub cases: u64,
-    /// The number of calls of group 0x205 by guest, function, class of register and answer of the model.
+    /// The number of calls to group 0x205, by guest, function, register class and the model's answer.
     pub answered: HashMap<(usize, Operation, Class, statistics::Outcome), u64>,
 }
 
-/// Returns a board with the nodes and channels of a new world. Every register is 0.
+/// Returns a board with a new world's nodes and channels. Every register is 0.
 pub fn board(world: &World) -> Board {
     let channels: Vec<_> = world.disabled_channels.iter().copied().collect();
     Board::new(world.machine, world.nodes, &channels)
 }
 
 impl<'a> Comparison<'a> {
-    /// Creates a comparison of a new reference model with a new machine under test.
+    /// Compares a new reference model with a new machine under test.
     pub fn new(world: World, board: &'a Board) -> Self {
         let machine = MachineUnderTest::new(board, &world.guests);
         Self { world, machine, cases: 0, answered: HashMap::new() }
@@ -52,7 +52,7 @@ impl<'a> Comparison<'a> {
         let accesses: Vec<Access> = log.into_iter().map(|(_, access)| access).collect();
         if is_l2(&expected.accesses) {
             if expected.accesses.iter().any(|a| a.answer == Answer::Fault) {
-                // The contract defines the registers after the call, but not how many banks are written before a failed call is undone.
+                // The contract defines the registers after the call, but not how many banks were written before a failed call was undone.
                 self.check_state();
             } else {
                 let observed = Outcome { accesses, ..expected.clone() };
@@ -71,7 +71,7 @@ impl<'a> Comparison<'a> {
         expected
     }
 
-    /// Counts a call of group 0x205 by the status that the reference model answered.
+    /// Counts a call to group 0x205 by the status that the reference model returned.
     fn count(&mut self, strand: u16, trap: Trap, [id, .., function]: [u64; 6], status: u64) {
         let operation = match PerfFunction::from_number(function) {
             _ if trap != Trap::Fast => return,
@@ -100,7 +100,7 @@ impl<'a> Comparison<'a> {
         *self.answered.entry(key).or_default() += 1;
     }
 
-    /// Reads a register. Each register that is not an argument holds a different value.
+    /// Reads a register. The registers that are not arguments hold different values.
     pub fn get(&mut self, strand: u16, id: u64) -> Outcome {
         let [o1, o2, o3, o4] = [0x1111_0bad, 0x2222_0bad, 0x3333_0bad, 0x4444_0bad];
         self.call(strand, Trap::Fast, [id, o1, o2, o3, o4, 0x106])
@@ -117,7 +117,7 @@ impl<'a> Comparison<'a> {
         self.call(strand, Trap::Core, registers);
     }
 
-    /// Resets a guest, and lets every strand acknowledge.
+    /// Resets a guest, and makes every strand acknowledge.
     pub fn reset_guest(&mut self, guest: usize) {
         self.begin_reset(guest);
         self.all_acknowledge();
@@ -130,7 +130,7 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// Gives each guest its grant, or asserts that the model and the machine both reject the list. No strand acknowledges yet.
+    /// Gives each guest its grant, or asserts that both the model and the machine reject the list. No strand acknowledges yet.
     pub fn reconfigure(&mut self, grants: &[Grant]) {
         let expected = self.world.reconfigure(grants);
         let observed = self.machine.reconfigure(grants);
@@ -139,14 +139,14 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// Lets a strand take its pending cross-call, if any, between two of its calls.
+    /// Makes a strand take its pending cross-call, if any, between two of its calls.
     pub fn acknowledge(&mut self, strand: u16) {
         self.world.cross_called(strand);
         self.machine.acknowledge(strand);
         self.catch_up();
     }
 
-    /// Lets every awaited strand acknowledge.
+    /// Makes every awaited strand acknowledge.
     pub fn all_acknowledge(&mut self) {
         while let Some((&strand, _)) = self.world.transfer.awaited.first_key_value() {
             self.acknowledge(strand);
@@ -162,7 +162,7 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// Lets a strand on `node` put a unit back into service.
+    /// Returns a unit to service, on a strand of node `node`.
     pub fn return_to_service(&mut self, node: usize, one: Unit) {
         let expected = self.world.return_to_service(node, one);
         let observed = self.machine.return_to_service(64 * node as u16, unit(one));
@@ -170,7 +170,7 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// Lets strands take cross-calls that the model does not wait for, because the service may wait for more strands.
+    /// Makes strands take the cross-calls that the model does not wait for, because the service may wait for more strands than the model.
     fn catch_up(&mut self) {
         let transfer = &self.world.transfer;
         for _ in 0..10_000 {
@@ -179,7 +179,7 @@ impl<'a> Comparison<'a> {
                 !transfer.awaited.contains_key(strand) && !transfer.dead.contains_key(strand)
             });
             let Some(next) = more.next() else {
-                // The comparison leaves out the accesses during cross-calls, but compares the state after the cross-calls.
+                // Accesses during cross-calls are not compared, but the state after the cross-calls is.
                 self.machine.board().take_log();
                 return;
             };
@@ -198,15 +198,15 @@ impl<'a> Comparison<'a> {
         self.machine.board().break_cell(cell, fault);
     }
 
-    /// Returns `true` if a cell can break now. Only one bank of an L2 breaks at a time. With two broken banks, a write could fail at one
-    /// bank, and could not be undone at the other. The result would depend on the order of accesses, which the contract leaves open.
+    /// Returns whether a cell can break now. Only one bank of an L2 breaks at a time: with two broken banks, a write could fail at one and
+    /// be impossible to undo at the other. The result would then depend on the order of accesses, which the contract leaves open.
     pub fn can_break(&self, cell: Cell) -> bool {
         let unit = cell.unit();
         let is_broken = || self.world.faults.keys().any(|cell| cell.unit() == unit);
         self.world.has_unit(unit) && !(matches!(unit, Unit::L2 { .. }) && is_broken())
     }
 
-    /// Writes a strand's PIC in the model and on the machine. The strand itself could write its PIC in the same way.
+    /// Writes a strand's PIC in the model and on the machine, as the strand itself could.
     pub fn put_pic(&mut self, strand: u16, value: u64) {
         self.world.pic.insert(strand, value);
         self.machine.board().put_pic(strand, value);
@@ -226,7 +226,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Stores a value in a cell of the model and of the machine, as hardware does when it changes a register.
+    /// Stores a value in a cell of both the model and the machine, as hardware does when it changes a register.
     pub fn put(&mut self, cell: Cell, value: u64) {
         self.world.devices.insert(cell, value);
         self.machine.board().put(cell, value);
@@ -237,7 +237,7 @@ impl<'a> Comparison<'a> {
         let Self { world, machine, .. } = self;
         let clean = |cells: &BTreeMap<Cell, u64>| {
             let mut cells = cells.clone();
-            // If a unit fails, the contract does not say how far its scrubbing gets.
+            // If a unit fails, the contract does not say how far its scrub gets.
             cells.retain(|cell, _| !world.transfer.unclean.contains(&cell.unit()));
             not_zero(&cells)
         };

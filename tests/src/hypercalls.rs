@@ -1,7 +1,7 @@
-//! Compares sequences of hypercalls with the reference model: many guests, strands and versions, with faults and
+//! Compares sequences of hypercalls with the reference model. Many guests, strands and versions take part, and there are faults and
 //! transfers of rights between the calls.
 //!
-//! An input describes a machine with its guests, and then steps. Each byte is a choice, so every input is a sequence.
+//! An input describes a machine with its guests, and then the steps. Each byte is a choice, so every input is a valid sequence.
 
 use guest_abi::ApiGroup;
 use guest_abi::trap::PerfFunction;
@@ -13,24 +13,24 @@ use crate::oracle::{Answer, Cell, Fault, Grant, Guest, HubCondition, Machine, Tr
 /// Counts what happened in a sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
-    /// The number of calls that returned each status.
+    /// The number of calls that returned each status, by status number.
     pub statuses: [u32; 14],
-    /// The number of calls while a transfer was pending.
+    /// The number of calls made while a transfer was pending.
     pub pending: u32,
     /// The number of accepted transfers and of resets.
     pub changes: u32,
     pub broken: u32,
 }
 
-/// Takes the steps on the model and on the machine under test. Returns the counts.
+/// Takes the steps on the model and on the machine under test. Returns counts of what happened.
 pub fn check(bytes: &[u8]) -> Reached {
     let mut reached = Reached::default();
-    // `None` only means that the input has ended, so ignore it.
+    // `None` only means that the input has ended, so it is ignored.
     let _ = sequence(&mut Input(bytes), &mut reached);
     reached
 }
 
-/// The rest of the input: the bytes that no choice has used yet.
+/// The rest of the input: the bytes that no choice has used so far.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {
@@ -46,7 +46,7 @@ impl Input<'_> {
         Some(u64::from_le_bytes(*first))
     }
 
-    /// Takes a byte, and maps it to a number below `end`. `end` is 1 to 256.
+    /// Takes a byte, and maps it to a number below `end`, which is 1 to 256.
     fn below(&mut self, end: usize) -> Option<usize> {
         Some(usize::from(self.byte()?) % end)
     }
@@ -59,7 +59,7 @@ impl Input<'_> {
         self.one_of(&Grant::ALL)
     }
 
-    /// Returns a register value that is random in its lowest byte, in its highest byte, or in all eight bytes.
+    /// Returns a register value with a random lowest byte, a random highest byte, or eight random bytes.
     fn value(&mut self) -> Option<u64> {
         Some(match self.below(4)? {
             0 | 1 => self.byte()?.into(),
@@ -96,7 +96,7 @@ fn world(input: &mut Input<'_>) -> Option<World> {
         for _ in 0..=input.below(6)? {
             strands.push(free.swap_remove(input.below(free.len())?));
         }
-        // The struct literal names all fields, so a new field does not compile until it gets a value here.
+        // This literal names all fields, so a new field does not compile until it gets a value here.
         let (granted, versions) = (grant, Versions::default());
         guests.push(Guest { strands, grant, granted, compat, versions });
     }
@@ -121,7 +121,7 @@ fn sequence(input: &mut Input<'_>, reached: &mut Reached) -> Option<()> {
         }
     }
     comparison.check_state();
-    // When every strand has acknowledged, no transfer is pending, no matter what the steps were.
+    // Once every strand has acknowledged, no transfer is pending, whatever the steps were.
     comparison.repair();
     comparison.all_acknowledge();
     comparison.check_state();
@@ -220,7 +220,7 @@ fn step(
             comparison.put_pic(strand, value);
         }
         _ => {
-            // The value has only bits that a PCR holds.
+            // The value has only bits that a PCR stores.
             let (strand, value) = (input.one_of(strands)?, input.value()? & 0xffff_ffff);
             comparison.world.pcr.insert(strand, value);
             comparison.machine.board().put_pcr(strand, value);
@@ -255,9 +255,8 @@ fn break_something(
     Some(())
 }
 
-/// A hub is busy while a strand makes two calls. Then the hub is free or broken, and the strand makes one more call. The last call ends
-/// the strand's turn at the hub. Without the last call, the service would refuse other strands until the strand is served, but the model
-/// would serve them.
+/// A hub is busy while a strand makes two calls. Then the hub becomes free or breaks, and the strand makes one more call, which ends its
+/// turn at the hub. Without this call, the service would refuse other strands until the strand is served, but the model would serve them.
 fn busy_hub(
     input: &mut Input<'_>,
     comparison: &mut Comparison<'_>,

@@ -20,14 +20,14 @@ use std::fmt;
 use std::io::{self, Write};
 use std::thread;
 
-/// Prints a line even if the test passes. The test harness shows the lines of `println!` only if the test fails.
+/// Prints a line even if the test passes. The test harness shows what `println!` prints only if the test fails.
 pub fn tell(what: fmt::Arguments<'_>) {
-    // If standard output is closed, the test must not fail.
+    // A test must not fail because standard output is closed.
     let _ = io::stdout().write_all(format!("{what}\n").as_bytes());
 }
 
-/// Returns the number of rounds of a test. Under Miri, the number of rounds is a hundredth of `number`, but at least 5, because Miri is
-/// slow and repeats a test with many seeds.
+/// Returns the number of rounds that a test makes. Under Miri, which is slow and repeats a test with many seeds, this is a hundredth of
+/// `number`, but at least 5.
 pub const fn rounds(number: u64) -> u64 {
     match number / 100 {
         _ if !cfg!(miri) => number,
@@ -36,13 +36,12 @@ pub const fn rounds(number: u64) -> u64 {
     }
 }
 
-/// Makes a value live until the process ends. A strand that dies in a call never ends its thread, and the thread may use the value for
-/// ever.
+/// Keeps a value alive until the process ends. A strand that dies in a call never ends its thread, which may use the value forever.
 pub fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }
 
-/// Runs `work` for each item on a separate thread. Returns when all threads have ended.
+/// Runs `work` for each item on a thread of its own. Returns when all threads have ended.
 pub fn on_threads<T: Send>(items: impl IntoIterator<Item = T>, work: impl Fn(T) + Sync) {
     thread::scope(|scope| {
         for item in items {

@@ -1,4 +1,4 @@
-//! The machine under test: a hypervisor with the service, built as an image builds it, on a [`Board`].
+//! The machine under test: a hypervisor with the service on a [`Board`], put together as an image does it.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use perfctr_service::{ChangeError, Grants, GuestConfig, PerfCounterService, Unit
 use crate::board::Board;
 use crate::oracle::{self, Trap};
 
-/// A console that records what the guests send, each item with the number of its guest.
+/// A console that records what the guests send. Each item comes with the guest's number.
 #[derive(Debug, Default)]
 pub struct Console(Mutex<Vec<(usize, oracle::Console)>>);
 
@@ -84,7 +84,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         Self { hypervisor, board, guest_of, operator: strand(0) }
     }
 
-    /// Executes the operator's steps on this strand instead of strand 0.
+    /// Takes the operator's steps on this strand instead of strand 0.
     #[must_use]
     pub fn with_operator(mut self, number: u16) -> Self {
         self.operator = strand(number);
@@ -99,7 +99,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         &self.hypervisor.services().0
     }
 
-    /// Makes a call with %o0 to %o5 in `registers`. Returns %o0 to %o5 after the call, and `true` if the guest has exited.
+    /// Makes a call with %o0 to %o5 from `registers`. Returns %o0 to %o5 after the call, and whether the guest has exited.
     pub fn trap(&self, number: u16, trap: Trap, registers: [u64; 6]) -> ([u64; 6], bool) {
         let caller = Caller {
             guest: self.guest_of[usize::from(number)].expect("a strand of a guest"),
@@ -145,7 +145,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         }
     }
 
-    /// Resets a guest, and lets every strand acknowledge.
+    /// Resets a guest, and makes every strand acknowledge.
     pub fn reset_guest(&self, number: usize) {
         self.begin_reset(number);
         self.all_acknowledge();
@@ -156,7 +156,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         self.begin_reset_on(self.operator, number);
     }
 
-    /// Resets a guest from the operator's strand `on`. The strands of the guest do not acknowledge yet.
+    /// Resets a guest from the operator's strand `on`. The guest's strands do not acknowledge yet.
     pub fn begin_reset_on(&self, on: StrandId, number: usize) {
         self.hypervisor.reset_guest(guest_id(number), on);
     }
@@ -179,12 +179,12 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         self.service().reconfigure(on, &all).map(|_| ())
     }
 
-    /// Lets strand `on` put a unit back into service.
+    /// Returns a unit to service, on strand `on`.
     pub fn return_to_service(&self, on: u16, unit: Unit) -> Result<(), ChangeError> {
         self.service().return_to_service(strand(on), unit)
     }
 
-    /// Reports from strand `on` that another strand has died.
+    /// Reports, on strand `on`, that another strand has died.
     pub fn strand_died(&self, on: u16, dead: u16) {
         self.service().strand_died(strand(on), strand(dead));
     }
@@ -193,7 +193,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         self.service().unit(unit)
     }
 
-    /// Lets a strand take its pending cross-call. Returns `false` if there is none.
+    /// Makes a strand take its pending cross-call. Returns `false` if there is none.
     pub fn acknowledge(&self, number: u16) -> bool {
         let waits = self.board.take_cross_call(number);
         if waits {
@@ -202,7 +202,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         waits
     }
 
-    /// Lets every strand take its cross-calls until none is pending.
+    /// Makes strands take their cross-calls until none is pending.
     pub fn all_acknowledge(&self) {
         for _ in 0..10_000 {
             let Some(&next) = self.board.cross_calls().first() else {
@@ -213,19 +213,19 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         panic!("no end of cross-calls");
     }
 
-    /// Lets every strand take its cross-calls. Asserts that no transfer is pending afterwards.
+    /// Makes all strands take their cross-calls. Asserts that no transfer is pending afterwards.
     pub fn complete_transfer(&self) {
         self.all_acknowledge();
         assert_eq!(self.awaited(), None);
     }
 
-    /// Returns the strands for which a pending transfer waits; `None` if no transfer is pending.
+    /// Returns the strands that a pending transfer waits for, or `None` if no transfer is pending.
     pub fn awaited(&self) -> Option<BTreeSet<u16>> {
         let strands = self.service().pending()?;
         Some(strands.iter().map(|one| one.number().into()).collect())
     }
 
-    /// Takes the console output since the previous call, each item with the number of its guest.
+    /// Takes the console output since this function was last called. Each item comes with the guest's number.
     pub fn take_console(&self) -> Vec<(usize, oracle::Console)> {
         std::mem::take(&mut self.hypervisor.embedder().0.lock().unwrap())
     }

@@ -1,4 +1,4 @@
-//! Runs programs of the project as a user or a script would, and creates directories for their files.
+//! Runs the project's programs as a user or a script would, and creates directories for their files.
 
 use std::fs::{self, DirEntry};
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Returns the standard output of a run. Asserts that the run succeeded and printed nothing to standard error.
+    /// Asserts that the program succeeded and printed nothing to standard error. Returns its standard output.
     pub fn well(self) -> String {
         assert_eq!((self.status, &*self.stderr), (0, ""));
         self.stdout
@@ -64,7 +64,7 @@ pub fn has_help(program: &str, shown: &str, name: &str) {
     }
 }
 
-/// Asserts that the program shows its help if it gets no arguments.
+/// Asserts that the program shows its help when it gets no arguments.
 pub fn shows_help_without_arguments(program: &str, shown: &str) {
     let ended = end(command(program, &[]), b"");
     assert_eq!((ended.status, &*ended.stdout), (2, ""));
@@ -78,13 +78,13 @@ pub fn command(program: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// Starts a command. Its standard input, output and error are pipes.
+/// Starts a command whose standard input, output and error are pipes.
 #[must_use]
 pub fn start(mut command: Command) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Closes the standard input of a command, and waits until the command ends.
+/// Closes a command's standard input, and waits until the command ends.
 #[must_use]
 pub fn wait(child: Child) -> Ended {
     let output = child.wait_with_output().unwrap();
@@ -95,14 +95,14 @@ pub fn wait(child: Child) -> Ended {
     }
 }
 
-/// Runs a command to its end, with this standard input.
+/// Runs a command to its end with this standard input.
 #[must_use]
 pub fn end(command: Command, input: &[u8]) -> Ended {
     let mut child = start(command);
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
     let writer = thread::spawn(move || {
-        // A program may stop at bad input without reading the rest.
+        // A program may stop at bad input without reading the rest of it.
         let _ = stdin.write_all(&input);
     });
     let ended = wait(child);
@@ -110,7 +110,7 @@ pub fn end(command: Command, input: &[u8]) -> Ended {
     ended
 }
 
-/// A directory for one test. It is removed after the test.
+/// A directory for one test, removed after the test.
 #[derive(Debug)]
 pub struct Place(PathBuf);
 
@@ -135,7 +135,7 @@ impl Place {
         self.0.join(name).into_os_string().into_string().unwrap()
     }
 
-    /// Returns the names of the files in this directory, or in a directory inside it.
+    /// Returns the names of the files in a directory inside this one, or in this one itself.
     #[must_use]
     pub fn names(&self, directory: &str) -> Vec<String> {
         let entries = fs::read_dir(self.0.join(directory)).unwrap();

@@ -1,15 +1,15 @@
-//! Writes recordings in the formats of other tools. The numbers are those of the tools' documentation.
+//! Writes recordings in other tools' formats. The numbers are those in the tools' documentation.
 
 use std::io::Write;
 
 use flate2::write::DeflateEncoder;
 use flate2::{Compression, Crc};
 
-/// A file of one thread of drmemtrace: records of 12 bytes, as `trace_entry_t` in DynamoRIO's `clients/drcachesim/common/trace_entry.h`.
+/// A drmemtrace file of one thread. Its records have 12 bytes, as `trace_entry_t` in DynamoRIO's `clients/drcachesim/common/trace_entry.h`.
 #[derive(Clone)]
 pub struct Drmemtrace(Vec<u8>);
 
-/// Types of records: `trace_type_t`.
+/// Record types: `trace_type_t`.
 pub mod kind {
     pub const READ: u16 = 0;
     pub const WRITE: u16 = 1;
@@ -38,7 +38,7 @@ pub mod kind {
     pub const UNTAKEN_JUMP: u16 = 49;
 }
 
-/// Kinds of markers: `trace_marker_type_t`.
+/// Marker kinds: `trace_marker_type_t`.
 pub mod marker {
     pub const TIMESTAMP: u16 = 2;
     pub const CPU_ID: u16 = 3;
@@ -52,7 +52,7 @@ pub mod marker {
     pub const SYSCALL: u16 = 25;
 }
 
-/// Bits of a file's type: `offline_file_type_t`.
+/// File type bits: `offline_file_type_t`.
 pub mod filetype {
     pub const INSTRUCTION_ONLY: u64 = 0x4;
     pub const X86_64: u64 = 0x40;
@@ -87,7 +87,7 @@ impl Drmemtrace {
         self.record(kind::MARKER, marker::TIMESTAMP, time).record(kind::MARKER, marker::CPU_ID, 3)
     }
 
-    /// Appends an instruction that is no branch, with its encoding.
+    /// Appends an instruction that is not a branch, with its encoding.
     #[must_use]
     pub fn instruction(self, address: u64, size: u16) -> Self {
         self.record(kind::ENCODING, size, 0x9090_9090).record(kind::INSTR, size, address)
@@ -103,7 +103,7 @@ impl Drmemtrace {
         self.record(kind::WRITE, size, address)
     }
 
-    /// Returns the bytes so far.
+    /// Returns the bytes written so far.
     pub fn unfinished(self) -> Vec<u8> {
         self.0
     }
@@ -113,7 +113,7 @@ impl Drmemtrace {
     }
 }
 
-/// An instruction for ChampSim: `input_instr` in its `inc/trace_instruction.h`.
+/// An instruction in ChampSim's format: `input_instr` in ChampSim's `inc/trace_instruction.h`.
 #[derive(Clone, Copy, Default)]
 pub struct ChampSim {
     pub address: u64,
@@ -136,7 +136,7 @@ impl ChampSim {
     }
 }
 
-/// Returns a zip archive of deflated members, as the specification of the format (APPNOTE) describes it.
+/// Returns a zip archive of deflated members, in the form that the format's specification (APPNOTE) describes.
 pub fn zip(members: &[&[u8]]) -> Vec<u8> {
     let (mut archive, mut directory) = (Vec::new(), Vec::new());
     for (number, member) in members.iter().enumerate() {
@@ -146,8 +146,8 @@ pub fn zip(members: &[&[u8]]) -> Vec<u8> {
         let mut sum = Crc::new();
         sum.update(member);
         let name = format!("chunk.{number:04}");
-        // The fields that both headers have: version 2.0, no flags, the method "deflated", no time, the checksum, both sizes, the length
-        // of the name, and the length 0 of an extra field.
+        // The fields that both headers share: version 2.0, no flags, the method "deflated", no time, the checksum, both sizes, the length
+        // of the name, and the length of an extra field, which is 0.
         let mut common = vec![20, 0, 0, 0, 8, 0, 0, 0, 0, 0];
         common.extend(sum.sum().to_le_bytes());
         common.extend((stored.len() as u32).to_le_bytes());
@@ -156,7 +156,7 @@ pub fn zip(members: &[&[u8]]) -> Vec<u8> {
         common.extend([0, 0]);
         directory.extend(b"PK\x01\x02\x14\0");
         directory.extend(&common);
-        // These ten bytes stand for: no comment, the first disk, and no attributes.
+        // These ten bytes mean: no comment, the first disk, and no attributes.
         directory.extend([0; 10]);
         directory.extend((archive.len() as u32).to_le_bytes());
         directory.extend(name.as_bytes());

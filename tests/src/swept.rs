@@ -1,4 +1,4 @@
-//! Makes the calls of the sweep on the reference model and on the machine under test, side by side.
+//! Makes the sweep's calls on the reference model and on the machine under test, side by side.
 
 use conform::digest::Digest;
 use conform::translated::{self, cell_of, node_of, unit_of, world};
@@ -8,8 +8,8 @@ use guest_abi::{StrandId, Trap};
 use crate::comparison::{self, Comparison};
 use crate::oracle::{self, Fault, HubCondition};
 
-/// Makes all calls of a part on the reference model and on the machine under test, and compares the results. The service on the
-/// device models must have the same digest. Returns the number of calls.
+/// Makes all of a part's calls on the reference model and on the machine under test, and compares the results. The service on the device
+/// models must have the same digest. Returns the number of calls.
 pub fn compare(part: &Part) -> u64 {
     let mut cases = 0;
     for (number, configuration) in part.configurations() {
@@ -69,7 +69,7 @@ impl System for Comparison<'_> {
         }
     }
 
-    /// Returns the digest of the reference model's state. The machine under test must be in the same state.
+    /// Returns the digest of the reference model's state. Asserts that the machine under test is in the same state.
     fn state(&mut self) -> u64 {
         self.check_state();
         let world = &self.world;

@@ -1,4 +1,4 @@
-//! Tells the linker to use the linker script of the guests.
+//! Tells the linker to use the guests' linker script.
 
 fn main() {
     let directory = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");

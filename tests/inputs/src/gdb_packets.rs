@@ -1,4 +1,4 @@
-//! Checks that a debugger's next packet is answered, whatever bytes the debugger has sent.
+//! Checks that a debugger's next packet is answered, whatever bytes came before it.
 
 use guest_abi::StrandId;
 use perfctr_service::{Grant, GuestConfig, StrandSet};
@@ -7,14 +7,14 @@ use simulator::execute::{Execution, Setup, map};
 use simulator::machine::guests::NamedGuest;
 use vfalls::cmd::boot::gdb::{self, Debugger};
 
-/// The numbers of answers that a debugger gets.
+/// Counts of the answers that a debugger gets, by kind, and of ended machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     pub known: u32,
     pub wrong: u32,
     /// The number of packets with a wrong checksum.
     pub refused: u32,
-    /// The number of machines that a debugger has ended.
+    /// The number of machines that the debugger ended.
     pub killed: u32,
 }
 
@@ -22,7 +22,7 @@ pub struct Reached {
 const LOOP: [u32; 6] =
     [0x0300_0400, 0xc458_6000, 0x8400_a001, 0xc470_6000, 0x10bf_fffd, 0x0100_0000];
 
-/// Sends these bytes to a machine. Then sends each line to another machine as a valid packet, after an interrupt.
+/// Sends these bytes to one machine as they are. Then sends each line to another machine as a valid packet, after an interrupt.
 pub fn check(bytes: &[u8]) -> Reached {
     let mut reached = Reached::default();
     session(bytes, &mut reached);
@@ -51,7 +51,7 @@ fn session(bytes: &[u8], reached: &mut Reached) {
     let guests = [NamedGuest { name: "$guest#".to_owned(), config }];
     let mut debugger = Debugger::new(gdb::Machine::new(&mut execution, &guests, MEMORY), first);
 
-    // These packets stop the machine if it executes, and then read the registers.
+    // These packets stop the machine if it is executing, and then read the registers.
     let end = [packet(b"?"), vec![0x03], packet(b"g")].concat();
     let mut answers = Vec::new();
     for byte in bytes.iter().chain(&end) {
@@ -93,7 +93,7 @@ fn count<'a>(mut answers: &'a [u8], reached: &mut Reached) -> &'a str {
     last
 }
 
-/// Returns a copy of an input with a few changes. `number` determines the changes.
+/// Returns a copy of an input with a few changes, which depend on `number`.
 pub fn changed(input: &[u8], number: u64) -> Vec<u8> {
     const LETTERS: &[u8] = b"$#+-,;:=0123489abcdefgGmMHTZzcCsSDvq?\n\x03\xff";
     let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;

@@ -1,7 +1,7 @@
-//! Properties that hold for every input, however malformed. Each kind of input has one function. The function panics
-//! if a property does not hold, and returns what the input has reached.
+//! Properties that hold for every input, however malformed. There is one function for each kind of input. It panics if a property does not
+//! hold, and returns what the input has reached.
 //!
-//! libFuzzer calls these functions (`cargo xtask fuzz`). An ordinary test calls them with the inputs in `corpus`.
+//! libFuzzer calls these functions (`cargo xtask fuzz`), and an ordinary test calls them with the inputs in `corpus`.
 #![allow(
     missing_docs,
     reason = "a comment that repeats a name says nothing, and only tests use this crate"

@@ -1,5 +1,5 @@
-//! Checks the reader of machine descriptions. Every function must work on an input that the reader
-//! accepts, and return only parts of the input. An error must name its cause and its offset.
+//! Checks the reader of machine descriptions. If it accepts an input, all its functions must work on that input, and return only parts of
+//! the input. An error must name its cause and its offset.
 
 use perfctr_service::description::{self, GuestError};
 use perfctr_service::policy;
@@ -46,7 +46,7 @@ pub fn check(bytes: &[u8]) -> Read {
         is_within(platform.name.as_bytes(), bytes);
         assert_ne!(platform.stick_frequency, Some(0));
     }
-    // The list of guests can have more errors when it is checked against the machine, but never different guests.
+    // When the list of guests is checked against the machine, there can be additional errors, but never different guests.
     let all = guests(md, None, bytes);
     match machine {
         Ok(machine) => match guests(md, machine, bytes) {
@@ -60,7 +60,7 @@ pub fn check(bytes: &[u8]) -> Read {
     }
 }
 
-/// Returns the number of guests if the reader accepts them. The service must accept them too.
+/// Returns the number of guests if the reader accepts them. In that case, the service must accept them too.
 fn guests<'a>(md: Md<'a>, machine: Option<Machine>, bytes: &[u8]) -> Result<usize, GuestError<'a>> {
     let guests = description::guests(md, machine).inspect_err(|error| {
         is_within(error.node.as_bytes(), bytes);
@@ -120,7 +120,7 @@ fn is_text(text: &str, bytes: &[u8]) {
     assert!(!text.contains('\0'), "{text:?}");
 }
 
-/// Asserts that `part` points into `bytes`, and is not a copy.
+/// Asserts that `part` points into `bytes` and is not a copy.
 fn is_within(part: &[u8], bytes: &[u8]) {
     let (part, bytes) = (part.as_ptr_range(), bytes.as_ptr_range());
     assert!(

@@ -1,5 +1,5 @@
-//! Checks round trips of machine descriptions. A description, its machine and its guests must not change when the description is built
-//! and read again, or printed and parsed again.
+//! Checks round trips of machine descriptions. A description, with its machine and its guests, must not change when it is built and read
+//! again, or printed and parsed again.
 
 use platform::md::Md;
 use simulator::machine::description::{Described, Description, Property, parse, print};
@@ -42,7 +42,7 @@ pub fn check(bytes: &[u8]) -> Read {
     }
 }
 
-/// Builds the bytes of a description. Asserts that the same description is read from the bytes.
+/// Builds a description's bytes. Asserts that reading them gives the same description.
 fn built(description: &Description) -> Vec<u8> {
     let bytes = description.build().expect("what was read fits");
     let md = Md::new(&bytes).expect("what was built is a description");
@@ -50,7 +50,7 @@ fn built(description: &Description) -> Vec<u8> {
     bytes
 }
 
-/// Prints a description. Asserts that the same description is parsed from the text.
+/// Prints a description. Asserts that parsing the text gives the same description.
 fn there_and_back(description: &Description) {
     let text = print(description);
     let again = parse(&text).unwrap_or_else(|error| panic!("{error}, in\n{text}"));
@@ -65,7 +65,7 @@ fn meaning(bytes: &[u8]) -> Option<Described> {
     Described::new(bytes).ok()
 }
 
-/// In each node, moves properties of the same name next to the first of them. A source has this order.
+/// Moves each node's properties of the same name next to the first of them, the order that a source has.
 fn together(mut description: Description) -> Description {
     for node in &mut description.nodes {
         let names: Vec<String> =

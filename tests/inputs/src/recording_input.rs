@@ -1,5 +1,5 @@
-//! Checks recordings of memory references, plain and compressed. The reader must find the same references however the input is split. In text
-//! recordings, a second reader, which is slow and simple, must find the same references.
+//! Checks recordings of memory references, plain and compressed. The reader must find the same references however the input is split. For
+//! text recordings, a second reader, slow and simple, must find the same references too.
 
 mod by_hand;
 mod native;
@@ -17,7 +17,7 @@ use simulator::recording::{self, BLOCK, BLOCK_SLACK, Chunk, Kind, RecordingError
 pub enum Recording {
     /// A compressed file of an unknown format.
     Unknown,
-    /// A damaged recording, or a recording with a malformed line.
+    /// A damaged recording, or one with a malformed line.
     Wrong(Form),
     /// A valid recording with this number of references.
     Whole(Form, usize),
@@ -54,7 +54,7 @@ impl Form {
     }
 }
 
-/// Returns `true` if all whole records of 64 bytes have flags of 0 or 1, an address that is not 0, and addresses of 48 bits.
+/// Returns whether all whole 64-byte records have flags that are 0 or 1, an instruction address that is not 0, and 48-bit addresses.
 fn is_champsim(head: &[u8]) -> bool {
     let is_address =
         |word: &[u8]| matches!(word, [.., 0..=0x7f, 0, 0] | [.., 0x80..=0xff, 0xff, 0xff]);
@@ -85,7 +85,7 @@ pub fn check(bytes: &[u8]) -> Recording {
     let in_pieces = read(Bytewise(Cursor::new(bytes.to_vec())));
     match form {
         Form::Gzip | Form::Zstd | Form::Zip => {
-            // If an input is damaged and also has a malformed line, the split decides which of the two errors comes first.
+            // If an input is damaged and also has a malformed line, the way it is split determines which of the two errors comes first.
             assert_eq!(found.as_ref().ok(), in_pieces.as_ref().ok());
         }
         _ => {
@@ -134,7 +134,7 @@ fn is_one_line(error: &RecordingError) {
     assert!(!text.contains(char::is_control), "{text:?}");
 }
 
-/// Returns the first references of the first thread: at most [`MOST`] plus one block.
+/// Returns the beginning of the first thread's references: at most [`MOST`] plus one block.
 fn read(stream: impl Read + Send + 'static) -> Result<Vec<Reference>, RecordingError> {
     let mut reader = recording::Recording::from_reader("recording", stream, None)?;
     let (mut all, mut block) = (Vec::new(), Chunk::default());
@@ -154,8 +154,8 @@ impl Read for Bytewise {
     }
 }
 
-/// Asserts that both readers find the same references, or the same wrong line. The first reader may end after `most`
-/// references. Only the first reader rejects a recording without references, and the error for such a recording has no line.
+/// Asserts that both readers find the same references, or report the same wrong line. The first reader may end after `most` references.
+/// Only the first reader rejects a recording without references, and that error has no line.
 fn same<T: PartialEq + Debug>(
     found: &Result<Vec<T>, RecordingError>,
     expected: &Result<Vec<T>, u64>,
@@ -183,7 +183,7 @@ fn plain(text: &[u8]) -> Result<Vec<Reference>, u64> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if !is_message && !line.is_empty() {
             let reference = reference(line).ok_or(number)?;
-            // A line of kind ` M` becomes two references: a load and a store.
+            // An ` M` line becomes two references: a load and a store.
             match reference.kind {
                 Kind::Modify => references
                     .extend([Kind::Load, Kind::Store].map(|kind| Reference { kind, ..reference })),
@@ -191,7 +191,7 @@ fn plain(text: &[u8]) -> Result<Vec<Reference>, u64> {
             }
         }
     }
-    // The kind of a fetch depends on the data references of its instruction, which follow the fetch.
+    // The kind of a fetch depends on its instruction's data references, which follow it.
     let (mut loads, mut stores) = (false, false);
     for reference in references.iter_mut().rev() {
         match reference.kind {
@@ -227,7 +227,7 @@ fn size(text: &str) -> Option<u16> {
     number(text, 4, 10).filter(|size| (1..=4096).contains(size)).map(|size| size as u16)
 }
 
-/// Returns the reference of a line. A line is `I`, ` L`, ` S` or ` M`, the address, a comma, and the size.
+/// Returns the reference on a line. A line has `I`, ` L`, ` S` or ` M`, the address, a comma, and the size.
 fn reference(line: &[u8]) -> Option<Reference> {
     let line = str::from_utf8(line).ok()?;
     let (lead, rest) = line.split_at_checked(3)?;

@@ -1,4 +1,4 @@
-//! Checks that the properties hold for each input of the corpus, and that together the inputs reach every case.
+//! Checks that the properties hold for each input in the corpus, and that the inputs together reach every case.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ impl Drop for Named<'_> {
     }
 }
 
-/// Checks the inputs of a fuzz target. Returns what each input has reached, by the name of the input.
+/// Checks a fuzz target's inputs. Returns what each input has reached, by the input's name.
 fn replay<T>(target: &str, check: impl Fn(&[u8]) -> T) -> BTreeMap<String, T> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
     let mut reached = BTreeMap::new();
@@ -40,7 +40,7 @@ fn gdb_packets() {
     let reached = replay("gdb_packets", gdb_packets::check);
     assert!(reached["session"].known >= 20, "{reached:?}");
     assert!(reached["wrong"].wrong >= 15, "{reached:?}");
-    // Two machines get the input, and each counts half of these refusals and kills. A `$` begins a packet anywhere in the input.
+    // Two machines get the input, and each accounts for half of these refusals and kills. A `$` starts a packet anywhere in the input.
     assert_eq!((reached["raw"].refused, reached["raw"].killed), (4, 2), "{reached:?}");
     for number in 0..4000 {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/gdb_packets");

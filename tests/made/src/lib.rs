@@ -1,5 +1,5 @@
-//! Generates recordings, in the format of `vfalls record`, of programs that do not exist. The number of threads, the data and the length
-//! are parameters, so that the cost of a replay can be counted for each of them. The same parameters give the same file, byte for byte.
+//! Generates recordings of imaginary programs, in the format that `vfalls record` writes. The number of threads, the data and the length
+//! are parameters, so that the cost of a replay can be measured for each of them. The same parameters give the same file, byte for byte.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -17,16 +17,16 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 /// The data of each thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
-    /// Each thread has 4 KB of its own, and goes through them again and again.
+    /// Each thread goes through 4 KB of its own repeatedly.
     Own,
-    /// Each thread has 64 MB of its own, and goes through them from the start to the end.
+    /// Each thread goes through 64 MB of its own, from start to end.
     Stream,
-    /// Each thread has 8 bytes of its own. The bytes of eight threads share one line.
+    /// Each thread has 8 bytes of its own. Eight threads' bytes share one line.
     Line,
 }
 
 impl Data {
-    /// Returns the first address and the number of bytes of a thread's data.
+    /// Returns the first address and the size, in bytes, of a thread's data.
     fn of(self, thread: u32) -> (u64, u64) {
         let size = match self {
             Self::Own => 4 << 10,
@@ -44,8 +44,8 @@ pub struct Made {
     pub threads: u32,
     /// What each thread loads and stores.
     pub data: Data,
-    /// The number of references of all threads together. A thread ends only after a whole loop (some 700 references), so it may execute a
-    /// few more.
+    /// The total number of references of all threads. A thread ends only after a whole loop (some 700 references), so it may execute
+    /// slightly more.
     pub references: u64,
 }
 
@@ -55,33 +55,34 @@ const DATA: u64 = 0x1000_0000;
 const WORD: u64 = 8;
 const WORD_LOG2: u8 = 3;
 
-/// The number of loops of a round. Each loop has four blocks. A quarter of the iterations leave out the second block.
+/// The number of loops in a round. Each loop has four blocks. A quarter of the iterations skip the second block.
 const LOOPS: usize = 10;
 const BLOCKS: usize = 4;
-/// With these numbers of iterations, a round has about 5,000 instructions and one atomic instruction. (In real programs, the number of
-/// instructions between two atomic instructions differs widely.)
+/// These numbers of iterations give a round about 5,000 instructions and one atomic instruction. (In real programs, the number of
+/// instructions between two atomic instructions varies widely.)
 const ITERATIONS: u32 = 12;
 const COUNTS: u32 = 90;
 
-/// After this number of equal frames in a row, the encoder's state repeats. From then on, the frame is written again without encoding.
+/// After this number of equal frames in a row, the encoder's state repeats, so from then on the same frame is written again without being
+/// encoded.
 const EQUAL: usize = 3;
 
-/// A basic block of a program.
+/// A basic block of the program.
 struct Block {
     number: u32,
     instructions: u64,
-    /// For each access, the index of its instruction, and whether the access is a store.
+    /// For each access, the instruction's index and whether the access is a store.
     accesses: Vec<(u16, bool)>,
 }
 
-/// The blocks of a program.
+/// The program's blocks.
 struct Code {
     definitions: Mutex<Definitions>,
-    /// The address after the latest block.
+    /// The address after the last block defined so far.
     end: u64,
-    /// The number of instructions of all blocks.
+    /// The number of instructions in all blocks.
     instructions: usize,
-    /// The number of accesses of all blocks.
+    /// The number of accesses in all blocks.
     accesses: usize,
 }
 
@@ -106,7 +107,7 @@ impl Code {
         Ok(Block { number, instructions: count as u64, accesses })
     }
 
-    /// Defines the next block: 4 to 20 instructions. Every third instruction of the program accesses data, and every tenth stores.
+    /// Defines the next block, of 4 to 20 instructions. Every third instruction of the program accesses data, and every tenth stores.
     fn block(&mut self, at: usize) -> anyhow::Result<Block> {
         let count = 4 + 7 * at % 17;
         let mut accesses = Vec::new();
@@ -128,7 +129,7 @@ struct Functions {
     share: Block,
 }
 
-/// The state of a thread: its place in its data, its loops, and its frames.
+/// A thread's state: its position in its data, its loops, and its frames.
 struct Thread {
     number: u32,
     encoder: Encoder,
@@ -136,16 +137,16 @@ struct Thread {
     base: u64,
     size: u64,
     offset: u64,
-    /// The number of loops since the start of the round.
+    /// The number of loops executed since the start of the round.
     loops: usize,
-    /// The number of references in the frames so far.
+    /// The number of references in the frames written so far.
     written: u64,
     /// The number of references in the log.
     logged: u64,
-    /// The number of frames in a row that are equal to the latest one.
+    /// The number of frames in a row that equal the latest one.
     equal: usize,
     frame: Frame,
-    /// The latest frame as it is stored.
+    /// The latest frame, in stored form.
     stored: Vec<u8>,
     ended: bool,
 }
@@ -164,7 +165,7 @@ impl Thread {
         }
     }
 
-    /// Executes the next loop of a round. After the last loop, executes an atomic instruction on a word that all threads share.
+    /// Executes the round's next loop. After the last loop, executes an atomic instruction on a word that all threads share.
     fn execute_loop(&mut self, functions: &Functions, data: Data) {
         match data {
             Data::Line => (0..COUNTS).for_each(|_| self.execute(&functions.count)),
@@ -184,7 +185,7 @@ impl Thread {
             for &(instruction, store) in &functions.share.accesses {
                 self.log.access(instruction, store, WORD_LOG2, SHARED);
             }
-            // Except with a stream, each round begins at the start of the data, so that equal rounds have equal frames.
+            // Unless the data are a stream, each round begins at the start of the data, so that equal rounds give equal frames.
             self.offset = if data == Data::Stream { self.offset } else { 0 };
         }
     }
@@ -217,7 +218,7 @@ impl Made {
         let mut code = Code::new();
         let functions = Functions {
             loops: (0..LOOPS * BLOCKS).map(|at| code.block(at)).collect::<Result<_, _>>()?,
-            // A loop that increments a word: load, add, store, and the loop's own instructions.
+            // The loop that increments a word: load, add, store, and the loop's own instructions.
             count: code.define(6, Vec::new(), vec![(0, false), (2, true)])?,
             share: code.define(4, vec![(1, Class::Atomic)], vec![(1, false), (1, true)])?,
         };
@@ -233,7 +234,7 @@ impl Made {
                 self.go_on(thread, &functions, &code, &mut output)?;
                 if thread.ended {
                     ended += 1;
-                    // Frees the memory of the thread, because there can be thousands of threads.
+                    // Frees the thread's memory, because there can be thousands of threads.
                     (thread.encoder, thread.log) = (Encoder::default(), Log::default());
                 }
             }
@@ -243,7 +244,7 @@ impl Made {
         Ok(output.references)
     }
 
-    /// Returns a thread before its first instruction. Thread 0 starts all other threads.
+    /// Returns a thread that is about to execute its first instruction. Thread 0 starts all other threads.
     fn begin(&self, number: u32) -> Thread {
         let (base, size) = self.data.of(number);
         let mut log = Log::default();
@@ -282,7 +283,7 @@ impl Made {
             output.references += thread.frame.references;
             return Ok(output.file.write_all(&thread.stored)?);
         }
-        // A frame ends at the end of a round, so that frames can be equal.
+        // A frame ends only at the end of a round, so that frames can be equal.
         while thread.log.len() < Log::FULL || thread.loops > 0 {
             thread.execute_loop(functions, self.data);
             thread.ended = thread.written + thread.logged >= all;

@@ -1,4 +1,4 @@
-//! Tests what the programs load and store, and that their lengths are as asked.
+//! Tests what the programs load and store, and that the programs are as long as requested.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use simulator::recording::{Chunk, Kind, Recording};
 
 use super::*;
 
-/// Returns the kinds and addresses of all references of each thread.
+/// Returns the kinds and addresses of each thread's references.
 fn read(file: &Path) -> Vec<Vec<(Kind, u64)>> {
     let mut recording = Recording::open(file).unwrap();
     let threads = 0..recording.threads();
@@ -42,7 +42,7 @@ fn threads_have_the_references_that_are_wanted() {
         (5, Data::Own, 100_000),
         (1, Data::Stream, 20_000),
         (8, Data::Line, 80_000),
-        // This program is so long that its last frames are written again without encoding.
+        // This program is so long that its last frames are written without being encoded again.
         (1, Data::Own, 3_000_000),
     ] {
         let written = Made { threads, data, references }.write(&file).unwrap();
@@ -72,7 +72,7 @@ fn threads_share_a_line_only_if_they_should() {
     assert_ne!(base(Data::Stream, 0) / 64, base(Data::Stream, 1) / 64);
 }
 
-/// The word that all threads share is modified once in 5,000 instructions, by an atomic instruction.
+/// Once in 5,000 instructions, an atomic instruction modifies the word that all threads share.
 #[test]
 fn threads_share_a_word() {
     let directory = tempfile::tempdir().unwrap();

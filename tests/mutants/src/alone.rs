@@ -1,4 +1,4 @@
-//! Builds and tests one mutant after another: in a constant or an image, no environment variable can choose a mutant.
+//! Builds and tests mutants one at a time, because an environment variable cannot choose a mutant in a constant or an image.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use crate::mutant::Mutant;
 use crate::report::{Tested, Verdict};
 use crate::steps::{self, BOOT, STEPS, Step};
 
-/// Tests one mutant after another, by building it.
+/// Builds and tests one mutant after another.
 pub(crate) fn test(drawn: Vec<Mutant>) -> anyhow::Result<Vec<Tested>> {
     if drawn.is_empty() {
         return Ok(Vec::new());
@@ -26,7 +26,7 @@ pub(crate) fn test(drawn: Vec<Mutant>) -> anyhow::Result<Vec<Tested>> {
     Ok(tested)
 }
 
-/// Runs the tests of a mutant until one fails.
+/// Runs a mutant's tests until one fails.
 fn judge(checkout: &Checkout, mutant: &Mutant) -> anyhow::Result<Verdict> {
     for step in STEPS.iter().filter(|step| step.judges(mutant)) {
         match checkout.run(step)?.0 {

@@ -1,6 +1,6 @@
-//! The rules for assembly. A rule leaves an instruction out, swaps two instructions, negates a condition, adds one to a number,
-//! or reads another source register. The rules read string literals, also in the bodies of macros. Each line of a literal is an
-//! instruction, and may have a label before the instruction.
+//! The rules for assembly. A rule leaves an instruction out, swaps two instructions, negates a condition, adds one to a number, or reads
+//! another source register. The rules apply to string literals, including those in macro bodies. Each line of a literal is an instruction,
+//! which may follow a label.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use crate::mutant::{ASM_NEGATE, ASM_NOP, ASM_NUMBER, ASM_REGISTER, ASM_SWAP, Edit};
 
-/// The mnemonics of instructions with operands ([`ALONE`] has the mnemonics of instructions without operands). A mnemonic may
-/// have a suffix after a comma.
+/// The mnemonics of instructions with operands. ([`ALONE`] has those of instructions without operands.) A mnemonic may have a suffix after
+/// a comma.
 const WITH: &str = "add and andcc andn be bg bge bgeu bgu bl ble bleu blu bne brgez brgz brlez brlz brnz brz ba call cas casa casx clr cmp dec inc \
      jmp jmpl ld lda ldsw ldub lduh lduw ldx ldxa membar mov movre movrnz movrz or orcc rd rdhpr rdpr set sll sllx sra srax srl srlx st sta \
      stb sth stw stx stxa sub subcc ta udivx wr wrhpr wrpr xnor xor";
@@ -26,7 +26,7 @@ const OPPOSITES: [(&str, &str); 8] = [
     ("movrz", "movrnz"),
 ];
 
-/// Returns all edits of a file that the rules make.
+/// Returns all edits that the rules make to a file.
 pub(crate) fn edits(text: &str) -> syn::Result<Vec<Edit>> {
     let mut instructions = Vec::new();
     find(text, text.parse()?, &mut instructions);
@@ -44,7 +44,7 @@ pub(crate) fn edits(text: &str) -> syn::Result<Vec<Edit>> {
     Ok(edits)
 }
 
-/// Finds the instructions in string literals, and adds them to `found`. Skips attributes, and therefore documentation comments.
+/// Finds the instructions in string literals, and adds them to `found`. Skips attributes, which include documentation comments.
 fn find<'a>(text: &'a str, tokens: TokenStream, found: &mut Vec<Instruction<'a>>) {
     let mut is_attribute = false;
     for token in tokens {
@@ -72,7 +72,7 @@ fn in_literal<'a>(text: &'a str, literal: Range<usize>, found: &mut Vec<Instruct
     }
 }
 
-/// Returns whether the text between two instructions has only comments, no label and no directive.
+/// Returns whether there are only comments, and neither labels nor directives, in the text between two instructions.
 fn is_nothing(between: &str) -> bool {
     let mut code = between.lines().flat_map(|line| line.split('!').next());
     code.all(|line| line.chars().all(|c| " \",".contains(c)))
@@ -117,23 +117,23 @@ impl<'a> Instruction<'a> {
             || matches!(self.name(), "call" | "done" | "retry" | "retl")
     }
 
-    /// Returns the register that the instruction writes, which is the last operand.
+    /// Returns the register that the instruction writes: its last operand.
     fn written(&self) -> Option<(usize, &'a str)> {
         let reads = self.is_store() || self.branches() || self.name() == "cmp";
         let last = self.registers().pop().filter(|_| !reads);
         last.filter(|(at, name)| at + name.len() == self.text.len())
     }
 
-    /// Returns two answers: whether the instruction uses memory or the strand's state, and whether the instruction changes them.
+    /// Returns two answers: whether the instruction uses memory or the strand's state, and whether it changes either.
     fn uses(&self) -> (bool, bool) {
         let begins = |with: &[&str]| with.iter().any(|with| self.name().starts_with(with));
         let changes = begins(&["st", "wr", "cas", "membar"]);
         (changes || begins(&["ld", "rd"]), changes)
     }
 
-    /// Returns whether the order of two instructions matters. It matters if one writes a register that the other uses, if one is a
-    /// branch, or if both use memory or the strand's state and one changes it. The order of two stores with the same base register does
-    /// not matter.
+    /// Returns whether the order of two instructions matters. It matters if one writes a register that the other uses, if one is a branch,
+    /// or if both use memory or the strand's state and one of them changes it. It does not matter for two stores with the same base
+    /// register.
     fn must_precede(&self, next: &Self) -> bool {
         let writes_of = |one: &Self, other: &Self| {
             let written = one.written().map(|(_, name)| name);
@@ -162,7 +162,7 @@ impl<'a> Instruction<'a> {
         }
         if let Some(Range { start, end }) = number(self.text) {
             let old = &self.text[start..end];
-            // In a load or store of eight bytes, the larger number selects the next word of memory.
+            // In an eight-byte load or store, the larger number selects the next word in memory.
             let by = if self.text.contains('[') && name.ends_with('x') { 8 } else { 1 };
             let value = match old.strip_prefix("0x") {
                 Some(digits) => u64::from_str_radix(digits, 16),
@@ -179,7 +179,7 @@ impl<'a> Instruction<'a> {
     }
 }
 
-/// Returns the place of the first number of an instruction: digits, or a named operand in braces.
+/// Returns the place of an instruction's first number: digits, or a named operand in braces.
 fn number(text: &str) -> Option<Range<usize>> {
     let starts = text.match_indices([' ', '[', '(']).map(|(at, _)| at + 1);
     let mut numbers = starts.filter_map(|start| {

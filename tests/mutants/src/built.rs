@@ -1,4 +1,4 @@
-//! What cargo says in JSON of what it builds.
+//! Parses the JSON messages in which cargo describes what it builds.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -6,18 +6,18 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A program of tests.
+/// A test program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
-    /// The folder of its crate.
+    /// The folder of the program's crate.
     pub(crate) folder: PathBuf,
     pub(crate) target: String,
-    /// Whether these are tests beside the code of a library.
+    /// Whether these are unit tests, built into a library.
     pub(crate) is_unit: bool,
     pub(crate) path: PathBuf,
 }
 
-/// An error of the compiler, with its places.
+/// A compiler error and the places that it points to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Error {
     pub(crate) text: String,
@@ -32,7 +32,7 @@ struct Span {
     is_primary: bool,
 }
 
-/// Returns the programs of tests that cargo has built, in its order.
+/// Returns the test programs that cargo has built, in cargo's order.
 pub(crate) fn programs(messages: &str) -> Vec<Program> {
     let program = |message: Value| {
         let is_test = message["profile"]["test"].as_bool()?;
@@ -48,7 +48,7 @@ pub(crate) fn programs(messages: &str) -> Vec<Program> {
     values(messages).filter_map(program).collect()
 }
 
-/// Returns the errors of the compiler.
+/// Returns the compiler's errors.
 pub(crate) fn errors(messages: &str) -> Vec<Error> {
     let error = |message: Value| {
         let message = &message["message"];

@@ -21,11 +21,11 @@ use crate::mutant::Mutant;
 use crate::sources::add_files;
 use crate::steps::{Step, What};
 
-/// The time limit of a step is this multiple of the step's time without a mutant, and at least [`LEAST`].
+/// A step's time limit is this multiple of the time that it takes without a mutant, but at least [`LEAST`].
 const TIMES: u32 = 3;
 const LEAST: Duration = Duration::from_secs(60);
 
-/// The path, in the copy, of the image that the tests in `vfalls/tests/production` build.
+/// The path, within the copy, of the image that the tests in `vfalls/tests/production` build.
 const IMAGE: &str = "target/images/hypervisor-image-shipped.elf";
 
 /// How the commands of a step ended.
@@ -33,7 +33,7 @@ const IMAGE: &str = "target/images/hypervisor-image-shipped.elf";
 pub(crate) enum Ended {
     Passed,
     NotBuilt,
-    /// A test failed. The text is the name of the test.
+    /// A test failed. The text is the test's name.
     Failed(String),
     Late,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Checkout {
     production: PathBuf,
     /// The test program that proves the fast path.
     fast_path: PathBuf,
-    /// The content of the image without a mutant.
+    /// The content of the image built without a mutant.
     image: Vec<u8>,
     limits: BTreeMap<&'static str, Duration>,
 }
@@ -58,7 +58,7 @@ impl Checkout {
         Ok(Self { place, log: top().join("log"), ..Self::default() })
     }
 
-    /// Makes the copy, or brings it up to date. `changed` has the texts of files that are not as in the checkout.
+    /// Makes the copy, or brings it up to date. `changed` has the texts of the files that differ from the checkout.
     pub(crate) fn update(&self, changed: &BTreeMap<String, String>) -> anyhow::Result<()> {
         let place = &self.place;
         let mut git = Command::new("git");
@@ -85,7 +85,7 @@ impl Checkout {
                 None if from.is_file() => fs::read(&from)?,
                 None => continue,
             };
-            // A write would make cargo build again.
+            // Writing an unchanged file would make cargo build it again.
             if text != fs::read(&to).unwrap_or_default() {
                 to.parent().map_or(Ok(()), fs::create_dir_all)?;
                 fs::write(&to, text).with_context(|| (*file).to_owned())?;
@@ -97,7 +97,7 @@ impl Checkout {
         Ok(())
     }
 
-    /// Runs the steps without a mutant. All steps must pass. The time of each step decides how long the step may take with a mutant.
+    /// Runs the steps without a mutant. All of them must pass. The time that each step takes determines its time limit with a mutant.
     pub(crate) fn prepare(&mut self, steps: &[&'static Step]) -> anyhow::Result<()> {
         self.limits = steps.iter().map(|step| (step.name, Duration::from_secs(3600))).collect();
         if steps.iter().any(|step| step.what == What::Image) {
@@ -118,7 +118,7 @@ impl Checkout {
         Ok(())
     }
 
-    /// Calls `test` with a mutant in the copy.
+    /// Calls `test` while a mutant is in the copy.
     pub(crate) fn with<T>(
         &self,
         mutant: &Mutant,
@@ -137,7 +137,7 @@ impl Checkout {
         fs::read(self.place.join(IMAGE)).is_ok_and(|image| image == self.image)
     }
 
-    /// Runs the tests of a step. Returns how long they take, without the time to build them.
+    /// Runs a step's tests. Returns how they ended, and how long they took, without the time to build them.
     pub(crate) fn run(&self, step: &Step) -> anyhow::Result<(Ended, Duration)> {
         let limit = self.limits.get(step.name).copied().unwrap_or(LEAST);
         let program = match step.what {
@@ -168,7 +168,7 @@ impl Checkout {
         }
     }
 
-    /// Returns what the last command has printed.
+    /// Returns what the last command printed.
     pub(crate) fn messages(&self) -> anyhow::Result<String> {
         Ok(String::from_utf8_lossy(&fs::read(&self.log)?).into_owned())
     }
@@ -181,7 +181,7 @@ impl Checkout {
         self.cargo_to("test", arguments)
     }
 
-    /// Returns a command of cargo for the copy.
+    /// Returns a cargo command for the copy.
     pub(crate) fn cargo_to(&self, command: &str, arguments: &str) -> Command {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.args([command, "--offline"]).args(arguments.split_whitespace());
@@ -189,7 +189,7 @@ impl Checkout {
         cargo
     }
 
-    /// Builds the test program `test` of a package, and returns the program's path.
+    /// Builds a package's test program `test`, and returns its path.
     fn program(&self, package: &str, test: &str) -> anyhow::Result<PathBuf> {
         let mut cargo = self.cargo("--quiet --profile=quick --no-run --message-format=json");
         cargo.args(["--package", package, "--test", test]);
@@ -200,7 +200,7 @@ impl Checkout {
         program.with_context(|| format!("the tests {test} do not build"))
     }
 
-    /// Runs tests. Returns how they end, and how long they take.
+    /// Runs tests. Returns how they ended, and how long they took.
     pub(crate) fn judge(
         &self,
         command: &mut Command,
@@ -215,8 +215,8 @@ impl Checkout {
         Ok((ended, begin.elapsed()))
     }
 
-    /// Runs a command in the copy with its output in the log. Returns whether it succeeds; `None` if it takes too long. The
-    /// first failed test ends it.
+    /// Runs a command in the copy, with its output in the log, and ends it at the first test that fails. Returns whether the command
+    /// succeeded, or `None` if it took too long.
     pub(crate) fn ends(
         &self,
         command: &mut Command,
@@ -249,7 +249,7 @@ impl Checkout {
     }
 }
 
-/// Returns the kind of failure that the log of the tests shows.
+/// Returns the kind of failure that the test log shows.
 fn failed(log: &str) -> Ended {
     if log.contains("does not build") {
         return Ended::NotBuilt;
@@ -257,12 +257,12 @@ fn failed(log: &str) -> Ended {
     Ended::Failed(failed_test(log).unwrap_or("the tests end").to_owned())
 }
 
-/// Returns the first test that a log calls failed.
+/// Returns the first test that the log reports as failed.
 fn failed_test(log: &str) -> Option<&str> {
     log.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))
 }
 
-/// Locks the copy: two programs would mix their mutants.
+/// Locks the copy, because two programs that used it at the same time would mix their mutants.
 pub(crate) fn lock() -> anyhow::Result<nix::fcntl::Flock<File>> {
     fs::create_dir_all(top())?;
     let place = top().join("lock");
@@ -273,7 +273,7 @@ pub(crate) fn lock() -> anyhow::Result<nix::fcntl::Flock<File>> {
     }
 }
 
-/// Returns the folder that has the copy, its lock and the log.
+/// Returns the folder that holds the copy, its lock and the log.
 fn top() -> PathBuf {
     root().join("target/mutated")
 }

@@ -1,4 +1,4 @@
-//! What both commands take from the command line.
+//! The command-line options that both commands share.
 
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ fn shard(text: &str) -> Result<(usize, usize), &'static str> {
 }
 
 impl Options {
-    /// Keeps the mutants of the files that are asked for.
+    /// Keeps only the mutants in the requested files.
     pub(crate) fn select(&self, mutants: &mut Vec<Mutant>) -> anyhow::Result<()> {
         let is_wanted = |mutant: &Mutant| {
             self.file.iter().any(|path| PathBuf::from(&mutant.file).starts_with(path))
@@ -47,7 +47,7 @@ impl Options {
         Ok(())
     }
 
-    /// Returns the part of the drawn mutants that is asked for.
+    /// Returns the requested shard of the drawn mutants.
     pub(crate) fn part<T>(&self, drawn: Vec<T>) -> Vec<T> {
         let (from, every) = self.shard;
         drawn.into_iter().skip(from).step_by(every).collect()
@@ -58,7 +58,8 @@ impl Options {
     }
 }
 
-/// Prints and writes the verdicts. Fails if a mutant was missed that is not in the file `explained`.
+/// Prints the verdicts, and writes them to a file if requested. Fails if the tests missed a mutant
+/// that is not explained.
 pub(crate) fn conclude(
     rules: &[Rule],
     tested: &[Tested],

@@ -1,4 +1,4 @@
-//! Lists the mutants that no test can notice, with reasons.
+//! Reads the list of mutants that no test can notice, with the reasons.
 
 use anyhow::{Context, bail};
 use serde::Deserialize;
@@ -22,8 +22,7 @@ struct Entry {
     _reason: String,
 }
 
-/// Splits mutants into two lists. The first list has the mutants that `text` explains, and the second list has all others. Each
-/// entry of `text` must be about an existing mutant.
+/// Splits mutants into two lists: those that `text` explains, and all others. Each entry of `text` must be about an existing mutant.
 pub(crate) fn split(text: &str, all: Vec<Mutant>) -> anyhow::Result<(Vec<Mutant>, Vec<Mutant>)> {
     let Explained { mutant: entries } = toml::from_str(text).context("explained.toml")?;
     let is = |entry: &Entry, mutant: &Mutant| {

@@ -1,4 +1,4 @@
-//! A change of one place of the sources.
+//! A change to the sources in one place.
 
 use std::ops::Range;
 
@@ -13,14 +13,14 @@ pub(crate) const ASM_NEGATE: Rule = "a condition is negated";
 pub(crate) const ASM_NUMBER: Rule = "a number is one more";
 pub(crate) const ASM_REGISTER: Rule = "a source is another register";
 
-/// The rules of cargo-mutants, as it calls them.
+/// The rules of cargo-mutants, under its own names.
 pub(crate) const VALUES: [Rule; 6] =
     ["FnValue", "BinaryOperator", "UnaryOperator", "MatchArm", "MatchArmGuard", "StructField"];
 
 pub(crate) const RULES: [Rule; 8] =
     [SWAP, DROP, WEAKEN, ASM_NOP, ASM_SWAP, ASM_NEGATE, ASM_NUMBER, ASM_REGISTER];
 
-/// A change of a file: the text `with` replaces the text at `range`.
+/// A change to a file: the text `with` replaces the text at `range`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edit {
     pub(crate) rule: Rule,
@@ -34,7 +34,7 @@ impl Edit {
     }
 }
 
-/// An edit, and the file that it changes. The path of the file is relative to the root of the workspace.
+/// An edit and the file that it changes. The file's path is relative to the workspace root.
 #[derive(Clone, Debug)]
 pub(crate) struct Mutant {
     pub(crate) file: String,

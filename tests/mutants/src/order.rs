@@ -1,4 +1,4 @@
-//! Statements change places or are left out, orderings are weaker, and instructions of assembly are changed.
+//! Swaps statements or leaves them out, weakens atomic orderings, and changes assembly instructions.
 
 use std::fs;
 
@@ -52,7 +52,7 @@ pub(crate) fn run(Args { number, options }: Args) -> anyhow::Result<()> {
     draw::conclude(&RULES, &alone::test(drawn)?, json, EXPLAINED)
 }
 
-/// Draws mutants of one rule after another, as long as the rules have some.
+/// Draws a mutant from each rule in turn, as long as there are any left.
 fn draw(mutants: &[Mutant], number: usize, random: &mut Random) -> Vec<Mutant> {
     let of = |rule| mutants.iter().filter(move |mutant| mutant.edit.rule == rule).cloned();
     let mut rules = RULES.map(|rule| of(rule).collect::<Vec<_>>());

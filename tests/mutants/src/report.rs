@@ -1,4 +1,4 @@
-//! Shows the results of the tests as tables and as JSON.
+//! Shows the test results as tables and as JSON.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,10 +17,10 @@ pub(crate) enum Verdict {
     Same,
     /// A test failed. The text names the step and the test.
     Caught(String),
-    /// The tests of a step took too long. The text is the name of the step.
+    /// A step's tests took too long. The text is the step's name.
     Late(String),
     Missed,
-    /// The tests do not execute the mutant.
+    /// No test executes the mutant.
     Unreached,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Tested {
 }
 
 impl Tested {
-    /// Says the verdict on mutant `at` of `number`, whose tests have begun at `begin`.
+    /// Prints the verdict on mutant `at` of `number`, whose tests began at `begin`.
     pub(crate) fn said(self, at: usize, number: usize, begin: Instant) -> Self {
         let Self { mutant, verdict } = &self;
         let (line, time) = (line(mutant), begin.elapsed().as_secs());
@@ -81,7 +81,7 @@ pub(crate) fn line(mutant: &Mutant) -> String {
     format!("{file}:{line}: {}: {} -> {}", edit.rule, cut(original, 160), cut(change, 160))
 }
 
-/// Returns how many mutants there are of each rule and of each crate, and those that were missed.
+/// Returns tables of the number of mutants by rule and by crate, and the mutants that were missed.
 pub(crate) fn tables(rules: &[Rule], all: &[Tested]) -> String {
     let folders = all.iter().map(|tested| tested.mutant.folder());
     let folders = BTreeSet::from_iter(folders).into_iter().collect();
@@ -112,7 +112,7 @@ pub(crate) fn tables(rules: &[Rule], all: &[Tested]) -> String {
     text
 }
 
-/// Prints to standard output. Ignores the error if nothing reads the output any more.
+/// Prints to standard output. Ignores the error if the reader has closed it.
 pub(crate) fn print(text: &str) {
     let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
 }

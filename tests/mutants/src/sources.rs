@@ -1,4 +1,4 @@
-//! Finds the sources, and makes all their mutants.
+//! Finds the sources, and makes all mutants of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ const FOLDERS: [&str; 6] = [
     "hypervisor/image/src",
 ];
 
-/// Parts of paths. A file whose path contains one of these parts is in no image: it has tests, models of devices or of memory, or code
-/// that executes in a guest.
+/// Parts of paths. A file whose path contains one of them is in no image: it holds tests, models of devices or of memory, or code that
+/// executes in a guest.
 const OTHERS: [&str; 8] = [
     "tests/",
     "tests.rs",
@@ -55,7 +55,7 @@ pub(crate) fn mutants() -> anyhow::Result<Vec<Mutant>> {
     Ok(mutants)
 }
 
-/// Adds all files below a folder to `files`, except the files in folders named `target`.
+/// Adds all files below a folder to `files`, except those in folders named `target`.
 pub(crate) fn add_files(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();

@@ -1,6 +1,6 @@
-//! The rules for Rust: swap two statements, leave a statement out, or weaken an atomic ordering.
+//! The rules for Rust code: swap two statements, leave a statement out, or weaken an atomic ordering.
 //!
-//! These rules do not change statements in the bodies of macros.
+//! These rules do not change statements in macro bodies.
 
 use std::ops::Range;
 
@@ -10,14 +10,14 @@ use syn::{Block, Expr, Local, Pat, Stmt};
 
 use crate::mutant::{DROP, Edit, Rule, SWAP, WEAKEN};
 
-/// Returns all edits of a file that the rules make.
+/// Returns all edits that the rules make to a file.
 pub(crate) fn edits(text: &str) -> syn::Result<Vec<Edit>> {
     let mut finder = Finder { text, found: Vec::new() };
     finder.visit_file(&syn::parse_file(text)?);
     Ok(finder.found)
 }
 
-/// Methods that read or change a state. The position of a `let` statement can matter only if the statement calls such a method or may
+/// Methods that read or change some state. The position of a `let` statement can matter only if the statement calls such a method or may
 /// return early. The position of any other statement can always matter.
 const ACTS: [&str; 19] = [
     "load",
@@ -51,7 +51,7 @@ impl Finder<'_> {
         self.found.push(Edit { rule, range, with });
     }
 
-    /// Returns `false` for code that only tests, model checkers or models of devices use.
+    /// Returns `false` for code that is used only by tests, model checkers or models of devices.
     fn ships(&self, node: &impl Spanned) -> bool {
         let lines = self.text[node.span().byte_range()].lines().map(str::trim_start);
         let attributes = lines.take_while(|line| line.starts_with(['#', '/']));
@@ -72,7 +72,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Leaves a statement out. The lines after the statement keep their numbers, because messages of panics contain line numbers.
+    /// Leaves a statement out. The lines after it keep their numbers, because panic messages contain line numbers.
     fn leave_out(&mut self, statement: &Stmt) {
         let does = match statement {
             Stmt::Expr(expression, Some(_)) => is_effect(expression),
@@ -86,7 +86,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Weakens the orderings among the arguments of a call.
+    /// Weakens the orderings among a call's arguments.
     fn weaken(&mut self, call: Range<usize>, function: &str, argument: &Expr) {
         let Expr::Path(path) = argument else { return };
         let Some(last) = path.path.segments.last() else { return };
@@ -98,7 +98,7 @@ impl Finder<'_> {
             _ => &[],
         };
         for name in weaker {
-            // The source may not import the name of the weaker ordering, so a path replaces a name without a path.
+            // The source may not import the name of the weaker ordering, so a plain name is replaced with a full path.
             let (place, with) = match path.path.segments.len() {
                 1 => (path.span(), format!("core::sync::atomic::Ordering::{name}")),
                 _ => (last.ident.span(), (*name).to_owned()),
@@ -130,11 +130,11 @@ impl<'a> Visit<'a> for Finder<'_> {
         }
     }
 
-    /// Finds nothing, because the compiler computes constants.
+    /// Finds nothing here, because constants are computed by the compiler.
     fn visit_item_const(&mut self, _: &'a syn::ItemConst) {}
 
     fn visit_block(&mut self, block: &'a Block) {
-        // The last expression of a block is its value.
+        // A block's last expression is its value.
         let is_value = matches!(block.stmts.last(), Some(Stmt::Expr(_, None)));
         let statements = &block.stmts[..block.stmts.len() - usize::from(is_value)];
         statements.windows(2).for_each(|pair| self.swap(&pair[0], &pair[1]));

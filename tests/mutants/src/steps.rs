@@ -1,4 +1,4 @@
-//! The steps in which a mutant is tested, in their order. Quick tests, and tests of the mutant's own crate, come first.
+//! The steps in which a mutant is tested, in order. Quick tests, and tests of the mutant's own crate, come first.
 
 use crate::mutant::{Mutant, SWAP, WEAKEN};
 
@@ -8,9 +8,9 @@ pub(crate) enum What {
     Host,
     /// `cargo test` with loom's atomics.
     Loom,
-    /// The tests in `vfalls/tests/production`, which build the image from the sources. (Tests of the bundled image use no mutant.)
+    /// The tests in `vfalls/tests/production` that build the image from the sources. (Tests of the bundled image use no mutant.)
     Image,
-    /// The proof of the fast path. It examines the image that an earlier step has built.
+    /// The proof of the fast path, which examines the image that an earlier step has built.
     FastPath,
 }
 
@@ -19,7 +19,7 @@ pub(crate) struct Step {
     pub(crate) what: What,
     /// The arguments of `cargo test`, or of the step's test program.
     pub(crate) arguments: &'static str,
-    /// The step tests the mutants of a file if the file's path begins with one of these texts.
+    /// The step tests a file's mutants if the file's path begins with one of these texts.
     files: &'static [&'static str],
 }
 
@@ -32,8 +32,8 @@ const fn step(
     Step { name, what, arguments, files }
 }
 
-/// All steps in order. They leave out the tests that `cargo xtask mutants` leaves out, and tests of
-/// `vfalls/tests/production` that take minutes.
+/// All steps, in order. They skip the tests that `cargo xtask mutants` skips, and those tests of `vfalls/tests/production` that take
+/// minutes.
 #[rustfmt::skip]
 pub(crate) const STEPS: [Step; 17] = [
     step("guest-abi", What::Host, &["guest-abi/"],
@@ -73,18 +73,17 @@ pub(crate) const STEPS: [Step; 17] = [
          --skip=barriers::each_ --skip=transfers:: --skip=log:: --skip=lists:: --skip=late:: --skip=two_calls_of_a_hub"),
 ];
 
-/// What an image is built from.
+/// The folders from which an image is built.
 const SHIPPED: &[&str] =
     &["guest-abi/", "hv-core/", "platform/", "perfctr-service/", "hypervisor/"];
 
 /// The first step that builds the image.
 pub(crate) const BOOT: &str = "image boots";
 
-/// The name of the step that gives a verdict on each memory barrier. The step's test finds a barrier by the text of the source
-/// line.
+/// The name of the step that gives a verdict on each memory barrier. Its test finds a barrier by the text of the source line.
 const BARRIERS: &str = "barriers";
 
-/// The files that use loom's atomics in a build for loom.
+/// The files that use loom's atomics in a loom build.
 const ORDERED: &[&str] = &[
     "hv-core/src/negotiation.rs",
     "hv-core/src/hypervisor.rs",
@@ -100,7 +99,7 @@ const ORDERED: &[&str] = &[
     "perfctr-service/src/units.rs",
 ];
 
-/// Returns whether the code of this file is built only for images.
+/// Returns whether this file's code is built only for images.
 pub(crate) fn is_of_images(file: &str) -> bool {
     ["/sparc64/", "hypervisor/src/image/", "hypervisor/image/", "/service/words.rs"]
         .iter()
@@ -109,10 +108,10 @@ pub(crate) fn is_of_images(file: &str) -> bool {
 
 impl Step {
     pub(crate) fn judges(&self, mutant: &Mutant) -> bool {
-        // The processor that runs the tests orders accesses so strongly that only loom and the image's instructions show a weaker
-        // ordering.
+        // The processor that runs the tests orders accesses so strongly that a weaker ordering shows only under loom and in the image's
+        // instructions.
         let may = match self.what {
-            // A swap of statements may change the text of a barrier's line although the barriers stay right.
+            // A statement swap may change the text of a barrier's line although the barriers stay right.
             What::Image => self.name != BARRIERS || mutant.edit.rule != SWAP,
             What::FastPath => true,
             What::Loom => !is_of_images(&mutant.file),

@@ -1,8 +1,8 @@
-//! Takes one kind of sample many times. A tool counts the instructions of [`sample`], the handler of a guest's overflow
-//! trap. The handler begins with the trap pending, and ends with the counters running and the sample in the ring.
+//! Takes one kind of sample many times, so that a tool can count the instructions of [`sample`], a guest's overflow trap handler. The
+//! handler begins with the trap pending, and ends with the counters running and the sample in the ring.
 //!
-//! Usage: `sample-cost KIND`. `cargo xtask bench` has the names of the kinds. %pcr and %pic are words in memory: an
-//! access to either is one instruction, as on SPARC V9.
+//! Usage: `sample-cost KIND`. The names of the kinds are in `cargo xtask bench`. %pcr and %pic are words in memory, so an access to either
+//! is one instruction, as on SPARC V9.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -18,10 +18,10 @@ use guest_abi::sampling::{
 
 const SAMPLES: u64 = 1000;
 
-/// The bits OV0 and OV1 of %pcr.
+/// The %pcr bits OV0 and OV1.
 const OVERFLOWED: [u64; 2] = [1 << 18, 1 << 31];
 
-/// Words in place of %pcr and %pic.
+/// Words that stand for %pcr and %pic.
 #[derive(Default)]
 struct Words {
     pcr: Cell<u64>,
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
     let mut unit = Unit::new(&words);
     profiler.start(&mut unit, 0).expect("user mode is allowed");
     for time in 1..=SAMPLES {
-        // The counters have overflowed, and have continued until the trap was taken.
+        // The counters have overflowed, and have counted on until the trap was taken.
         words.pic.set(black_box(0x0000_0002_0000_0003));
         words.pcr.set(words.pcr.get() | black_box(overflows));
         let at = black_box(Interrupted {

@@ -1,4 +1,4 @@
-//! Models the two counters of a DRAM channel.
+//! Models a DRAM channel's two counters.
 
 use crate::random::Random;
 
@@ -13,22 +13,22 @@ pub enum Register {
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
     /// A clock passes. Item n of the array is added to each counter whose select is n. Each item is below 2^31. Selects 8 to 15 count
-    /// nothing. The items are the numbers of these events:
+    /// nothing. The items say how many of these events occurred:
     ///
     /// - 0: reads
     /// - 1: writes
     /// - 2: reads and writes
-    /// - 3: stalls for a busy bank
+    /// - 3: stalls because a bank is busy
     /// - 4: reads in the queue
     /// - 5: writes in the queue
     /// - 6: reads and writes in the queue
-    /// - 7: reads that were picked for issue but met a write in the queue and were held back
+    /// - 7: reads that were picked for issue but held back by a write in the queue
     Clock([u32; 8]),
     Read(Register),
     Write(Register, u64),
 }
 
-/// One channel. At first, all bits are 0.
+/// One channel. Initially, all bits are 0.
 #[derive(Clone, Debug, Default)]
 pub struct Channel {
     counters: [Counter; 2],
@@ -82,8 +82,9 @@ impl Counter {
 
 /// Returns a random sequence. The same seed and length always return the same sequence.
 ///
-/// Of 8 steps, 5 are clocks, which add 0 to 8 to each select. The other steps write the PCR, write the PIC, or read one of them. A written
-/// PCR has any selects, and random bits above them. Most written counters are at most 20 counts below their wrap, with or without the flag.
+/// Of every 8 steps, 5 are clocks, which add 0 to 8 to each select. The other steps write the PCR, write the PIC, or read one of the two. A
+/// written PCR has arbitrary selects, and random bits above them. Most written counters are at most 20 counts below their wrap, with or
+/// without the flag.
 pub fn sequence(seed: u64, length: usize) -> Vec<Step> {
     let random = &mut Random(seed);
     (0..length)

@@ -1,11 +1,11 @@
-//! Lists the events of a strand that its counters can count.
+//! Lists the events that a strand's counters can count.
 
-/// The kinds of instructions that events of SL 2 distinguish.
+/// The kinds of instructions that the events of SL 2 distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[rustfmt::skip]
 pub enum Instruction {
     BranchNotTaken, BranchTaken, FguArithmetic, Load, Prefetch, RdAsr, Rdpr, Store, WrAsr, Wrpr,
-    /// The instruction by which software marks its progress (Instr_sw).
+    /// The instruction with which software marks its progress (Instr_sw).
     Software,
     Atomic, Other,
 }

@@ -1,12 +1,12 @@
-//! A model of the T2's performance counters, clock by clock, as in Sun's RTL (OpenSPARC T2 2.1.3). Tests compare this model with the models
-//! of `platform`. This model shares no code, table or type with the crates under test.
+//! A clock-by-clock model of the T2's performance counters, as in Sun's RTL (OpenSPARC T2 2.1.3). Tests compare it with the models in
+//! `platform`. It shares no code, table or type with the crates under test.
 //!
-//! - Accesses happen between clocks. A clock adds at most 1 to a counter. SL 0 counts the clocks in which none of the 8
-//!   strands issues.
-//! - If SL has bit 3, a counter counts the events of a flushed instruction. If not, these events are not counted and do not set
-//!   OV. They request a trap only if the counter has TOE, selects them, and is near its wrap.
+//! - Accesses happen between clocks. A clock adds at most 1 to a counter. SL 0 counts the clocks in which none of the 8 strands issues an
+//!   instruction.
+//! - If SL has bit 3 set, a counter counts the events of flushed instructions. Otherwise, these events are not counted and do not set OV.
+//!   They then request a trap only if the counter has TOE, selects them, and is near its wrap.
 //! - With a [phase](Options::phase), PIC lags by at most 8 events. A change of ST, UT, HT or SL loses at most 8 events. At most 7 events
-//!   that happened before a write of %pic are added after the write.
+//!   that happened before a write of %pic are added after it.
 
 pub mod dram;
 pub mod event;
@@ -31,11 +31,11 @@ pub enum Step {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// The number of the strand in its core, 0 to 7.
+    /// The strand's number within its core, 0 to 7.
     pub strand: usize,
     pub level: Level,
     pub register: Register,
-    /// The written value; `None` for a read.
+    /// The value to write, or `None` for a read.
     pub write: Option<u64>,
 }
 

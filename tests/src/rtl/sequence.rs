@@ -1,4 +1,4 @@
-//! Generates random sequences of clocks and accesses of a core.
+//! Generates random sequences of a core's clocks and register accesses.
 
 use super::{
     Access, Step,
@@ -12,19 +12,19 @@ use std::array;
 /// random. TOE and HOLDOV are 0 unless a variant names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Configuration {
-    /// SL 2 to 7 with one named bit of MASK (so not the TLB misses of SL 3).
+    /// SL 2 to 7, each with a single MASK bit that has a name (which excludes the TLB misses of SL 3).
     NamedEvents,
     /// SL 2 to 7 with any MASK.
     SeveralMaskBits,
-    /// `NamedEvents`, and %pcr may have TOE. The skid of the sequence is random.
+    /// Like `NamedEvents`, but %pcr may have TOE. The sequence's skid is random.
     TrapOnOverflow,
-    /// `NamedEvents`, and written values of %pcr may have HOLDOV.
+    /// Like `NamedEvents`, but values written to %pcr may have HOLDOV.
     HoldOverflow,
     /// SL 0xb with any MASK.
     FlushedMisses,
     /// SL 0 to 15 with any MASK.
     AllSelects,
-    /// SL 0 to 15 with any MASK, TOE and HOLDOV. The skid of the sequence is random.
+    /// SL 0 to 15 with any MASK, TOE and HOLDOV. The sequence's skid is random.
     Everything,
 }
 
@@ -37,12 +37,12 @@ impl Configuration {
     ];
 }
 
-/// For each SL, the MASK bits that have an event. SL 0 ignores MASK.
+/// For each SL, the MASK bits that select an event. SL 0 ignores MASK.
 const BITS: [u8; 8] = [0, 0, 0xff, 0x3f, 0x3c, 0x3f, 0x3f, 0x3f];
 
 #[derive(Clone, Debug)]
 pub struct Sequence {
-    /// The options of the core. A new sequence has no phase, so its events do not wait. A caller can set a phase to make events wait.
+    /// The core's options. A new sequence has no phase, so PIC is updated without delay. A caller can set a phase to delay the updates.
     pub options: Options,
     pub steps: Vec<Step>,
 }
@@ -50,10 +50,10 @@ pub struct Sequence {
 impl Sequence {
     /// Returns a random sequence. The same arguments always return the same sequence.
     ///
-    /// Of 8 steps, 6 are clocks of the whole core, and 2 access a register of one strand, mostly to write %pcr or %pic.
-    /// Most values written to a counter are at most 20 counts below its wrap. In one of four clocks, no strand issues. A
-    /// strand keeps its level, %pil and PSTATE.IE for 16 clocks on average. One of four instructions is flushed, with the
-    /// events of SL 3 in its clock. Events of SL 4 to 7 are never flushed.
+    /// Of every 8 steps, 6 are clocks of the whole core, and 2 access one strand's register, mostly to write %pcr or %pic. Most values
+    /// written to a counter are at most 20 counts below its wrap. In one clock out of four, no strand issues an instruction. A strand keeps
+    /// its level, %pil and PSTATE.IE for 16 clocks on average. One instruction out of four is flushed, with the SL 3 events in its clock.
+    /// Events of SL 4 to 7 are never flushed.
     pub fn new(configuration: Configuration, seed: u64, length: usize) -> Self {
         let random = &mut Random(seed);
         let skid = match configuration {

@@ -1,4 +1,4 @@
-//! Models the two counters of a strand: %pcr, %pic, and bit 15 of %softint.
+//! Models a strand's two counters: %pcr, %pic, and bit 15 of %softint.
 
 use super::event::Event;
 
@@ -12,7 +12,7 @@ pub enum Level {
     Hyperprivileged,
 }
 
-/// What a strand does in a clock.
+/// What a strand does in one clock.
 #[derive(Clone, Debug)]
 pub struct StrandClock {
     pub level: Level,
@@ -20,19 +20,19 @@ pub struct StrandClock {
     pub pil: u8,
     /// Whether PSTATE.IE is set.
     pub interrupts: bool,
-    /// Events of instructions that are not flushed.
+    /// The events of instructions that are not flushed.
     pub events: Vec<Event>,
-    /// Events of an instruction that is flushed because it traps.
+    /// The events of an instruction that is flushed because it traps.
     pub flushed: Vec<Event>,
 }
 
 impl StrandClock {
-    /// Returns `true` if the strand issues an instruction, which may be flushed.
+    /// Returns whether the strand issues an instruction, which may be flushed.
     pub fn issues(&self) -> bool {
         self.events.iter().chain(&self.flushed).any(|event| matches!(event, Event::Issues(_)))
     }
 
-    /// Returns `true` if an interrupt of level 15 can trap in this clock.
+    /// Returns whether a level 15 interrupt can trap in this clock.
     fn can_trap(&self) -> bool {
         self.pil < 15 && self.interrupts && self.level != Level::Hyperprivileged && self.issues()
     }
@@ -48,22 +48,22 @@ pub enum Register {
     Softint,
 }
 
-/// The error if the access to a register traps. The access then has no other effect.
+/// The error of a register access that traps. Such an access has no other effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trapped;
 
-/// Properties in which the counters of machines differ.
+/// The ways in which the counters of machines differ.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// 0 to 15: with TOE, an event that finds PIC in -(skid + 1)..=-1 sets OV and requests a trap.
     /// After the event, PIC reads -skid to 0. The hardware has 15.
     pub skid: u8,
-    /// With `None`, PIC includes an event when the clock of the event has ended. With `Some(phase)`, 0 to 7, PIC is updated at
-    /// the start of each clock whose number modulo 8 is the phase, as in hardware. The first clock is number 0.
+    /// With `None`, PIC includes an event as soon as the event's clock has ended. With `Some(phase)`, 0 to 7, PIC is updated at the start
+    /// of each clock whose number modulo 8 equals the phase, as in hardware. The first clock is number 0.
     pub phase: Option<u8>,
 }
 
-/// What the counters request in one clock, and whether the strand can take the trap.
+/// Whether the counters request a trap in one clock, and whether the strand can take it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Whether the counters request a trap in this clock.
@@ -72,7 +72,7 @@ pub struct Outcome {
     pub trap: bool,
 }
 
-/// The counters of one strand. At first, all bits are 0.
+/// One strand's counters. Initially, all bits are 0.
 #[derive(Clone, Debug, Default)]
 pub struct Strand {
     options: Options,
@@ -81,7 +81,7 @@ pub struct Strand {
     /// 26:19 and 13:6, and TOE in bits 5 and 4. Both counters share HT (bit 3), UT (bit 2), ST (bit 1) and PRIV (bit 0).
     pcr: u64,
     pic: [u32; 2],
-    /// For each counter, the number of events (at most 8) that wait for the next update of PIC.
+    /// For each counter, the number of events (at most 8) that are waiting for the next update of PIC.
     waiting: [u32; 2],
     softint_15: bool,
 }
@@ -92,7 +92,7 @@ const ST: u64 = 1 << 1;
 const PRIV: u64 = 1 << 0;
 const OV: [u64; 2] = [1 << 18, 1 << 31];
 const TOE: [u64; 2] = [1 << 4, 1 << 5];
-/// The register does not store HOLDOV. HOLDOV acts on the write that carries it.
+/// The register does not store HOLDOV, which acts only on the write that carries it.
 const HOLDOV: [u64; 2] = [1 << 62, 1 << 63];
 
 impl Strand {
@@ -127,7 +127,7 @@ impl Strand {
         Ok(())
     }
 
-    /// Executes a clock of the strand. `core_is_idle` says that no strand of the core issues in this clock.
+    /// Executes one clock of the strand. `core_is_idle` says that no strand of the core issues an instruction in this clock.
     pub fn clock(&mut self, input: &StrandClock, core_is_idle: bool) -> Outcome {
         if self.update_is_next() {
             self.update();

@@ -1,4 +1,4 @@
-//! The bus and the strand registers that the service uses: real devices, or models of devices.
+//! The bus and the strand registers that the service uses, either real or modelled.
 
 #[cfg(not(feature = "memory"))]
 use platform::Machine;
@@ -34,7 +34,7 @@ mod models {
         (devices, devices)
     }
 
-    /// Has no effect, because the models have the registers of all strands.
+    /// Has no effect, because the models hold the registers of all strands.
     #[cfg(feature = "control")]
     pub fn become_strand(_: guest_abi::StrandId) {}
 }
@@ -59,9 +59,9 @@ mod faults {
         unsafe { (Bus(Mmio::new()), StrandRegs::new(hypervisor::cross_call)) }
     }
 
-    /// On the fast path, a call that sets a hub's register waits at one instruction until the store is done. Replaces this
-    /// instruction by one that can trap, because a store in QEMU faults at once or never. The new instruction,
-    /// `ldx [%o1 + 0], %g0`, uses the value of the call as an address, and traps if the value is not a multiple of eight.
+    /// On the fast path, a call that sets a hub register waits at one instruction until the store is done. Replaces that instruction with
+    /// one that can trap, because a store in QEMU faults immediately or never. The new instruction, `ldx [%o1 + 0], %g0`, uses the call's
+    /// value as an address, and traps if the value is not a multiple of eight.
     ///
     /// # Safety
     /// The image must call this function before the first hypercall.
@@ -73,7 +73,7 @@ mod faults {
         unsafe { (&raw mut perfctr_wait_hub).write_volatile(0xc05a_6000) }
     }
 
-    /// Misaligns the addresses of channel 1 of node 0 and of hub 3 in the service's table of registers, so that accesses to them trap.
+    /// Misaligns the addresses of node 0's channel 1 and of hub 3 in the service's register table, so that accesses to them trap.
     ///
     /// # Safety
     /// The image must call this function before the first hypercall, on a strand of node 0.
@@ -100,7 +100,7 @@ mod faults {
             address: PhysicalAddress,
             value: u64,
         ) -> Result<(), AccessError> {
-            // In addresses of hub 1, bits 39:34 are 0b111001. The sum with 4 is misaligned, so the store traps.
+            // In hub 1's addresses, bits 39:34 are 0b111001. Adding 4 misaligns the address, so the store traps.
             let late = u64::from(address.0 >> 34 == 0b11_1001) << 2;
             self.0.write(strand, PhysicalAddress(address.0 | late), value)
         }

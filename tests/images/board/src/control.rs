@@ -1,5 +1,5 @@
-//! The control calls of a guest, through software trap 0xfe. No shipped image serves them. In the
-//! sweep, a guest controls its machine and strand. In the sampling check, a guest controls its counters.
+//! The guest's control calls, made with software trap 0xfe. No shipped image serves them. In the sweep, a guest controls its machine and
+//! its strand. In the sampling check, a guest controls its counters.
 
 #[cfg(feature = "models")]
 use core::arch::asm;
@@ -51,7 +51,7 @@ pub fn begin(first: &'static Tested) {
     FIRST.set(Some(first));
 }
 
-/// Counts a call that takes the slow path, and so reaches Rust code.
+/// Counts a call that takes the slow path, that is, one that reaches Rust code.
 pub fn called(trap: Trap) {
     if trap == Trap::Fast {
         SLOW.set(Some(slow_calls() + 1));
@@ -75,14 +75,14 @@ pub fn serve(number: u8, registers: &mut Registers) -> bool {
     true
 }
 
-/// The number of traps 0x80 that have reached Rust code.
+/// The number of calls by trap 0x80 that have reached Rust code.
 static SLOW: Kept<u64> = Kept::new();
 
 fn slow_calls() -> u64 {
     SLOW.get().unwrap_or(0)
 }
 
-/// Serves a control call. If the call has a value, returns it for %o1. A call that fails changes nothing.
+/// Serves a control call. Returns the value for %o1, if the call has one. A call that fails changes nothing.
 fn apply(control: Control) -> Result<Option<u64>, HvError> {
     match control {
         Control::PowerOn(configuration) => power_on(configuration)?,
@@ -173,12 +173,12 @@ fn be(strand: StrandId) {
     renew_context();
 }
 
-/// A copy of the hypervisor, taken in the middle of an access.
+/// A copy of the hypervisor that is taken in the middle of an access.
 #[cfg(feature = "memory")]
 static HOLDING: Room<Machine> = Room::new();
 
-/// Makes a call on a strand, and saves the hypervisor's state during the call's access. Then restores this state, so that for the
-/// hypervisor the call never ends.
+/// Makes a call on a strand, saves the hypervisor's state during the call's access, and restores that state afterwards. To the hypervisor,
+/// the call therefore never ends.
 #[cfg(feature = "memory")]
 fn hold(register: PerfReg, strand: StrandId) {
     let Some(running) = RUNNING.get() else { return };
@@ -199,18 +199,18 @@ fn hold(register: PerfReg, strand: StrandId) {
     unsafe { HYPERVISOR.copy(&HOLDING) };
 }
 
-/// Holds no hub. On this board, the models of hubs can be busy without a strand that holds the hub.
+/// Does not hold a hub. On this board, the hub models can be busy without a strand that holds the hub.
 #[cfg(not(feature = "memory"))]
 fn hold(_: PerfReg, _: StrandId) {}
 
-/// Gives the fast path the context of the calling strand.
+/// Gives the calling strand's context to the fast path.
 fn renew_context() {
     // SAFETY: the block belongs to the only strand.
     unsafe { start_entry::<Tested>(&SUN4V_BLOCKS[0], 0) };
 }
 
-/// Changes the counters of the calling strand. If events leave an overflow trap pending, the processor takes this trap as soon as the
-/// guest continues and the guest's PSTATE.IE and PIL permit the trap.
+/// Changes the calling strand's counters. If events leave an overflow trap pending, the processor takes it as soon as the guest has
+/// continued and its PSTATE.IE and PIL permit it.
 #[cfg(feature = "models")]
 fn apply_to_counters(counters: Counters) -> Option<u64> {
     let running = RUNNING.get()?;
@@ -223,14 +223,13 @@ fn apply_to_counters(counters: Counters) -> Option<u64> {
     value
 }
 
-/// Does nothing, because this board has no models of counters.
+/// Does nothing, because this board has no counter models.
 #[cfg(not(feature = "models"))]
 fn apply_to_counters(_: Counters) -> Option<u64> {
     None
 }
 
-/// Sets bit 15 of %softint (interrupt_level_15, trap type 0x4f), as the processor does on a counter
-/// overflow. The guest clears the bit.
+/// Sets bit 15 of %softint (interrupt_level_15, trap type 0x4f), as the processor does on a counter overflow. The guest clears the bit.
 #[cfg(feature = "models")]
 fn raise_overflow_trap() {
     // SAFETY: sets only this bit. The hypervisor itself takes no interrupts of this kind.

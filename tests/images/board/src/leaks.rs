@@ -2,9 +2,10 @@
 
 use core::arch::asm;
 
-/// Puts a mark into a window that the slow path does not clear, and into the globals of level 1.
+/// Puts a mark into a window that the slow path does not clear, and into the level 1 globals.
 pub fn leave_a_mark() {
-    // SAFETY: the hypervisor does not use the marked registers. Afterwards the code selects the previous window and level of globals.
+    // SAFETY: the hypervisor does not use the marked registers. Afterwards, the code selects the previous window and the previous level of
+    // globals.
     unsafe {
         asm!(
             "save %sp, -192, %sp",

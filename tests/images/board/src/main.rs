@@ -1,5 +1,5 @@
-//! The hypervisor of `hypervisor/` on boards for tests. `Cargo.toml` lists the boards as features.
-//! All except `unbounded` are for QEMU's niagara machine.
+//! The hypervisor of `hypervisor/` on test boards, which are features in `Cargo.toml`. All except `unbounded` are for QEMU's niagara
+//! machine.
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]
@@ -34,7 +34,7 @@ use platform::{Machine, PhysicalAddress};
 use board::{Bus, Registers as StrandRegisters};
 use tracer::SharedTracer;
 
-/// The board. Its features decide whether it has real devices, models of devices, or words of memory.
+/// The board. Features decide whether it has real devices, models of devices, or words of memory.
 struct Board;
 
 static PLACE: Place<Board> = Place::new();
@@ -42,7 +42,7 @@ static PLACE: Place<Board> = Place::new();
 impl hypervisor::Board for Board {
     type Environment = (Bus, StrandRegisters, SharedTracer);
 
-    // The sweep's image adds no functions, because the sweep on the host has none either.
+    // The sweep's image adds no functions of its own, because the sweep on the host has none either.
     const FAST: Option<&'static [u64]> = match cfg!(feature = "control") {
         true => Some(&[]),
         false => Some(&[0x84, 1 << 40 | 0x84]),
@@ -63,7 +63,7 @@ impl hypervisor::Board for Board {
         CONSOLES
     }
 
-    /// Returns the function number and the sum of %o0 to %o5, also for a CORE call and for a software trap.
+    /// Returns the function number and the sum of %o0 to %o5. CORE calls and software traps get the same answer.
     fn fast(_: Caller, function: u64, registers: &Registers) -> Result<Reply, CallError> {
         let sum = registers.to_array().into_iter().fold(0, u64::wrapping_add);
         Ok(Reply::Values(function, sum))
@@ -76,13 +76,13 @@ impl Placed for Board {
     }
 }
 
-/// A strand of the hypervisor, with additions for tests.
+/// A hypervisor strand with additions for tests.
 #[repr(transparent)]
 struct Tested(Handler<Board>);
 
 #[cfg(feature = "unbounded")]
 perfctr_service::sun4v_image!(Tested, strands: 256);
-// On models, every call of the sweep takes the slow path.
+// With models, every call of the sweep takes the slow path.
 #[cfg(all(feature = "control", feature = "models"))]
 platform::sun4v_image!(Tested, strands: 256, claims: [0x84, 0xfe]);
 #[cfg(not(any(feature = "unbounded", all(feature = "control", feature = "models"))))]

@@ -1,7 +1,7 @@
-//! Replaces the device registers that QEMU lacks with words of memory. The entry code is the shipped one.
+//! Replaces the device registers that QEMU lacks with words of memory. The entry code is the shipped code.
 //!
-//! Before the service is created, the image replaces the registers' addresses in the service's table with the
-//! addresses of words. If a register must not answer, its address is misaligned, so that an access traps.
+//! Before the service is created, the image replaces the register addresses in the service's table with addresses of words. If a register
+//! must not answer, the address is misaligned, so that an access traps.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -19,21 +19,21 @@ use crate::kept::Kept;
 /// The bus. The service's table contains addresses of memory words, so no access reaches a device.
 pub struct Bus(Mmio);
 
-/// The registers of all strands. The processor holds the registers of one strand, and memory holds the registers of all other strands.
+/// The registers of all strands. The processor holds one strand's registers, and memory holds those of all others.
 pub struct Registers(StrandRegs);
 
 const NODES: usize = Node::ALL.len();
 const HUBS: usize = Hub::ALL.len();
 
-/// The number of registers that have no address. These registers come before all others.
+/// The number of registers without an address. They come before all others.
 const FIRST: usize = 2;
 const ADDRESSED: usize = PerfReg::COUNT - FIRST;
-/// The number of cells from one bank of L2 control to the next. The addresses of two such banks are 0x40 bytes apart.
+/// The distance in cells between two consecutive banks of L2 control, whose addresses are 0x40 bytes apart.
 const BANK: usize = 0x40 / 16;
 const L2_CELLS: usize = NODES * L2_BANKS * BANK;
 const CELLS: usize = L2_CELLS + ADDRESSED;
 
-/// Every second word is a register. If a word between registers changes, an access was wrong.
+/// Every second word is a register. If a word between two registers changes, an access was wrong.
 static WORDS: [AtomicU64; 2 * CELLS + 1] = [const { AtomicU64::new(0) }; _];
 static PCRS: [AtomicU64; StrandId::COUNT] = [const { AtomicU64::new(0) }; _];
 /// The strand whose registers are in the processor.
@@ -51,16 +51,16 @@ static TABLE: Kept<Table> = Kept::new();
 
 type Table = [[*mut u64; NODES]; ADDRESSED];
 
-/// For each node, a pointer to the entry that holds the address of bank 0 of L2 control. The entry is in the service's table.
+/// For each node, a pointer to the entry of the service's table that holds the address of bank 0 of L2 control.
 static BANKS: Kept<[*mut u64; NODES]> = Kept::new();
 
 /// The function to call at each access on the slow path.
 static AT_ACCESS: Kept<fn()> = Kept::new();
 
-/// A bit that misaligns a register's address, so that the register does not answer.
+/// A bit that misaligns a register's address so that the register does not answer.
 const ABSENT: u64 = 4;
 
-/// Returns a bus and registers of a machine that has just been switched on.
+/// Returns the bus and the registers of a machine that has just been switched on.
 pub fn new(_: Machine) -> (Bus, Registers) {
     if TABLE.get().is_none() {
         let (table, banks) = find_table().unzip();
@@ -92,7 +92,7 @@ pub fn become_strand(strand: StrandId) {
     registers.set_pcr(strand, PCRS[strand.index()].load(Relaxed));
 }
 
-/// Calls `function`. During the call, calls `at_access` at each access on the slow path.
+/// Calls `function`. Meanwhile, each access on the slow path calls `at_access`.
 pub fn with_accesses(at_access: fn(), function: impl FnOnce()) {
     AT_ACCESS.set(Some(at_access));
     function();
@@ -103,7 +103,7 @@ pub fn start_clock() {
     CLOCK.store(true, Relaxed);
 }
 
-/// Returns the registers that the processor itself has.
+/// Returns the processor's own registers.
 fn own() -> StrandRegs {
     // SAFETY: this is a hypervisor with one strand.
     unsafe { StrandRegs::new(cross_call) }
@@ -113,10 +113,10 @@ fn cross_call(strand: StrandId) {
     CROSS_CALLS[strand.index()].store(true, Relaxed);
 }
 
-/// Finds the addresses of registers in the constants and data of the image. Returns `None` if any register is not there exactly once for
-/// each node.
+/// Finds the register addresses in the image's constants and data. Returns `None` unless every register is there exactly once for each
+/// node.
 ///
-/// The table of a node has the local addresses of the node's own DRAM registers. These addresses are the same for all nodes.
+/// A node's table has the local addresses of the node's own DRAM registers, which are the same for all nodes.
 fn find_table() -> Option<(Table, [*mut u64; NODES])> {
     unsafe extern "C" {
         static mut __sun4v_traps_end: u8;
@@ -139,8 +139,8 @@ fn find_table() -> Option<(Table, [*mut u64; NODES])> {
             let of_node = match register.kind() {
                 Kind::Dram { node, mcu, role } if address::local(register) == Some(value) => {
                     let turn = &mut local[2 * mcu.index() + role as usize];
-                    // All nodes have the same local addresses for their DRAM registers. The tables are in the order of the nodes, so the
-                    // number of earlier tables with an address (`turn`) is the number of the node.
+                    // All nodes have the same local addresses for their DRAM registers. The tables are in node order, so the number of
+                    // earlier tables with an address (`turn`) is the node's number.
                     if *turn != node.index() {
                         continue;
                     }
@@ -206,8 +206,8 @@ impl Bus {
         };
         for (node, place) in Node::ALL.iter().zip(banks) {
             let cell = Cell::L2(*node, 0);
-            // All banks of a node share one address in the table. If any bank faults, this address traps, and
-            // the slow path accesses the banks one by one.
+            // All of a node's banks share one address in the table. If any bank faults, this address traps, and the slow path accesses the
+            // banks one by one.
             let absent = if is_faulty(Cell::L2(*node, L2_BANKS - 1)) { ABSENT } else { 0 };
             // SAFETY: this is a word of the table, as in the loop below.
             unsafe { place.write_volatile(word(cell).as_ptr() as u64 | absent) };
@@ -234,7 +234,7 @@ impl Bus {
         Some(Cell::Register(PerfReg::new((register + FIRST) as u64)?))
     }
 
-    /// Returns the address of the word to access. For a faulty register, returns an address at which an access traps. For a busy hub,
+    /// Returns the address of the word to access. For a faulty register, this is an address at which an access traps. For a busy hub,
     /// returns an error.
     fn place(
         &self,
@@ -299,7 +299,7 @@ impl StrandRegisters for Registers {
         self.0.set_pic(strand, value);
     }
 
-    /// Returns 0 until [`start_clock`] is called. Until then no time passes, so that no hub is busy for too long.
+    /// Returns 0 until [`start_clock`] is called. Until then, no time passes, so no hub stays busy for too long.
     fn ticks(&self, strand: StrandId) -> u64 {
         if CLOCK.load(Relaxed) { self.0.ticks(strand) } else { 0 }
     }
@@ -337,8 +337,8 @@ impl Hardware for Bus {
         word(cell).store(value, Relaxed);
     }
 
-    /// Returns the value of a register. If a word beside the register was written, returns a wrong
-    /// value on purpose, so that the test fails.
+    /// Returns a register's value. If a word beside the register has been written, returns a wrong value on purpose, so that the test
+    /// fails.
     fn holds(&self, cell: Cell) -> Option<u64> {
         let answers = !is_faulty(cell) && !is_busy(cell);
         let around = |at: usize| WORDS[at].load(Relaxed);

@@ -1,4 +1,4 @@
-//! A tracer that is off at first. Each call tests whether the tracer is on, as in a hypervisor that traces.
+//! A tracer that is initially off. Each call checks whether it is on, as in a hypervisor that traces.
 
 use hv_core::trace::{Clock19, Mode, Ring, Tracer};
 use hypervisor::Stick;

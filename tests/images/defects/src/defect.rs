@@ -1,4 +1,4 @@
-//! The defects that the image can have. The check of the contract must find each of them.
+//! The defects that the image can have. The contract check must find each of them.
 
 use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -10,7 +10,7 @@ use platform::{Bus, address};
 
 use crate::Devices;
 
-/// The number of the defect, which a test writes into the image.
+/// The defect's number, which a test writes into the image.
 #[unsafe(no_mangle)]
 static DEFECT: u32 = 0;
 
@@ -23,19 +23,19 @@ pub enum Defect {
     None,
     /// A write of a DRAM PCR drops bit 7.
     Mask,
-    /// A register number beyond 89 gets ENOTSUPPORTED.
+    /// A register number above 89 gets ENOTSUPPORTED.
     Status,
-    /// The rights of a guest are checked before the number of the register, as in Sun's code for the T2.
+    /// The guest's rights are checked before the register number, as in Sun's code for the T2.
     Order,
-    /// A failed read of a register returns an address of the hypervisor in %o1.
+    /// A failed register read returns a hypervisor address in %o1.
     Leak,
     /// A guest without `global` may read L2 control.
     Right,
-    /// A counter of a channel keeps its value when rights move.
+    /// A channel's counter keeps its value when rights move.
     Scrub,
-    /// While a strand asks for a hub, all other strands except strand 0 are refused.
+    /// While one strand is asking for a hub, all others except strand 0 are refused.
     Arbitration,
-    /// If a guest without the HT right sets HT, the call succeeds and does not set HT.
+    /// If a guest without the HT right tries to set HT, the call succeeds but does not set it.
     Ht,
     /// A write of PERF_CONFIG (register 1) clears all other bits of the L2 control registers.
     OtherBits,
@@ -61,15 +61,15 @@ impl Defect {
         Self::Version,
     ];
 
-    /// Returns the defect whose number the test has written into the image, or [`None`](Self::None) if no defect has this number.
+    /// Returns the defect whose number the test has written into the image, or [`None`](Self::None) if there is no such defect.
     pub fn of_image() -> Self {
         // SAFETY: the word is constant while the image runs. The compiler must not know its value.
         let number = unsafe { (&raw const DEFECT).read_volatile() };
         Self::ALL.get(number as usize).copied().unwrap_or(Self::None)
     }
 
-    /// Applies the defect before the hypervisor serves a call. Returns `true` if the defect refuses the call, so that the hypervisor does
-    /// not serve it.
+    /// Applies the defect before the hypervisor serves a call. Returns `true` if the defect refuses the call, in which case the hypervisor
+    /// does not serve it.
     pub fn refuses(
         self,
         handler: &Handler<Devices>,
@@ -151,7 +151,7 @@ impl Defect {
         }
     }
 
-    /// Calls `work`, in which the hypervisor serves an interrupt. With the defect [`Scrub`](Self::Scrub), a counter keeps its value.
+    /// Calls `work`, which makes the hypervisor serve an interrupt. With the defect [`Scrub`](Self::Scrub), a counter keeps its value.
     pub fn in_scrub<T>(self, handler: &Handler<Devices>, work: impl FnOnce() -> T) -> T {
         if self != Self::Scrub {
             return work();
@@ -176,7 +176,7 @@ fn is_perf(trap: Trap, registers: &Registers) -> bool {
     trap == Trap::Fast && matches!(registers.o5, VFALLS_GET_PERFREG | VFALLS_SET_PERFREG)
 }
 
-/// Returns the number of the hub to which the register `id` belongs; `None` for a register of another unit.
+/// Returns the number of the hub to which register `id` belongs, or `None` for another unit's register.
 fn hub(id: u64) -> Option<usize> {
     matches!(id, 18..=89).then(|| (id as usize - 18) / 18)
 }

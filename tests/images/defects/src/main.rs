@@ -1,4 +1,4 @@
-//! The hypervisor of `hypervisor/` with one defect. Every call takes the slow path. The defect acts before and after this path.
+//! The hypervisor of `hypervisor/` with one defect. Every call takes the slow path, and the defect acts before and after it.
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]

@@ -1,5 +1,4 @@
-//! Checks the statuses and values that negotiation and register calls return. Also checks which function numbers the hypervisor
-//! serves.
+//! Checks the statuses and values that negotiation and register calls return, and which function numbers the hypervisor serves.
 
 use guest_abi::guest::Sun4v;
 use guest_abi::{Hypercall, Registers, Trap};
@@ -14,7 +13,7 @@ pub fn call(trap: Trap, registers: [u64; 6]) -> [u64; 6] {
     registers.to_array()
 }
 
-/// Negotiates a minor version of group 0x205. `None` releases the group.
+/// Negotiates a minor version of group 0x205, or releases the group if `minor` is `None`.
 pub fn negotiate(minor: Option<u64>) -> [u64; 6] {
     let major = u64::from(minor.is_some());
     call(Trap::Core, [GROUP, major, minor.unwrap_or(0), 3, 4, 0])
@@ -39,7 +38,7 @@ fn before_negotiation(check: &mut Check<'_>) {
 }
 
 fn negotiation(check: &mut Check<'_>) {
-    // A row: group, major version, minor version, expected status, granted minor version.
+    // Each row has the group, the major and minor version, the expected status, and the granted minor version.
     let asked = [
         (GROUP, 1, 0, EOK, 0),
         (GROUP, 1, 1, EOK, 1),
@@ -75,7 +74,7 @@ fn registers(check: &mut Check<'_>, machine: Machine) {
         if machine.status(Some(1), id) != EOK {
             continue;
         }
-        // The last value, 0, leaves each register as after a reset.
+        // The last value, 0, leaves each register as it is after a reset.
         for value in [u64::MAX, 0x1234_5678_9abc_def5, 0xaaaa_5555_aaaa_5555, 0] {
             let value = written(id, value);
             check.case(Trap::Fast, [id, value, 2, 3, 4, SET], [EOK, value, 2, 3, 4, SET]);
@@ -85,8 +84,8 @@ fn registers(check: &mut Check<'_>, machine: Machine) {
     }
 }
 
-/// Returns the value to write. If the value is for the strand's PCR, clears its HOLDOV bits: with these bits, the new content of the PCR
-/// would also depend on the old OV bits. See [`sampled`](crate::sampled).
+/// Returns the value to write. For the strand's PCR, clears the HOLDOV bits, because with them the PCR's new content would also depend on
+/// its old OV bits. See [`sampled`](crate::sampled).
 fn written(id: u64, value: u64) -> u64 {
     match id {
         0 => value & !(3 << 62),
@@ -113,8 +112,8 @@ fn sweep(check: &mut Check<'_>, machine: Machine) {
     }
 }
 
-/// The hypervisor compares all 64 bits of function numbers. The hypervisor's own functions are 0x84 and 0x100_0000_0084 of trap 0x80, and
-/// 0x84 of trap 0xff. These functions return the function number and the sum of %o0 to %o5.
+/// The hypervisor compares all 64 bits of a function number. Its own functions are 0x84 and 0x100_0000_0084 of trap 0x80, and 0x84 of trap
+/// 0xff, which return the function number and the sum of %o0 to %o5.
 fn numbers(check: &mut Check<'_>) {
     negotiate(Some(1));
     let far = [

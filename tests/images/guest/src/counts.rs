@@ -1,4 +1,4 @@
-//! Counts the instructions of each kind of call.
+//! Counts the instructions that each kind of call takes.
 
 use guest_abi::{StrandId, Trap};
 use perfctr_service::{Grant, GuestConfig};
@@ -47,8 +47,8 @@ pub fn run(report: &mut Report, machine: Machine) {
 const OF_CLASSES: [u64; 5] = [0, 1, 3, 62, 90];
 const HT: u64 = 1 << 3;
 
-/// Counts the instructions of calls that are refused. The guest's strand is on node 0 of two nodes. So registers 6-9 belong to
-/// another node, and registers 10-17 to nodes that the machine lacks.
+/// Counts the instructions of refused calls. The guest's strand is on node 0 of two nodes, so registers 6-9 belong to the other node, and
+/// registers 10-17 belong to nodes that the machine lacks.
 pub fn refused(report: &mut Report) {
     as_guest(Grant::ALL, None);
     refusals(report, ["get_bad_trap", "set_bad_trap"], EBADTRAP, &OF_CLASSES);
@@ -66,7 +66,7 @@ pub fn refused(report: &mut Report) {
     }
 }
 
-/// Switches on a machine whose guest has one strand and this grant. Then negotiates.
+/// Switches on a machine whose guest has one strand and this grant, and negotiates.
 fn as_guest(grant: Grant, minor: Option<u64>) {
     let strands = StrandId::new(0).into_iter().collect();
     let mut guests = [GuestConfig::default(); GUESTS];
@@ -80,8 +80,8 @@ fn as_guest(grant: Grant, minor: Option<u64>) {
     }
 }
 
-/// Makes a call for each of the registers `ids`, and checks that the call is refused with `status`. Reports the instructions of
-/// the longest get and of the longest set.
+/// Makes a call for each of the registers `ids`, and checks that it is refused with `status`. Reports the instructions of the longest get
+/// and of the longest set.
 fn refusals(report: &mut Report, names: [&str; 2], status: u64, ids: &[u64]) {
     for (name, function) in names.into_iter().zip([GET, SET]) {
         let mut longest = 0;
@@ -98,9 +98,9 @@ fn same(check: &mut Check<'_>, id: u64, value: u64, function: u64, status: u64) 
     check.case(Trap::Fast, [id, value, 2, 3, 4, function], [status, value, 2, 3, 4, function]);
 }
 
-/// Turns the hypervisor's tracer on and off through software trap 0xfe. While the tracer is off, calls return without entering Rust.
+/// Turns the hypervisor's tracer on and off with software trap 0xfe. While the tracer is off, calls return without entering Rust code.
 pub fn traced(check: &mut Check<'_>) {
-    /// A call with at most this number of instructions ends in assembly or in a leaf function. A call that enters Rust takes more.
+    /// A call with at most this number of instructions ends in assembly or in a leaf function. A call that enters Rust code takes more.
     const SHORT: u64 = 100;
     negotiate(Some(0));
     for on in [0, 1, 0] {
@@ -116,17 +116,17 @@ pub fn traced(check: &mut Check<'_>) {
     }
 }
 
-/// Reports the instructions of a call with these %o0, %o1 and %o5.
+/// Reports the number of instructions of a call with these %o0, %o1 and %o5.
 fn count(report: &mut Report, name: &str, trap: Trap, call: [u64; 3]) {
     report.count(name, counted(trap, call));
 }
 
-/// Returns the instructions of a call with these %o0, %o1 and %o5, without the read of the clock and the `ta`.
+/// Returns the number of instructions of a call with these %o0, %o1 and %o5, without those that read the clock and the `ta`.
 pub fn counted(trap: Trap, call: [u64; 3]) -> u64 {
     instructions(ticks(trap, call)).wrapping_sub(2)
 }
 
-/// Returns the ticks between the start and the end of a call with these %o0, %o1 and %o5.
+/// Returns the number of ticks from the start to the end of a call with these %o0, %o1 and %o5.
 fn ticks(trap: Trap, [o0, o1, function]: [u64; 3]) -> u64 {
     // SAFETY: the probe changes only registers that the ABI lets it change.
     unsafe {
@@ -137,7 +137,7 @@ fn ticks(trap: Trap, [o0, o1, function]: [u64; 3]) -> u64 {
     }
 }
 
-/// Converts ticks to instructions: %tick advances by 102.4 per instruction.
+/// Converts ticks to instructions: each instruction advances %tick by 102.4.
 fn instructions(ticks: u64) -> u64 {
     (ticks * 10 + 512) / 1024
 }

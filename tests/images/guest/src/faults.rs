@@ -1,6 +1,6 @@
-//! Makes calls for devices on which accesses trap. Channel 1 of node 0 (registers 4 and 5) and hub 3 (registers 72 to 89) always
-//! trap. On the fast path, a store to another hub traps where the strand waits for the store. When the slow path repeats the
-//! call, the store succeeds, except to hub 1 (registers 36 to 53).
+//! Makes calls for devices on which accesses trap. Accesses to channel 1 of node 0 (registers 4 and 5) and to hub 3 (registers 72 to 89)
+//! always trap. On the fast path, a store to any other hub traps where the strand waits for the store. When the slow path repeats the call,
+//! the store succeeds, except on hub 1 (registers 36 to 53).
 
 use guest_abi::Trap;
 
@@ -48,7 +48,7 @@ pub fn run(report: &mut Report, machine: Machine) {
         calls(&mut report.check("a hub that faults"), &hubs);
         let late = [
             get(36, EOK),
-            // A second call succeeds, so the hub was released.
+            // A second call succeeds, which shows that the hub was released.
             set(18, EOK),
             get(18, EOK),
             set(40, ENOACCESS),

@@ -1,5 +1,5 @@
-//! Tests calls for a hub that is free, a hub that another strand holds, and a hub that is reserved for the strand whose turn it is. The
-//! entry code is the shipped one.
+//! Tests calls for a hub that is free, that another strand holds, or that is reserved for the strand whose turn it is. The entry code is
+//! the shipped code.
 
 use guest_abi::{PerfReg, StrandId, Trap};
 use conform::control::Control;
@@ -27,7 +27,7 @@ pub fn run(report: &mut Report) {
     }
 }
 
-/// Counts the instructions of calls for a hub that another strand has or waits for. The calling strand has been refused before.
+/// Counts the instructions of calls for a hub that another strand holds or is waiting for. The calling strand has been refused before.
 pub fn count(report: &mut Report) {
     let Some((machine, strands)) = machine() else { return };
     let states = States::new(machine, strands, 0);
@@ -38,8 +38,8 @@ pub fn count(report: &mut Report) {
         let [status, ..] = call(Trap::Fast, [18, 0, 2, 3, 4, GET]);
         asks.next().map(|place| *place = status);
     };
-    // Prints nothing between two refusals. Printing takes so long that the hypervisor would no longer treat the second refusal as
-    // a repetition.
+    // Prints nothing between two refusals, because printing takes so long that the hypervisor would no longer treat the second refusal as a
+    // repetition.
     let mut counted = [0; 3];
     states.hold();
     ask();
@@ -66,7 +66,7 @@ pub fn count(report: &mut Report) {
     }
 }
 
-/// Returns a machine with hubs, and three strands of its only guest. The guest has all rights.
+/// Returns a machine with hubs, and three strands of its only guest, which has all rights.
 fn machine() -> Option<(Configuration, [StrandId; 3])> {
     let mut machines = parts::READ_BACK.configurations();
     let (_, machine) =
@@ -80,12 +80,12 @@ struct States {
     own: StrandId,
     /// The strand whose access is in flight.
     holder: StrandId,
-    /// Another strand, which asks for the hub.
+    /// Another strand that asks for the hub.
     other: StrandId,
 }
 
 impl States {
-    /// Switches on a machine. Strand `own` makes the guest's calls, until the test chooses another strand.
+    /// Switches on a machine. Strand `own` makes the guest's calls until the test chooses another strand.
     fn new(machine: Configuration, [own, holder, other]: [StrandId; 3], hub: u64) -> Self {
         control(Control::PowerOn(machine));
         control(Control::Caller(own));
@@ -112,7 +112,7 @@ impl States {
         check.case(Trap::Fast, [id, value, 2, 3, 4, SET], [status, value, 2, 3, 4, SET]);
     }
 
-    /// Begins an access of the holder. The access never ends.
+    /// Begins an access by the holder that never ends.
     fn hold(&self) {
         let first = self.ids().next().and_then(PerfReg::new);
         if let Some(register) = first {
@@ -120,7 +120,7 @@ impl States {
         }
     }
 
-    /// Reports the death of the holder. The report frees the hub.
+    /// Reports the holder's death, which frees the hub.
     fn die(&self) {
         control(Control::Died(self.holder));
     }
@@ -132,7 +132,7 @@ impl States {
         self.ids().for_each(|id| self.get(check, id, EOK));
     }
 
-    /// Checks that calls for registers of the hub are refused, and that calls for registers of other hubs are served.
+    /// Checks that calls for the hub's registers are refused, and that calls for other hubs' registers are served.
     fn taken(&self, check: &mut Check<'_>) {
         self.hold();
         let before = control(Control::State);
@@ -152,9 +152,8 @@ impl States {
         self.ids().for_each(|id| self.get(check, id, EOK));
     }
 
-    /// While the hub is taken, strand `own` calls and is refused, so that it has the next turn. When the hub is free, strand
-    /// `own` calls again. Afterwards the turn passes to the next higher strand number among the strands that the hub remembers as
-    /// refused.
+    /// While the hub is taken, strand `own` calls and is refused, so it has the next turn. When the hub is free, it calls again. The turn
+    /// then passes to the next higher strand number among the strands that the hub remembers as refused.
     fn turn(&self, check: &mut Check<'_>, id: u64) {
         self.hold();
         self.get(check, id, EWOULDBLOCK);
@@ -171,12 +170,12 @@ impl States {
             self.get(check, id, EWOULDBLOCK);
             self.die();
             control(Control::Caller(self.own));
-            // The strand `other` has the turn, so `own` is refused.
+            // Strand `other` has the turn, so `own` is refused.
             self.get(check, id, EWOULDBLOCK);
             self.set(check, id, 0, EWOULDBLOCK);
             control(Control::Caller(self.other));
             self.get(check, id, EOK);
-            // Now the strand `own` has the turn, so `other` is refused.
+            // Now strand `own` has the turn, so `other` is refused.
             self.get(check, id, EWOULDBLOCK);
             control(Control::Caller(self.own));
             self.set(check, id, Self::value(id), EOK);
@@ -192,8 +191,8 @@ impl States {
             self.set(check, id, 0, EWOULDBLOCK);
             self.die();
             control(Control::Caller(self.own));
-            // Strand `other` has the turn and does not call again. The hub remembers two refused strands, so strand `own` is refused four
-            // times before strand `other` loses its turn.
+            // Strand `other` has the turn but does not call again. The hub remembers two refused strands, so strand `own` is refused four
+            // times before `other` loses its turn.
             for _ in 0..4 {
                 self.get(check, id, EWOULDBLOCK);
             }

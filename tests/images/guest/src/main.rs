@@ -24,8 +24,8 @@ use preserved::Devices;
 use report::Report;
 use swept::control;
 
-/// Bits 7:0 are the task, and bits 23:16 the number of nodes of the machine. Bit 24 is set if the
-/// machine has no hubs. Bits 32 and up are the detail of the sweep's report.
+/// Bits 7:0 are the task, and bits 23:16 are the machine's number of nodes. Bit 24 is set if the machine has no hubs. Bits 32 and up are
+/// the level of detail of the sweep's report.
 const TASK: *const u64 = 0x87ff_fff8 as *const u64;
 
 fn sun4v() -> Sun4v {
@@ -84,7 +84,7 @@ extern "C" fn guest_main() -> ! {
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     let console = Core::new(sun4v());
-    // If the console fails, there is no other place to report to.
+    // If the console fails, there is nowhere else to report to.
     let _ = writeln!(console, "guest: {info}");
     loop {
         let _ = console.exit(101);

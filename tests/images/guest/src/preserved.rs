@@ -1,4 +1,4 @@
-//! Checks the registers that a call must preserve, and the values that a call must not leave behind.
+//! Checks which registers a call preserves, and that it leaves no values behind.
 
 use core::arch::asm;
 
@@ -9,7 +9,7 @@ use crate::contract::{EBADTRAP, EINVAL, EOK, GET, GROUP, Machine, SET};
 use crate::probes::{self, Around, AtLevel, Left, WithPstate};
 use crate::report::{Check, Report};
 
-/// A call that takes one of the paths through the hypervisor: its trap, %o0 to %o5 before the call, and %o0 to %o5 after the call.
+/// A call that takes one of the paths through the hypervisor: its trap, and %o0 to %o5 before and after the call.
 pub struct Way(pub Trap, pub [u64; 6], pub [u64; 6]);
 
 const PCR: u64 = 0x1234_5670;
@@ -17,10 +17,10 @@ const PCR: u64 = 0x1234_5670;
 /// The number of the hypervisor's own function.
 const OWN: u64 = 0x84;
 
-/// A number that no function has. Its lower 32 bits are the number of the hypervisor's own function.
+/// A number that no function has, although its lower 32 bits are the number of the hypervisor's own function.
 const FAR: u64 = 1 << 32 | OWN;
 
-/// An address of the guest, a misaligned address, the hypervisor's trap table, and an address without memory.
+/// Stack pointers: an address of the guest, a misaligned address, the hypervisor's trap table, and an address without memory.
 pub const STACK_POINTERS: [u64; 4] = [0x8100_0000 - 2047, 0x8100_0003, 0x10_4000 - 2047, u64::MAX];
 
 macro_rules! names {
@@ -38,11 +38,11 @@ macro_rules! names {
 /// The names of the checks for each kind of [`Devices`].
 const NAMES: [[&str; 5]; 3] = [names!(""), names!(", fast path"), names!(", fast path to memory")];
 
-/// The devices of the hypervisor. With models, all calls take the slow path. With other devices, calls take the fast path if they can.
+/// The hypervisor's devices. With models, all calls take the slow path. With other devices, calls take the fast path if they can.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Devices {
     Models,
-    /// There are no devices at the addresses of the registers. Reads return 0.
+    /// There are no devices at the registers' addresses. Reads return 0.
     Mmio,
     /// Words of memory in place of device registers.
     Memory,
@@ -78,7 +78,7 @@ pub fn run(report: &mut Report, machine: Machine, devices: Devices) {
     ];
     let ways = || {
         let of_hubs = if machine.hubs { &of_hubs[..] } else { &[] };
-        // Leaves out the calls of the hypervisor's own functions: the image for the sweep has none.
+        // Excludes the calls to the hypervisor's own functions, which the sweep's image lacks.
         let others = |Way(_, [.., function], _): &&Way| {
             devices != Devices::Memory || ![OWN, FAR].contains(function)
         };
@@ -97,7 +97,7 @@ pub fn registers<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>)
             Trap::Fast => probes::around_fast,
             Trap::Core => probes::around_core,
         };
-        // The calls differ in %o3 and %o4, but not in the sum of %o3 and %o4.
+        // The calls differ in %o3 and %o4, but not in the sum of the two.
         let others = |[o0, o1, o2, o3, o4, o5]: [u64; 6]| {
             [o0, o1, o2, o3 + number, o4.wrapping_sub(number), o5]
         };
@@ -105,7 +105,7 @@ pub fn registers<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>)
     }
 }
 
-/// A probe that traps with these %o0 to %o5 and stores the registers that it finds after the trap.
+/// A probe that traps with these %o0 to %o5, and stores the registers that it finds after the trap.
 pub type Probe = unsafe extern "C" fn(&[u64; 6], &mut Around);
 
 pub fn around(check: &mut Check<'_>, probe: Probe, before: &[u64; 6], behind: &[u64; 6]) {
@@ -116,8 +116,8 @@ pub fn around(check: &mut Check<'_>, probe: Probe, before: &[u64; 6], behind: &[
     check.same(before, found, expected);
 }
 
-/// Checks the software traps 0x81 to 0xfe, which lie between the two hypercall traps. The hypervisor handles traps 0x84 and 0xfe: it
-/// returns EOK, the number of the trap, and the sum of %o0 to %o5. It refuses all others with EBADTRAP.
+/// Checks software traps 0x81 to 0xfe, which lie between the two hypercall traps. The hypervisor handles traps 0x84 and 0xfe: it returns
+/// EOK, the trap's number, and the sum of %o0 to %o5. It refuses all others with EBADTRAP.
 pub fn software_traps(report: &mut Report) {
     const BEFORE: [u64; 6] = [1, 2, 3, 4, 5, GET];
     const REFUSED: [u64; 6] = [EBADTRAP, 2, 3, 4, 5, GET];
@@ -168,8 +168,8 @@ fn left<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
     }
 }
 
-/// Expects the marks that a hypervisor leaves on the slow path: 0x5e in a window and 0x6f in a global register. The call of trap
-/// 0xff is cons_putchar with an invalid character: it takes the slow path, and prints nothing.
+/// Expects the marks that the hypervisor leaves on the slow path: 0x5e in a window and 0x6f in a global register. The call by trap 0xff is
+/// cons_putchar with an invalid character, which takes the slow path and prints nothing.
 pub fn leaks(check: &mut Check<'_>) {
     let marks = Left { windows: 0x5e, globals: 0x6f };
     // SAFETY: the hypervisor changes no memory of this guest. The probes may change all free windows.
@@ -191,7 +191,7 @@ fn deep<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
             check.same((trap, o0, o5, sp), changed, 0);
         }
     }
-    // Calls with undefined arguments may have changed registers and versions.
+    // The calls with undefined arguments may have changed registers and versions.
     negotiate(Some(1));
     call(Trap::Fast, [0, PCR, 0, 0, 0, SET]);
 }
@@ -215,9 +215,9 @@ pub fn trap_in_handlers(report: &mut Report) {
     unsafe { probes::trap_in_handlers() }
 }
 
-/// Causes a fatal trap in the hypervisor: jumps to the instruction with which the hypervisor loads from devices. The address has no device,
-/// and the stack pointer is misaligned. (Where addresses are translated, a guest cannot execute the hypervisor's memory, but the guest's
-/// code may be at the same address.)
+/// Causes a fatal trap in the hypervisor by jumping to the instruction with which the hypervisor loads from devices. The address has no
+/// device, and the stack pointer is misaligned. (Where addresses are translated, a guest cannot execute the hypervisor's memory, but its
+/// own code may be at the same address.)
 pub fn trap_at_access(report: &mut Report) {
     // The instructions are ldx [%o0], %o1; retl; mov %g0, %o0.
     const LOAD: [u32; 3] = [0xd25a_0000, 0x81c3_e008, 0x9010_0000];

@@ -1,4 +1,4 @@
-//! Declares the assembly probes, which check registers, windows and levels around a trap. The guest in C has the same probes.
+//! Declares the assembly probes, which check registers, windows and levels around a trap. The guest in C uses the same probes.
 
 use core::arch::global_asm;
 
@@ -22,7 +22,7 @@ pub struct Around {
     pub after: [u64; 13],
 }
 
-/// The bits that a trap has set in the free windows and in the globals of levels 1 and 2. Before the trap, these registers were 0.
+/// The bits that a trap has set in the free windows and in the globals of levels 1 and 2, all of which were 0 before the trap.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
@@ -60,12 +60,12 @@ pub struct AtLevel {
     pub gl: u64,
 }
 
-/// The state after a call with an unusual PSTATE.
+/// The state after a call made with an unusual PSTATE.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WithPstate {
     pub value: u64,
-    /// The bits of PSTATE that the call has left inverted.
+    /// The PSTATE bits that the call has left inverted.
     pub inverted: u64,
 }
 
@@ -83,18 +83,18 @@ unsafe extern "C" {
     pub fn left_core(o0: u64, o1: u64, function: u64) -> Left;
     pub fn left_0x84(o0: u64, o1: u64, function: u64) -> Left;
     pub fn left_0xfe(o0: u64, o1: u64, function: u64) -> Left;
-    /// Traps twice at each of `depth` + 1 depths. The stack pointer is `sp`. Returns the bits of local registers that changed.
+    /// Traps twice at each of `depth` + 1 depths, with `sp` as the stack pointer. Returns the bits of local registers that changed.
     pub fn deep_fast(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
     pub fn deep_core(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
     /// Traps at trap level `level` with global level `level`.
     pub fn at_level(o0: u64, o1: u64, function: u64, level: u64) -> AtLevel;
-    /// Traps while these bits of PSTATE are inverted.
+    /// Traps with these PSTATE bits inverted.
     pub fn with_pstate(o0: u64, function: u64, bits: u64) -> WithPstate;
     /// Causes a trap whose handler traps again, and so on.
     pub fn trap_in_handlers() -> !;
     /// Returns the number of ticks by which %tick advances across a trap.
     pub fn ticks_fast(o0: u64, o1: u64, function: u64) -> u64;
     pub fn ticks_core(o0: u64, o1: u64, function: u64) -> u64;
-    /// Returns the number of ticks by which %tick advances if the probe leaves out the trap.
+    /// Returns the number of ticks by which %tick advances when the probe makes no trap.
     pub fn ticks_none() -> u64;
 }

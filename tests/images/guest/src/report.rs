@@ -1,4 +1,4 @@
-//! Prints the result of each check as a line on the console.
+//! Prints each check's result as a line on the console.
 
 use core::fmt::{Arguments, Debug};
 
@@ -14,7 +14,7 @@ pub struct Report {
     cases: u64,
 }
 
-/// A check, which consists of any number of comparisons. Dropping the value reports the check.
+/// A check, which consists of any number of comparisons. Dropping it reports its result.
 pub struct Check<'a> {
     report: &'a mut Report,
     name: &'static str,
@@ -31,7 +31,7 @@ impl Report {
     }
 
     pub fn count(&mut self, name: &str, number: u64) {
-        // If the console fails, there is no other place to report to.
+        // If the console fails, there is nowhere else to report to.
         let _ = writeln!(self.console, "count {name}: {number}");
     }
 
@@ -65,7 +65,8 @@ impl Check<'_> {
         }
     }
 
-    /// Makes a call, and compares the registers after the call with the contract's values.
+    /// Makes a call, and compares the registers after it with the values that the contract
+    /// requires.
     pub fn case(&mut self, trap: Trap, before: [u64; 6], expected: [u64; 6]) {
         self.report.cases += 1;
         self.same(before, call(trap, before), expected);

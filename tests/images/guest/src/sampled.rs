@@ -1,7 +1,7 @@
-//! Takes samples with `guest-abi` in the handler of overflow traps.
+//! Takes samples with `guest-abi` in the overflow trap handler.
 //!
-//! The hypervisor has a model of the counters. The guest tells the model which events happen: see [`traps`](crate::traps). Plain
-//! division gives the expected counts and samples: of `n` events with period `p`, `n / p` are sampled.
+//! The hypervisor has a model of the counters, and the guest tells it which events happen: see [`traps`](crate::traps). Plain division
+//! gives the expected counts and samples: of `n` events with period `p`, `n / p` are sampled.
 
 use core::cell::UnsafeCell;
 use core::hint::black_box;
@@ -27,7 +27,7 @@ use crate::traps::{self, Frame, TSTATE_PRIV};
 type Unit = OwnCounters<Sun4v, Sun4v>;
 type Taken = Sample<SparcSelect, SparcMode>;
 
-/// The unit and the profiler. The handler of overflow traps uses both.
+/// The unit and the profiler, both of which the overflow trap handler uses.
 struct Session {
     unit: Unit,
     profiler: Profiler<Unit, 1, 8>,
@@ -42,7 +42,7 @@ unsafe impl Sync for Shared {}
 
 static SESSION: Shared = Shared(UnsafeCell::new(None));
 
-/// The numbers of two strands: the first has all rights, the second has none.
+/// The numbers of two strands, the first with all rights and the second with none.
 const STRAND: usize = 37;
 const WITHOUT_RIGHTS: usize = 38;
 
@@ -72,7 +72,7 @@ pub fn overflowed(frame: &Frame) {
     }
 }
 
-/// Returns the address and mode that an interrupt here would report.
+/// Returns the address and mode that an interrupt at this point would report.
 fn now() -> Interrupted<SparcMode> {
     Interrupted {
         address: 0,
@@ -128,7 +128,7 @@ fn happens(event: SparcEvent, times: u32) {
     happens_at(Place::Here, SparcMode::Privileged, event, times);
 }
 
-/// Starts to sample these events. A pair is an event and its period.
+/// Starts sampling these events, each given with its period.
 fn start(mode: SparcMode, sampled: &[(SparcEvent, u32)]) -> Result<(), HvError> {
     let service = PerfCounters::negotiate_best(sun4v()).ok();
     let mut requests = [Request { event: SparcEvent::Loads.into(), pace: None }; 2];
@@ -147,7 +147,7 @@ fn start(mode: SparcMode, sampled: &[(SparcEvent, u32)]) -> Result<(), HvError> 
     })
 }
 
-/// The interrupts, losses and refusals of a session.
+/// A session's interrupts, losses and refusals.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     interrupts: u64,
@@ -157,13 +157,13 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the outcome of a session without errors and with this number of interrupts.
+    /// Returns the outcome of a session that had no errors and this number of interrupts.
     const fn undisturbed(interrupts: u64) -> Self {
         Self { interrupts, spurious: 0, lost: 0, refused: false }
     }
 }
 
-/// Ends the session. Returns its outcome, and the report of each event.
+/// Ends the session. Returns its outcome and the report of each event.
 fn stop() -> (Outcome, [Option<EventReport<SparcSelect>>; 2]) {
     with(|shared| {
         let Some(mut session) = shared.take() else {
@@ -185,7 +185,7 @@ fn pop() -> Option<Taken> {
     with(|shared| shared.as_mut()?.profiler.pop())
 }
 
-/// Returns the events, samples and missed samples of a counter.
+/// Returns a counter's numbers of events, samples and missed samples.
 fn counted(report: Option<EventReport<SparcSelect>>) -> Option<[u64; 3]> {
     let report = report?;
     let estimate = report.estimate?;
@@ -230,10 +230,10 @@ fn registers(check: &mut Check<'_>) {
         sun4v().set_pic(SparcPic::from(value));
         check.same("pic", u64::from(sun4v().pic()), value);
     }
-    // Sets all bits except the reserved bits and HT. Privileged code cannot write HT.
+    // Sets all bits except the reserved bits and HT, which privileged code cannot write.
     sun4v().set_pcr(SparcPcr::from(0x3fff_ffff_ffff_ffff));
     check.same("pcr", sun4v().pcr().into(), 0xffff_fff7_u64);
-    // HOLDOV0 and HOLDOV1 preserve OV0 and OV1. HOLDOV0 and HOLDOV1 themselves read as 0.
+    // HOLDOV0 and HOLDOV1 preserve OV0 and OV1, and themselves read as 0.
     sun4v().set_pcr(SparcPcr::from(1 << 62));
     check.same("pcr", sun4v().pcr().into(), 1_u64 << 18);
     sun4v().set_pcr(SparcPcr::from(1 << 63 | 1 << 31 | 1 << 18));
@@ -252,7 +252,7 @@ fn two_counters(check: &mut Check<'_>) {
     let mut time = 0;
     for round in 0_u32..400 {
         let place = if round % 3 == 0 { Place::There } else { Place::Here };
-        // Events of other modes are not counted.
+        // Events in other modes are not counted.
         happens_at(place, SparcMode::User, SparcEvent::Loads, 5000);
         happens_at(place, SparcMode::Hyperprivileged, SparcEvent::Stores, 5000);
         for (number, (event, period)) in EVENTS.into_iter().enumerate() {
@@ -299,8 +299,8 @@ fn at_once(check: &mut Check<'_>) {
     check.same("both", reports.map(counted), [Some([1000, 10, 0]); 2]);
 }
 
-/// Checks every register around a call that an overflow trap follows. Then checks traps in 20
-/// nested calls, with every number of free windows.
+/// Checks every register around a call that is followed by an overflow trap. Then checks traps in 20 nested calls, with every number of
+/// free windows.
 fn goes_on(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 10)]);
     let ten = Control::Counters(Counters::Happens(SparcMode::Privileged, SparcEvent::Loads, 10));
@@ -321,7 +321,7 @@ fn goes_on(check: &mut Check<'_>) {
     for _ in 0..2 {
         check.same("depth", deep(20), 20 * 21 / 2);
     }
-    // The nested calls take 84 samples. The ring has room for eight of them.
+    // The nested calls take 84 samples, but the ring has room for only eight of them.
     ended(check, Outcome { lost: 76, ..Outcome::undisturbed(85) }, Some([850, 85, 0]));
 }
 
@@ -358,7 +358,7 @@ fn beyond(check: &mut Check<'_>) {
         // The sum of the periods includes each period that has ended, with or without a sample.
         check.same(total, sampled, total >> 30 << 30);
     }
-    // 0x5_4000_000c events are 21 periods. Of these periods, 12 have a sample.
+    // 0x5_4000_000c events are 21 periods, 12 of which have a sample.
     ended(check, Outcome::undisturbed(12), Some([0x5_4000_000c, 12, 9]));
 }
 
@@ -384,7 +384,7 @@ fn spurious(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 1000)]);
     traps::hold(true);
     happens(SparcEvent::Loads, 1200);
-    // `rotate` handles the overflow. The overflow trap is still taken, after `with`, and finds nothing to do.
+    // `rotate` handles the overflow. After `with`, the overflow trap is still taken, and finds nothing to do.
     let rotated = with(|shared| {
         let session = shared.as_mut()?;
         session.profiler.rotate(&mut session.unit, &now()).ok()
@@ -416,7 +416,7 @@ fn hyperprivileged(check: &mut Check<'_>) {
     for _ in 0..100 {
         happens_at(Place::There, SparcMode::Hyperprivileged, SparcEvent::Loads, 10);
         happens(SparcEvent::Loads, 1000);
-        // The address in the sample is the address to which the trap handler can return.
+        // The address in the sample is the one to which the trap handler can return.
         let place = pop().map(|sample| sample.at.address);
         check.same("address", place.is_none_or(|place| place == Place::There.next()), true);
     }

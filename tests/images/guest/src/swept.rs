@@ -1,4 +1,4 @@
-//! Makes the calls of the sweep with real traps.
+//! Makes the sweep's calls with real traps.
 
 use core::arch::asm;
 use core::hint::black_box;
@@ -21,7 +21,7 @@ pub fn control(control: Control) -> u64 {
 
 fn called(control: Control) -> Registers {
     let mut registers = control.registers();
-    // SAFETY: the hypervisor does not change memory of this guest. It changes only registers %o0 to %o5.
+    // SAFETY: the hypervisor does not change this guest's memory. It changes only registers %o0 to %o5.
     unsafe {
         asm!(
             "ta {TRAP}",
@@ -38,7 +38,7 @@ fn called(control: Control) -> Registers {
     registers
 }
 
-/// The machine of the guest. A control call replaces this machine with another.
+/// The guest's machine. A control call replaces it with another.
 struct Here;
 
 impl Machines for Here {
@@ -48,7 +48,7 @@ impl Machines for Here {
     }
 }
 
-/// Makes the calls of the sweep, each from the strand that the sweep names.
+/// Makes the sweep's calls, each from the strand that the sweep names.
 struct Real {
     strand: Option<StrandId>,
 }
@@ -79,14 +79,14 @@ pub fn run(report: &mut Report, detail: Detail) {
     tell(detail, &mut Here, &mut |line| report.line(line));
 }
 
-/// Makes the calls of the sweep on a board whose register 0 is a word of memory.
+/// Makes the sweep's calls on a board whose register 0 is a word of memory.
 pub fn plain(report: &mut Report, detail: Detail) {
     tell(detail, &mut WithPlain(Here), &mut |line| report.line(line));
     let slow = control(Control::SlowCalls);
     report.line(format_args!("calls on the slow path: {slow}"));
 }
 
-/// Tries to switch on a machine in which two guests share a strand. The hypervisor refuses, and the current machine continues.
+/// Tries to switch on a machine on which two guests share a strand. The hypervisor refuses, and the current machine continues.
 pub fn impossible(report: &mut Report) {
     let mut check = report.check("a machine that cannot be is refused");
     let Some((_, possible)) = parts::READ_BACK.configurations().next() else {
@@ -106,7 +106,7 @@ pub fn impossible(report: &mut Report) {
     check.same("state", control(Control::State), changed);
 }
 
-/// Nests as many calls as fit into the hypervisor's windows, and then more.
+/// Nests as many calls as fit in the hypervisor's windows, and then more.
 pub fn exhaust(report: &mut Report) {
     let mut check = report.check("nested calls in the hypervisor, 12 calls deep in the guest");
     let sum = nested(&mut check, 12, [1, 2, 3, 4, 5, 6]);
@@ -125,11 +125,11 @@ pub fn exhaust(report: &mut Report) {
     control(Control::Recurse(20));
 }
 
-/// The number of nested calls that fit into all windows of the hypervisor.
+/// The number of nested calls that fit in all the hypervisor's windows.
 const NESTED: u64 = 2;
 
-/// Nests calls in the hypervisor, with every number of free windows. Meanwhile the windows of this
-/// function hold `numbers`. Their sum shows that the windows are preserved.
+/// Nests calls in the hypervisor, with every number of free windows. Meanwhile, this function's windows hold `numbers`, whose sum shows
+/// that the windows are preserved.
 #[inline(never)]
 fn nested(check: &mut Check<'_>, depth: u64, numbers: [u64; 6]) -> u64 {
     let [a, b, c, d, e, f] = numbers.map(|number| black_box(number + depth));

@@ -1,7 +1,7 @@
-//! Handles the traps of a guest that samples: the overflow trap, and accesses to %pcr and %pic, which this processor does not have.
+//! Handles a sampling guest's traps: the overflow trap, and accesses to %pcr and %pic, which this processor does not have.
 //!
-//! The handler of illegal instructions replaces a read or write of %pcr or %pic with a call to the hypervisor's model.
-//! Then it skips the instruction.
+//! The illegal instruction handler replaces a read or write of %pcr or %pic with a call to the hypervisor's model, and then skips the
+//! instruction.
 
 use core::arch::{asm, global_asm};
 
@@ -13,7 +13,7 @@ use crate::swept::control;
 
 global_asm!(include_str!("../../assembly/traps.s"), options(raw));
 
-/// The registers of the interrupted program.
+/// The interrupted program's registers.
 #[repr(C)]
 pub struct Frame {
     /// %g0 to %g7, then %o0 to %o7, as they were at the trap.
@@ -24,7 +24,7 @@ pub struct Frame {
     y: u64,
 }
 
-/// %l0 to %l7 and %i0 to %i7 of the interrupted program.
+/// The interrupted program's %l0 to %l7 and %i0 to %i7.
 type Window = [u64; 16];
 
 unsafe extern "C" {
@@ -36,23 +36,23 @@ unsafe extern "C" {
     /// The address of the instruction after the trap.
     pub static here_next: u8;
     pub static there_next: u8;
-    /// Writes and reads %pic with operands of every kind of register. Returns the bits that differ.
+    /// Writes and reads %pic with every kind of register as an operand. Returns the bits that differ.
     pub fn by_every_kind(value: u64) -> u64;
 }
 
-/// PSTATE with the bits PEF, PRIV and IE.
+/// A PSTATE value with PEF, PRIV and IE.
 const INTERRUPTIBLE: u64 = 0x16;
 
-/// Bit 15 of %softint. It raises the overflow trap.
+/// Bit 15 of %softint, which raises the overflow trap.
 const OVERFLOW: u64 = 1 << 15;
 
-/// PSTATE is at bit 8 of TSTATE, and PRIV is bit 2 of PSTATE.
+/// TSTATE holds PSTATE from bit 8 on, and PRIV is bit 2 of PSTATE.
 pub const TSTATE_PRIV: u64 = 1 << 10;
 
-/// A value of PIL that blocks the overflow trap.
+/// A PIL value that blocks the overflow trap.
 const ALL_HELD: u64 = 15;
 
-/// Installs the trap table. Leaves the overflow trap blocked.
+/// Installs the trap table, and leaves the overflow trap blocked.
 pub fn install() {
     hold(true);
     // SAFETY: the table also has the window handlers. PIL is 15.
@@ -104,7 +104,7 @@ extern "C" fn illegal_instruction(frame: &mut Frame, window: &mut Window) {
     frame.tnpc += 4;
 }
 
-/// Returns a register, identified by its number in an instruction. Returns `None` for %g0.
+/// Returns the register with this number in an instruction, or `None` for %g0.
 fn register<'a>(frame: &'a mut Frame, window: &'a mut Window, number: u32) -> Option<&'a mut u64> {
     match number {
         0 => None,
@@ -113,7 +113,7 @@ fn register<'a>(frame: &'a mut Frame, window: &'a mut Window, number: u32) -> Op
     }
 }
 
-/// Returns the operations that read and write ancillary register `asr`: %pcr (16) or %pic (17).
+/// Returns the operations that read and write ancillary register `asr`, which is %pcr (16) or %pic (17).
 const fn operations(asr: u32) -> Option<(Counters, fn(u64) -> Counters)> {
     match asr {
         16 => Some((Counters::Pcr, Counters::SetPcr)),
@@ -142,7 +142,7 @@ impl Access {
                 let operand = if code >> 13 & 1 == 0 {
                     Operand::Register(code & 31)
                 } else {
-                    // The immediate has 13 bits and a sign.
+                    // The immediate is a signed 13-bit number.
                     Operand::Immediate(i64::from((code << 19) as i32 >> 19) as u64)
                 };
                 Some(Self::Write(operations(rd)?.1, rs1, operand))

@@ -1,5 +1,5 @@
-//! A guest for the tests of the production image. It prints its machine description, the counts of
-//! loops and streams of known cost, and the number of samples in each loop.
+//! A guest for the tests of the production image. It prints its machine description, what it counts in loops and streams of known cost, and
+//! the number of samples in each loop.
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]
@@ -24,7 +24,7 @@ use platform::md::Md;
 
 // `start.s` has the stacks, the trap tables and the window handlers.
 global_asm!(include_str!("../../../../guest-abi/guests/rust/start.s"), options(raw));
-// Each round of a loop is four instructions; one of them is atomic. Two more instructions end the loop.
+// Each round of a loop has four instructions, one of them atomic. Two more instructions end the loop.
 global_asm!(
     r#"
         .section .text
@@ -43,40 +43,40 @@ loop_end:
 );
 
 unsafe extern "C" {
-    /// Writes a byte `times` times, as each of the loops does.
+    /// Writes a byte `times` times, as every loop does.
     fn loop_0(byte: *mut u8, times: u64);
     fn loop_1(byte: *mut u8, times: u64);
     fn loop_2(byte: *mut u8, times: u64);
     fn loop_3(byte: *mut u8, times: u64);
     /// The address after the last loop.
     static loop_end: u8;
-    /// The entry of the strands that the first strand starts, and the trap table of these strands.
+    /// The entry point and the trap table of the strands that the first strand starts.
     static strand_start: u8;
     static strand_traps: u8;
 }
 
-/// The maximum number of strands that the guest uses. Each strand needs a record and a stack.
+/// The maximum number of strands that the guest uses. Each of them needs a record and a stack.
 const MOST: usize = 8;
 const STACK: usize = 0x8000;
 
-/// The number of atomic instructions in a round: 16, 32, 64 and 128 in the four loops. The handler of the overflow trap has no
-/// atomic instruction.
+/// The number of atomic instructions in a round, which executes 16, 32, 64 and 128 of them in the four loops. The overflow trap handler has
+/// none.
 const ROUND: u32 = 240;
 const ROUNDS: u64 = 1000;
 
 type Unit = OwnCounters<Sun4v>;
 type Sampler = Profiler<Unit, 1, 1>;
 
-/// The record of a strand: its stack, session and results.
+/// A strand's record: its stack, session and results.
 #[repr(C)]
 struct Strand {
     /// The end of the stack. `start.s` reads this field.
     stack: *mut u8,
     cpu: usize,
     sampling: UnsafeCell<Option<(Unit, Sampler)>>,
-    /// The number of atomic instructions, and of all instructions, in 2000 rounds of a loop.
+    /// The numbers of atomic instructions, and of all instructions, in 2000 rounds of a loop.
     counted: [AtomicU64; 2],
-    /// The number of samples in each loop, and elsewhere. The first row is for a fixed period, the second for random periods.
+    /// The number of samples in each loop and elsewhere. The first row is for a fixed period, and the second for random periods.
     samples: [[AtomicU64; 5]; 2],
     /// Whether the samples have random periods.
     random: AtomicBool,
@@ -132,7 +132,7 @@ extern "C" fn strand_main(strand: &'static Strand) {
     }
 }
 
-/// Starts all strands of the machine description except this one. Then measures, and prints the results.
+/// Starts all strands in the machine description except this one. Then measures, and prints the results.
 fn first() -> ! {
     let console = Core::new(sun4v());
     let _ = console.api_set_version(ApiGroup::CORE, Version::V1_0);
@@ -166,7 +166,7 @@ fn first() -> ! {
     }
 }
 
-/// Reads the machine description, and prints its content. Returns the number of CPUs.
+/// Reads the machine description and prints its content. Returns the number of CPUs.
 fn description(console: &Core<Sun4v>) -> Option<usize> {
     const ROOM: usize = 4096;
     #[repr(align(16))]
@@ -175,7 +175,7 @@ fn description(console: &Core<Sun4v>) -> Option<usize> {
     unsafe impl Sync for Room {}
     static DESCRIPTION: Room = Room(UnsafeCell::new([0; ROOM]));
     let address = DESCRIPTION.0.get();
-    // A call without a buffer returns the size of the buffer that is needed.
+    // A call without a buffer returns the required buffer size.
     let needed = sun4v().call(Trap::Fast, MACH_DESC, [0; 5]);
     let size = sun4v().call(Trap::Fast, MACH_DESC, [address as u64, ROOM as u64, 0, 0, 0]);
     let [size, ..] = size.ok()?;
@@ -213,12 +213,12 @@ fn start(strand: &'static Strand) {
     let _ = sun4v().call(Trap::Fast, CPU_START, arguments);
 }
 
-/// Returns the byte to which the loops of a strand write.
+/// Returns the byte to which a strand's loops write.
 fn byte(cpu: usize) -> *mut u8 {
     STACKS.0.get().cast::<u8>().wrapping_add(cpu * STACK)
 }
 
-/// Counts the events of the loops, then samples the loops.
+/// Counts the loops' events, and then samples the loops.
 fn measure(strand: &'static Strand) {
     let [few, many] = [1000, 3000].map(|times| counted(strand, times));
     for (count, (few, many)) in strand.counted.iter().zip(few.into_iter().zip(many)) {
@@ -229,8 +229,8 @@ fn measure(strand: &'static Strand) {
     };
     sample(strand, round);
     strand.random.store(true, Ordering::Relaxed);
-    // A random period is between half a round and one and a half rounds. So the position of a sample in its round does not depend
-    // on the previous position, and all positions are equally likely. The number of samples in a loop is distributed binomially.
+    // A random period is between half a round and one and a half rounds, so a sample's position in its round does not depend on the
+    // previous position, and all positions are equally likely. The number of samples in a loop then has a binomial distribution.
     sample(strand, round.randomised(1, strand.cpu as u64));
     strand.done.store(1, Ordering::Release);
 }
@@ -260,7 +260,7 @@ fn sample(strand: &'static Strand, pace: Pace) {
     interrupts(false);
 }
 
-/// Returns two counts: the atomic instructions of a loop, and all instructions of the loop and of the calls around it.
+/// Returns two counts: a loop's atomic instructions, and all instructions of the loop and of the calls around it.
 #[inline(never)]
 fn counted(strand: &Strand, times: u64) -> [u64; 2] {
     let driver = StrandDriver::new(sun4v());
@@ -301,7 +301,7 @@ extern "C" fn strand_overflow(strand: &Strand, address: u64, _tstate: u64) {
     }
 }
 
-/// Returns the number of the loop at an address, or 4 for an address outside of the loops.
+/// Returns the number of the loop at an address, or 4 if the address is outside all loops.
 fn loop_index(address: u64) -> usize {
     let begin = loop_0 as *const () as u64;
     let end = &raw const loop_end as u64;
@@ -324,8 +324,8 @@ fn interrupts(on: bool) {
     }
 }
 
-/// Reads half a megabyte four times, and prints the reads that the memory channels of node 0 count
-/// in the last round. By then, code and stack are in the caches, and other guests have ended.
+/// Reads half a megabyte four times, and prints how many reads node 0's memory channels count in the last round. By then, code and stack
+/// are in the caches, and the other guests have ended.
 fn memory(console: &Core<Sun4v>) {
     const PART: usize = 512 << 10;
     static BLOCK: [AtomicU64; 4 * PART / 8] = [const { AtomicU64::new(0) }; _];

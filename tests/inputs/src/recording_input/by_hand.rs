@@ -7,7 +7,7 @@ use simulator::recording::{Chunk, Class, Kind, Order, Recording, RecordingError,
 
 use super::{fetching, number, same, size};
 
-/// The references of a text recording in the order of execution, each with its strand.
+/// A text recording's references in execution order, each with its strand.
 type Lines = Vec<(usize, Reference)>;
 
 /// Asserts that the reader and a second reader find the same references in a text recording.
@@ -15,7 +15,8 @@ pub(super) fn check(bytes: &[u8]) {
     same(&read(bytes), &plain(bytes), usize::MAX);
 }
 
-/// Returns the references of all threads, in an order that their signals and waits permit. Each thread continues until it waits.
+/// Returns the references of all threads, in an order that the threads' signals and waits permit. Each thread continues until it has to
+/// wait.
 fn read(bytes: &[u8]) -> Result<Lines, RecordingError> {
     let mut recording = Recording::from_reader("recording", Cursor::new(bytes.to_vec()), None)?;
     let (mut threads, mut chunk) = (Vec::new(), Chunk::default());
@@ -81,7 +82,7 @@ fn plain(bytes: &[u8]) -> Result<Lines, u64> {
             }
         }
     }
-    // The kind of a fetch depends on the strand's data references between this fetch and the strand's next fetch.
+    // The kind of a fetch depends on the strand's data references between that fetch and the strand's next one.
     for at in 0..lines.len() {
         let (strand, fetch) = lines[at];
         if fetch.kind != Kind::FetchOther {

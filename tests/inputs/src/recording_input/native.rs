@@ -6,7 +6,7 @@ use simulator::recording::{BLOCK, Chunk, Recording, RecordingError};
 
 use super::{MOST, is_one_line};
 
-/// Reads a file as it is. Then reads it with correct checksums, so that the reader also parses the content of malformed frames.
+/// Reads a file as it is, and then with corrected checksums, so that the reader also parses the content of malformed frames.
 pub(super) fn check(bytes: &[u8]) {
     for bytes in [bytes, &summed(bytes)] {
         let result = read(bytes);
@@ -15,7 +15,7 @@ pub(super) fn check(bytes: &[u8]) {
     }
 }
 
-/// Reads all threads. Returns the number of references of each thread: at most [`MOST`] plus one chunk.
+/// Reads all threads. Returns each thread's number of references, which is at most [`MOST`] plus one chunk.
 fn read(bytes: &[u8]) -> Result<Vec<usize>, RecordingError> {
     let mut recording = Recording::from_reader("recording", Cursor::new(bytes.to_vec()), None)?;
     let mut chunk = Chunk::default();
@@ -33,7 +33,7 @@ fn read(bytes: &[u8]) -> Result<Vec<usize>, RecordingError> {
         .collect()
 }
 
-/// Returns the file with a correct checksum in each frame. The length in a frame says where the next frame begins.
+/// Returns the file with the correct checksum in each frame. Each frame's length determines where the next frame begins.
 fn summed(bytes: &[u8]) -> Vec<u8> {
     let mut file = bytes.to_vec();
     let mut at = 16;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::mutant::Rule;
 
-/// Applies each edit of a rule to some assembly, and returns the resulting texts.
+/// Applies each of a rule's edits to some assembly, and returns the resulting texts.
 fn all(rule: Rule, code: &str) -> Vec<String> {
     let text = format!("asm!(\"\n{code}\n\");");
     let edits = edits(&text).unwrap().into_iter().filter(|edit| edit.rule == rule);
@@ -23,7 +23,7 @@ fn instructions_are_left_out() {
 
 #[test]
 fn instructions_change_places_if_their_order_may_matter() {
-    // The order of these pairs matters: a store and a load, a write and a read of one register, and a branch and its delay slot.
+    // The order matters in these pairs: a store and a load, a write and a read of one register, and a branch and its delay slot.
     for (first, second) in [
         ("stw %g0, [%g3]", "ldx [%g6], %g1"),
         ("inc %g1", "stx %g1, [%g2]"),
@@ -32,7 +32,7 @@ fn instructions_change_places_if_their_order_may_matter() {
         let swapped = format!("{second} ! a\n    {first}");
         assert_eq!(all(ASM_SWAP, &format!("{first} ! a\n    {second}")), [swapped]);
     }
-    // In these pairs, the order does not matter, or a label or a directive is between the two instructions.
+    // In these pairs, the order does not matter, or there is a label or a directive between the two instructions.
     for code in [
         "clr %o0\nclr %o1",
         "ldx [%g6], %g1\nldx [%g6 + 8], %g2",

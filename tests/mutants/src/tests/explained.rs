@@ -20,7 +20,7 @@ fn an_entry_is_about_a_mutant() {
     assert!(split(&entry.replace("reason", "why"), all()).is_err());
 }
 
-/// A change of a statement, or of a comment in it, makes the entries about it wrong.
+/// A change to a statement, or to a comment within it, invalidates the entries about it.
 #[test]
 fn each_explained_mutant_exists() {
     split(include_str!("../../explained.toml"), sources::mutants().unwrap()).unwrap();

@@ -25,7 +25,7 @@ fn a_seed_draws_the_same_from_each_rule() {
     assert_eq!(BTreeSet::from_iter(lines(1, 9)), BTreeSet::from([1, 2, 3, 4]));
 }
 
-/// Each mutant is tested by a step that builds the mutant's code. No mutant changes the number of lines of its file.
+/// Each mutant is tested by a step that builds the mutant's code. No mutant changes its file's number of lines.
 #[test]
 fn all_sources_have_mutants_that_a_step_judges() {
     let all = sources::mutants().unwrap();

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Returns, for each edit, its rule and the file after the edit.
+/// Returns each edit's rule, and the file after the edit.
 fn all(text: &str) -> Vec<(Rule, String)> {
     edits(text).unwrap().iter().map(|edit| (edit.rule, edit.apply(text))).collect()
 }
@@ -24,8 +24,8 @@ fn lines_stay_where_they_are() {
 
 #[test]
 fn what_cannot_matter_stays() {
-    // The rules change none of these: values that have no effect, values that the next statement uses, macros, constants, code
-    // that does not ship, and documentation.
+    // The rules change nothing here: values that have no effect, values that the next statement uses, macros, constants, code that does not
+    // ship, and documentation.
     for text in [
         "fn f() { let x = a + 1; let y = c(2); }",
         "fn f() { let x = a.load(O); let y = x.load(O); }",

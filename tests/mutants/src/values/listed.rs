@@ -1,4 +1,4 @@
-//! The mutants of cargo-mutants.
+//! Lists the mutants that cargo-mutants makes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use xtask::cmd::mutants::command;
 use super::packages::Package;
 use crate::mutant::{Edit, Mutant, VALUES};
 
-/// What `cargo mutants --list --json` says of a mutant.
+/// What `cargo mutants --list --json` says about a mutant.
 #[derive(Deserialize)]
 struct Listed {
     name: String,
@@ -28,14 +28,14 @@ struct Span {
     end: Place,
 }
 
-/// Both count from 1. A column is a character, not a byte.
+/// A place in a file. Lines and columns count from 1. A column is a character, not a byte.
 #[derive(Deserialize)]
 struct Place {
     line: usize,
     column: usize,
 }
 
-/// Returns all mutants of a package.
+/// Returns all of a package's mutants.
 pub(crate) fn mutants(package: &Package) -> anyhow::Result<Vec<Mutant>> {
     let mut list = command()?;
     list.args(["--no-config", "--list", "--json", "--colors=never"]);

@@ -1,5 +1,5 @@
 //! Changes values, as cargo-mutants does. All drawn mutants are in one program, and an environment variable chooses one of them when the
-//! tests run: to build a program for each mutant would take minutes.
+//! tests run, because building a program for each mutant would take minutes.
 
 mod listed;
 mod packages;
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     options: Options,
 }
 
-/// How long a build may take.
+/// The maximum time for a build.
 const BUILD: Duration = Duration::from_secs(3600);
 
 pub(crate) fn run(Args { package, number, options }: Args) -> anyhow::Result<()> {
@@ -99,7 +99,7 @@ fn test(package: &Package, together: &mut Together) -> anyhow::Result<Vec<Tested
     Ok(tested)
 }
 
-/// Builds the program with all mutants that compile.
+/// Builds one program with all the mutants that compile.
 fn build(
     checkout: &Checkout,
     package: &Package,

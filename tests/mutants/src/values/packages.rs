@@ -6,28 +6,29 @@ use crate::steps::is_of_images;
 #[derive(Debug)]
 pub(crate) struct Package {
     pub(crate) name: &'static str,
-    /// The folders of the crates, relative to the root of the workspace.
+    /// The crates' folders, relative to the workspace root.
     pub(crate) folders: &'static [&'static str],
-    /// The crates that have many mutants at once, as cargo calls them.
+    /// The crates that contain many mutants at the same time, under cargo's names for them.
     pub(crate) crates: &'static [&'static str],
-    /// What is quick and near comes first.
+    /// The test suites. Quick ones, and those closest to the code, come first.
     pub(crate) suites: &'static [Suite],
 }
 
 impl Package {
-    /// Returns whether mutants of a file need programs of their own, because the image is judged.
+    /// Returns whether a file's mutants need programs of their own, because they are tested in the
+    /// image.
     pub(crate) fn is_alone(&self, file: &str) -> bool {
         self.crates.is_empty() || is_of_images(file)
     }
 }
 
-/// Programs of tests of a crate: those of one target, or all.
+/// Test programs of a crate: those of one target, or all.
 #[derive(Debug)]
 pub(crate) struct Suite {
     pub(crate) package: &'static str,
     pub(crate) folder: &'static str,
     pub(crate) target: Option<&'static str>,
-    /// The arguments of the programs.
+    /// The programs' arguments.
     pub(crate) arguments: &'static str,
 }
 
@@ -45,7 +46,7 @@ const WHOLE: Suite = suite("tests", "tests", None, SLOW);
 /// Tests that need other programs, which `cargo test` leaves out.
 pub(crate) const IGNORED: &str = "--ignored";
 
-/// Tests of the whole system that repeat something hundreds of times.
+/// Arguments that skip the whole-system tests that repeat something hundreds of times.
 const SLOW: &str = "--skip=ht_does_not_depend_on_the_version --skip=no_call_is_served_beyond_the_version_in_force \
      --skip=two_strands_negotiate --skip=another_unit_is_mended --skip=nobody_reads_what_another_guest_has_written \
      --skip=a_change_that_is_pending_all_the_time_is_seen_to_be";

@@ -1,4 +1,4 @@
-//! The places where a program can choose between the code and a mutant of it.
+//! The places at which a program can choose between the original code and a mutant of it.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,27 +9,27 @@ use syn::{BinOp, Expr};
 
 use crate::mutant::Edit;
 
-/// How the code and its mutants are in one program. The ranges are of the unchanged file.
+/// How a program contains both the original code and a mutant. The ranges are those of the unchanged file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// A statement at this place returns the value.
+    /// A statement inserted at this place returns the value.
     Return { at: usize, value: String },
-    /// An arm that ends its pattern at this place gets a guard.
+    /// The match arm whose pattern ends at this place gets a guard.
     Guard { at: usize },
-    /// `whole`, an expression, is a choice between itself and itself with `with` in place of `part`.
+    /// The expression `whole` becomes a choice between itself and a copy in which `with` replaces `part`.
     Expression { whole: Range<usize>, part: Range<usize>, with: String },
 }
 
-/// What of the syntax a range is that cargo-mutants replaces.
+/// The syntactic role of a range that cargo-mutants replaces.
 #[derive(Clone)]
 enum Place {
     Body,
     Arm(usize),
-    /// The whole expression in which the range is.
+    /// The range is in this whole expression.
     In(Range<usize>),
 }
 
-/// The places of one file.
+/// The places in one file.
 pub(crate) struct Places(HashMap<Range<usize>, Place>);
 
 impl Places {
@@ -39,14 +39,15 @@ impl Places {
         Ok(Self(finder.0))
     }
 
-    /// Returns how an edit of cargo-mutants becomes a choice. `None` if it cannot: a constant has no choice at run time, for example.
+    /// Returns the choice that represents an edit of cargo-mutants, or `None` if there is none: a constant, for example, has no choice at
+    /// run time.
     pub(crate) fn choice(&self, edit: &Edit) -> Option<Choice> {
         let Edit { range, with, .. } = edit;
         Some(match self.0.get(range)? {
             Place::Body => Choice::Return { at: range.start, value: with.clone() },
             Place::Arm(at) => Choice::Guard { at: *at },
             Place::In(whole) if with.is_empty() && whole.end <= range.end => {
-                // The arm goes with its guard.
+                // To remove an arm that has a guard, the guard becomes `false`.
                 Choice::Expression {
                     whole: whole.clone(),
                     part: whole.clone(),
@@ -75,7 +76,7 @@ impl Finder {
     }
 }
 
-/// What the compiler computes is passed over: constants, functions that are `const`, lengths, discriminants.
+/// Skips what the compiler computes: constants, `const` functions, lengths, discriminants.
 impl<'a> Visit<'a> for Finder {
     fn visit_item_const(&mut self, _: &'a syn::ItemConst) {}
 
@@ -117,7 +118,7 @@ impl<'a> Visit<'a> for Finder {
     }
 
     fn visit_expr_binary(&mut self, binary: &'a syn::ExprBinary) {
-        // The names of a `let` would end with the choice.
+        // The names that a `let` introduces would go out of scope with the choice.
         if !has_let(&binary.left) && !has_let(&binary.right) {
             self.inside(&binary.op, binary);
         }

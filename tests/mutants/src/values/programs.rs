@@ -1,4 +1,4 @@
-//! The programs of tests, and which mutants each of them reaches.
+//! The test programs, and which mutants each of them reaches.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,14 +13,14 @@ use crate::built::Program;
 use crate::checkout::{Checkout, Ended};
 use crate::report::Verdict;
 
-/// A test may take this many times as long with a mutant.
+/// A test may take this many times as long with a mutant as without.
 const TIMES: u32 = 5;
 const LEAST: Duration = Duration::from_secs(10);
 
-/// How much memory a program of tests may have, in KiB.
+/// The maximum memory of a test program, in KiB.
 const MEMORY: u32 = 12 << 20;
 
-/// A program of tests, as it is without a mutant.
+/// A test program, and what it does without a mutant.
 pub(crate) struct Tests {
     name: String,
     program: Program,
@@ -30,7 +30,7 @@ pub(crate) struct Tests {
     reached: BTreeSet<usize>,
 }
 
-/// Runs the programs of a package without a mutant. They must pass.
+/// Runs a package's programs without a mutant. They must pass.
 pub(crate) fn prepare(
     checkout: &Checkout,
     package: &Package,

@@ -1,24 +1,24 @@
-//! A file with many mutants in it, of which an environment variable chooses one.
+//! A file that contains many mutants, one of which an environment variable chooses.
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::places::Choice;
 
-/// A file with choices, and where each mutant is in it.
+/// A file with choices, and the places of the mutants in it.
 #[derive(Debug, Default)]
 pub(crate) struct Rewritten {
     pub(crate) text: String,
-    /// The numbers of mutants, with the places of what only they execute.
+    /// The places that only a mutant executes, each with the mutant's number.
     mutants: Vec<(Range<usize>, usize)>,
 }
 
 impl Rewritten {
-    /// Puts choices, each with the number of its mutant, into a file.
+    /// Puts choices, each given with its mutant's number, into a file.
     pub(crate) fn new(text: &str, choices: &[(usize, Choice)]) -> Self {
         let mut groups: Vec<Group<'_>> = Vec::new();
         let mut sorted: Vec<_> = choices.iter().collect();
-        // Outer expressions precede those that they contain. A statement precedes the expression at its place.
+        // An outer expression comes before those that it contains, and a statement before the expression at its place.
         sorted.sort_by_key(|(number, choice)| {
             let whole = whole(choice);
             (whole.start, !whole.is_empty(), Reverse(whole.end), *number)
@@ -37,8 +37,9 @@ impl Rewritten {
         rewritten
     }
 
-    /// Returns the mutants that an error at this place is about: the innermost mutant around it, otherwise those inside, otherwise the
-    /// nearest. The type of a value is wrong behind a mutant that returns early, and a match lacks an arm before the arm.
+    /// Returns the mutants that an error at this place is about: the innermost mutant around the place, or else those inside it, or else
+    /// the nearest. An error can lie outside its mutant: after a mutant that returns early, the type of a value is wrong, and a match that
+    /// lacks an arm begins before that arm.
     pub(crate) fn at(&self, place: &Range<usize>) -> Vec<usize> {
         let mutants = self.mutants.iter();
         let is_in = |inner: &Range<usize>, outer: &Range<usize>| {
@@ -60,7 +61,7 @@ impl Rewritten {
         nearest.map(|(_, number)| *number).into_iter().collect()
     }
 
-    /// Adds a part of the file. `groups` are the choices inside, `edit` replaces a part of it.
+    /// Adds a part of the file. `groups` are the choices in that part, and `edit` replaces some of its text.
     fn add(
         &mut self,
         text: &str,

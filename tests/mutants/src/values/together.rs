@@ -1,4 +1,4 @@
-//! Many mutants in one program: the files with all of them.
+//! Many mutants in one program: the files that contain all of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -12,11 +12,11 @@ use super::rewritten::Rewritten;
 use crate::built::Error;
 use crate::mutant::Mutant;
 
-/// The drawn mutants of a package. The number of a mutant is its place in `mutants`.
+/// A package's drawn mutants. A mutant's number is its index in `mutants`.
 pub(crate) struct Together {
     package: &'static Package,
     pub(crate) mutants: Vec<Mutant>,
-    /// For each mutant, how it is in the program with the others. `None` if it must have a program of its own.
+    /// For each mutant, how the program with the others contains it, or `None` if it must have a program of its own.
     pub(crate) choices: Vec<Option<Choice>>,
     rewritten: BTreeMap<String, Rewritten>,
 }
@@ -36,13 +36,13 @@ impl Together {
         Ok(Self { package, mutants, choices, rewritten: BTreeMap::new() })
     }
 
-    /// Returns the numbers of the mutants that are, or are not, in one program.
+    /// Returns the numbers of the mutants that are (`true`) or are not (`false`) in the common program.
     pub(crate) fn numbers(&self, are: bool) -> Vec<usize> {
         let numbered = self.choices.iter().enumerate();
         numbered.filter(|(_, choice)| choice.is_some() == are).map(|(number, _)| number).collect()
     }
 
-    /// Returns the files of the package with the mutants in them.
+    /// Returns the package's files with the mutants in them.
     pub(crate) fn files(&mut self) -> anyhow::Result<BTreeMap<String, String>> {
         let mut choices = BTreeMap::<&str, Vec<_>>::new();
         for (number, mutant) in self.mutants.iter().enumerate() {
@@ -66,7 +66,7 @@ impl Together {
         Ok(files)
     }
 
-    /// Takes out the mutants that errors are about.
+    /// Removes the mutants that errors are about.
     pub(crate) fn take_out(&mut self, errors: &[Error]) -> anyhow::Result<()> {
         let places = errors.iter().flat_map(|error| &error.places);
         let about = places.filter_map(|(file, place)| Some(self.rewritten.get(file)?.at(place)));

@@ -1,8 +1,8 @@
-//! Makes one kind of call many times. A tool counts the instructions of [`hypercall`], [`rustsbi_fw_read`] and [`record_event`]. A call
-//! begins and ends with the guest's registers in memory. An event begins with its fields in registers and ends in the ring. The program has
-//! its own board. Each access to this board costs one load or store.
+//! Makes one kind of call many times, so that a tool can count the instructions of [`hypercall`], [`rustsbi_fw_read`] and [`record_event`].
+//! A call begins and ends with the guest's registers in memory. An event begins with its fields in registers and ends in the ring. The
+//! program has its own board, on which each access costs one load or store.
 //!
-//! Usage: `call-cost KIND`. `cargo xtask bench` has the names of the kinds. `call-cost time` times all kinds of calls instead.
+//! Usage: `call-cost KIND`. The names of the kinds are in `cargo xtask bench`. `call-cost time` times all kinds of calls instead.
 
 mod time;
 
@@ -74,7 +74,7 @@ static BOARD: Board = Board {
 type Measured<'a, T> =
     Strand<'a, (PerfCounterService<(&'static Board, &'static Board, T)>,), NoConsole, T>;
 
-/// Makes the call in `registers`, and writes the results back to `registers`.
+/// Makes the call in `registers`, and writes the results back to them.
 #[inline(never)]
 fn hypercall<T: Trace>(strand: &Measured<'_, T>, registers: &mut Registers) {
     strand.fast_trap(registers);
@@ -90,12 +90,12 @@ impl Clock for Tick {
     }
 }
 
-/// A ring with room for all events of a run.
+/// A ring with room for all the events of a run.
 type EventRing = Ring<Clock19, 4, 2039>;
 
 static RINGS: [EventRing; 72] = [const { Ring::new(Mode::Discard) }; 72];
 
-/// Records a register read, which is an event of five words. `about` holds the register, status, guest and strand, one byte each.
+/// Records a register read, which is a five-word event. `about` holds the register, status, guest and strand, one byte each.
 #[inline(never)]
 fn record_event(ring: &EventRing, time: u64, about: u32, duration: u32, value: u64) {
     let [perfreg, status, guest, strand] = about.to_le_bytes();
@@ -215,7 +215,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Returns the registers of a kind of call, and the status of the call. Returns `None` if the kind does not exist.
+/// Returns the registers for this kind of call and the status that it returns, or `None` if the kind does not exist.
 fn call_of(kind: &str) -> Option<(Registers, u64)> {
     let (function, id, status) = match kind {
         "get_dram" | "get_dram_tracer_off" | "get_dram_traced" => (VFALLS_GET_PERFREG, 7, 0),
@@ -225,7 +225,7 @@ fn call_of(kind: &str) -> Option<(Registers, u64)> {
         "get_zambezi" => (VFALLS_GET_PERFREG, 62, 0),
         "set_zambezi" => (VFALLS_SET_PERFREG, 62, 0),
         "get_other_zambezi" => (VFALLS_GET_PERFREG, 26, 0),
-        // Of all calls that are refused with the same status, the calls for hubs take the most instructions.
+        // Of all calls refused with the same status, those for hubs take the most instructions.
         "get_bad_trap" => (VFALLS_GET_PERFREG, 62, 7),
         "set_bad_trap" => (VFALLS_SET_PERFREG, 62, 7),
         "get_invalid" => (VFALLS_GET_PERFREG, 90, 6),
@@ -239,8 +239,8 @@ fn call_of(kind: &str) -> Option<(Registers, u64)> {
     Some((Registers::call(function, [id, 0x55, 2, 3, 4]), status))
 }
 
-/// Returns the grant and the negotiated version of a guest whose calls of this kind are refused. Returns `None` if calls of this kind are
-/// not refused because of the guest.
+/// Returns the grant and the negotiated version of a guest whose calls of this kind are refused, or `None` if such calls are not refused
+/// because of the guest.
 fn refused(kind: &str) -> Option<(Grant, Version)> {
     match kind.split_once('_')?.1 {
         "bad_trap" => Some((Grant::ALL, Version::NONE)),
@@ -268,12 +268,12 @@ fn strand<T: Trace>(hypervisor: &Hypercalls<T>, number: usize) -> Measured<'_, T
     hypervisor.strand(caller).expect("the guest has strands 0 to 127")
 }
 
-/// Returns a hypervisor with one guest. The guest has all rights and has negotiated version 1.1.
+/// Returns a hypervisor with one guest, which has all rights and has negotiated version 1.1.
 fn hypervisor<T: Trace + Copy>(trace: T) -> Hypercalls<T> {
     hypervisor_for(trace, Grant::ALL, Version::V1_1)
 }
 
-/// Returns a hypervisor with one guest. The guest has this grant, and has negotiated this version.
+/// Returns a hypervisor with one guest, which has this grant and has negotiated this version.
 fn hypervisor_for<T: Trace + Copy>(trace: T, grant: Grant, version: Version) -> Hypercalls<T> {
     let strands: StrandSet = (0..128).filter_map(StrandId::new).collect();
     let guest = GuestConfig::new(strands, grant);

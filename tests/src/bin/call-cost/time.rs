@@ -1,7 +1,7 @@
-//! Times calls, and measures the calls per second of one strand and of two strands at once, in wall time.
+//! Measures, in wall time, how long calls take, and how many calls per second one strand makes and two strands make simultaneously.
 //!
-//! Prints `call KIND NANOSECONDS RATIO` for each kind of call. Both numbers are medians over many rounds. RATIO is relative
-//! to rustsbi's call in the same round. Prints `threads KIND ONE TWO`: median calls per second of one strand and of two.
+//! Prints `call KIND NANOSECONDS RATIO` for each kind of call. Both numbers are medians over many rounds. RATIO is relative to rustsbi's
+//! call in the same round. Then prints `threads KIND ONE TWO`: the median calls per second of one strand and of two.
 
 use std::array;
 use std::hint::black_box;
@@ -18,11 +18,11 @@ use super::{
     with_strand,
 };
 
-/// A number of calls that is enough for a measurement, but so small that interrupts are rare.
+/// The number of calls per measurement: enough for a measurement, but so few that interrupts are rare.
 const CALLS: u32 = 20_000;
 const ROUNDS: usize = 301;
 
-/// A number of calls that is large enough for two threads: their start takes only a small part of the time.
+/// The number of calls per measurement with two threads: so many that starting the threads takes only a small part of the time.
 const CALLS_AT_ONCE: u32 = 400_000;
 const ROUNDS_AT_ONCE: usize = 15;
 
@@ -31,7 +31,7 @@ const KINDS: [&str; 7] = [
     "get_dram", "set_dram", "get_pcr", "set_pcr", "get_zambezi", "set_zambezi", "get_invalid",
 ];
 
-/// The calls that two strands make at once. All are reads, so both strands write only to words of the service itself.
+/// The calls that two strands make at the same time. All are reads, so the strands write only to the service's own words.
 const AT_ONCE: [(&str, [&str; 2]); 4] = [
     ("dram", ["get_dram", "get_dram"]),
     ("pcr", ["get_pcr", "get_pcr"]),
@@ -111,7 +111,7 @@ fn make<T: Trace>(strand: &Measured<'_, T>, registers: &mut Registers, id: u64, 
     hypercall(strand, black_box(registers));
 }
 
-/// Returns the number of calls that are served per second. A separate strand makes the calls of each of `kinds`.
+/// Returns the number of calls served per second when a separate strand makes the calls of each of `kinds`.
 fn rate(hypervisor: &Hypercalls<Off>, kinds: &[&str]) -> f64 {
     let start = Barrier::new(kinds.len());
     let strand = |number, kind| {

@@ -1,4 +1,4 @@
-//! Tests the models. Each test checks one fact, with expected values that are written out.
+//! Tests the models. Each test checks one fact against expected values that are written out.
 
 mod dram_channel;
 mod phase;
@@ -8,10 +8,10 @@ use super::event::{Event, Instruction, Instruction::*};
 use super::*;
 use {Level::*, Register::*};
 
-/// The options of the hardware, without a phase.
+/// The hardware's options, without a phase.
 const HARDWARE: Options = Options { skid: 15, phase: None };
 
-/// A PCR with which counter 0 counts stores (SL 2, MASK 0x10) at user level.
+/// A PCR value that makes counter 0 count stores (SL 2, MASK 0x10) at user level.
 const STORES: u64 = 2 << 14 | 0x10 << 6 | 4;
 const TOE0: u64 = 1 << 4;
 const OV0: u64 = 1 << 18;
@@ -23,7 +23,7 @@ fn clock(events: &[Event]) -> StrandClock {
     StrandClock { level: User, pil: 0, interrupts: true, events, flushed }
 }
 
-/// Returns a clock with these events. They belong to an instruction that is flushed.
+/// Returns a clock with these events, which belong to a flushed instruction.
 fn flushed(events: &[Event]) -> StrandClock {
     StrandClock { flushed: events.to_vec(), ..clock(&[]) }
 }
@@ -36,7 +36,7 @@ fn flushed_store() -> StrandClock {
     flushed(&[Event::Issues(Store)])
 }
 
-/// Returns a strand after writes to %pcr and %pic at hyperprivileged level.
+/// Returns a strand whose %pcr and %pic have been written at hyperprivileged level.
 fn strand(options: Options, pcr: u64, pic: u64) -> Strand {
     let mut strand = Strand::new(options);
     write(&mut strand, Pcr, pcr);
@@ -60,12 +60,12 @@ fn outcome(request: bool, trap: bool) -> Outcome {
     Outcome { request, trap }
 }
 
-/// Returns the OV bits of %pcr at their positions, and %pic.
+/// Returns the OV bits of %pcr, in their positions, and %pic.
 fn overflow_and_pic(strand: &Strand) -> (u64, u64) {
     (read(strand, Pcr) & (OV1 | OV0), read(strand, Pic))
 }
 
-/// Returns %pic of a new strand after this clock.
+/// Returns a new strand's %pic after this clock.
 fn counted(pcr: u64, input: &StrandClock) -> u64 {
     let mut strand = strand(HARDWARE, pcr, 0);
     strand.clock(input, false);
@@ -109,7 +109,7 @@ fn each_level_is_counted_by_its_bit_alone() {
 
 #[test]
 fn holdov_keeps_ov_for_the_write_that_carries_it_and_reads_0() {
-    // Each row is OV before the write, the written value, and OV after the write.
+    // Each row has OV before the write, the written value, and OV after the write.
     let rows = [
         (0, 0, 0),
         (OV1 | OV0, 0, 0),
@@ -150,8 +150,8 @@ fn a_wrap_sets_ov_which_stays_while_counting_goes_on() {
 
 #[test]
 fn with_toe_the_skid_says_how_far_before_the_wrap_ov_is_set() {
-    // Each row is a skid, and the value of PIC when OV is set. The hardware has the first row. With a skid of 0, OV is set at the wrap
-    // itself.
+    // Each row has a skid, and the value of PIC when OV is set. The hardware is the first row. With a skid of 0, OV is set exactly at the
+    // wrap.
     for (skid, pic) in [(15, 0xffff_fff1), (14, 0xffff_fff2), (1, 0xffff_ffff), (0, 0)] {
         let mut strand = strand(Options { skid, phase: None }, STORES | TOE0, 0xffff_ff00);
         while read(&strand, Pcr) & OV0 == 0 {
@@ -214,7 +214,7 @@ fn softint_15_is_set_by_a_request_that_can_trap_and_stays() {
         assert_eq!(strand.clock(&input, false), outcome(true, trap));
         assert_eq!(read(&strand, Softint), if trap { 0x8000 } else { 0 }, "{input:?}");
     }
-    // Software has to clear both OV and the bit in %softint.
+    // Software has to clear both OV and the %softint bit.
     let mut strand = strand(HARDWARE, OV0 | TOE0, 0);
     strand.clock(&store(), false);
     write(&mut strand, Pcr, TOE0);
@@ -249,7 +249,7 @@ fn instructions_raise_the_mask_bits_of_sl_2() {
 
 #[test]
 fn events_of_one_clock_add_one_to_each_counter_that_selects_any() {
-    // Counter 1 has code 0x502, counter 0 has 0x560.
+    // Counter 1 has code 0x502, and counter 0 has code 0x560.
     let pcr = 5 << 27 | 0x02 << 19 | 5 << 14 | 0x60 << 6 | 4;
     let selected = [Event::Other(5, 0x20), Event::Other(5, 0x40), Event::Other(5, 0x02)];
     assert_eq!(counted(pcr, &clock(&selected)), 0x1_0000_0001);
@@ -291,7 +291,7 @@ fn sl_0_counts_the_clocks_in_which_no_strand_of_the_core_issues() {
         let pics = [0, 1, 2].map(|n| read(&core.strands[n], Pic));
         assert_eq!(pics, [pic, pic, 0xffff_ffff]);
     }
-    // The counter that selects nothing has set its OV too.
+    // The counter that selects nothing has set its OV as well.
     assert_eq!(read(&core.strands[0], Pcr), 0x4_0004);
 }
 

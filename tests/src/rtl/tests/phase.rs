@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::super::{Options, Register::*, Strand};
 use super::{OV0, STORES, TOE0, clock, read, store, strand, write};
 
-/// Lets idle clocks pass until no event waits. Returns %pic.
+/// Lets idle clocks pass until no event is waiting. Returns %pic.
 fn settled(strand: &mut Strand) -> u64 {
     for _ in 0..8 {
         strand.clock(&clock(&[]), false);
@@ -52,6 +52,6 @@ fn with_a_phase_ov_is_set_by_the_event_that_finds_pic_near_its_wrap() {
         }
         pics.insert(settled(&mut strand));
     }
-    // The event at -16, and up to 7 events that wait with it, leave PIC at -15 to -8.
+    // The event at -16, and up to 7 events that wait together with it, leave PIC at -15 to -8.
     assert_eq!(pics, (0xffff_fff1..=0xffff_fff8).collect());
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::super::{Register::*, *};
 use super::overflow_and_pic;
 
-/// Returns the SLs that the sequences of a configuration select, and the names of the other cases that occur.
+/// Returns the SLs that a configuration's sequences select, and the names of the other cases that occur.
 fn reached(configuration: Configuration) -> (BTreeSet<u64>, BTreeSet<&'static str>) {
     let (mut sls, mut seen) = (BTreeSet::new(), BTreeSet::new());
     for seed in 0..16 {

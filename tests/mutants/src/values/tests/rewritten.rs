@@ -2,7 +2,8 @@ use super::super::places::Places;
 use super::*;
 use crate::mutant::Edit;
 
-/// Puts edits into a file, each given as a text of the file, which one of it, and what replaces it.
+/// Puts edits into a file. Each edit is given as a text in the file, which occurrence of it to
+/// replace, and the replacement.
 fn rewritten(text: &str, edits: &[(&str, usize, &str)]) -> Rewritten {
     let places = Places::of(text).unwrap();
     let choice = |(part, which, with): &(&str, usize, &str)| {
