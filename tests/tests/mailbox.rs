@@ -61,7 +61,7 @@ fn every_step_and_what_it_answers() {
     let mailbox =
         Mailbox { words: RefCell::new([0; WORDS]), machine: &machine, rest: RefCell::default() };
 
-    // No step waits for the hypervisor.
+    // The mailbox has no step for the hypervisor yet.
     assert_eq!(mailbox::answer(&mailbox.words.borrow()), None);
     mailbox::serve(&mut mailbox.words.borrow_mut(), machine.service(), machine::strand(0), |_| {
         panic!("nothing was asked");

@@ -43,7 +43,7 @@ struct Stops {
     recorded: Mutex<Vec<At>>,
 }
 
-/// The test's ends of the channels to a strand that is to stop.
+/// The test's end of the channels to a strand that is to stop.
 struct Stopped {
     reached: mpsc::Receiver<()>,
     go_on: mpsc::Sender<()>,

@@ -156,7 +156,7 @@ pub(crate) const LAST: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Strand 0 starts strand 1, waits until it runs, and sends it vectors 5 and 9. Strand 1 halts.
+/// Strand 0 starts strand 1, waits until strand 1 has started, and sends it vectors 5 and 9. Strand 1 halts.
 pub(crate) const WAKE: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x0ac0_800e, // brnz,pn %g2, 5f

@@ -62,7 +62,7 @@ fn rights() {
         ("perfctraccess = 0\nperfctrhtaccess = 1", Grant::NONE),
         ("perfctraccess = 2\nperfctrhtaccess = 1", Grant::ALL),
         ("perfctraccess = 1\nperfctrhtaccess = 0", both),
-        // `perf-counters`, the LDoms property, has priority over the older properties.
+        // `perf-counters`, the LDoms property, takes precedence over the older properties.
         ("perfctraccess = 1\nperfctrhtaccess = 1\nperf-counters = \"strand\"", strand),
         ("perf-counters = \"\"\nperfctraccess = \"x\"", Grant::NONE),
     ] {

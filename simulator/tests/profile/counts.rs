@@ -119,7 +119,7 @@ fn branches_need_a_recording_that_has_them() {
     }
 }
 
-/// Of 12,000 instructions, 3,000 load, 1,500 store, and 1,500 do both. Lackey does not tell that those which do both are atomic.
+/// Of 12,000 instructions, 3,000 load, 1,500 store, and 1,500 do both. Lackey's text does not say that the last 1,500 are atomic.
 #[test]
 fn instructions_by_what_they_do() {
     let counts = |unit, events: &str| -> Vec<u64> {

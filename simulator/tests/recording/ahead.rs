@@ -1,4 +1,4 @@
-//! Tests of recordings that a separate thread reads ahead.
+//! Tests recordings that a separate thread reads ahead.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -215,7 +215,7 @@ fn lines_that_are_shared() {
     assert_eq!(outcome.threads.len(), 2);
 }
 
-/// At each sample, the observer of a replay sees the details.
+/// At each sample, a replay's observer sees the details.
 #[test]
 fn details_while_it_runs() {
     let setup = setup(crate::program(3_000)).interval(Some(1_000));

@@ -108,7 +108,7 @@ fn a_warm_up_fills_the_caches_and_counts_nothing() {
     let of_run = run.region.as_ref().unwrap();
     assert_eq!(part(&of_run.skipped), covered(OF_FRAME, 1 + LINES));
     assert_eq!(part(&of_run.warmed), covered(OF_FRAME, 1 + LINES));
-    // The last 50 loads of the warm-up make 50 loads hit; the other 50 miss. The fetch hits, too.
+    // The warm-up ends with 50 loads, so 50 loads hit and the other 50 miss. The fetch hits, too.
     let run = replayed(frames(), region(frame(Some(3)), frame(Some(4)), after(2 * LINES + 2 - 50)));
     let Served { local, remote, .. } = run.threads[0].served;
     assert_eq!(local + remote, LINES - 50);

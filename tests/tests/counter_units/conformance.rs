@@ -5,7 +5,7 @@ use guest_abi::sampling::{
     Assignment, CounterSet, CounterUnit, ModeSet, Period, Program, UnitEvent, UnitMode,
 };
 
-/// A unit in a machine in which a test can make events happen.
+/// A unit whose machine lets a test make events happen.
 pub(crate) trait Machine: CounterUnit {
     /// The count at which a counter overflows. The count may need more than 32 bits.
     const TOP: u64;

@@ -37,7 +37,7 @@ fn everything() -> (Vec<u8>, Vec<Reference>) {
         },
         branch(0x40_1008, 0, [IP, 0], [IP, FLAGS, 0, 0]),
         branch(0x40_100a, 1, [IP, 0], [IP, FLAGS, 0, 0]),
-        // On a machine without flags, a conditional branch reads a general register.
+        // On a machine without flags, a conditional branch reads an ordinary register instead.
         branch(0x40_2000, 1, [IP, 0], [IP, A, 0, 0]),
         ChampSim { stores: [0x7fff_fff8, 0], ..branch(0x40_3000, 1, [IP, SP], [IP, SP, 0, 0]) },
         branch(0x40_4000, 1, [SP, IP], [SP, IP, A, 0]),

@@ -263,7 +263,7 @@ impl platform::Bus for Bus {
 
     fn write(&self, strand: StrandId, at: PhysicalAddress, value: u64) -> Result<(), AccessError> {
         let value = match self.cell(strand, at) {
-            // The bit that clears the directory is always read as 0.
+            // The bit that clears the directory always reads as 0.
             Some(Cell::L2(..)) => value & !(1 << 22),
             _ => value,
         };

@@ -74,7 +74,7 @@ fn stages(walk: &mut Walk, coverage: &mut Coverage) -> Vec<Stage> {
     stages
 }
 
-/// Compares the states of a walk with QEMU's.
+/// Compares a walk's states with QEMU's.
 fn compare(seed: u64, walk: &Walk, stages: &[Stage], directory: &Path) {
     let mut machine = Niagara::boot(directory, &walk.image());
     let (mut theirs, mut last) = (String::new(), String::new());
