@@ -29,7 +29,7 @@ impl<V: Variant> Access<'_, V> {
         self.by_kind = ByKind::default();
         // The time at which the current shape began, plus the shape's stalls so far.
         let mut begins = self.now;
-        // The field `divided` of the step for which `self.turn` was last written.
+        // The number of the shape's instructions that had begun when `self.issued` was last written.
         let mut begun = 0;
         // The field `divided` of the step at which `self.turn` was last written.
         let mut divided = ShapeStep::UNDIVIDED;
