@@ -128,7 +128,7 @@ impl<V: Variant> Access<'_, V> {
 
     #[inline(always)]
     fn read_memory(&mut self, line: L2Line, owners: Owners) -> (Supplier, ServedBy) {
-        // The first reference to a page misses all caches and so gets here. So `touch` sees the first touch of each page.
+        // The first reference to a page misses all caches, so this call sees the first touch of each page.
         self.dram.interleave.touch(line, self.node);
         let (home, mcu) = self.dram.interleave.home(line);
         let channel = &mut self.dram.channels[home.index()][mcu.index()];

@@ -126,13 +126,13 @@ impl<V: Variant> L2Caches<V> {
         &self.variant.figures().l2
     }
 
-    /// Returns the index of a set of a node.
+    /// Returns the index of a node's set.
     #[inline(always)]
     fn index(&self, node: Node, set: usize) -> usize {
         node.index() * self.shape().sets() + set
     }
 
-    /// Returns `false` if no node has a line. If the result is `true`, usually a node has the line, but not always.
+    /// Returns `false` if no node has a line. If the result is `true`, a node usually has the line, but not always.
     #[inline(always)]
     pub(super) fn may_have(&self, line: L2Line) -> bool {
         let (set, tag) = self.shape().place(line.0);

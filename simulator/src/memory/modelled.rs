@@ -2,7 +2,7 @@
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 
-/// An event that a class of counters can count.
+/// The events that a class of counters can count.
 pub trait Modelled: Copy {
     /// Returns why the memory system does not model this event; `None` if the memory system models it.
     fn absence(self) -> Option<&'static str> {

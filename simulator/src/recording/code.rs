@@ -271,7 +271,7 @@ impl Code {
             Some(step) => (usize::from(step.fetch), step.done.before_latest()),
             None => (references.len(), shape.done),
         };
-        // These instructions have no steps of their own, so `done` includes them. Take them back.
+        // These instructions have no steps, so `done` already includes them.
         for fetch in references.get(first..until)? {
             done.begun -= 1;
             done.taken -= u16::from(fetch.flow.is_elsewhere());

@@ -226,7 +226,7 @@ impl<'a> Measurement<'a> {
     }
 }
 
-/// A guest that does not measure. It only reads some registers and ignores the answers.
+/// A guest that does not measure. It only reads registers of every class, and ignores the answers.
 pub(super) struct Bystander<'a> {
     service: PerfCounters<SimulatedStrand<'a>>,
 }
@@ -236,7 +236,7 @@ impl<'a> Bystander<'a> {
         Ok(Self { service: PerfCounters::negotiate_best(strand)? })
     }
 
-    /// Reads each of these registers once.
+    /// Reads the strand's PCR, PERF_CONFIG, and one counter of each PMU.
     pub(super) fn ask(&self) {
         let pics = Pmu::ALL.into_iter().map(|pmu| pmu.pic(Counter::Pic0));
         for register in [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG].into_iter().chain(pics) {

@@ -307,7 +307,7 @@ impl Replay {
         self.processes.iter().map(of).collect()
     }
 
-    /// Returns sentences about actions of the programs that are missing from their recordings.
+    /// Returns sentences about program actions that are missing from the recordings.
     pub(super) fn missing(&self) -> Vec<String> {
         self.scheduler.missing()
     }

@@ -1,5 +1,5 @@
-//! Makes the maps of addresses, nodes and threads that the memory system and the replay use return wrong entries. The truth does
-//! not use these maps, so the replay notices: it ends with an error, or reports that a counter differs from the truth.
+//! Makes maps of addresses, nodes and threads return wrong entries. The memory system and the replay use these maps, but the truth
+//! does not, so the replay notices: it ends with an error, or reports that a counter differs from the truth.
 
 use std::ops::ControlFlow;
 

@@ -186,8 +186,8 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Removes the executed references from `rest`. Only the last execution in `taken` is incomplete: it has executed its first
-    /// `references` references.
+    /// Removes the executed references from `rest`. The executions in `taken` are complete, except the last one, of which only the
+    /// first `references` references were executed.
     #[cold]
     #[inline(never)]
     fn leave<'a>(&mut self, rest: &mut References<'a>, taken: Whole<'a>, references: usize) {

@@ -32,8 +32,8 @@ pub(crate) struct CoreAhead<'w, V: Variant, const WATCHED: bool> {
     issues: Issues,
     /// Whether instructions that access data may be executed.
     with_data: bool,
-    /// How many of the next stores have already been executed, when the core executed these instructions for the first time; `None`
-    /// if stores are deferred.
+    /// How many of the next stores were already executed when the core executed these instructions for the first time; `None` if
+    /// stores are deferred.
     pub(super) stored: Option<usize>,
     /// The lines that have moved between nodes; `None` if moves are not noted.
     moved: Option<&'w MovedLines>,

@@ -150,7 +150,6 @@ fn eight_stores_are_under_way() {
     let mut bench = Bench::new(Model::Maramba, 1);
     // Two channels each serve four of eight banks. Lines leave channel 0 at 31, 38, 45 and 52, and channel 1 at 35, 42, 49 and 56.
     // Each store is complete 120 cycles later, but not before any earlier store.
-    // 56. Each store is complete 120 cycles later, but not before an earlier store.
     let stores = |count: u64| -> Vec<_> {
         (0..count).map(|n| Reference::new(n * 0x40, 8, Kind::Store)).collect()
     };

@@ -67,7 +67,7 @@ impl Truth {
         queued.max().unwrap_or(0)
     }
 
-    /// Returns the number of cycles that the references took, which the hubs' cycle counters count.
+    /// Returns the number of cycles that the references took. The hubs' cycle counters count these cycles.
     pub fn cycles(&self) -> u64 {
         self.cycles
     }

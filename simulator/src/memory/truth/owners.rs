@@ -30,8 +30,8 @@ const PAGES: usize = 2048;
 /// Finds the units that a line belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnersByLine {
-    /// Each node's owners of eight successive lines. The nodes take turns at successive pieces of memory, in the order of this
-    /// list.
+    /// For each node, the owners of eight of its successive lines. The nodes take turns at successive pieces of memory, in the
+    /// order of this list.
     turns: Vec<[Owners; LINES_OF_A_NODE]>,
     /// The number of lines in a piece of memory that belongs to one node. The next piece belongs to the next node.
     piece: u64,

@@ -88,7 +88,7 @@ pub(super) struct DrmemtraceReader {
     /// The number of bytes that were read from files that have been closed.
     read: u64,
     total: Option<u64>,
-    /// Whether the recording is rejected if its end comes without any reference.
+    /// Whether a recording without references is rejected at its end.
     is_unseen: bool,
     name: String,
 }

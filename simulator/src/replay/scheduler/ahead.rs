@@ -203,8 +203,8 @@ impl Scheduler {
         }
     }
 
-    /// Returns `true` if a core should access data when it runs ahead in this turn. Returns `false` in a pause, which follows when
-    /// the core has had to undo what it executed ahead.
+    /// Returns `true` if a core should access data when it runs ahead in this turn. Returns `false` during a pause, which begins
+    /// when the core has to undo what it has executed ahead.
     #[inline]
     pub(crate) fn may_access_data(&mut self, core: usize) -> bool {
         self.ahead.cores[core].pause.is_over()

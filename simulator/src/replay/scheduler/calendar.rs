@@ -1,4 +1,4 @@
-//! A calendar queue, which finds the pipeline that issues next in constant time.
+//! A calendar queue. It takes constant time to find the pipeline that issues next.
 
 /// The maximum number of pipelines in a machine.
 pub(super) const PIPELINES: usize = 64;

@@ -95,7 +95,7 @@ impl Objects {
         true
     }
 
-    /// Increments a semaphore. If threads wait for it, instead ends the longest wait, and returns that thread.
+    /// Increments a semaphore or, if threads wait for it, ends the longest wait and returns its thread.
     pub(super) fn post(&mut self, semaphore: u64, first: u32) -> Option<usize> {
         let semaphore = self.semaphore(semaphore, first);
         let next = semaphore.waiting.pop_front();

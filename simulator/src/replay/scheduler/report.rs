@@ -57,7 +57,7 @@ impl Scheduler {
         notes
     }
 
-    /// Returns sentences about actions of the programs that are missing from their recordings.
+    /// Returns sentences about program actions that are missing from the recordings.
     #[must_use]
     pub(crate) fn missing(&self) -> Vec<String> {
         let recordings = self.programs.iter().map(|program| program.source.recording());
