@@ -1,24 +1,24 @@
-//! The maps from one number to another. Tests break a map, to check that the [truth](super::Truth) notices the wrong number.
-//! Outside tests, `mapped` returns each number unchanged.
+//! Maps from one number to another, such as from a line to its L2 bank. Tests break a map to check that the [truth](super::Truth)
+//! notices the wrong number. Outside tests, `mapped` returns each number unchanged.
 
-/// A map, named after the number that it computes in the memory system or in the replay.
+/// A map, named after what it computes in the memory system or in the replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Map {
     /// The number of the L2 bank of a line.
     Bank,
-    /// Bits 8:7 of a line's address, which choose the line's hub among the hubs of the machine.
+    /// Bits 8:7 of a line's address, which select the line's hub.
     Hub,
     /// Whether a hub counts events: 1 or 0.
     CountingHubs,
-    /// The number of a group of successive lines. This number determines the home node of the lines.
+    /// The number of a group of successive lines, which determines the lines' home node.
     Home,
-    /// The number of a page, if an operating system places pages.
+    /// A page's number, if an operating system places pages.
     Page,
-    /// The number of the channel of a line in its home node.
+    /// The number of a line's channel in the line's home node.
     Channel,
     /// Whether a channel is enabled: 1 or 0.
     EnabledChannel,
-    /// The number of the node that sends a line by its link.
+    /// The number of the node that sends a line over its link.
     Link,
     /// The port number of a hub's event.
     Port,
@@ -26,7 +26,7 @@ pub(crate) enum Map {
     HubRegisters,
     /// The number, within its node, of the channel whose registers count a channel's events.
     ChannelRegisters,
-    /// The number of the node that a strand belongs to.
+    /// The number of a strand's node.
     NodeOfStrand,
     /// The number of the strand whose registers count a strand's events.
     StrandRegisters,
@@ -64,7 +64,7 @@ mod under_test {
         }
     }
 
-    /// Executes `work` on this thread while a map returns a wrong number.
+    /// Executes `work` on this thread, with a map that returns wrong numbers.
     pub(crate) fn broken<R>(map: Map, wrong: fn(usize) -> usize, work: impl FnOnce() -> R) -> R {
         BROKEN.set(Some((map, wrong)));
         let result = work();

@@ -9,23 +9,23 @@ use super::timing::Timing;
 /// The number of lines in a channel's write-back buffer.
 pub const BUFFER_LINES: usize = 8;
 
-/// A DRAM channel. Its write-back buffer holds the [`BUFFER_LINES`] lines that were written back last.
+/// A DRAM channel. Its write-back buffer holds the [`BUFFER_LINES`] lines that were written back most recently.
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
     events: ChannelEvents,
     queue: Queue,
-    /// The lines that were written back last. [`L2Line::NONE`] fills unused places.
+    /// The lines that were written back most recently. [`L2Line::NONE`] fills unused entries.
     buffer: [L2Line; BUFFER_LINES],
     oldest: usize,
 }
 
-/// Events of a channel that its counters do not contain yet.
+/// Channel events that have not been added to the counters yet.
 #[derive(Clone, Debug, Default)]
 struct ChannelEvents {
     lines_read: u64,
     lines_written: u64,
     held_back: u64,
-    /// The sums of the cycles that lines spent in the queue and in transfer.
+    /// The total number of cycles that lines spent in the queue and in transfer.
     cycles_to_read: u64,
     cycles_to_write: u64,
 }
@@ -40,8 +40,8 @@ impl Channel {
         }
     }
 
-    /// Reads a line. The request arrives at the time `now`. Returns the time at which the line leaves the queue, and `true` if
-    /// the write-back buffer holds the line. Such a read is counted as held back.
+    /// Reads a line for a request that arrives at the time `now`. Returns the time at which the line leaves the queue, and `true`
+    /// if the write-back buffer holds the line. Such a read is counted as held back.
     #[inline(always)]
     pub(super) fn read(&mut self, line: L2Line, now: u64, timing: &Timing) -> (u64, bool) {
         let held = self.buffer.contains(&line);
@@ -65,12 +65,12 @@ impl Channel {
         done
     }
 
-    /// Returns `true` if there are events for the counters.
+    /// Returns `true` if there are events that the counters lack.
     pub(super) fn any(&self) -> bool {
         self.events.lines_read + self.events.lines_written > 0
     }
 
-    /// Moves the events to the counters of the channel.
+    /// Moves the events to the channel's counters.
     pub(super) fn tell(&mut self, controller: &mut MemoryController) {
         let events = std::mem::take(&mut self.events);
         controller.lines_read(events.lines_read, events.cycles_to_read);

@@ -11,8 +11,8 @@ use super::traffic::{Answers, NodeRequest, SnoopAnswer, Supplier, Transaction};
 use super::truth::{Owners, ServedBy};
 
 impl<V: Variant> Access<'_, V> {
-    /// Brings a missing line into the node's L2 cache. If `state` is modified, the node becomes the
-    /// line's only holder. `copy` is the L1 copy that the core will have, or 0 for none. Returns what served the request.
+    /// Brings a missing line into the node's L2 cache. If `state` is modified, the node becomes the line's only holder. `copy` is
+    /// the bit of the L1 copy that the core will have, or 0 for none. Returns what served the request.
     #[cold]
     #[inline(never)]
     pub(super) fn miss(&mut self, line: L2Line, state: LineState, copy: u64) -> ServedBy {
@@ -37,7 +37,7 @@ impl<V: Variant> Access<'_, V> {
         service
     }
 
-    /// Makes the node the only holder of a line, so that the node can write to the line.
+    /// Makes the node a line's only holder, so that it can write to the line.
     #[inline(always)]
     pub(super) fn own(&mut self, line: L2Line, slot: L2Slot) {
         match self.l2.state(slot) {
@@ -50,7 +50,7 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Invalidates the copies of a line in the other nodes.
+    /// Invalidates the other nodes' copies of a line.
     #[inline(never)]
     fn invalidate(&mut self, line: L2Line) {
         let snoop = self.snoop(line, true);
@@ -58,7 +58,7 @@ impl<V: Variant> Access<'_, V> {
         self.complete(line, owners, &snoop, NodeRequest::Invalidate { answers });
     }
 
-    /// Asks the other nodes for a line. If `to_own` is set, these nodes lose the line.
+    /// Asks the other nodes for a line. If `to_own` is set, they lose it.
     #[inline(always)]
     fn snoop(&mut self, line: L2Line, to_own: bool) -> Snoop {
         let arrives = self.now;
@@ -77,7 +77,7 @@ impl<V: Variant> Access<'_, V> {
         snoop
     }
 
-    /// Asks every other node for a line, and changes the answers of the nodes that have the line.
+    /// Asks every other node for a line, and records the answers of those that have it.
     #[inline(never)]
     fn ask(&mut self, line: L2Line, to_own: bool, snoop: &mut Snoop) {
         for node in &Node::ALL[..self.plan.machine.nodes()] {
@@ -94,8 +94,7 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Completes a request to the other nodes: records it at the hub, and counts the moves of the
-    /// line.
+    /// Completes a request to the other nodes: records it at the hub, and counts the line's moves.
     #[inline(always)]
     fn complete(&mut self, line: L2Line, owners: Owners, snoop: &Snoop, request: NodeRequest) {
         if self.plan.machine.nodes() > 1 {
@@ -129,7 +128,7 @@ impl<V: Variant> Access<'_, V> {
 
     #[inline(always)]
     fn read_memory(&mut self, line: L2Line, owners: Owners) -> (Supplier, ServedBy) {
-        // The first reference to a page misses all caches, so `touch` is called for the first touch of each page.
+        // The first reference to a page misses all caches, so this call sees the first touch of each page.
         self.dram.interleave.touch(line, self.node);
         let (home, mcu) = self.dram.interleave.home(line);
         let channel = &mut self.dram.channels[home.index()][mcu.index()];
@@ -175,8 +174,8 @@ impl<V: Variant> Access<'_, V> {
         self.unit_records.written(line, owners, (home, mcu), queued);
     }
 
-    /// Records a request at the hub of its line. A machine without hubs counts no events. `met` is `true` if the request waited for
-    /// another request for the same line. `waited` is the number of cycles that the request waited for the other request and the hub.
+    /// Records a request at its line's hub. A machine without hubs counts no events. `met` is `true` if the request waited for
+    /// another request for the same line. `waited` is the number of cycles for which it waited for such a request and for the hub.
     #[inline(always)]
     fn tell_hub(
         &mut self,
@@ -214,13 +213,13 @@ impl<V: Variant> Access<'_, V> {
     }
 }
 
-/// A request to the other nodes, with their answers.
+/// A request to the other nodes, and their answers.
 struct Snoop {
     /// The time at which the hub began to serve the request.
     begins: u64,
     /// Whether the request waited for another request for the same line.
     met: bool,
-    /// How many cycles the request waited for another request and for the hub.
+    /// The number of cycles for which the request waited for another request and for the hub.
     waited: u64,
     answers: Answers,
     /// Whether another node had the line.

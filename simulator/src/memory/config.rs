@@ -1,4 +1,4 @@
-//! The configuration of a memory system: its caches, the times of accesses, and the placement of pages.
+//! The configuration of a memory system: its caches, its access times, and its page placement.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::stores::MOST_STORES;
 use super::timing::Timing;
 use crate::recording::FETCH_SHIFT;
 
-/// The size and shape of a cache. A cache replaces the least recently used line of a set.
+/// The size and shape of a cache. Each set replaces its least recently used line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
     /// The capacity in bytes.
@@ -21,13 +21,13 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Returns the number of sets: the size of the cache divided by the size of a set.
+    /// Returns the number of sets.
     pub const fn sets(&self) -> u64 {
         self.bytes / (self.ways * self.line)
     }
 }
 
-/// The sizes of a cache and of its lines, as binary logarithms. A shift is faster than a division.
+/// The sizes of a cache and of its lines, as binary logarithms, because a shift is faster than a division.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheShape {
     /// The binary logarithm of the number of bytes in a line.
@@ -50,7 +50,7 @@ impl CacheShape {
         1 << self.set_shift
     }
 
-    /// Returns the set to which a line belongs, and the line's tag in that set.
+    /// Returns a line's set, and the line's tag in that set.
     #[inline(always)]
     pub(super) const fn place(&self, line: u64) -> (usize, u32) {
         (line as usize & (self.sets() - 1), (line >> self.set_shift) as u32)
@@ -61,7 +61,7 @@ impl CacheShape {
     }
 }
 
-/// The configuration of a memory system: its caches, the times of accesses, and the rule by which an operating system places pages.
+/// The configuration of a memory system: its caches, its access times, and the rule by which an operating system places pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
     /// The instruction cache of a core.
@@ -72,7 +72,7 @@ pub struct Config {
     pub l2: Cache,
     /// How long hits, misses and transfers take, in cycles.
     pub timing: Timing,
-    /// The rule that places the pages of programs on nodes.
+    /// The rule that places programs' pages on nodes.
     #[serde(rename = "memory", with = "memory_table", default)]
     pub pages: Pages,
 }
@@ -98,7 +98,7 @@ mod memory_table {
 }
 
 impl Config {
-    /// The caches of an UltraSPARC T2 Plus, and the times in [`Timing::T2_PLUS`]. No operating system places pages.
+    /// The caches of an UltraSPARC T2 Plus and the times in [`Timing::T2_PLUS`]. No operating system places pages.
     pub const T2_PLUS: Self = Self {
         l1i: Cache { bytes: 16 << 10, ways: 8, line: 32 },
         l1d: Cache { bytes: 8 << 10, ways: 4, line: 16 },
@@ -119,9 +119,9 @@ impl Default for Config {
 pub struct Setting {
     /// The name of the table that contains the number.
     pub table: &'static str,
-    /// The name of the number in the table.
+    /// The number's name in the table.
     pub key: &'static str,
-    /// The minimum and the maximum value.
+    /// The minimum and maximum values.
     range: (u64, u64),
     field: fn(&mut Config) -> &mut u64,
 }
@@ -141,31 +141,32 @@ macro_rules! settings {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct Impossible {
-    /// The settings that cause the problem, each as table and key.
+    /// The settings that cause the problem, each as a table and a key.
     pub settings: Vec<(&'static str, &'static str)>,
     /// The value found and the value expected, on one line.
     pub problem: String,
 }
 
-/// The maximum length of a line in bytes. [`SHORTEST_DATA`] is the minimum length of a line of data.
+/// The maximum length of a cache line in bytes. [`SHORTEST_DATA`] is the minimum length of a data cache line.
 const LONGEST_LINE: u64 = 256;
 const SHORTEST_DATA: u64 = 16;
-/// The minimum length of a line of instructions in bytes. A recording divides fetches into pieces of this length.
+/// The minimum length of an instruction cache line in bytes. A recording divides fetches into pieces of this length.
 const SHORTEST_FETCH: u64 = 1 << FETCH_SHIFT;
-/// The maximum number of ways of an L1 cache. It is limited for speed, because the ways are searched one after the other.
+/// The maximum number of ways of an L1 cache. More would be slow, because the ways are searched one after the other.
 const L1_WAYS: u64 = 64;
-/// The maximum number of ways of an L2 cache. One word holds the order of a set's ways, with four bits for each way.
+/// The maximum number of ways of an L2 cache: one word holds the order of a set's ways, in four bits each.
 const L2_WAYS: u64 = MOST_WAYS as u64;
-/// The maximum size of a core's cache in bytes. For a node's cache, the maximum is [`L2_BYTES`]. Both limit the memory that the simulator
+/// The maximum size of a core's cache in bytes. A node's cache has at most [`L2_BYTES`]. Both bound the memory that the simulator
 /// itself needs.
 const L1_BYTES: u64 = 1 << 20;
 const L2_BYTES: u64 = 64 << 20;
-/// The minimum size of a way in bytes. A tag holds at most 31 bits of an address, so the position in the way must determine all other bits.
+/// The minimum size of a way in bytes. A tag holds at most 31 bits of an address, so the remaining bits must follow from the
+/// position in the way.
 const LEAST_WAY: u64 = 1 << (ADDRESS_BITS - 31);
-/// The maximum number of cycles for which a unit is busy with one request. This bound keeps counters of waiting cycles from wrapping twice
-/// between two reads.
+/// The maximum number of cycles for which one request keeps a unit busy. The bound ensures that a counter of waiting cycles does
+/// not wrap twice between two reads.
 const MOST_BUSY: u64 = 1000;
-/// The maximum duration of a delay during which no unit is busy, in cycles.
+/// The maximum length of a delay that keeps no unit busy, in cycles.
 const LONGEST: u64 = 10_000;
 
 impl Config {
@@ -203,12 +204,12 @@ impl Config {
         }
     };
 
-    /// Returns the value of a setting. Before a [check](Self::check), the value may be out of range.
+    /// Returns a setting's value. Before a [check](Self::check), it may be out of range.
     pub fn get(mut self, setting: &Setting) -> u64 {
         *(setting.field)(&mut self)
     }
 
-    /// Changes the value of a setting. [`check`](Self::check) finds out whether the value is possible.
+    /// Changes a setting's value. [`check`](Self::check) finds out whether the new value is possible.
     pub fn set(&mut self, setting: &Setting, value: u64) {
         *(setting.field)(self) = value;
     }

@@ -1,7 +1,7 @@
-//! The directory of the L1 copies of an L2 line. It has one bit for each part of the line that an L1 cache may hold.
+//! The directory of an L2 line's L1 copies. It has one bit for each part of the line that an L1 cache may hold.
 //!
-//! A word has 4 bits for the data cache of each core, then 4 bits for the instruction cache of each core. A bit is set when the L1
-//! cache fetches the part. It stays set when the L1 cache replaces the part.
+//! A word has 4 bits for each core's data cache, then 4 bits for each core's instruction cache. A bit is set when the L1 cache
+//! fetches the part, and stays set when the L1 cache replaces it.
 
 use super::figures::Figures;
 use super::geometry::{L2Line, MOST_PARTS};
@@ -15,7 +15,7 @@ const DATA_PARTS: u64 = 0x1111_1111;
 /// The bits for part 0 in all instruction caches.
 const INSTRUCTION_PARTS: u64 = DATA_PARTS << INSTRUCTION;
 
-/// A part of an L2 line in an L1 cache. `core` is the number of the core in the node.
+/// A part of an L2 line in an L1 cache. `core` is the core's number in its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Copy {
     Data { core: usize, line: u64 },
@@ -23,13 +23,13 @@ pub(super) enum Copy {
 }
 
 impl Figures {
-    /// Returns the L2 line that contains a line of a data cache.
+    /// Returns the L2 line that contains a data cache line.
     #[inline(always)]
     pub(super) fn line_of_data(&self, line: u64) -> L2Line {
         L2Line(line >> self.data_shift())
     }
 
-    /// Returns the L2 line that contains a line of an instruction cache.
+    /// Returns the L2 line that contains an instruction cache line.
     #[inline(always)]
     pub(super) fn line_of_instructions(&self, line: u64) -> L2Line {
         L2Line(line >> self.instruction_shift())
@@ -57,8 +57,8 @@ impl Figures {
         1 << (INSTRUCTION + (core << PARTS_SHIFT) + part as usize)
     }
 
-    /// Returns the bits of the copies that become stale when this core stores to a line of data. These are all copies of the
-    /// stored bytes except the copy in the core's own data cache.
+    /// Returns the bits of the copies that become stale when this core stores to a data cache line: all copies of the stored bytes
+    /// except the one in the core's own data cache.
     #[inline(always)]
     pub(super) fn stale_after_store(&self, core: usize, line: u64) -> u64 {
         let part = self.data_part(line);
@@ -71,7 +71,7 @@ impl Figures {
         (DATA_PARTS << part | (INSTRUCTION_PARTS * several) << first) & !self.data_copy(core, line)
     }
 
-    /// Returns the copies of a line whose bits are set in `bits`.
+    /// Returns the copies of a line that `bits` selects.
     #[inline(always)]
     pub(super) fn copies(&self, bits: u64, line: L2Line) -> Copies {
         Copies {
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(T2_PLUS.stale_after_store(0, 401) >> 32, 0x1111_1111);
     }
 
-    /// An L2 line of 128 bytes has 2 data cache lines and 4 instruction cache lines, or 4 of each.
+    /// A 128-byte L2 line has 2 data cache lines and 4 instruction cache lines, or 4 of each.
     #[test]
     fn lines_of_other_lengths() {
         let figures = |line, data, instructions| {

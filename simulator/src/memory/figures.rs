@@ -17,7 +17,7 @@ pub struct Figures {
     pub(super) timing: Timing,
 }
 
-// A shape has no step for a fetch from the `1 << FETCH_SHIFT` bytes that were fetched last. So these bytes must be in one line.
+// A shape has no step for a fetch from the `1 << FETCH_SHIFT` bytes that were fetched last, so these bytes must lie in one line.
 const _: () = assert!(FETCH_SHIFT <= Figures::T2_PLUS.l1i.line_shift);
 
 impl Figures {
@@ -40,7 +40,7 @@ pub trait Variant: Copy + Debug {
     /// The storage of a data cache.
     type Data: Sets;
 
-    /// Returns the sizes of the caches, and all times.
+    /// Returns the cache sizes and all times.
     fn figures(&self) -> &Figures;
 }
 

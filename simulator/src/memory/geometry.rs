@@ -1,7 +1,7 @@
 //! Maps addresses to the units that serve them.
 //!
-//! With L2 lines of 64 bytes, these bits of the physical address choose the unit. With other lengths, bits of the line's number
-//! choose the unit. The numbers of these bits are 6 less than in the table.
+//! With 64-byte L2 lines, these bits of the physical address choose the unit. With other lengths, bits of the line's number choose
+//! it, and their numbers are 6 less than in the table.
 //!
 //! | bits | choose |
 //! |---|---|
@@ -26,7 +26,7 @@ pub const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 /// The binary logarithm of the number of bytes in an L2 line of a T2 Plus.
 pub const LINE_SHIFT: u32 = 6;
 
-/// The number of an L2 line: the address without the bits within the line. On a T2 Plus, it is bits 38:6 of the line's address.
+/// The number of an L2 line: the address without the bits within the line. On a T2 Plus, these are bits 38:6 of the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct L2Line(pub(super) u64);
 
@@ -40,29 +40,29 @@ impl L2Line {
     }
 }
 
-/// The maximum number of lines of one L1 cache in an L2 line.
+/// The maximum number of an L1 cache's lines in an L2 line.
 pub(super) const MOST_PARTS: u64 = 4;
 
-/// The error if the machine has no enabled memory channel.
+/// The error for a machine that has no enabled memory channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no memory channel of the machine is enabled")]
 pub struct NoMemory;
 
-/// The length of [`Interleave::in_turn`]: a multiple of every possible number of nodes. It is a constant, because a remainder by
-/// a constant takes fewer steps.
+/// The length of [`Interleave::in_turn`]: a multiple of every possible number of nodes. It is a constant because dividing by a
+/// constant is faster.
 const IN_TURN: usize = 12;
 
 /// The assignment of lines to memory channels and hubs.
 #[derive(Clone, Debug)]
 pub(super) struct Interleave {
     homes: Homes,
-    /// The nodes of successive stripes or pages. The number of entries is a multiple of the number of nodes, so the nodes repeat
+    /// The nodes of successive stripes or pages. The length is a multiple of the number of nodes, so the sequence can start again
     /// after the last entry.
     in_turn: [Node; IN_TURN],
     pages: Pages,
-    /// The node of each page that has been touched. Used only if pages are placed by the first touch.
+    /// The node of each page that has been touched. Used only if the first touch places pages.
     touched: Touched,
-    /// The channels of each node, one for each value of address bit 8. The entries of a node without memory are not used.
+    /// Each node's channels, one for each value of address bit 8. The entries of a node without memory are not used.
     channels: [[Mcu; 2]; Node::ALL.len()],
     /// The hub for each value of address bits 8:7. On a machine without hubs, these are the numbers of the links.
     hubs: [Hub; 4],
@@ -100,8 +100,8 @@ impl Interleave {
     pub(super) fn home(&self, line: L2Line) -> (Node, Mcu) {
         let node = match self.pages {
             Pages::Hardware => {
-                // With an interleave of 512 bytes, each node in turn gets eight lines, whatever their length. So compute the
-                // stripe as if all lines had 64 bytes.
+                // With a 512-byte interleave, each node in turn gets eight lines, whatever their length. So compute the stripe as
+                // if all lines had 64 bytes.
                 let shift = match self.homes.interleave() {
                     Way::Bytes512 => LINE_SHIFT,
                     Way::Gigabyte => self.line_shift,
@@ -119,13 +119,13 @@ impl Interleave {
         (node, self.channels[node.index()][mapped(Map::Channel, (line.0 >> 2) as usize) & 1])
     }
 
-    /// Returns the node of a stripe or of a page.
+    /// Returns the node of a stripe or page.
     #[inline(always)]
     fn in_turn(&self, number: u64) -> Node {
         self.in_turn[number as usize % IN_TURN]
     }
 
-    /// Notes that a strand of this node touches a line. Must be called before the line's first read from memory.
+    /// Notes that a strand of this node touches a line. Must be called before the line is first read from memory.
     #[inline(always)]
     pub(super) fn touch(&mut self, line: L2Line, node: Node) {
         if self.pages == Pages::FirstTouch {
@@ -138,7 +138,7 @@ impl Interleave {
         }
     }
 
-    /// Returns the number of the page that contains a line. A page has `1 << shift` bytes.
+    /// Returns the number of a line's page. A page has `1 << shift` bytes.
     fn number(&self, line: L2Line, shift: u32) -> u64 {
         mapped(Map::Page, (line.0 << self.line_shift >> shift) as usize) as u64
     }
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    /// Returns the interleave of a Batoka with `nodes` nodes, without the given channels.
+    /// Returns the interleave of a Batoka with `nodes` nodes that lacks the given channels.
     fn without(nodes: usize, channels: &[(Node, Mcu)]) -> Result<Interleave, NoMemory> {
         let whole = Machine::new(Model::Batoka, nodes).unwrap();
         let machine = (channels.iter())

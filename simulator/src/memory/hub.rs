@@ -1,4 +1,4 @@
-//! Counts the events of a hub, for the model of the hub's registers.
+//! Counts a hub's events, for the model of its registers.
 
 use guest_abi::Node;
 use guest_abi::event::{AsuEvent, LpuEvent};
@@ -14,11 +14,11 @@ const _: () = assert!(AsuEvent::ALL[ASU_EVENTS - 1] as usize == ASU_EVENTS - 1);
 
 const NODES: usize = Node::ALL.len();
 
-/// Requests that have passed through a hub. The hub's counters do not contain the events of these requests yet.
+/// The requests that have passed through a hub and are not in the hub's counters yet.
 #[derive(Clone, Debug)]
 pub(super) struct HubEvents {
     requests: u64,
-    /// How many requests waited for another request for the same line.
+    /// The number of requests that waited for another request for the same line.
     met: u64,
     /// The number of lines that requesters received from memories, by requester and home.
     from_memory: [[u64; NODES]; NODES],
@@ -28,11 +28,11 @@ pub(super) struct HubEvents {
     invalidations: [u64; NODES],
     /// The number of write-backs, by requester and home.
     written: [[u64; NODES]; NODES],
-    /// The number of answers, by [`Asks`], by the node that answers, and by [`SnoopAnswer`].
+    /// The number of answers, by [`Asks`], answering node, and [`SnoopAnswer`].
     answers: [[[u64; SnoopAnswer::ALL.len()]; NODES]; Asks::ALL.len()],
 }
 
-/// What a request asks other nodes to do with a line.
+/// What a request asks the other nodes to do with a line.
 #[derive(Clone, Copy, Debug)]
 enum Asks {
     Share,
@@ -92,7 +92,7 @@ impl HubEvents {
         }
     }
 
-    /// Moves the events to the counters of the hub.
+    /// Moves the events to the hub's counters.
     pub(super) fn tell(&mut self, hub: &mut HubChip) {
         let counts = std::mem::replace(self, Self::new()).counts();
         for (port, counts) in Node::ALL.iter().zip(&counts.lpu) {
@@ -130,9 +130,9 @@ impl HubEvents {
     }
 }
 
-/// How often each event of a hub has happened.
+/// How often each of a hub's events has happened.
 struct Counts {
-    /// The numbers of link port events, by port and event code.
+    /// The counts of link port events, by port and event code.
     lpu: [[u64; LPU_EVENTS]; NODES],
     asu: [u64; ASU_EVENTS],
 }
@@ -166,13 +166,13 @@ impl Counts {
         }
     }
 
-    /// Counts requests of a node to the other nodes.
+    /// Counts a node's requests to the other nodes.
     fn asks(&mut self, port: Node, times: u64) {
         self.lpu(port, LpuEvent::ReadOrInvalidate, times);
         self.lpu(port, LpuEvent::RepliesSent, times);
     }
 
-    /// Counts requests of other nodes that the hub passed on to a node, and the node's answers.
+    /// Counts other nodes' requests that the hub passed on to a node, and that node's answers.
     fn answered(&mut self, node: Node, asks: Asks, answer: SnoopAnswer, times: u64) {
         let egress = match asks {
             Asks::Share => LpuEvent::ReadToShareEgress,

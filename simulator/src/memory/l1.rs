@@ -1,4 +1,4 @@
-//! The instruction cache or data cache of a core.
+//! A core's instruction cache or data cache.
 
 use std::fmt::Debug;
 
@@ -6,17 +6,17 @@ use super::config::CacheShape;
 
 /// The tags of a cache, set by set.
 pub trait Sets: Clone + Debug {
-    /// An array with the tags of one set, one for each way.
+    /// The tags of one set, one for each way.
     type Set: AsMut<[u32]> + ?std::marker::Sized;
 
-    /// Creates the sets of a cache of this shape. All sets are empty.
+    /// Creates the sets of a cache of this shape, all empty.
     fn new(shape: &CacheShape) -> Self;
 
-    /// Returns the set that a line belongs to, and the line's tag in that set.
+    /// Returns a line's set, and the line's tag in that set.
     fn set(&mut self, line: u64) -> (&mut Self::Set, u32);
 }
 
-/// Sets whose number and size are known when the simulator is compiled.
+/// Sets whose number and size are known at compile time.
 #[derive(Clone, Debug)]
 pub struct Fixed<const SETS: usize, const WAYS: usize>([[u32; WAYS]; SETS]);
 
@@ -55,12 +55,12 @@ impl Sets for Sized {
     }
 }
 
-/// A cache. In each set, the most recently used way is first, and free ways are last. So
-/// replacement is exactly LRU, and most hits need one comparison.
+/// A cache. In each set, the most recently used way is first, and free ways are last, so replacement is exactly LRU and most hits
+/// need one comparison.
 #[derive(Clone, Debug)]
 pub(super) struct L1<S>(S);
 
-/// The tag that marks a free way. The tags of lines have at most 31 bits.
+/// The tag of a free way. A line's tag has at most 31 bits.
 const FREE: u32 = u32::MAX;
 
 impl<S: Sets> L1<S> {
@@ -68,8 +68,8 @@ impl<S: Sets> L1<S> {
         Self(S::new(shape))
     }
 
-    /// Uses a line if the cache has the line. The line becomes the most recently used line of its set. Returns whether the cache
-    /// has the line.
+    /// Uses a line if the cache has it: the line becomes the most recently used one of its set. Returns whether the cache has the
+    /// line.
     #[inline(always)]
     pub(super) fn touch(&mut self, line: u64) -> bool {
         self.renew(line, |_| {})
@@ -82,11 +82,11 @@ impl<S: Sets> L1<S> {
         set.as_mut()[0] == tag
     }
 
-    /// Makes a line the most recently used line of its set. Returns its previous place in the order of use, or `None` if the cache lacks
-    /// the line.
+    /// Makes a line the most recently used one of its set. Returns the line's previous position in the order of use; `None` if the
+    /// cache lacks the line.
     fn renew_older(set: &mut S::Set, tag: u32) -> Option<usize> {
         let set = set.as_mut();
-        // Each line moves to the next way, up to the way that held the requested line.
+        // Each swap moves a line to the next way, until the requested line is found.
         for way in 1..set.len() {
             set.swap(0, way);
             if set[0] == tag {
@@ -99,15 +99,15 @@ impl<S: Sets> L1<S> {
         None
     }
 
-    /// Uses a line like [`touch`](Self::touch). If the line was not the most recently used line of its set, passes its place in the order
-    /// of use to `note`. If the cache lacks the line, nothing changes.
+    /// Uses a line like [`touch`](Self::touch). If the line was not the most recently used one of its set, passes its position in
+    /// the order of use to `note`. If the cache lacks the line, changes nothing.
     #[inline(always)]
     pub(super) fn renew(&mut self, line: u64, note: impl FnOnce(usize)) -> bool {
         let (set, tag) = self.0.set(line);
         set.as_mut()[0] == tag || Self::renew_older(set, tag).map(note).is_some()
     }
 
-    /// Undoes the latest [`renew`](Self::renew), which noted the place `from`.
+    /// Undoes the latest [`renew`](Self::renew), which noted the position `from`.
     pub(super) fn unrenew(&mut self, line: u64, from: usize) {
         let (set, _) = self.0.set(line);
         set.as_mut()[..=from].rotate_left(1);
@@ -131,7 +131,7 @@ impl<S: Sets> L1<S> {
         let (set, tag) = self.0.set(line);
         let set = set.as_mut();
         if let Some(way) = set.iter().position(|entry| *entry == tag) {
-            // The lines that were used earlier move up.
+            // The lines that were used earlier each move up one way.
             let last = set.len() - 1;
             for way in way..last {
                 set[way] = set[way + 1];

@@ -23,13 +23,13 @@ pub(super) enum LineState {
 }
 
 impl LineState {
-    /// Returns `true` if memory is stale and this cache has to write back the line.
+    /// Returns `true` if memory is stale and this cache has to write the line back.
     pub(super) fn is_dirty(self) -> bool {
         matches!(self, Self::Owned | Self::Modified)
     }
 }
 
-/// The position of a line in the caches: the index of its set, and its way. It is valid until the next fill.
+/// The position of a line in the caches: its set's index, and its way. It is valid until the next fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct L2Slot(usize);
 
@@ -68,7 +68,7 @@ pub(super) struct Victim {
     pub(super) copies: u64,
 }
 
-/// The tag that marks a free way. The tags of lines have at most 31 bits.
+/// The tag of a free way. A line's tag has at most 31 bits.
 const FREE: u32 = u32::MAX;
 
 /// A set of a node's cache. It takes 256 bytes of the host's memory.
@@ -76,11 +76,11 @@ const FREE: u32 = u32::MAX;
 #[repr(align(64))]
 struct Set {
     order: Order,
-    /// The time at which the line of the way `filled` arrives.
+    /// The time at which the line in the way `filled` arrives.
     arrives: u64,
     /// The way that was filled last.
     filled: u8,
-    /// The states of the ways. Ways that the cache does not have stay free.
+    /// The states of the ways. A smaller cache leaves its unused ways free.
     states: [LineState; MOST_WAYS],
     tags: [u32; MOST_WAYS],
     /// The L1 copies of each line; see [`super::copies`].
@@ -88,15 +88,15 @@ struct Set {
 }
 
 impl Set {
-    /// Returns the time at which the line of a way arrives; 0 if another way was filled later.
+    /// Returns the time at which a way's line arrives; 0 if another way was filled later.
     #[inline(always)]
     fn arrives(&self, way: usize) -> u64 {
         if usize::from(self.filled) == way { self.arrives } else { 0 }
     }
 }
 
-/// The L2 caches of all nodes. The cache of a node holds every line that an L1 cache of the node holds, and replaces the least
-/// recently used line of a set.
+/// The L2 caches of all nodes. A node's L2 cache holds every line that one of its L1 caches holds. Each set replaces its least
+/// recently used line.
 #[derive(Clone, Debug)]
 pub(super) struct L2Caches<V> {
     variant: V,
@@ -139,7 +139,7 @@ impl<V: Variant> L2Caches<V> {
         self.marks[set].any(mark(tag))
     }
 
-    /// Returns the slot of a line in the cache of a node.
+    /// Returns a line's slot in a node's cache.
     #[inline(always)]
     pub(super) fn find(&self, node: Node, line: L2Line) -> Option<L2Slot> {
         let (set, tag) = self.shape().place(line.0);
@@ -149,8 +149,8 @@ impl<V: Variant> L2Caches<V> {
         Some(L2Slot::new(index, way))
     }
 
-    /// Uses a line if the cache of a node has the line. The line becomes the most recently used line of its set, and gets the L1
-    /// copy `copy`, which can be 0 for none.
+    /// Uses a line if a node's cache has it: the line becomes the most recently used one of its set, and gets the L1 copy `copy`,
+    /// or none if `copy` is 0.
     #[inline(always)]
     pub(super) fn hit(&mut self, node: Node, line: L2Line, copy: u64) -> Option<Hit> {
         let (set, tag) = self.shape().place(line.0);
@@ -171,7 +171,7 @@ impl<V: Variant> L2Caches<V> {
         })
     }
 
-    /// Returns the time at which a line arrives, but only if the line is modified, is the most recently used line of its set, and
+    /// Returns the time at which a line arrives, but only if the line is modified, is the most recently used one of its set, and
     /// has none of the `copies`. Returns `None` for any other line. Unlike [`hit`](Self::hit), changes nothing.
     #[inline(always)]
     pub(super) fn own(&self, node: Node, line: L2Line, copies: u64) -> Option<u64> {
@@ -200,8 +200,8 @@ impl<V: Variant> L2Caches<V> {
         &mut self.sets[slot.set()].copies[slot.way()]
     }
 
-    /// Adds a missing line to the cache of a node, in place of the least recently used line of its set. `copy` is the L1 copy of
-    /// the new line, or 0 for none. The line arrives at the time `arrives`. Returns the line that leaves the cache.
+    /// Adds a missing line to a node's cache, in place of the least recently used line of its set. `copy` is the bit of the new
+    /// line's L1 copy, or 0 for none. The line arrives at the time `arrives`. Returns the line that leaves the cache.
     #[inline(always)]
     pub(super) fn fill(
         &mut self,
@@ -227,8 +227,7 @@ impl<V: Variant> L2Caches<V> {
         (old != FREE).then_some(victim)
     }
 
-    /// Removes a line from the cache of a node. The next new line of the set gets the way of the removed line. Returns the L1
-    /// copies of the line.
+    /// Removes a line from a node's cache. The next new line of the set gets its way. Returns the line's L1 copies.
     pub(super) fn remove(&mut self, node: Node, slot: L2Slot) -> u64 {
         let CacheShape { ways, .. } = *self.shape();
         let sets = self.shape().sets();
@@ -239,7 +238,7 @@ impl<V: Variant> L2Caches<V> {
         std::mem::take(&mut set.copies[slot.way()])
     }
 
-    /// Returns all lines, with the node of the cache that holds each.
+    /// Returns all lines, each with the node whose cache holds it.
     #[cfg(test)]
     pub(super) fn lines(&self) -> impl Iterator<Item = (Node, L2Line, LineState)> {
         self.sets.iter().enumerate().flat_map(move |(index, set)| {

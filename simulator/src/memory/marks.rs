@@ -1,11 +1,11 @@
-//! Finds a line in the L2 caches in few steps.
+//! Speeds up the search for a line in the L2 caches.
 
 use guest_abi::Node;
 
 use super::order::MOST_WAYS;
 
-/// One byte, the *mark*, for each way of a set in the L2 caches of all nodes. A mark consists of the low bits of the tag in its
-/// way. A search for a line looks only at the tags whose marks match, so it skips most other ways. The marks of a set are in one
+/// The *marks* of a set: one byte for each of its ways in the L2 caches of all nodes. A mark consists of the low bits of the tag in
+/// its way. A search for a line looks only at the tags whose marks match, and so skips most other ways. A set's marks are in one
 /// line of the host's cache.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
@@ -14,19 +14,19 @@ pub(super) struct Marks([[u8; MOST_WAYS]; Node::ALL.len()]);
 /// The mark of a way without a line.
 pub(super) const FREE: u8 = 0;
 
-/// Returns the mark of a way that has this tag: any byte but [`FREE`].
+/// Returns the mark for a tag: any byte but [`FREE`].
 #[inline(always)]
 pub(super) fn mark(tag: u32) -> u8 {
     (tag as u8).max(FREE + 1)
 }
 
-/// The number of ways that are compared at once.
+/// The number of ways that one step compares.
 const WAYS: usize = 8;
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 
 impl Marks {
-    /// Returns marks of free ways.
+    /// Returns the marks of free ways.
     pub(super) const fn new() -> Self {
         Self([[FREE; MOST_WAYS]; Node::ALL.len()])
     }
@@ -34,12 +34,12 @@ impl Marks {
     /// Returns `true` if a way of any node has this mark.
     #[inline(always)]
     pub(super) fn any(&self, mark: u8) -> bool {
-        // There is no early exit, so that the compiler compares 16 ways at once.
+        // There is no early exit, so the compiler can compare 16 ways in one step.
         self.0.as_flattened().iter().fold(false, |any, other| any | (*other == mark))
     }
 
-    /// Returns the way of the node `node` that has the mark `mark` and for which `is_it` returns `true`. Calls `is_it` for the
-    /// ways that have this mark, and for few other ways.
+    /// Returns the way of node number `node` that has the mark `mark` and for which `is_it` returns `true`. Calls `is_it` only for
+    /// ways that have this mark, and for a few others.
     #[inline(always)]
     pub(super) fn find(
         &self,
@@ -48,8 +48,8 @@ impl Marks {
         is_it: impl Fn(usize) -> bool,
     ) -> Option<usize> {
         for (number, marks) in self.0[node].as_chunks::<WAYS>().0.iter().enumerate() {
-            // XOR turns the bytes that equal the mark into 0. The subtraction flags the bytes that are 0, and sometimes also
-            // bytes above them.
+            // XOR turns each byte that equals the mark into 0. The subtraction flags the bytes that are 0, and sometimes also bytes
+            // above them.
             let others = u64::from_le_bytes(*marks) ^ (u64::from(mark) * ONES);
             let mut zeros = others.wrapping_sub(ONES) & !others & (0x80 * ONES);
             while zeros != 0 {
@@ -88,7 +88,7 @@ mod tests {
             number in 0..4_usize,
             right in any::<u16>(),
         ) {
-            // These bytes differ in the bits that the subtraction borrows.
+            // These bytes differ in the bits that the subtraction's borrows reach.
             let all = [0, 1, 0x80, 0x81];
             let (mut marks, mut list) = (Marks::new(), [FREE; MOST_WAYS]);
             for (way, number) in changes {

@@ -1,8 +1,8 @@
-//! Tells which events the memory system models. Counters of all other events read 0.
+//! Tells which events the memory system models. A counter of any other event reads 0.
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 
-/// The events of a class of counters.
+/// The events that a class of counters can count.
 pub trait Modelled: Copy {
     /// Returns why the memory system does not model this event; `None` if the memory system models it.
     fn absence(self) -> Option<&'static str> {

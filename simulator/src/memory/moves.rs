@@ -24,29 +24,29 @@ impl Moves {
     }
 }
 
-/// The lines that moved between nodes. The key is the number of a line.
+/// The lines that have moved between nodes. The key is a line's number.
 #[derive(Clone, Debug)]
 pub(crate) struct MovedLines {
     lines: Lookup<u64, Moves>,
     others: OtherMoves,
-    /// One bit for each line. The low bits of a line's number select its bit, so several lines share a bit. The bits of all lines
-    /// that moved are set.
+    /// One bit for each line. A line's bit is selected by the low bits of its number, so several lines share a bit. The bit is set
+    /// if any of them has moved.
     bits: Box<[u64; WORDS]>,
 }
 
-/// The moves of lines that moved too rarely to be kept one by one.
+/// The moves of lines that moved too rarely to be kept individually.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OtherMoves {
-    /// The number of the lines. A line that moves again later is counted again.
+    /// The number of lines. A line that moves again later is counted again.
     pub(crate) lines: usize,
     pub(crate) moves: Moves,
 }
 
-/// The maximum number of lines whose moves are kept one by one. If more lines move, half of the lines are forgotten, and only the
-/// sum of their moves is kept. The forgotten lines are those that moved least.
+/// The maximum number of lines whose moves are kept individually. If more lines move, the half that moved least is forgotten,
+/// except for the sum of its moves.
 const MOST: usize = 1 << 19;
 
-/// The number of words in [`MovedLines::bits`]. Together they have one bit for each of the 2^20 lines in 64 MB of memory.
+/// The number of words in [`MovedLines::bits`]. Together, they have one bit for each of the 2^20 lines in 64 MB of memory.
 const WORDS: usize = 1 << 14;
 
 impl Default for MovedLines {
@@ -57,8 +57,8 @@ impl Default for MovedLines {
 }
 
 impl MovedLines {
-    /// Returns the moves of line number `line`; `None` if the line has not moved, or if its moves were added to the sum for the
-    /// other lines.
+    /// Returns the moves of the line with the number `line`; `None` if the line has not moved, or if its moves are only in the sum
+    /// for the other lines.
     pub(crate) fn get(&self, line: u64) -> Option<Moves> {
         self.lines.get(&line).copied()
     }
@@ -68,12 +68,12 @@ impl MovedLines {
         self.lines.iter().map(|(line, moves)| (*line, *moves))
     }
 
-    /// Returns the sum of the moves of all other lines.
+    /// Returns the sum of the moves that are not kept individually.
     pub(super) fn others(&self) -> OtherMoves {
         self.others
     }
 
-    /// Returns the number of lines whose moves are kept one by one.
+    /// Returns the number of lines whose moves are kept individually.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.lines.len()
@@ -98,14 +98,15 @@ impl MovedLines {
         self.bits[word] >> (line % u64::from(u64::BITS)) & 1 != 0
     }
 
-    /// Returns `true` if the line at a physical address has moved, and its moves are kept one by one.
+    /// Returns `true` if the line at a physical address has moved and its moves are kept individually.
     #[inline(always)]
     pub(super) fn has(&self, address: u64) -> bool {
         self.may_have(address)
             && self.lines.get(&((address & ADDRESS_MASK) >> LINE_SHIFT)).is_some()
     }
 
-    /// Adds the transfers and invalidations of a completed request for the line. Returns `true` if the line moves for the first time.
+    /// Adds the transfers and invalidations of a completed request for the line. Returns `true` if the line has moved for the first
+    /// time.
     pub(super) fn note(&mut self, line: L2Line, request: &NodeRequest) -> bool {
         let lost = |answers: &[Option<SnoopAnswer>]| {
             let answers = answers.iter().flatten();
@@ -134,7 +135,7 @@ impl MovedLines {
         is_first
     }
 
-    /// Keeps the moves of the half of the lines that moved most. Adds up the moves of all other lines in `others`.
+    /// Keeps the moves of the half of the lines that moved most, and adds the moves of the other half to `others`.
     #[cold]
     fn forget(&mut self) {
         let mut lines = self.lines.take();

@@ -1,4 +1,4 @@
-/// The ways of a set in the order of use, in four bits each. The latest used way is in bits 3:0. Unused bits are 0.
+/// The ways of a set in order of use, in four bits each. The most recently used way is in bits 3:0. Unused bits are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Order(u64);
 
@@ -25,7 +25,7 @@ impl Order {
         (self.0 >> (4 * ways - 4)) as usize % MOST_WAYS
     }
 
-    /// Makes the oldest way the latest used way, and returns this way. The set has `ways` ways.
+    /// Makes the least recently used way the most recently used one, and returns it. The set has `ways` ways.
     #[inline(always)]
     pub(super) fn reuse(&mut self, ways: usize) -> usize {
         let way = self.oldest(ways);
@@ -33,7 +33,7 @@ impl Order {
         way
     }
 
-    /// Makes `way` the latest used way.
+    /// Makes `way` the most recently used way.
     #[inline]
     pub(super) fn renew(&mut self, way: usize) {
         if self.latest() == way {
@@ -53,11 +53,11 @@ impl Order {
         self.0 = older >> 4 | younger | (way as u64) << (4 * ways - 4);
     }
 
-    /// Returns the position of a way's digit: the number of bits below the digit.
+    /// Returns the position of a way's digit, which has four bits: the number of bits below it.
     #[inline]
     fn shift(self, way: usize) -> u32 {
-        // XOR turns the digit that equals `way` into 0. The subtraction marks the digits that are 0, but only the lowest mark
-        // is always right.
+        // XOR turns the digit that equals `way` into 0. The subtraction marks the digits that are 0, but only the lowest mark is
+        // certain to be right.
         let digits = self.0 ^ (way as u64 * ONES);
         let zeros = digits.wrapping_sub(ONES) & !digits & (8 * ONES);
         zeros.trailing_zeros() & !3

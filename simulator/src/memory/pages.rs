@@ -1,4 +1,4 @@
-//! Models where an operating system puts the pages of programs.
+//! Models where an operating system puts programs' pages.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,32 +14,32 @@ pub(super) const PAGE_SHIFT: u32 = 13;
 /// The size of sun4v's largest page: 256 MB.
 const LARGEST: u64 = 256 << 20;
 
-/// The rule that places the pages of programs on nodes. Programs do not share pages.
+/// The rule that places programs' pages on nodes. Programs do not share pages.
 ///
-/// Only the home node of a line depends on this rule. The physical address alone determines the cache sets, the L2 bank, the
-/// channel within the node and the hub. This is as if the operating system gave each page a frame of the page's color.
+/// The rule determines only a line's home node. The cache sets, the L2 bank, the channel within the node and the hub follow from
+/// the physical address alone, as if the operating system gave each page a frame of the page's color.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pages {
     /// The machine's [interleave](platform::homes) maps each address to a node, so parts of one page can be on different nodes.
     #[default]
     Hardware,
-    /// A page of 8 KB is on the node of the strand that touches the page first in the machine's time. If this node has no memory, the page is
-    /// on a node with memory.
+    /// An 8 KB page is on the node of the strand that is the first to touch it in the machine's time. If that node has no memory,
+    /// the page is on a node with memory.
     FirstTouch,
     /// All pages are on one node.
     Node(Node),
-    /// The nodes take turns: each gets one page of this size, in the order of addresses.
+    /// The nodes take turns: each gets one page of this size, in address order.
     Interleave(PageSize),
 }
 
-/// A size of pages: a power of two, from 8 KB to 256 MB.
+/// A page size: a power of two, from 8 KB to 256 MB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageSize {
     shift: u32,
 }
 
 impl PageSize {
-    /// Returns the size with this number of bytes; `None` if pages cannot have this size.
+    /// Returns a page size of this number of bytes; `None` if pages cannot have this size.
     #[must_use]
     pub fn new(bytes: u64) -> Option<Self> {
         let fits = bytes.is_power_of_two() && (1 << PAGE_SHIFT..=LARGEST).contains(&bytes);
@@ -52,7 +52,7 @@ impl PageSize {
         1 << self.shift
     }
 
-    /// Returns the binary logarithm of the number of bytes.
+    /// Returns the binary logarithm of the size in bytes.
     pub(super) const fn shift(self) -> u32 {
         self.shift
     }
@@ -68,7 +68,7 @@ impl fmt::Display for PageSize {
     }
 }
 
-/// The reason why a text cannot be parsed as a rule for the placement of pages.
+/// Why a text cannot be parsed as a rule for page placement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 #[non_exhaustive]
@@ -83,13 +83,13 @@ pub enum ParsePagesError {
     Size(String),
 }
 
-/// The error of a rule that puts all pages on one node, although this node has no memory.
+/// The error for a rule that puts all pages on a node without memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the machine has no memory on node {}, expected another node for all pages", .0.index())]
 pub struct NoMemoryOnNode(pub Node);
 
 impl Pages {
-    /// Checks a rule that puts all pages on one node: the machine must have memory on this node. All other rules suit every
+    /// Checks that, if the rule puts all pages on one node, the machine has memory on that node. All other rules suit every
     /// machine.
     pub(super) fn check(self, machine: &Machine) -> Result<(), NoMemoryOnNode> {
         match (self, Homes::new(*machine)) {
@@ -101,12 +101,11 @@ impl Pages {
     }
 }
 
-/// The node of each page that has been touched. Each page takes one byte, and the bytes are in blocks that are allocated when
-/// needed. So even if a program touches all memory that a physical address reaches, the blocks take only 64 MB of the host's
-/// memory.
+/// The node of each page that has been touched. Each page takes one byte, in blocks that are allocated when they are needed. Even
+/// if a program touches all memory that a physical address can reach, the blocks take only 64 MB of the host's memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Touched {
-    /// The blocks of pages, up to the last block with a page that has been touched.
+    /// The blocks of pages, up to the last block in which a page has been touched.
     blocks: Vec<Option<Box<Block>>>,
 }
 

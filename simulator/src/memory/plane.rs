@@ -1,5 +1,5 @@
-//! A plane: the connections between nodes for the lines that one hub carries. On a machine without hubs, the nodes are linked directly by
-//! four planes.
+//! A plane: the connections between nodes for the lines that one hub carries. On a machine without hubs, four planes link the nodes
+//! directly.
 
 use guest_abi::Node;
 
@@ -8,7 +8,7 @@ use super::geometry::L2Line;
 use super::queue::Queue;
 use super::timing::Timing;
 
-/// A request under way, or several requests for the same line that wait for one another.
+/// A request under way, or several requests for the same line, each of which waited for the one before it.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     line: L2Line,
@@ -21,25 +21,25 @@ struct Flight {
 struct Link {
     out: Queue,
     into: Queue,
-    /// The number of lines that entered the node, and the number of lines that left the node.
+    /// The number of lines that have entered the node, and the number that have left it.
     passed: [u64; 2],
 }
 
-/// The number of lists of requests under way. A request is compared with the requests of one list only.
+/// The number of lists of requests under way. A request is compared only with those in one list.
 const LISTS: usize = 32;
 
-/// The serializer of requests, and the links of the nodes.
+/// The request serializer, and the nodes' links.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plane {
     serializer: Queue,
     links: [Link; Node::ALL.len()],
-    /// The requests that may still be under way. All requests for a line are in the [list] of this line.
+    /// The requests that may still be under way. All requests for a line are in the line's [list].
     flights: [Vec<Flight>; LISTS],
 }
 
 impl Plane {
-    /// Serializes a request that arrives at the time `now`. Its turn begins when no other request for the same line is under way. Returns
-    /// when the turn begins, and when the other nodes are asked.
+    /// Serializes a request that arrives at the time `now`. Its turn begins when no other request for the same line is under way.
+    /// Returns the time at which the turn begins, and the time at which the other nodes are asked.
     #[inline(always)]
     pub(super) fn serialize(&mut self, line: L2Line, now: u64, timing: &Timing) -> (u64, u64) {
         let meets = |flight: &Flight, now| {
@@ -53,8 +53,7 @@ impl Plane {
         (begins, self.serializer.enter(begins, timing.serialize))
     }
 
-    /// Sends a line from one node to another at the time `now`. Returns the time at which the line has passed the links of both
-    /// nodes.
+    /// Sends a line from one node to another at the time `now`. Returns the time at which the line has passed both nodes' links.
     #[inline(always)]
     pub(super) fn send(&mut self, from: Node, to: Node, now: u64, timing: &Timing) -> u64 {
         let from = &mut self.links[mapped(Map::Link, from.index())];
@@ -65,7 +64,7 @@ impl Plane {
         to.into.enter(sent, timing.link)
     }
 
-    /// Returns the number of lines that have entered a node by its link, and the number of lines that have left the node.
+    /// Returns the number of lines that have entered a node over its link, and the number that have left the node.
     pub(super) fn passed(&self, node: usize) -> [u64; 2] {
         self.links[node].passed
     }
@@ -76,7 +75,7 @@ impl Plane {
         let flights = &mut self.flights[list(line)];
         let mut new = Flight { line, begins, ends };
         let mut next = 0;
-        // Remove a flight (a request under way) that has ended, or that the new flight continues.
+        // Remove each flight (request under way) that has ended or that the new flight continues.
         while let Some(flight) = flights.get(next) {
             if flight.line == line && flight.ends == begins {
                 new.begins = new.begins.min(flight.begins);
@@ -90,7 +89,7 @@ impl Plane {
     }
 }
 
-/// Returns the index of the list that holds a line. A hash spreads neighbouring lines over the lists.
+/// Returns the index of a line's list. The hash spreads neighbouring lines over the lists.
 #[inline(always)]
 fn list(line: L2Line) -> usize {
     (line.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % LISTS
@@ -105,7 +104,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// A plane works like a list of all requests. Requests for lines 0, 8 and 16 wait only for requests for the same line.
+        /// A plane works like a list of all requests. The requests for lines 0, 8 and 16 wait only for requests for the same line.
         #[test]
         fn as_a_list_of_requests(requests in prop::collection::vec((0..3_u64, 0..20_u64, 0..40_u64, 1..60_u64), 1..80)) {
             let mut plane = Plane::default();

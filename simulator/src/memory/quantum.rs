@@ -4,12 +4,12 @@ use guest_abi::StrandId;
 
 use crate::recording::{CodeImage, Reference, References};
 
-/// The references that a strand may execute before another strand's turn.
+/// The references that a strand may execute before the next strand's turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantum<'a> {
     /// The strand that executes the references.
     pub strand: StrandId,
-    /// The offset that is added to all addresses, a multiple of 64.
+    /// The offset that is added to all addresses. It is a multiple of 64.
     pub offset: u64,
     /// The code that the instructions belong to.
     pub image: CodeImage,
@@ -17,9 +17,9 @@ pub struct Quantum<'a> {
     pub begins: u64,
     /// The end of the quantum. Only the first instruction may begin at this time or later.
     pub until: u64,
-    /// Whether the recording has no instructions. If so, each datum is executed as a separate instruction.
+    /// Whether the recording has no instructions. Each datum is then executed as an instruction of its own.
     pub data_alone: bool,
-    /// The references, in the order of the program.
+    /// The references, in program order.
     pub references: References<'a>,
 }
 
@@ -39,7 +39,7 @@ impl Quantum<'_> {
     }
 }
 
-/// The outcome of the execution of a [`Quantum`], which the strand may have executed only in part.
+/// What was executed of a [`Quantum`], which may be only a part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
     /// The number of references that were executed.
@@ -53,7 +53,7 @@ pub struct Executed {
     pub instructions: u64,
 }
 
-/// The part of a quantum that a strand has executed without the use of anything outside its core.
+/// The part of a quantum that a strand has executed without anything outside its core.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExecutedAhead {
     pub(crate) executed: Executed,

@@ -1,10 +1,10 @@
 //! A unit that serves one request at a time.
 
-/// The number of busy spans that a queue remembers. A few suffice, because requests arrive almost
-/// in chronological order, and adjacent spans are merged.
+/// The number of busy spans that a queue remembers. A few are enough, because requests arrive almost in chronological order, and
+/// adjacent spans are merged.
 const SPANS: usize = 17;
 
-/// The size of the ring: a power of two, so that an index takes one step.
+/// The size of the ring. It is a power of two, so that finding an index takes one step.
 const SLOTS: usize = 32;
 const _: () = assert!(SPANS < SLOTS);
 
@@ -15,22 +15,20 @@ struct Span {
     ends: u64,
 }
 
-/// The times at which a bank, a link or a channel is busy. Each request is served in the first gap that is long enough. So
-/// requests that arrive in chronological order are served in this order, and a request does not wait for requests that come later
-/// in time.
+/// The times at which a bank, a link or a channel is busy. Each request is served in the first gap that is long enough. So requests
+/// that arrive in chronological order are served in that order, and no request waits for one that comes later in time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    /// A ring with the busy spans in chronological order, with gaps between them. The queue remembers the latest [`SPANS`] spans.
-    /// If there have been fewer spans, the earliest entries are empty. The entry before the remembered spans is the latest
-    /// forgotten span. No request is served before the end of that span.
+    /// A ring of the busy spans in chronological order, with gaps between them. The queue remembers the latest [`SPANS`] spans. If
+    /// there have been fewer, the earliest entries are empty. The entry before these spans is the latest forgotten span, and no
+    /// request is served before the end of that span.
     spans: [Span; SLOTS],
     /// The index of the latest span in the ring, plus a multiple of the ring's size.
     latest: usize,
 }
 
 impl Queue {
-    /// Serves a request that arrives at the time `now` and takes `cycles`, at least 1. Returns the time at which the request is
-    /// done.
+    /// Serves a request that arrives at the time `now` and takes `cycles`, at least 1. Returns the time at which it is done.
     #[inline(always)]
     pub(super) fn enter(&mut self, now: u64, cycles: u64) -> u64 {
         let latest = &mut self.spans[self.latest % SLOTS];
@@ -51,7 +49,7 @@ impl Queue {
     #[inline(never)]
     fn enter_before(&mut self, now: u64, cycles: u64) -> u64 {
         let mut begins = now.max(self.at(SPANS).ends);
-        // The number of spans after the request. If there is no room before a span, the request moves behind this span.
+        // The number of spans after the request. If there is no room before a span, the request moves behind it.
         let mut later = 1;
         while later < SPANS && self.at(later).ends > begins {
             later += 1;
@@ -137,7 +135,7 @@ mod tests {
     }
 
     proptest! {
-        /// A queue works like a set of all busy cycles, if it forgets no span that is needed.
+        /// A queue works like a set of all busy cycles, as long as it forgets no span that is needed.
         #[test]
         fn as_a_list_of_cycles(requests in prop::collection::vec((0..12_u64, 0..12_u64, 1..6_u64), 1..200)) {
             let mut queue = Queue::default();

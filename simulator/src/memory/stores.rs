@@ -3,7 +3,7 @@
 /// The maximum number of a strand's stores under way.
 pub(super) const MOST_STORES: usize = 16;
 
-/// The completion times of the latest stores. Stores complete in the order of the program.
+/// The completion times of the latest stores. Stores complete in program order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stores {
     done: [u64; MOST_STORES],
@@ -13,13 +13,13 @@ pub(super) struct Stores {
 }
 
 impl Stores {
-    /// Returns the time from which the strand has room for one more store.
+    /// Returns the time from which the strand has room for another store.
     pub(super) fn room(&self) -> u64 {
         self.done[self.oldest % MOST_STORES]
     }
 
-    /// Returns the time from which the strand has room for one more store, after `others` further stores that are not added yet.
-    /// At most `most` stores may be under way. If `others` is not less than `most`, this time is not known yet, and the result is
+    /// Returns the time from which the strand has room for another store, after `others` stores that have not been added yet. At
+    /// most `most` stores may be under way. If `others` is not less than `most`, this time is not known yet, and the result is
     /// [`u64::MAX`].
     #[inline]
     pub(super) fn room_behind(&self, others: usize, most: u64) -> u64 {
@@ -29,8 +29,8 @@ impl Stores {
         }
     }
 
-    /// Adds a store that the L2 cache completes at the time `done`. At most `most` stores may be under way. Returns the time at which this
-    /// store and all earlier stores are done.
+    /// Adds a store that the L2 cache completes at the time `done`. At most `most` stores may be under way. Returns the time at
+    /// which this store and all earlier ones are done.
     pub(super) fn enter(&mut self, done: u64, most: u64) -> u64 {
         self.latest = self.latest.max(done);
         self.done[self.oldest % MOST_STORES] = self.latest;

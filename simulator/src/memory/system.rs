@@ -1,4 +1,4 @@
-//! The caches, channels and links of a machine, as one memory system.
+//! A machine's caches, channels and links, as one memory system.
 
 use guest_abi::{Hub, Mcu, Node, StrandId};
 use platform::Machine;
@@ -37,7 +37,7 @@ pub(super) struct StrandState {
     pub(super) events: StrandEvents,
 }
 
-/// The memory channels, and the map from lines to channels. They are in one struct so that a strand borrows both at once.
+/// The memory channels, and the map from lines to channels. They are in one struct so that a strand can borrow both together.
 #[derive(Clone, Debug)]
 pub(super) struct Dram {
     pub(super) interleave: Interleave,
@@ -51,20 +51,20 @@ pub(super) struct Plan<V> {
     pub(super) variant: V,
     /// Whether each hub counts events. On a machine without hubs, all values are `false`.
     pub(super) counting_hubs: [bool; Hub::ALL.len()],
-    /// For each requesting node, the answers if no other node has the line.
+    /// For each requesting node, the answers it gets if no other node has the line.
     pub(super) misses: [Answers; Node::ALL.len()],
 }
 
-/// The caches, memory channels and links of a machine, with the record of their events. All caches are empty at first.
+/// A machine's caches, memory channels and links, with the record of their events. All caches are empty at first.
 ///
-/// A node of a T2 Plus takes 1.1 MB of the host's memory. The same references in the same order have the same effects.
+/// A T2 Plus node takes 1.1 MB of the host's memory. The same references in the same order have the same effects.
 #[derive(Clone, Debug)]
 pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) plan: Plan<V>,
     pub(super) strands: Vec<StrandState>,
     pub(super) cores: Vec<CoreState<V>>,
     pub(super) l2: Box<L2Caches<V>>,
-    /// The queue in front of each L2 bank, by node.
+    /// Each node's queues in front of its L2 banks.
     pub(super) banks: [[Queue; L2_BANKS]; Node::ALL.len()],
     /// For each hub, the connections between nodes for the hub's lines. Machines without hubs have these connections, too.
     pub(super) planes: [Plane; Hub::ALL.len()],
@@ -126,7 +126,7 @@ impl<V: Variant> MemorySystem<V> {
         })
     }
 
-    /// Adds a strand's recorded events to the counters of the strand.
+    /// Adds a strand's recorded events to its counters.
     pub(super) fn tell(&mut self, strand: StrandId, devices: &Devices) {
         let now = self.truth.cycles;
         let idle = self.cores[strand.core()].idle.until(now);
@@ -139,19 +139,19 @@ impl<V: Variant> MemorySystem<V> {
         self.moves = Some(MovedLines::default());
     }
 
-    /// Returns the lines that have moved since [`note_moves`](Self::note_moves), in any order. The number of a line is its physical
+    /// Returns the lines that have moved since [`note_moves`](Self::note_moves), in any order. A line's number is its physical
     /// address without the low [`LINE_SHIFT`](super::geometry::LINE_SHIFT) bits.
     pub(crate) fn moves(&self) -> impl Iterator<Item = (u64, Moves)> {
         self.moves.iter().flat_map(MovedLines::iter)
     }
 
-    /// Returns the sum of the moves of the lines that [`moves`](Self::moves) leaves out.
+    /// Returns the sum of the moves of the lines that [`moves`](Self::moves) omits.
     pub(crate) fn other_moves(&self) -> OtherMoves {
         self.moves.as_ref().map(MovedLines::others).unwrap_or_default()
     }
 
-    /// Returns the home nodes of lines. If pages are placed by the first touch, pages that no strand has touched yet have a
-    /// provisional home.
+    /// Returns the home nodes of lines. If the first touch places pages, a page that no strand has touched yet has a provisional
+    /// home.
     pub(crate) fn line_homes(&self) -> LineHomes {
         LineHomes(self.dram.interleave.clone())
     }
@@ -174,7 +174,7 @@ impl<V: Variant> MemorySystem<V> {
     }
 }
 
-/// Maps each line to its home node. The number of a line is its physical address without the low bits.
+/// Maps each line to its home node. A line's number is its physical address without the low bits.
 #[derive(Clone, Debug)]
 pub(crate) struct LineHomes(Interleave);
 
@@ -194,7 +194,7 @@ fn registers_of(strand: StrandId) -> StrandId {
     StrandId::new(mapped(Map::StrandRegisters, strand.index())).unwrap_or(strand)
 }
 
-/// The memory system of a machine with any configuration. Callers match once, and then run code that is compiled for the variant.
+/// The memory system of a machine with any configuration. Callers match once, and then run code that is compiled for that variant.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "a replay has one, and never moves it")]
 pub enum AnyMemory {
@@ -211,7 +211,7 @@ pub enum AnyMemory {
 pub enum MemoryError {
     /// The machine has no enabled memory channel.
     NoMemory(#[from] NoMemory),
-    /// All pages are to be on a node without memory.
+    /// All pages should be on a node that has no memory.
     NoMemoryOnNode(#[from] NoMemoryOnNode),
     /// A number of the configuration is out of range, or numbers do not fit together.
     Impossible(#[from] Impossible),

@@ -1,8 +1,8 @@
-//! The times of all operations, in cycles of 0.86 ns (1.165 GHz), with their sources.
+//! All times of the memory system, in cycles of 0.86 ns (1.165 GHz), with their sources.
 //!
-//! A strand's time is the time at which it issues its instructions. Delays that the strand waits for are added to its time. A
-//! busy unit delays other requests. No public document of the T2 Plus states all times. The times marked *assumed* are chosen so
-//! that the sums are plausible. Another machine may have another [`Timing`].
+//! A strand's time is the time at which it issues its instructions. Delays for which the strand waits are added to its time. A busy
+//! unit delays other requests. No public document of the T2 Plus states all times, so those marked *assumed* were chosen to give
+//! plausible sums. Another machine may have another [`Timing`].
 //!
 //! | on a T2 Plus, from issue until the strand continues | cycles |
 //! |---|---|
@@ -19,53 +19,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::recording::Done;
 
-/// The time in which a pipeline issues one instruction. A core has two integer pipelines, each for one thread group of four strands:
-/// Nawathe et al., "Implementation of an 8-Core, 64-Thread, Power-Efficient SPARC Server on a Chip", IEEE Journal of Solid-State
-/// Circuits 43(1), 2008.
+/// The time that a pipeline takes to issue one instruction. A core has two integer pipelines, each for one thread group of four
+/// strands: Nawathe et al., "Implementation of an 8-Core, 64-Thread, Power-Efficient SPARC Server on a Chip", IEEE Journal of
+/// Solid-State Circuits 43(1), 2008.
 pub const ISSUE: u64 = 1;
 
-/// The times of a machine, in cycles. The comment on each field states its value on a T2 Plus.
+/// A machine's times, in cycles. The comment on each field gives its value on a T2 Plus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timing {
-    /// The extra time of a load that hits the L1 cache: 2. The load-use latency is three cycles
-    /// (Nawathe et al.), and the next instruction is assumed to use the loaded value.
+    /// The extra time of a load that hits the L1 cache: 2. The load-use latency is three cycles (Nawathe et al.), and the next
+    /// instruction is assumed to use the loaded value.
     pub load: u64,
-    /// The extra time of a taken branch, jump, call, return or trap: 4. For the T2, the compiler
-    /// GCC schedules five cycles for each (`gcc/config/sparc/niagara2.md`). Branches are predicted
-    /// not taken, so branches not taken add nothing.
+    /// The extra time of a taken branch, jump, call, return or trap: 4. For the T2, GCC schedules five cycles for each
+    /// (`gcc/config/sparc/niagara2.md`). Branches are predicted not taken, so a branch that is not taken adds nothing.
     pub taken: u64,
     /// The time of a request from a core through the crossbar to an L2 bank and back: 23. Assumed.
     pub l2: u64,
-    /// The time for which an L2 bank is busy with each 16 bytes of a request: 1. Eight banks that each read 16 bytes a cycle reach
-    /// the 180 GB/s that Sun states for 1.4 GHz. A line of instructions has 32 bytes and takes twice as long.
+    /// The time for which each 16 bytes of a request keep an L2 bank busy: 1. Eight banks that each read 16 bytes per cycle reach
+    /// the 180 GB/s that Sun states for 1.4 GHz. An instruction cache line has 32 bytes, so its request takes twice as long.
     pub bank: u64,
     /// The maximum number of a strand's stores under way: 8. Assumed.
     pub stores: u64,
-    /// The time for which a hub serializes a request for its line: 2. Assumed. (A hub serializes requests, and lets a request wait while
-    /// another request for the same line is under way: D. Sheahan, "Zambezi Architecture", blogs.sun.com, October 2008.) Directly linked
-    /// nodes are assumed to do the same.
+    /// The time that a hub takes to serialize a request: 2. Assumed. (A hub serializes requests, and lets a request wait while
+    /// another request for the same line is under way: D. Sheahan, "Zambezi Architecture", blogs.sun.com, October 2008.) Nodes that
+    /// are linked directly are assumed to do the same.
     pub serialize: u64,
     /// The time for a request to the other nodes and for their answers: 60. Assumed.
     pub snoop: u64,
-    /// The extra time of a line from another node's cache, besides snoop and links: 80. Assumed.
+    /// The extra time of a line from another node's cache, in addition to snoop and links: 80. Assumed.
     pub cache_to_cache: u64,
-    /// The time of a line from memory, besides its time in the queue: 120. Assumed.
+    /// The time of a line from memory, in addition to its time in the queue: 120. Assumed.
     pub memory: u64,
-    /// The extra time of a line from another node's memory, besides the links: 60. Assumed.
+    /// The extra time of a line from another node's memory, in addition to the links: 60. Assumed.
     pub remote: u64,
-    /// The time for which a link between a node and a hub, or between two nodes, is busy with a line in one direction: 9. Assumed,
-    /// for 14 lanes of 4.8 Gb/s.
+    /// The time for which a line keeps one direction of a link busy: 9. The link is between a node and a hub, or between two nodes.
+    /// Assumed, for 14 lanes of 4.8 Gb/s.
     pub link: u64,
-    /// The time for which a DRAM channel is busy with a read: 7. The four channels of a T2 have more than 60 GB/s together. Two
-    /// thirds of this rate are for reads (Shah et al., "UltraSPARC T2: A Highly-Threaded, Power-Efficient, SPARC SOC", A-SSCC
-    /// 2007). So 64 bytes take 6 ns.
+    /// The time for which a read keeps a DRAM channel busy: 7. Together, the four channels of a T2 transfer more than 60 GB/s, of
+    /// which two thirds are for reads (Shah et al., "UltraSPARC T2: A Highly-Threaded, Power-Efficient, SPARC SOC", A-SSCC 2007).
+    /// So 64 bytes take 6 ns.
     pub channel_read: u64,
-    /// The time for which a DRAM channel is busy with a write: 14, at half the speed of reads.
+    /// The time for which a write keeps a DRAM channel busy: 14, because writes have half the speed of reads.
     pub channel_write: u64,
 }
 
 impl Timing {
-    /// The times of an UltraSPARC T2 Plus. The comments on the fields explain these values.
+    /// The times of an UltraSPARC T2 Plus. The comments on the fields explain the values.
     pub const T2_PLUS: Self = Self {
         load: 2,
         taken: 4,
@@ -82,7 +81,7 @@ impl Timing {
         channel_write: 14,
     };
 
-    /// Returns the number of cycles that the work in `done` takes if nothing misses.
+    /// Returns the number of cycles that the work in `done` takes without misses.
     #[inline(always)]
     pub(super) fn elapsed(&self, done: &Done) -> u64 {
         u64::from(done.begun) * ISSUE
@@ -90,14 +89,13 @@ impl Timing {
             + u64::from(done.loads) * self.load
     }
 
-    /// Returns the number of cycles from the start of a shape to the issue of the latest instruction in `done`, if nothing
-    /// misses.
+    /// Returns the number of cycles from the start of a shape to the issue of the latest instruction in `done`, without misses.
     #[inline(always)]
     pub(super) fn issued(&self, done: &Done) -> u64 {
         self.elapsed(&done.before_latest())
     }
 
-    /// Returns the maximum time that a reference takes if it misses no cache.
+    /// Returns the longest time that a reference can take if it misses no cache.
     pub(super) const fn longest(&self) -> u64 {
         ISSUE + self.taken + self.load
     }

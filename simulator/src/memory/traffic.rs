@@ -1,20 +1,20 @@
-//! Describes messages between nodes about a line.
+//! Describes the messages that nodes exchange about a line.
 
 use guest_abi::Node;
 
-/// The cache or memory that supplies a line, and its node.
+/// The cache or memory that supplies a line, with its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Supplier {
     Memory(Node),
     Cache(Node),
 }
 
-/// The answer of a node: the state of the line in the node's L2 cache.
+/// A node's answer: the state of the line in its L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SnoopAnswer {
     Modified,
     Owned,
-    /// A clean copy. It may be the only copy.
+    /// A clean copy, possibly the only one.
     Shared,
     Miss,
 }
@@ -34,7 +34,7 @@ pub(super) type Answers = [Option<SnoopAnswer>; Node::ALL.len()];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeRequest {
-    /// A read to share (RTS), or to own (RTO). A read to own also invalidates all other copies, so that the requester can write.
+    /// A read to share (RTS) or to own (RTO). A read to own also invalidates all other copies so that the requester can write.
     Read { to_own: bool, source: Supplier, answers: Answers },
     /// An invalidation (INV) of all other copies.
     Invalidate { answers: Answers },
@@ -49,6 +49,6 @@ pub(super) struct Transaction {
     pub(super) request: NodeRequest,
     /// Whether the request waited for another request for the same line.
     pub(super) met: bool,
-    /// How many cycles the request waited for another request and for the hub.
+    /// The number of cycles for which the request waited for another request and for the hub.
     pub(super) waited: u64,
 }

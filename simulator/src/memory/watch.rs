@@ -1,23 +1,23 @@
-//! A watch, which observes the references that a strand executes.
+//! A watch observes the references that a strand executes.
 
 use super::moves::MovedLines;
 use super::truth::{Served, ServedBy};
 use crate::recording::Reference;
 
-/// Observes what the references of a quantum do. A method without the argument `instruction` is about the instruction of the
-/// latest call of [`begins`](Self::begins), if there was a call.
+/// Observes what a quantum's references do. A method without the argument `instruction` is about the instruction that was last
+/// passed to [`begins`](Self::begins), if any.
 pub(crate) trait Watch {
-    /// Whether the watch observes anything. If it does not, execution costs no more than without a watch.
+    /// Whether the watch observes anything. If not, execution costs no more than without a watch.
     const WATCHES: bool = true;
 
-    /// Tells the watch that an instruction begins, or that the next calls are about references of an earlier instruction.
+    /// Tells the watch that an instruction begins, or that the next calls are about an earlier instruction's references.
     fn begins(&mut self, instruction: u64);
 
-    /// Tells the watch that an instruction stored to a line without any wait. The L2 cache of the strand's node had the line.
+    /// Tells the watch that an instruction stored to a line without waiting. The L2 cache of the strand's node had the line.
     fn stored(&mut self, instruction: u64);
 
-    /// Tells the watch that a reference requested lines of an L2 cache, and how many cycles the strand waited, for any reason. The
-    /// strand continues at the time `now`.
+    /// Tells the watch what a reference requested from the L2 caches, and how many cycles the strand waited, for whatever reason.
+    /// The strand continues at the time `now`.
     fn waited(&mut self, reference: &Reference, now: u64, served: &Served, cycles: u64);
 
     /// Tells the watch that a reference may have used a line that has moved.
@@ -37,7 +37,7 @@ impl Watch for () {
     fn used(&mut self, _: &Reference, _: &MovedLines) {}
 }
 
-/// The requests and waits of a strand that the strand's [`Watch`] does not know yet.
+/// A strand's requests and waits of which its [`Watch`] has not been told yet.
 #[derive(Debug, Default)]
 pub(super) struct Untold {
     /// Whether there is any request.

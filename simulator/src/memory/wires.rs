@@ -1,4 +1,4 @@
-//! Counts the events of strands, for the models of their registers.
+//! Counts strands' events, for the models of their registers.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::layout::SparcSelect;
@@ -6,7 +6,7 @@ use platform::models::StrandUnit;
 
 use crate::recording::{ByKind, DataAccess, Group, InstructionCounts};
 
-/// An event of a strand. Instructions are counted separately.
+/// A strand's event. Instructions are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StrandEvent {
     InstructionCacheMiss,
@@ -29,7 +29,8 @@ const EVENTS: [SparcEvent; 7] = [
     SparcEvent::CrossbarStores,
 ];
 
-/// The event codes (SL 2) of an instruction, in the order of [`DataAccess`]. An atomic instruction is also a load and a store.
+/// The event codes (SL 2) of an instruction, in the order of [`DataAccess`]. An atomic instruction counts as a load and a store,
+/// too.
 const INSTRUCTIONS: [u16; DataAccess::COUNT] = [
     SparcEvent::OtherInstructions.code(),
     SparcEvent::Loads.code(),
@@ -46,7 +47,7 @@ const GROUPS: [u16; Group::COUNT] = [
     SparcEvent::FguArithmetic.code(),
 ];
 
-/// Events of a strand that its counters do not contain yet.
+/// A strand's events that its counters do not contain yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StrandEvents {
     instructions: InstructionCounts,
@@ -80,7 +81,7 @@ impl StrandEvents {
         self.others[event as usize] += 1;
     }
 
-    /// Moves the events to the counters of the strand. `idle` is the total number of idle clocks of the core since the start.
+    /// Moves the events to the strand's counters. `idle` is the core's total number of idle clocks since the start.
     pub(crate) fn tell(&mut self, idle: u64, unit: &mut StrandUnit) {
         let mut tell = |select: SparcSelect, times: &mut u64| {
             while *times > 0 {
@@ -91,7 +92,7 @@ impl StrandEvents {
         };
         tell(SparcEvent::IdleStrands.into(), &mut (idle - self.idle));
         self.idle = idle;
-        // Most strands have executed nothing since the previous call.
+        // Most strands have executed nothing since the last call.
         let counts = self.instructions.iter().flatten().chain(&self.others);
         if counts.fold(0, |any, count| any | count) == 0 {
             return;
@@ -107,8 +108,8 @@ impl StrandEvents {
     }
 }
 
-/// Returns the class and the events of an instruction. `group` is 0 for instructions that are neither branches nor of the FGU. The result has
-/// the events of the instruction's group and, if the instruction accesses data, the events of this access.
+/// Returns the class and events that an instruction counts as. `group` is 0 for an instruction that is neither a branch nor of the
+/// FGU. The result combines the events of the instruction's group with those of its data access, if it accesses data.
 const fn select(instruction: u16, group: u16) -> SparcSelect {
     let other = SparcEvent::OtherInstructions.code();
     SparcSelect::from_code(match instruction == other && group != 0 {
@@ -117,11 +118,11 @@ const fn select(instruction: u16, group: u16) -> SparcSelect {
     })
 }
 
-/// Counts the clocks in which no strand of a core issues an instruction.
+/// Counts the clocks in which none of a core's strands issues an instruction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Idle {
     clocks: u64,
-    /// The first clock that is not counted yet.
+    /// The first clock that has not been counted yet.
     next: u64,
 }
 

@@ -14,11 +14,11 @@ use super::truth::{Stray, Truth};
 use super::watch::{Untold, Watch};
 use crate::recording::{Kind, Reference};
 
-/// The memory system while it executes references. Until the work ends, the devices must not be read: their counters are out of
-/// date. Methods panic if the machine lacks the strand.
+/// The memory system while it executes references. Until the work ends, the devices must not be read, because their counters are
+/// out of date. Methods panic if the machine lacks the strand.
 ///
-/// Events are added to the counters only at the [end](Self::finish) or [on demand](Self::tell). PERF_CONFIG is read at the start and
-/// when [settings change](Self::settings_changed).
+/// Events are added to the counters only at the [end](Self::finish) or [on demand](Self::tell). PERF_CONFIG is read at the start
+/// and when [settings change](Self::settings_changed).
 #[derive(Debug)]
 pub struct Work<'a, V: Variant = T2Plus> {
     pub(super) system: &'a mut MemorySystem<V>,
@@ -54,9 +54,9 @@ impl<V: Variant> Work<'_, V> {
         Access::new(self.system, perf_config, strand, offset, begins)
     }
 
-    /// Executes a quantum, which begins with an instruction or the rest of an instruction. Further instructions begin before the
-    /// quantum's end. If an instruction loads and then stores, but not in one step, the quantum can end between the load and the
-    /// store. Other strands can then use the line while this strand waits for the load.
+    /// Executes a quantum, which begins with an instruction or the rest of one. All further instructions begin before the quantum's
+    /// end. If an instruction loads and then stores in two steps, the quantum can end between the load and the store, so that other
+    /// strands can use the line while this strand waits for the load.
     ///
     /// Quanta must be passed in chronological order: a quantum must not begin before the last instruction of the previous quantum.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
@@ -67,8 +67,7 @@ impl<V: Variant> Work<'_, V> {
     }
 
     /// Returns the time of the latest reference's turn, if the latest quantum ended within an instruction. This is the time at
-    /// which the instruction was issued. If the instruction loads and then stores, but not in one step, it is the time of the
-    /// instruction's latest store.
+    /// which the instruction was issued or, if it loads and then stores in two steps, the time of its latest store.
     pub(crate) fn latest(&self) -> u64 {
         self.latest
     }
@@ -94,7 +93,8 @@ impl<V: Variant> Work<'_, V> {
         let mut rest = quantum.references;
         let mut executed = 0;
         loop {
-            // If at most `longest` cycles are left, even the shortest shape may end too late. A shape is executed from its start.
+            // A shape must be executed from its start. If at most `longest` cycles are left, even the shortest shape may end too
+            // late.
             let is_at_start = rest.index() == 0 && !quantum.data_alone;
             if is_at_start && access.ends.saturating_sub(access.now) > longest {
                 access.shapes(&mut rest, access.ends, watch);
@@ -106,7 +106,7 @@ impl<V: Variant> Work<'_, V> {
             let mut loaded = executed > 0 && rest.follows_load();
             for reference in rest.first_part() {
                 if quantum.begins_at(&reference) {
-                    // The first instruction is executed even if `until` has passed.
+                    // The first instruction is executed even if the quantum has already ended.
                     if executed > 0 && access.now >= access.ends {
                         return access.finish(executed);
                     }
@@ -131,7 +131,7 @@ impl<V: Variant> Work<'_, V> {
         }
     }
 
-    /// Executes an instruction that begins at the time `begins`: its fetch and its data.
+    /// Executes an instruction, its fetch and its data, that begins at the time `begins`.
     ///
     /// Instructions must be passed in chronological order: an instruction must not begin before the previous instruction.
     #[inline(always)]
@@ -156,8 +156,8 @@ impl<V: Variant> Work<'_, V> {
         self.perf_config = perf_config(self.devices);
     }
 
-    /// Ends the work at the time `now`. All instructions must have been issued before this time. Updates all counters and the
-    /// clocks of the devices.
+    /// Ends the work at the time `now`, and updates all counters and the devices' clocks. All instructions must have been issued
+    /// before this time.
     ///
     /// # Errors
     /// Returns an error if an event happened at the wrong unit or strand. All counts are then unreliable.
@@ -169,13 +169,13 @@ impl<V: Variant> Work<'_, V> {
         self.check()
     }
 
-    /// Fails if an event has happened at the wrong unit or strand.
+    /// Returns an error if an event has happened at the wrong unit or strand.
     pub fn check(&mut self) -> Result<(), Stray> {
         self.system.stray().map_or(Ok(()), Err)
     }
 
-    /// Updates the clocks of the devices, and the counters of one strand, all hubs and all channels. All instructions so far must
-    /// have been issued before the time `now`.
+    /// Updates the devices' clocks, and the counters of one strand, all hubs and all channels. All instructions so far must have
+    /// been issued before the time `now`.
     pub fn tell(&mut self, strand: StrandId, now: u64) {
         self.pass(now);
         self.system.tell(strand, self.devices);

@@ -1,23 +1,23 @@
 use guest_abi::StrandId;
 use refs::{Mapping, Process};
 
-/// The facts about a recording that are known before its threads are read.
+/// What is known about a recording before its threads are read.
 #[derive(Default)]
 pub(super) struct About {
     pub(super) name: String,
     pub(super) threads: usize,
-    /// The number of references of all threads, if it is known.
+    /// The number of references in all threads, if known.
     pub(super) references: Option<u64>,
-    /// The strands of the threads; empty if the recording does not name them.
+    /// Each thread's strand; empty if the recording does not name the strands.
     pub(super) strands: Vec<StrandId>,
     pub(super) has_flow: bool,
     pub(super) target: Option<String>,
     pub(super) command: Option<String>,
     pub(super) mappings: Vec<Mapping>,
     pub(super) notes: Vec<String>,
-    /// Notes about actions of the program that the recording lacks. `notes` contains these notes, too.
+    /// Notes about program actions that are missing from the recording. They are also in `notes`.
     pub(super) missing: Vec<String>,
     pub(super) process: Process,
-    /// A number that only the recordings of one file have in common; 0 if the recording is the only one of its file.
+    /// A number that is shared only by recordings in the same file; 0 if the recording is the only one in its file.
     pub(super) family: u64,
 }

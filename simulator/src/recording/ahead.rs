@@ -1,6 +1,6 @@
 //! Reads and decodes a recording in a separate thread, before the data are needed.
 //!
-//! The thread serves requests in order. It ends when the sender of requests is dropped. The number of requests under way bounds how
+//! The thread serves requests in order, and ends when the requests' sender is dropped. The number of requests under way bounds how
 //! far the thread reads ahead.
 
 use std::collections::VecDeque;
@@ -14,16 +14,16 @@ use super::error::RecordingError;
 use super::formats::Reader;
 use super::source::BytesRead;
 
-/// The maximum number of chunks read ahead: one for each strand of the largest machine.
+/// The maximum number of chunks that are read ahead: one for each strand of the largest machine.
 const MOST: usize = 256;
 
-/// A request for the next chunk of a thread. The chunk in the request is overwritten.
+/// A request for a thread's next chunk. It carries a chunk whose content is overwritten.
 struct ChunkRequest {
     thread: usize,
     chunk: Chunk,
 }
 
-/// The answer to a request: the next chunk, and the number of bytes that the thread has read for this chunk (`read`).
+/// The answer to a request: the next chunk, and the number of bytes (`read`) that were read for it.
 struct Piece {
     thread: usize,
     chunk: Chunk,
@@ -31,7 +31,7 @@ struct Piece {
     read: u64,
 }
 
-/// The state of one thread of the recording.
+/// The state of one of the recording's threads.
 #[derive(Default)]
 struct Lane {
     /// Answers that have arrived but have not been used.
@@ -45,13 +45,13 @@ struct Lane {
 pub(super) struct Ahead {
     requests: Sender<ChunkRequest>,
     pieces: Receiver<Piece>,
-    /// The reading thread. The thread ends after `requests` is dropped and the thread's current read returns. No other thread
-    /// joins the reading thread, because a read from a pipe may never return.
+    /// The reading thread. It ends after `requests` is dropped and its current read returns. No other thread waits for it to end,
+    /// because a read from a pipe may never return.
     thread: Option<JoinHandle<()>>,
     lanes: Vec<Lane>,
     /// The number of chunks to read ahead for each thread.
     depth: usize,
-    /// The number of requested chunks, of all threads, that have not been used.
+    /// The number of requested chunks of all threads that have not been used.
     ahead: usize,
     progress: BytesRead,
 }
@@ -118,13 +118,13 @@ impl Ahead {
         Ok(true)
     }
 
-    /// Returns how many requested chunks of a thread have not been used.
+    /// Returns the number of a thread's requested chunks that have not been used.
     fn held(&self, thread: usize) -> usize {
         let lane = &self.lanes[thread];
         lane.asked + lane.pieces.len()
     }
 
-    /// Waits for the next answer for a thread. A request for the thread must be under way.
+    /// Waits for a thread's next answer. A request for that thread must be under way.
     fn wait(&mut self, thread: usize) -> Piece {
         while let Ok(piece) = self.pieces.try_recv() {
             self.keep(piece);
@@ -153,11 +153,11 @@ impl Ahead {
     fn ask(&mut self, thread: usize, chunk: Chunk) {
         self.lanes[thread].asked += 1;
         self.ahead += 1;
-        // If sending fails, the reading thread has panicked. The missing answer shows this later.
+        // If the request cannot be sent, the reading thread has panicked. The missing answer shows this later.
         let _ = self.requests.send(ChunkRequest { thread, chunk });
     }
 
-    /// Passes on the panic of the reading thread, which ended although `requests` was not dropped.
+    /// Passes on the reading thread's panic, because that thread ended although `requests` was not dropped.
     fn fail(&mut self) -> ! {
         match self.thread.take().map(JoinHandle::join) {
             Some(Err(cause)) => panic::resume_unwind(cause),

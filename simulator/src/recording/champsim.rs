@@ -1,5 +1,5 @@
-//! Reads recordings for ChampSim. The layout is that of `input_instr` in `inc/trace_instruction.h` of ChampSim: 64 bytes for each
-//! instruction. The kinds of branches are those that ChampSim derives from the registers.
+//! Reads recordings for ChampSim. The layout is that of `input_instr` in ChampSim's `inc/trace_instruction.h`: 64 bytes for each
+//! instruction. The branch kinds are those that ChampSim derives from the registers.
 
 use super::chunk::Chunk;
 use super::error::RecordingError;
@@ -10,19 +10,19 @@ use super::source::{BytesRead, Source};
 
 const SIZE: usize = 64;
 
-/// The number of bytes of an instruction whose size the recording does not show.
+/// The number of bytes in an instruction whose size the recording does not show.
 const USUAL_SIZE: u16 = 4;
 
-/// The maximum number of bytes of an x86 instruction. A larger distance to the next instruction is not a size.
+/// The maximum number of bytes in an x86 instruction. A larger distance to the next instruction cannot be a size.
 const LONGEST: u64 = 15;
 
-/// The numbers of the registers whose use shows what kind of branch an instruction is.
+/// The numbers of the registers whose use shows an instruction's branch kind.
 const STACK_POINTER: u8 = 6;
 const FLAGS: u8 = 25;
 const INSTRUCTION_POINTER: u8 = 26;
 
-/// Returns `true` if a file can begin with these bytes. The format has no magic number. But bytes 8 and 9 are 0 or 1 in this
-/// format, and never in a text.
+/// Returns `true` if a file in this format can begin with these bytes. The format has no magic number, but its bytes 8 and 9 are 0
+/// or 1, which they never are in a text.
 pub(super) fn is_plausible(head: &[u8]) -> bool {
     let mut instructions = head.chunks_exact(SIZE).filter_map(|record| record.first_chunk());
     head.len() >= SIZE
@@ -34,7 +34,7 @@ pub(super) fn is_plausible(head: &[u8]) -> bool {
         })
 }
 
-/// Returns the note that says what a recording in this format lacks.
+/// Returns the note that says what recordings in this format lack.
 pub(super) fn note(name: &str) -> String {
     format!(
         "{name} is a recording for ChampSim: it has no symbols, no threads and no sizes, and does not tell atomic and floating-point \
@@ -42,7 +42,7 @@ pub(super) fn note(name: &str) -> String {
     )
 }
 
-/// Returns `true` if an address has 48 bits that are sign-extended to 64 bits, as on x86.
+/// Returns `true` if an address has 48 bits, sign-extended to 64 bits as on x86.
 fn is_address(address: u64) -> bool {
     matches!(address >> 47, 0 | 0x1_ffff)
 }
@@ -54,14 +54,13 @@ struct Instruction {
     is_taken: bool,
     written: [u8; 2],
     read: [u8; 4],
-    /// The addresses of stores and loads; 0 for none.
+    /// The addresses of stores and loads; 0 stands for no access.
     stores: [u64; 2],
     loads: [u64; 4],
 }
 
 impl Instruction {
-    /// Returns the instruction of a record; `None` if one of the record's two flags ("is a branch", "is taken") has a value other
-    /// than 0 and 1.
+    /// Returns a record's instruction; `None` if one of the record's two flags ("is a branch" and "is taken") is neither 0 nor 1.
     fn new(record: &[u8; SIZE]) -> Option<Self> {
         let word = |at: usize| record[at..].first_chunk().copied().map_or(0, u64::from_le_bytes);
         let flag = |at: usize| [false, true].get(usize::from(record[at])).copied();
@@ -95,8 +94,8 @@ impl Instruction {
         }
     }
 
-    /// Returns the size of this instruction, which comes just before `next`. The recording has no sizes. If the distance to
-    /// `next` is a possible size, this distance is the result.
+    /// Returns the size of this instruction, which comes just before `next`. The recording has no sizes, so the result is the
+    /// distance to `next` if that is a possible size.
     fn size(&self, flow: Flow, next: Option<&Self>) -> u16 {
         let distance = next.map_or(0, |next| next.address.wrapping_sub(self.address));
         match (1..=LONGEST).contains(&distance) && !flow.is_elsewhere() {
@@ -105,7 +104,7 @@ impl Instruction {
         }
     }
 
-    /// Appends the fetch of this instruction, its loads and its stores.
+    /// Appends this instruction's fetch, its loads and its stores.
     fn put(&self, next: Option<&Self>, block: &mut Vec<Reference>) {
         let flow = self.flow();
         let mut fetch = Reference::new(self.address, self.size(flow, next), Kind::FetchOther);
@@ -116,7 +115,7 @@ impl Instruction {
         let stores = self.stores.iter().map(|address| (Kind::Store, *address));
         for (kind, address) in loads.chain(stores).filter(|(_, address)| *address != 0) {
             block[at].accesses(kind);
-            // The recording has no sizes of accesses. So an access is assumed to end at the end of its word.
+            // The recording has no access sizes, so assume that an access ends at the end of its word.
             block.push(Reference::new(address, 8 - (address % 8) as u16, kind));
         }
     }

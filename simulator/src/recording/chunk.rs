@@ -1,4 +1,4 @@
-//! Chunks: parts of the threads of a recorded program.
+//! Chunks: parts of a recorded program's threads.
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use super::runs;
 
 /// Consecutive references of one thread, with the signals and waits that order them relative to other threads.
 ///
-/// References are stored as executions of shapes. Each execution has the addresses of its data.
+/// References are stored as executions of shapes, each with the addresses of its data.
 #[derive(Clone, Debug, Default)]
 pub struct Chunk {
-    /// Signals and waits in the order of the program, each with the index of the reference after
-    /// it. At the chunk's end, this index is the number of references.
+    /// Signals and waits in program order, each with the index of the reference after it. At the chunk's end, this index is the
+    /// number of references.
     pub order: Vec<(usize, Order)>,
     code: Arc<Code>,
     executions: Executions,
 }
 
-/// Remembers which shapes of a recording have a fetch from a wanted address. See [`Chunk::find_fetches`].
+/// Remembers which of a recording's shapes contain a fetch from a wanted address. See [`Chunk::find_fetches`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ShapeMemo {
     code: Option<Arc<Code>>,
-    /// For each shape of the code, whether it has a fetch from a wanted address; `None` if this is not known yet.
+    /// For each of the code's shapes, whether it contains a fetch from a wanted address; `None` if this is not known yet.
     has: Vec<Option<bool>>,
 }
 
 impl ShapeMemo {
-    /// Returns what is known about the shapes of this code; `None` if the code can change, because it belongs to a single chunk.
+    /// Returns what is known about this code's shapes; `None` if the code belongs to a single chunk and can therefore change.
     fn of(&mut self, code: &Arc<Code>) -> Option<&mut Vec<Option<bool>>> {
         if !self.code.as_ref().is_some_and(|known| Arc::ptr_eq(known, code)) {
             if Arc::strong_count(code) == 1 {
@@ -43,15 +43,15 @@ impl ShapeMemo {
     }
 }
 
-/// The number of executions, and of addresses of data, for which storage is reserved first.
+/// The number of executions, and of data addresses, for which storage is reserved first.
 const FIRST: usize = 512;
 
-/// Executions of shapes, in the order of the program.
+/// Executions of shapes, in program order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Executions {
     /// The numbers of the executed shapes. Entries from the index `executed` on are unused.
     shapes: Vec<u32>,
-    /// The addresses of the data of all executions. Entries from the index `accessed` on are unused.
+    /// The addresses of all executions' data. Entries from the index `accessed` on are unused.
     data: Vec<u64>,
     executed: usize,
     accessed: usize,
@@ -63,8 +63,8 @@ impl Executions {
         (self.executed, self.accessed, self.length) = (0, 0, 0);
     }
 
-    /// Returns storage for further executions, with room for at least one that has at most `data` data. Many threads have few
-    /// references, so the storage grows step by step.
+    /// Returns storage for further executions, with room for at least one that has up to `data` data. The storage grows step by
+    /// step, because many threads have few references.
     pub(super) fn room(&mut self, data: usize) -> Room<'_> {
         if self.shapes.len() == self.executed {
             self.shapes.resize(2 * self.executed + FIRST, 0);
@@ -89,7 +89,7 @@ impl Executions {
         self.data.shrink_to_fit();
     }
 
-    /// Accepts the executions that were written into the storage.
+    /// Accepts the executions that were written into the [room](Self::room).
     pub(super) fn take(&mut self, executed: usize, accessed: usize, length: usize) {
         (self.executed, self.accessed, self.length) = (executed, accessed, length);
     }
@@ -105,14 +105,14 @@ pub(super) struct Room<'a> {
 }
 
 impl Chunk {
-    /// Returns a chunk with these references, in the order of the program. An instruction and its data must be in one chunk.
+    /// Returns a chunk with these references, which are in program order. An instruction and its data must be in one chunk.
     pub fn new(references: Vec<Reference>, order: Vec<(usize, Order)>) -> Self {
         let mut chunk = Self::default();
         chunk.set(&references);
         Self { order, ..chunk }
     }
 
-    /// Returns a chunk with executions of `shapes`. Each execution is the number of a shape and the addresses of the shape's data.
+    /// Returns a chunk with executions of `shapes`. Each execution consists of a shape's number and the addresses of its data.
     #[cfg(test)]
     pub(crate) fn executing(shapes: &[Vec<Reference>], executed: &[(u32, Vec<u64>)]) -> Self {
         let mut code = Code::default();
@@ -136,7 +136,7 @@ impl Chunk {
         self
     }
 
-    /// Returns the references, in the order of the program.
+    /// Returns the references in program order.
     #[inline]
     pub fn references(&self) -> References<'_> {
         self.from(&Position::default(), usize::MAX)
@@ -159,7 +159,7 @@ impl Chunk {
         self.order.clear();
     }
 
-    /// Replaces the address of each datum with the result of `moved`.
+    /// Replaces each datum's address with the result of `moved`.
     pub(crate) fn move_data(&mut self, moved: impl Fn(u64) -> u64) {
         for address in &mut self.executions.data {
             *address = moved(*address);
@@ -181,7 +181,7 @@ impl Chunk {
         self.executions.length = references.len();
     }
 
-    /// Clears the chunk. Returns its storage for executions of `code`, and its storage for signals and waits.
+    /// Clears the chunk, and returns its storage for executions of `code` and its storage for signals and waits.
     pub(super) fn begin(
         &mut self,
         code: &Arc<Code>,
@@ -194,7 +194,7 @@ impl Chunk {
         (&mut self.executions, &mut self.order)
     }
 
-    /// Returns `true` if the reference at a position is the fetch of an instruction.
+    /// Returns `true` if the reference at a position is an instruction's fetch.
     #[inline]
     pub(crate) fn is_fetch(&self, position: &Position) -> bool {
         let Some(&shape) = self.executions.shapes.get(position.execution) else { return false };
@@ -202,7 +202,7 @@ impl Chunk {
         references.get(position.first).is_some_and(|reference| reference.kind.is_fetch())
     }
 
-    /// Returns the address of the last instruction that begins before a position; `None` if no instruction of the chunk does.
+    /// Returns the address of the last instruction that begins before a position; `None` if none does in this chunk.
     pub(crate) fn instruction_before(&self, position: &Position) -> Option<u64> {
         let Executions { shapes, .. } = &self.executions;
         let references =
@@ -218,8 +218,8 @@ impl Chunk {
             .map(|fetch| fetch.address)
     }
 
-    /// Calls `each` with the index and the address of each fetch whose address is wanted, in the order of the program. `memo`
-    /// remembers which shapes have such a fetch. All calls with the same `memo` must want the same addresses.
+    /// Calls `each` with the index and address of each fetch from a wanted address, in program order. `memo` remembers which shapes
+    /// contain such a fetch, so all calls with the same `memo` must want the same addresses.
     pub(crate) fn find_fetches(
         &self,
         memo: &mut ShapeMemo,
@@ -251,7 +251,7 @@ impl Chunk {
         }
     }
 
-    /// Returns at most `most` references, beginning at a position.
+    /// Returns at most `most` references, from a position on.
     #[inline]
     pub(crate) fn from(&self, position: &Position, most: usize) -> References<'_> {
         References {
@@ -264,14 +264,14 @@ impl Chunk {
     }
 }
 
-/// A position in a chunk: the place before a reference.
+/// A position in a chunk, before one of its references.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Position {
     /// The number of references before the position.
     passed: usize,
     /// The index of the current execution.
     execution: usize,
-    /// The index of the first datum of the current execution.
+    /// The index of the current execution's first datum.
     data: usize,
     /// The index of the next reference in the current execution.
     first: usize,
@@ -284,7 +284,7 @@ impl Position {
         self.passed
     }
 
-    /// Advances by `references`. The chunk must have that number of references after the position.
+    /// Advances by `references`. The chunk must have at least that many references after the position.
     #[inline]
     pub(crate) fn advance(&mut self, chunk: &Chunk, references: usize) {
         self.passed += references;

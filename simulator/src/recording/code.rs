@@ -1,4 +1,4 @@
-//! The code of a recorded program: the shapes of its blocks.
+//! A recorded program's code: the shapes of its blocks.
 
 use super::reference::{DataAccess, Group, Kind, Reference};
 
@@ -6,25 +6,25 @@ use super::reference::{DataAccess, Group, Kind, Reference};
 /// [step](ShapeStep).
 pub(crate) const FETCH_SHIFT: u32 = 5;
 
-/// The shapes of a program. A *shape* is one way in which a block executes. It consists of all references of the execution, without the
-/// addresses of data.
+/// A program's shapes. A *shape* is one way in which a block can execute. It consists of all references of such an execution,
+/// without the data's addresses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     shapes: Vec<Shape>,
-    /// The references of all shapes. In place of an address, a reference to data has its index among the shape's references to data.
+    /// The references of all shapes. A data reference has, in place of its address, its index among the shape's data references.
     references: Vec<Reference>,
     steps: Vec<ShapeStep>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shape {
-    /// The number of all references, including those to data.
+    /// The number of references, including those to data.
     pub(crate) count: u32,
-    /// The number of references to data.
+    /// The number of data references.
     pub(crate) data: u32,
-    /// The index of the shape's first reference among the references of [`Code`].
+    /// The index of the shape's first reference among the references in [`Code`].
     first: u32,
-    /// The index of the shape's first step among the steps of [`Code`].
+    /// The index of the shape's first step among the steps in [`Code`].
     first_step: u32,
     /// The number of the shape's steps; 0 if the shape is executed reference by reference.
     steps: u32,
@@ -35,12 +35,12 @@ pub(crate) struct Shape {
     pub(crate) by_kind: ByKind,
 }
 
-/// The number of instructions of each [`Group`] and each [`DataAccess`]. Each [`Group`] has one word, in which each [`DataAccess`] has a
-/// count of `ByKind::BITS` bits.
+/// The number of instructions of each [`Group`] and [`DataAccess`]. Each [`Group`] has one word, which holds a count of
+/// `ByKind::BITS` bits for each [`DataAccess`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ByKind([u64; Group::COUNT]);
 
-/// Numbers of instructions by [`DataAccess`] (first index) and [`Group`] (second index).
+/// The number of instructions by [`DataAccess`] (first index) and [`Group`] (second index).
 pub(crate) type InstructionCounts = [[u64; Group::COUNT]; DataAccess::COUNT];
 
 /// The maximum number of references in [`Whole`](super::chunk::Whole). It bounds the counts of [`ByKind`].
@@ -68,7 +68,7 @@ impl ByKind {
         counts
     }
 
-    /// Returns the number of all instructions. It fits into one count, because it is at most [`MOST_WHOLE`].
+    /// Returns the total number of instructions, at most [`MOST_WHOLE`].
     #[inline]
     pub(crate) fn total(self) -> u64 {
         let by_data: u64 = self.0.iter().sum();
@@ -81,8 +81,8 @@ impl ByKind {
         self.each(|data, group, count| sums[data][group] += count);
     }
 
-    /// Calls `add` with each count, except for some that are 0, and its place in [`InstructionCounts`]. Most strands take turns after
-    /// a few instructions, so most words are 0.
+    /// Calls `add` with each count and its indexes in [`InstructionCounts`], except for some counts of 0. Most words are 0, because
+    /// most strands take turns after a few instructions.
     #[inline]
     pub(crate) fn each(self, mut add: impl FnMut(usize, usize, u64)) {
         for (group, by_data) in self.0.into_iter().enumerate() {
@@ -97,7 +97,7 @@ impl ByKind {
 
 const _: () = assert!(ByKind::BITS * DataAccess::COUNT <= u64::BITS as usize);
 
-/// A step of a shape: an access to data, or a fetch outside the aligned [bytes](FETCH_SHIFT) of the previous fetch.
+/// A step of a shape: a data access, or a fetch outside the aligned [bytes](FETCH_SHIFT) of the previous fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShapeStep {
     /// The work that the shape has done before this step.
@@ -106,26 +106,26 @@ pub(crate) struct ShapeStep {
     pub(crate) next: u16,
     /// The index of the fetch of the step's instruction.
     pub(crate) fetch: u16,
-    /// The address of a fetch, or of the instruction that accesses data, minus the address of the shape.
+    /// The address of the fetch, or of the instruction that accesses data, relative to the shape's address.
     pub(crate) offset: i32,
-    /// The number of bytes of data that the step accesses, minus 1.
+    /// The number of data bytes that the step accesses, minus 1.
     pub(crate) further: u16,
     pub(crate) action: StepAction,
     /// Whether the next step fetches more of the same instruction.
     pub(crate) is_within: bool,
-    /// If the current instruction has begun a store that follows a load, this is the number of loads that the shape had done when
-    /// the latest of these stores began. Otherwise it is [`UNDIVIDED`](Self::UNDIVIDED).
+    /// If the current instruction has begun a store after a load, the number of loads that the shape had done when the latest such
+    /// store began. Otherwise [`UNDIVIDED`](Self::UNDIVIDED).
     pub(crate) divided: u16,
 }
 
-/// The work that a shape has done from its start to one of its steps, or to its end.
+/// The work that a shape has done from its start up to one of its steps, or up to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Done {
     /// The number of instructions that have begun.
     pub(crate) begun: u16,
-    /// The number of instructions that have begun and do not pass control to the next instruction in memory.
+    /// The number of instructions begun that do not pass control to the next instruction in memory.
     pub(crate) taken: u16,
-    /// `true` if the latest instruction does not pass control to the next instruction in memory.
+    /// Whether the latest instruction passes control elsewhere than to the next instruction in memory.
     pub(crate) is_taken: bool,
     pub(crate) loads: u16,
     /// The number of loads before the latest instruction.
@@ -142,7 +142,7 @@ pub(crate) enum StepAction {
 }
 
 impl Done {
-    /// Returns the work before the latest instruction.
+    /// Returns the work done before the latest instruction.
     #[inline(always)]
     pub(crate) fn before_latest(self) -> Self {
         Self {
@@ -155,7 +155,7 @@ impl Done {
 }
 
 impl ShapeStep {
-    /// The value of [`divided`](Self::divided) if the instruction is not divided before the step.
+    /// The value of [`divided`](Self::divided) if the instruction has not been divided before the step.
     pub(crate) const UNDIVIDED: u16 = u16::MAX;
 }
 
@@ -166,8 +166,8 @@ impl Code {
         self.steps.clear();
     }
 
-    /// Adds a shape with these references and returns its number. The addresses of references to data are ignored. The shape
-    /// gets steps if it begins with an instruction, and no instruction is longer than `1 << FETCH_SHIFT` bytes.
+    /// Adds a shape with these references and returns its number. The addresses of data references are ignored. The shape gets
+    /// steps if it begins with an instruction and no instruction is longer than `1 << FETCH_SHIFT` bytes.
     pub(super) fn add(&mut self, references: &[Reference]) -> u32 {
         let first_step = self.steps.len();
         let mut shape = Shape {
@@ -188,7 +188,7 @@ impl Code {
             self.references.push(reference);
         }
         let first = references.first().filter(|first| first.kind.is_fetch());
-        // Instructions longer than any real instruction would need too many steps.
+        // Longer instructions than any real one would need too many steps.
         if let Some(first) = first.filter(|_| longest <= 1 << FETCH_SHIFT) {
             shape.address = first.address;
             shape.done = add_steps(references, &mut self.steps);
@@ -218,8 +218,7 @@ impl Code {
         (self.shapes.get(shape as usize)).map_or(0, |shape| shape.count as usize)
     }
 
-    /// Returns `true` if the references are an execution of the shape. If so, appends the addresses of the references to
-    /// data to `data`.
+    /// Returns `true` if the references are an execution of the shape. If so, appends the data references' addresses to `data`.
     #[inline]
     pub(super) fn is_execution(
         &self,
@@ -257,8 +256,8 @@ impl Code {
         &self.references[shape.first as usize..][..shape.count as usize]
     }
 
-    /// Returns the steps of a shape from its reference `first` on, and the work that the shape has done before this reference.
-    /// Returns `None` if the reference does not begin an instruction.
+    /// Returns a shape's steps from its reference `first` on, and the work that the shape has done before that reference. Returns
+    /// `None` if the reference does not begin an instruction.
     #[inline]
     pub(super) fn resume(&self, shape: &Shape, first: usize) -> Option<(&[ShapeStep], Done)> {
         let steps = self.steps(shape);
@@ -272,7 +271,7 @@ impl Code {
             Some(step) => (usize::from(step.fetch), step.done.before_latest()),
             None => (references.len(), shape.done),
         };
-        // These instructions have no steps.
+        // These instructions have no steps, so `done` already includes them.
         for fetch in references.get(first..until)? {
             done.begun -= 1;
             done.taken -= u16::from(fetch.flow.is_elsewhere());
@@ -286,7 +285,7 @@ impl Code {
     }
 }
 
-/// Appends the steps of a shape. Returns the work done by the whole shape.
+/// Appends a shape's steps. Returns the work done by the whole shape.
 fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
     let mut done = Done::default();
     let mut address = None;
@@ -370,7 +369,7 @@ mod tests {
             data(Kind::Load),
             data(Kind::Store),
             fetch(0x1010, 14, Kind::FetchOther),
-            // This instruction starts in the line of the previous instructions and ends in the next line.
+            // This instruction starts in the previous instructions' line and ends in the next one.
             fetch(0x101e, 6, Kind::FetchOther),
             taken,
             // This instruction is in a delay slot.
@@ -404,7 +403,7 @@ mod tests {
         );
         let done = Done { begun: 7, taken: 1, is_taken: false, loads: 1, loads_before: 1 };
         assert_eq!((shape.done, shape.address), (done, 0x1004));
-        // Of the instructions without data, five do not branch, and one branches. One further instruction loads and stores.
+        // Of the instructions without data, five do not branch, and one does. One more instruction loads and stores.
         let by_kind = [[5, 0, 1, 0], [0; 4], [0; 4], [1, 0, 0, 0], [0; 4]];
         assert_eq!(shape.by_kind.counts(), by_kind);
     }
@@ -418,7 +417,7 @@ mod tests {
             fetch(Class::Vector, Kind::FetchLoad),
             fetch(Class::Atomic, Kind::FetchModify),
             fetch(Class::Other, Kind::FetchModify),
-            // This atomic instruction only loads, and is counted as a load.
+            // This atomic instruction only loads, so it counts as a load.
             fetch(Class::Atomic, Kind::FetchLoad),
             fetch(Class::Multiply, Kind::FetchOther),
         ]);

@@ -1,6 +1,6 @@
 //! The error for a recording that cannot be read.
 
-/// A recording cannot be read. The message is one line with the place, the content found there and the content expected.
+/// The error for a recording that cannot be read. The message is one line: the place, what was found there, and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}{}: found {found}, expected {expected}", .line.map(|line| format!(":{line}")).unwrap_or_default())]
 pub struct RecordingError {
@@ -11,18 +11,18 @@ pub struct RecordingError {
 }
 
 impl RecordingError {
-    /// Returns an error that concerns the whole file.
+    /// Returns an error about the whole file.
     pub(super) fn in_file(file: &str, found: impl Into<String>, expected: &'static str) -> Self {
         Self { file: file.to_owned(), line: None, found: found.into(), expected }
     }
 
-    /// Returns the number of the line in the (decompressed) text, from 1; `None` if the error concerns the whole file.
+    /// Returns the number of the line in the (decompressed) text, from 1; `None` if the error is about the whole file.
     pub fn line(&self) -> Option<u64> {
         self.line
     }
 }
 
-/// Returns bytes as printable text in quotes. Long content is cut off.
+/// Returns bytes as printable text in quotes. Long text is cut off.
 pub(super) fn quoted(bytes: &[u8]) -> String {
     const SHOWN: usize = 32;
     match bytes.get(..SHOWN) {

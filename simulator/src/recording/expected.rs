@@ -1,4 +1,4 @@
-//! Finds out how many references a recording has, before all of it has been read.
+//! Finds out how many references a recording has before all of it has been read.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -10,7 +10,7 @@ use super::chunk::Chunk;
 use super::recording::Recording;
 use super::source::Source;
 
-/// The number of samples of a plain file, and the number of bytes in a sample.
+/// The number of samples from an uncompressed file, and the number of bytes in a sample.
 const SAMPLES: u64 = 64;
 const SAMPLE: u64 = 1 << 16;
 
@@ -19,7 +19,8 @@ const SAMPLE: u64 = 1 << 16;
 pub(super) struct Expected(Arc<OnceLock<u64>>);
 
 impl Expected {
-    /// Decodes a recording of any format in a separate thread, and counts its references. Returns `None` if the thread cannot be started.
+    /// Decodes a recording of any format in a separate thread, and counts its references. Returns `None` if the thread cannot be
+    /// started.
     pub(super) fn decoded(path: &Path) -> Option<Self> {
         let path = path.to_owned();
         Self::counted(move |goes_on| {
@@ -35,9 +36,9 @@ impl Expected {
         })
     }
 
-    /// Finds the number of references of a lackey file. For a plain file, the number is estimated from samples that are evenly
-    /// spread over the file. A compressed file is read to its end in a separate thread, because the compression of one part of
-    /// the file says nothing about the other parts. Returns `None` if the file cannot be read again.
+    /// Finds the number of references in a lackey file. For an uncompressed file, estimates it from samples that are evenly spread
+    /// over the file. A compressed file is read to its end in a separate thread, because how well one part of it is compressed says
+    /// nothing about the others. Returns `None` if the file cannot be read again.
     pub(super) fn new(path: &Path, is_plain: bool) -> Option<Self> {
         if is_plain {
             let file = File::open(path).ok()?;
@@ -55,7 +56,7 @@ impl Expected {
         let found = Arc::new(OnceLock::new());
         let of_thread = Arc::downgrade(&found);
         let count = move || {
-            // When the last strong reference to `found` is gone, the recording has been dropped.
+            // Once no strong reference to `found` is left, the recording has been dropped.
             let count = count(&|| of_thread.strong_count() > 0);
             if let Some((found, count)) = of_thread.upgrade().zip(count) {
                 let _ = found.set(count);
@@ -65,13 +66,13 @@ impl Expected {
         Some(Self(found))
     }
 
-    /// Returns the number; `None` while it is being counted.
+    /// Returns the number of references; `None` while they are being counted.
     pub(super) fn references(&self) -> Option<u64> {
         self.0.get().copied()
     }
 }
 
-/// Estimates the references of a file of `length` bytes. If the samples cover the file, the result is exact.
+/// Estimates the number of references in a file of `length` bytes. The result is exact if the samples cover the whole file.
 fn estimate(mut file: impl Read + Seek, length: u64) -> io::Result<u64> {
     if length <= SAMPLES * SAMPLE {
         return count(file, || true).map(Option::unwrap_or_default);
@@ -79,7 +80,7 @@ fn estimate(mut file: impl Read + Seek, length: u64) -> io::Result<u64> {
     let mut text = Vec::new();
     let mut references = 0.0;
     for sample in 0..SAMPLES {
-        // The file is divided into equal intervals. Each sample is in the middle of an interval.
+        // The file is divided into equal intervals, with a sample in the middle of each.
         let middle =
             (u128::from(length) * u128::from(2 * sample + 1) / u128::from(2 * SAMPLES)) as u64;
         file.seek(SeekFrom::Start(middle - SAMPLE / 2))?;
@@ -93,7 +94,7 @@ fn estimate(mut file: impl Read + Seek, length: u64) -> io::Result<u64> {
     Ok((references / SAMPLES as f64 * length as f64) as u64)
 }
 
-/// Returns the text without the incomplete lines at its beginning and end.
+/// Returns the text without any incomplete lines at its beginning and end.
 fn whole_lines(text: &[u8]) -> &[u8] {
     let newline = |byte: &u8| *byte == b'\n';
     match (text.iter().position(newline), text.iter().rposition(newline)) {
@@ -102,7 +103,7 @@ fn whole_lines(text: &[u8]) -> &[u8] {
     }
 }
 
-/// Counts the references of a text. Returns `None` once `goes_on` returns `false`.
+/// Counts a text's references. Returns `None` once `goes_on` returns `false`.
 fn count(mut text: impl Read, goes_on: impl Fn() -> bool) -> io::Result<Option<u64>> {
     let mut buffer = vec![0; SAMPLE as usize];
     let (mut length, mut references) = (0, 0);
@@ -115,7 +116,7 @@ fn count(mut text: impl Read, goes_on: impl Fn() -> bool) -> io::Result<Option<u
         length += read;
         let lines = match buffer[..length].iter().rposition(|byte| *byte == b'\n') {
             Some(last) if read > 0 => last + 1,
-            // The last line may lack a newline. A line as long as the buffer is a message.
+            // The last line may lack a newline. A line that fills the buffer is a message.
             _ if read == 0 || length == buffer.len() => length,
             _ => 0,
         };
@@ -129,7 +130,7 @@ fn count(mut text: impl Read, goes_on: impl Fn() -> bool) -> io::Result<Option<u
     Ok(None)
 }
 
-/// Returns the number of references of whole lines.
+/// Returns the number of references in whole lines.
 fn of_lines(lines: &[u8]) -> u64 {
     let of_line = |line: &[u8]| match line {
         [b'I', ..] | [b' ', b'L' | b'S', ..] => 1,
@@ -150,7 +151,7 @@ mod tests {
         let text = "==7== a message\n\nI  04001090,3\n L 1ffeffe7c8,8\n S 10,8\n M 0421c7cc,4\nI  04001093,2";
         assert_eq!(count(Cursor::new(text), || true).unwrap(), Some(6));
         assert_eq!(count(Cursor::new(text), || false).unwrap(), None);
-        // Lines may cross the ends of the buffer.
+        // Lines can cross the end of the buffer.
         let many = " L 1ffeffe7c8,8\n".repeat(100_000);
         assert_eq!(count(Cursor::new(many), || true).unwrap(), Some(100_000));
     }

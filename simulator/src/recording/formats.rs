@@ -1,4 +1,4 @@
-//! A reader for recordings of any format.
+//! A reader for recordings in any format.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use super::lackey::LackeyReader;
 use super::native::NativeReader;
 use super::source::BytesRead;
 
-/// Reads the references of a recording, chunk by chunk for each thread.
+/// Reads a recording's references, each thread chunk by chunk.
 pub(super) enum Reader {
     Native(Box<NativeReader>),
     Lackey(Box<LackeyReader>),
@@ -60,7 +60,7 @@ impl Reader {
 /// The chunks of all threads, in memory.
 pub(super) struct Threads {
     pub(super) threads: Vec<VecDeque<Chunk>>,
-    /// The strands of the threads; empty if the recording does not name them.
+    /// Each thread's strand; empty if the recording does not name the strands.
     pub(super) strands: Vec<StrandId>,
     pub(super) progress: BytesRead,
 }
@@ -74,12 +74,12 @@ impl Threads {
         }
     }
 
-    /// Returns the number of references that have not been read.
+    /// Returns the number of references that have not been read yet.
     pub(super) fn references(&self) -> u64 {
         self.threads.iter().flatten().map(|chunk| chunk.len() as u64).sum()
     }
 
-    /// Moves the next chunk of a thread into `chunk`. At the end of the thread, returns `false` and an empty chunk.
+    /// Moves a thread's next chunk into `chunk`. At the end of the thread, returns `false` and an empty chunk.
     fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> bool {
         let next = self.threads.get_mut(thread).and_then(VecDeque::pop_front);
         let any = next.is_some();

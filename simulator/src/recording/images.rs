@@ -1,23 +1,23 @@
-//! Tells the code of different programs apart.
+//! Tells different programs' code apart.
 
 use refs::Mapping;
 
 use super::recording::Recording;
 
-/// The number of the lowest bit of an address that holds the image's number. In the addresses that programs use, bits 62:48 are
-/// equal to bit 63, so these bits are free for the number.
+/// The lowest of the address bits that hold the image's number. In the addresses that programs use, bits 62:48 are equal to bit 63,
+/// so they can hold the number.
 const SHIFT: u32 = 48;
 
 /// The maximum number of images.
 const MOST: usize = 1 << (63 - SHIFT);
 
-/// The code of a program: files at certain addresses. The processes that a program forks have the same image as the program. A
-/// program that is started again also has the same image.
+/// A program's code: files at certain addresses. The processes that a program forks have the program's image, and so does the same
+/// program when it is started again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CodeImage(u16);
 
 impl CodeImage {
-    /// Returns the image of each recording. The first recording has the image 0.
+    /// Returns each recording's image. The first recording has image 0.
     #[must_use]
     pub fn of_all(recordings: &[Recording]) -> Vec<Self> {
         let mut known: Vec<Vec<&Mapping>> = Vec::new();
@@ -38,8 +38,8 @@ impl CodeImage {
         images
     }
 
-    /// Returns the address of an instruction of this image. Addresses of different images differ. The addresses of the first
-    /// image do not change.
+    /// Returns the address of an instruction in this image. Different images have different addresses. In the first image,
+    /// addresses do not change.
     #[inline(always)]
     #[must_use]
     pub const fn address(self, address: u64) -> u64 {
@@ -48,15 +48,14 @@ impl CodeImage {
 }
 
 impl CodeImage {
-    /// Returns the image of an [address](Self::address).
+    /// Returns the image that an [address](Self::address) belongs to.
     #[must_use]
     pub const fn of(address: u64) -> Self {
         Self(((address ^ without_image(address)) >> SHIFT) as u16)
     }
 }
 
-/// Returns the address that an instruction has in its program. `address` is the instruction's [address](CodeImage::address) in
-/// any image.
+/// Returns the address that an instruction has in its program, given its [address](CodeImage::address) in any image.
 #[must_use]
 pub const fn without_image(address: u64) -> u64 {
     let high = u64::MAX >> 1 >> SHIFT << SHIFT;
@@ -66,8 +65,8 @@ pub const fn without_image(address: u64) -> u64 {
     }
 }
 
-/// Returns `true` if an image can also have these mappings. The first file must be the same, and two different parts of files
-/// must not be at the same address.
+/// Returns `true` if these mappings can belong to an image, too: the first file must be the same, and no address may have two
+/// different parts of files.
 fn is_same(image: &[&Mapping], mappings: &[Mapping]) -> bool {
     let (Some(first), Some(own)) = (image.first(), mappings.first()) else {
         return false;

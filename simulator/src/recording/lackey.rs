@@ -9,17 +9,17 @@ use super::line::{self, A_LINE, Fast, LONGEST};
 use super::reference::{Kind, Reference};
 use super::source::{BytesRead, Source};
 
-/// The number of references in a block. The last block of a recording may have fewer.
+/// The number of references in a block. A recording's last block may have fewer.
 pub const BLOCK: usize = 1 << 16;
 
-/// The maximum number of references that a block may have beyond [`BLOCK`]. These references are data of the block's last
-/// instruction. They are in the same block as the fetch, because the kind of the fetch is known only when all data have been
-/// read. No x86 instruction has more data.
+/// The maximum number of references that a block may have beyond [`BLOCK`]. They are data of the block's last instruction, and must
+/// be in the same block as its fetch, because the fetch's kind is known only when all data have been read. No x86 instruction has
+/// more data.
 pub const BLOCK_SLACK: usize = 4096;
 
 const BUFFER: usize = 1 << 18;
 
-/// The expected content, for the error about a first line that has no known format.
+/// The expected content in the error about a first line in an unknown format.
 const A_FORMAT: &str = "a recording of \"vfalls record\", lines of lackey such as \"I  04001090,3\" or \
                         \" L 1ffeffe7c8,8\", or lines by hand such as \"0 w 0x1000 8\"";
 
@@ -36,7 +36,8 @@ pub(super) struct LackeyReader {
     in_message: bool,
     at_end: bool,
     any: bool,
-    /// Storage for the references of a block. All have the flow [`Next`](super::Flow::Next) and the class [`Other`](super::Class::Other).
+    /// Storage for a block's references. All have the flow [`Next`](super::Flow::Next) and the class
+    /// [`Other`](super::Class::Other).
     block: Box<[Reference]>,
 }
 
@@ -61,8 +62,8 @@ impl LackeyReader {
         self.source.progress()
     }
 
-    /// Replaces the content of `chunk` with the next references: [`BLOCK`] or a few more, and fewer only at the end. A fetch is in the
-    /// same chunk as all of its data. At the end of the recording and after an error, returns `false` and an empty chunk.
+    /// Replaces the content of `chunk` with the next references: [`BLOCK`] or a few more, and fewer only at the end. A fetch is in
+    /// the same chunk as all of its data. At the end of the recording and after an error, returns `false` and an empty chunk.
     pub(super) fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool, RecordingError> {
         let mut block = std::mem::take(&mut self.block);
         let result = self.fill(Room::new(&mut block));
@@ -82,7 +83,7 @@ impl LackeyReader {
         Err(RecordingError::in_file(&self.source.name, "no memory reference", expected))
     }
 
-    /// Fills the room with references. Returns the number of references.
+    /// Fills the room with references. Returns their number.
     fn fill(&mut self, mut room: Room<'_>) -> Result<usize, RecordingError> {
         loop {
             if !self.in_message {
@@ -114,8 +115,8 @@ impl LackeyReader {
         Ok(room.filled())
     }
 
-    /// Returns the length of the line at `start` without its newline; `None` at the end of the recording. Skips messages of valgrind.
-    /// Cuts off a line that is too long to be correct.
+    /// Returns the length of the line at `start`, without its newline; `None` at the end of the recording. Skips valgrind's
+    /// messages. Cuts off a line that is too long to be correct.
     fn find_line(&mut self) -> Result<Option<usize>, RecordingError> {
         loop {
             let held = &self.buffer[self.start..self.end];
@@ -143,7 +144,7 @@ impl LackeyReader {
         }
     }
 
-    /// Reads more text after the buffered text. Returns `false` at the end of the recording.
+    /// Reads more text and appends it to the buffer. Returns `false` at the end of the recording.
     fn read_more(&mut self) -> Result<bool, RecordingError> {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
@@ -172,8 +173,8 @@ impl LackeyReader {
     }
 }
 
-/// Parses lines of the common form, which have one reference. Stops at a line of another form, at the end of the text, or when the block
-/// is full. Returns the length of the remaining text. The room is passed by value, so that its parts stay in registers.
+/// Parses lines of the common kind, which have one reference. Stops at any other line, at the end of the text, or when the block is
+/// full. Returns the length of the remaining text. The room is passed by value so that its parts stay in registers.
 #[inline(never)]
 fn parse_fast<'r>(fast: &mut Fast, mut text: &[u8], room: Room<'r>) -> (Room<'r>, usize) {
     let Room { mut block, behind, mut fetch } = room;
@@ -188,13 +189,13 @@ fn parse_fast<'r>(fast: &mut Fast, mut text: &[u8], room: Room<'r>) -> (Room<'r>
     (room, text.len())
 }
 
-/// Storage for the references of one block.
+/// Storage for one block's references.
 struct Room<'r> {
-    /// The free slots of the block.
+    /// The block's free slots.
     block: IterMut<'r, Reference>,
-    /// The free slots after a full block, for data of the block's last instruction.
+    /// The free slots behind a full block, for data of its last instruction.
     behind: IterMut<'r, Reference>,
-    /// The latest fetch. Its kind is known only when all its data have been read.
+    /// The latest fetch, whose kind is known only when all its data have been read.
     fetch: Option<&'r mut Reference>,
 }
 
@@ -209,7 +210,7 @@ impl<'r> Room<'r> {
         BLOCK + BLOCK_SLACK - self.block.len() - self.behind.len()
     }
 
-    /// Adds the references of a line to the block. If the block is full, returns `false`.
+    /// Adds a line's references to the block. Returns `false` if the block is full.
     fn push(&mut self, reference: Reference) -> bool {
         let has_room = self.block.len() > 0;
         if has_room {
@@ -218,8 +219,8 @@ impl<'r> Room<'r> {
         has_room
     }
 
-    /// Adds data of the block's last instruction after a full block. Returns `false` if there is no room, if the reference is not
-    /// such data, or if more data cannot change the kind of the fetch.
+    /// Adds data of the last instruction behind a full block. Returns `false` if there is no room, if the reference is not such
+    /// data, or if more data cannot change the fetch's kind.
     fn push_behind(&mut self, reference: Reference) -> bool {
         let classes = |fetch: &Reference| fetch.kind != Kind::FetchModify;
         let needed = 1 + usize::from(reference.kind == Kind::Modify);
@@ -232,7 +233,7 @@ impl<'r> Room<'r> {
         fits
     }
 
-    /// Stores the references of a line in the next slots. A line `M` becomes a load and a store, because lackey does not tell whether
+    /// Stores a line's references in the next slots. An `M` line becomes a load and a store, because lackey does not tell whether
     /// the instruction is atomic.
     fn put(&mut self, reference: Reference) {
         let kinds: &[Kind] = match reference.kind {
@@ -247,10 +248,10 @@ impl<'r> Room<'r> {
     }
 }
 
-/// Stores a reference. If it is data, updates the kind of the latest fetch.
+/// Stores a reference. If it is data, updates the latest fetch's kind.
 #[inline(always)]
 fn put<'r>(place: &'r mut Reference, reference: Reference, fetch: &mut Option<&'r mut Reference>) {
-    // The flow and the class of `place` are already right, because all of lackey's references have the same flow and class.
+    // The flow and class of `place` are already right, because they are the same for all of lackey's references.
     (place.address, place.size, place.kind) = (reference.address, reference.size, reference.kind);
     if reference.kind.is_fetch() {
         *fetch = Some(place);

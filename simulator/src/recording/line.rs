@@ -1,8 +1,8 @@
-//! Two parsers for one line of lackey: an exact one, and a fast one for the most common lines.
+//! Two parsers for a line of lackey's text: an exact one, and a fast one for the most common lines.
 
 use super::reference::{Kind, Reference};
 
-/// The possible first three bytes of a line, each with the kind of the line's reference. `M` has the kind of an atomic access until its
+/// The possible first three bytes of a line, with the kind of the line's reference. `M` has the kind of an atomic access until its
 /// reader [divides](super::lackey) it into a load and a store.
 const LEADS: [([u8; 3], Kind); 4] = [
     (*b"I  ", Kind::FetchOther),
@@ -15,11 +15,11 @@ pub(super) const A_LINE: &str = "a line such as \"I  04001090,3\" or \" L 1ffeff
 const AN_ADDRESS: &str = "an address of 1 to 16 hexadecimal digits and a comma";
 const A_SIZE: &str = "a size from 1 to 4096 bytes";
 
-/// The maximum number of bytes that are read from a line. A correct line has at most 25 bytes: lead, 16 digits, comma, 4 digits,
-/// carriage return. The other bytes are for the message about a wrong line.
+/// The maximum number of bytes that are read from a line. A correct line has at most 25: lead, 16 digits, comma, 4 digits, carriage
+/// return. The rest are for the message about a wrong line.
 pub(super) const LONGEST: usize = 40;
 
-/// Parses a line without its newline. Returns `None` for an empty line. The error says what was expected instead.
+/// Parses a line without its newline. Returns `None` for an empty line. The error says what was expected.
 pub(super) fn parse(line: &[u8]) -> Result<Option<Reference>, &'static str> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.is_empty() {
@@ -39,7 +39,7 @@ fn kind(lead: &[u8; 3]) -> Option<Kind> {
     known.map(|(_, kind)| *kind)
 }
 
-/// Parses a number that has at least one and at most `most` digits.
+/// Parses a number of one to `most` digits.
 pub(super) fn number(digits: &[u8], radix: u32, most: usize) -> Option<u64> {
     if digits.is_empty() || digits.len() > most {
         return None;
@@ -53,7 +53,7 @@ pub(super) fn number(digits: &[u8], radix: u32, most: usize) -> Option<u64> {
 /// The number of bytes that [`Fast`] looks at.
 pub(super) const WINDOW: usize = 24;
 
-/// For each position in a number and each byte: the value of the hexadecimal digit, or [`WRONG`] if the byte is not a hexadecimal digit.
+/// For each position in a number and each byte, the value of the hexadecimal digit, or [`WRONG`] if the byte is not one.
 static DIGITS: [[u32; 256]; 5] = {
     let mut digits = [[WRONG; 256]; 5];
     let mut byte = 0;
@@ -72,7 +72,7 @@ static DIGITS: [[u32; 256]; 5] = {
 
 const WRONG: u32 = 1 << 31;
 
-/// Returns the value of at most five hexadecimal digits. If a byte is not a digit, the bit [`WRONG`] is set.
+/// Returns the value of at most five hexadecimal digits, with the bit [`WRONG`] set if a byte is not a digit.
 #[inline(always)]
 fn hexadecimal<const N: usize>(text: &[u8; N]) -> u32 {
     let mut value = 0;
@@ -82,8 +82,7 @@ fn hexadecimal<const N: usize>(text: &[u8; N]) -> u32 {
     value
 }
 
-/// The fast parser. It remembers the beginnings of lines: the lead and the first five digits,
-/// together eight bytes. Most lines begin like a recent line.
+/// The fast parser. It remembers the first eight bytes of lines: the lead and five digits. Most lines begin like a recent one.
 pub(super) struct Fast {
     beginnings: [Beginning; 1 << Self::BITS],
 }
@@ -97,7 +96,7 @@ struct Beginning {
 }
 
 impl Beginning {
-    /// The number of digits in the beginning of a line.
+    /// The number of digits in a line's beginning.
     const DIGITS: usize = 5;
 
     fn parse(text: u64) -> Option<Self> {
@@ -108,13 +107,13 @@ impl Beginning {
         (digits & WRONG == 0).then_some(Self { text, digits, kind })
     }
 
-    /// Returns the index in the table for the beginning of a line.
+    /// Returns the table index for a line's beginning.
     #[inline(always)]
     const fn place(text: u64) -> usize {
         (text.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Fast::BITS)) as usize
     }
 
-    /// Parses the rest of a line. The line's address has `N` digits after the beginning.
+    /// Parses the rest of a line, whose address has `N` more digits after the line's beginning.
     #[inline(always)]
     fn complete<const N: usize>(&self, text: &[u8; WINDOW]) -> Option<(Reference, usize)> {
         const FROM: usize = 3 + Beginning::DIGITS;
@@ -142,15 +141,15 @@ impl Fast {
     const BITS: u32 = 8;
 
     pub(super) fn new() -> Self {
-        // Every slot starts with this entry. The entry is right for lines with this beginning, and no other line matches it.
+        // Every slot starts with this entry, which is right for lines with this beginning and matches no others.
         let text = u64::from_le_bytes(*b"I  00000");
         let some = Beginning { text, digits: 0, kind: Kind::FetchOther };
         Self { beginnings: [some; 1 << Self::BITS] }
     }
 
-    /// Parses the line at the start of `text`. The line must not be an `M`, and must have an address of 8 to 10 digits, a size of
-    /// 1 or 2 digits, and a newline. Returns the reference and the length of the line with its newline. Returns `None` if the
-    /// exact parser has to parse the line.
+    /// Parses the line at the start of `text`. The line must not be an `M`, and must have an address of 8 to 10 digits, a size of 1
+    /// or 2 digits, and a newline. Returns the reference, and the line's length with its newline; `None` if the line needs the
+    /// exact parser.
     #[inline(always)]
     pub(super) fn parse(&mut self, text: &[u8; WINDOW]) -> Option<(Reference, usize)> {
         let (first, _) = text.split_first_chunk()?;

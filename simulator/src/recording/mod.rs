@@ -1,12 +1,12 @@
-//! Recordings of a program's references to memory, thread by thread.
+//! Recordings of a program's memory references, thread by thread.
 //!
-//! A [`Recording`] has one of five formats, which its first bytes determine. The content may be plain. It may be compressed with
-//! gzip or zstd, in one or more members or frames. Or it consists of the members of a zip archive, one after the other. An
-//! archive that is a stream is first copied to a temporary file.
+//! A [`Recording`] is in one of five formats, which its first bytes determine. The content may be plain, compressed with gzip or
+//! zstd in one or more members or frames, or a zip archive, whose members are read one after the other. An archive that is a stream
+//! is first copied to a temporary file.
 //!
-//! `vfalls record` writes [all processes and threads](refs) and their order. Each process is a recording of its own. A plain file is read in place. A compressed file or a stream is first
-//! decompressed to a temporary file without a name. Memory holds the program's code, one frame for each thread, and the chunks that
-//! are [read ahead](Recording::read_ahead).
+//! `vfalls record` writes [all processes and threads](refs) and their order. Each process is a separate recording. A plain file is
+//! read in place. A compressed file or a stream is first decompressed to a temporary file without a name. Memory holds the
+//! program's code, one frame for each thread, and the chunks that are [read ahead](Recording::read_ahead).
 //!
 //! # Lackey
 //! `valgrind --tool=lackey --trace-mem=yes` writes one thread, which is read in constant memory.
@@ -20,44 +20,44 @@
 //! ```
 //!
 //! Addresses have 1 to 16 hexadecimal digits. Sizes are 1 to 4096 bytes. Lackey does not tell atomic instructions from others, so
-//! `M` is read as a load and a store.
+//! an `M` is read as a load and a store.
 //!
 //! # drmemtrace
-//! DynamoRIO's `drrun -t drmemtrace -offline` writes a directory, and its `drraw2trace` writes a file for each thread into the
-//! directory's folder `trace`: `*.trace.zip`, `*.trace.gz` or `*.trace`. [`Recording::open`] takes the directory, the folder or
-//! one of the files. A file that has several threads (one file for each core) is read as one thread. Each file is read in
-//! constant memory, and is open until its thread ends. So the number of threads is limited to the number of files that the host
-//! lets a process open.
+//! DynamoRIO's `drrun -t drmemtrace -offline` writes a directory, and `drraw2trace` writes a file for each thread into that
+//! directory's folder `trace`: `*.trace.zip`, `*.trace.gz` or `*.trace`. [`Recording::open`] takes the directory, the folder or one
+//! of the files. A file that has several threads (one file for each core) is read as one thread. Each file is read in constant
+//! memory, and stays open until its thread ends. So there can be at most as many threads as the host lets a process open files.
 //!
-//! A file consists of records of 12 bytes, little endian: 2 bytes of type, 2 bytes of size, 8 bytes of address. Types, markers and
-//! versions are those of `clients/drcachesim/common/trace_entry.h` of DynamoRIO; versions 2 to 6 are known.
+//! A file consists of 12-byte records, little endian: 2 bytes of type, 2 bytes of size, 8 bytes of address. Types, markers and
+//! versions are those in DynamoRIO's `clients/drcachesim/common/trace_entry.h`; versions 2 to 6 are known.
 //!
-//! - Reads, writes and fetches become references. A record of more than 4096 bytes becomes several references. A record of 0
-//!   bytes of data becomes none.
-//! - The types of instructions say how they pass control on. In versions before 5, a conditional branch is taken if the next instruction
-//!   does not follow it in memory. An instruction before a marker of a system call is a trap.
+//! - Reads, writes and fetches become references. A record of more than 4096 bytes becomes several. A data record of 0 bytes
+//!   becomes none.
+//! - Instruction types say how instructions pass control on. In versions before 5, a conditional branch is taken if the next
+//!   instruction does not follow it in memory. An instruction before a system call marker is a trap.
 //! - These records are skipped: prefetches, flushes, encodings, other markers, and repetitions of an instruction without a fetch.
 //!   The data of a repetition belong to the latest fetch.
-//! - Time stamps order the threads. A *part* of a thread consists of the records between a time stamp and the next later one.
-//!   Parts begin in the order of their time stamps. Apart from this order, threads execute at the same time. To know the order,
-//!   all files of a directory are read once before the replay. There may be at most 33,554,432 parts. While the order is found,
-//!   each part takes 8 bytes of memory. After that, each change of threads between successive parts takes 12 bytes.
+//! - Time stamps order the threads. A *part* of a thread consists of the records from a time stamp up to the next later one. Parts
+//!   begin in the order of their time stamps; apart from that, threads execute concurrently. To find the order, all files of a
+//!   directory are read once before the replay. There may be at most 33,554,432 parts. While they are put in order, each part takes
+//!   8 bytes of memory. After that, each change of threads between successive parts takes 12 bytes.
 //!
 //! # ChampSim
-//! A recording for ChampSim has 64 bytes for each instruction, and one thread, which is read in constant memory. The layout is
-//! that of `input_instr` in ChampSim's `inc/trace_instruction.h`; the longer `cloudsuite_instr` is not read. The format has no
-//! magic number. A file is read in this format if up to four instructions at its beginning have flags of 0 or 1, and addresses of
-//! 48 bits. Most such files are compressed with xz, which `xz -dc FILE` decompresses into a pipe.
+//! A recording for ChampSim has 64 bytes for each instruction, and one thread, which is read in constant memory. The layout is that
+//! of `input_instr` in ChampSim's `inc/trace_instruction.h`; the longer `cloudsuite_instr` is not supported. The format has no
+//! magic number. A file is read in this format if up to four instructions at its beginning have flags of 0 or 1 and 48-bit
+//! addresses. Most such files are compressed with xz, which `xz -dc FILE` decompresses into a pipe.
 //!
-//! - An instruction loads, and then stores. An address of 0 stands for no access.
-//! - Instructions and data have no sizes. An instruction extends up to the next instruction if the distance is at most 15 bytes.
-//!   If the distance is larger, or if the instruction does not pass control to the next instruction in memory, the instruction
-//!   has 4 bytes. Data extend to the end of their aligned 8 bytes.
-//! - Registers say which branches are conditional, calls and returns, as in ChampSim.
+//! - An instruction loads first, and then stores. An address of 0 stands for no access.
+//! - Instructions and data have no sizes. An instruction extends to the next one if the distance is at most 15 bytes. If it is
+//!   larger, or if the instruction does not pass control to the next one in memory, the instruction has 4 bytes. Data extend to the
+//!   end of their aligned 8 bytes.
+//! - As in ChampSim, the registers show which branches are conditional, and which are calls or returns.
 //!
 //! # By hand
-//! Each line has a strand (0 to 255, or P0 to P255), an operation, an address and, if it is not the default, a size. Each strand is a separate
-//! thread. Lines execute one after the other: when the strand changes, the next line begins after the previous line has ended.
+//! Each line has a strand (0 to 255, or P0 to P255), an operation, an address and, if it is not the default, a size. Each strand is
+//! a separate thread. Lines execute one after the other: when the strand changes, the next line begins after the previous line has
+//! ended.
 //!
 //! ```text
 //! # Two strands share a line.
@@ -69,8 +69,8 @@
 //! P9 r 0x1000          strand 9 reads 8 bytes
 //! ```
 //!
-//! A comment begins with `#`. Addresses have 1 to 16 hexadecimal digits, with or without `0x`. Sizes are 1 to 4096 bytes. The default
-//! size is 8, or 4 for instructions. All references are kept in memory. There may be at most 16,777,216 of them.
+//! A comment begins with `#`. Addresses have 1 to 16 hexadecimal digits, with or without `0x`. Sizes are 1 to 4096 bytes; the
+//! default is 8, or 4 for instructions. All references are kept in memory, and there may be at most 16,777,216 of them.
 
 mod about;
 mod ahead;

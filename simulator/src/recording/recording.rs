@@ -21,12 +21,12 @@ use super::text;
 use crate::text::line;
 use refs::{Mapping, Process};
 
-/// A recording of a program. Each of its threads is read independently.
+/// A program's recording. Each of its threads is read independently.
 pub struct Recording {
     about: About,
     chunks: Chunks,
-    /// The file or directory from which the number of references can be found; `None` if the number is known, or if the recording can be
-    /// read only once.
+    /// The file or directory whose references can be counted; `None` if their number is known, or if the recording can be read only
+    /// once.
     uncounted: Option<Uncounted>,
     expected: Option<Expected>,
 }
@@ -35,7 +35,7 @@ pub struct Recording {
 enum Uncounted {
     /// A lackey file, and whether it is uncompressed.
     Lackey(PathBuf, bool),
-    /// A file or directory of another format.
+    /// A file or directory in another format.
     Other(PathBuf),
 }
 
@@ -58,12 +58,12 @@ impl From<Recording> for Vec<Recording> {
 
 impl Recording {
     /// Opens the recordings of all processes in a file of any [format](super), plain or compressed; `-` is standard input. The
-    /// first recording is that of the process that the user started. A directory has the threads of a program that drmemtrace has
-    /// recorded.
+    /// first recording is that of the process that the user started. A directory holds the threads of one program, as recorded by
+    /// drmemtrace.
     ///
     /// # Errors
-    /// The file cannot be opened or read, or is compressed in an unknown way; there is no room to decompress it; or a recording that is
-    /// native, handwritten or in a directory is malformed or too large.
+    /// Returns an error if the file cannot be opened or read, if it is compressed in an unknown way, if there is no room to
+    /// decompress it, or if a recording that is native, handwritten or in a directory is malformed or too large.
     pub fn open_all(path: impl AsRef<Path>) -> Result<Vec<Self>, RecordingError> {
         let path = path.as_ref();
         if path != Path::new("-") && path.is_dir() {
@@ -77,29 +77,29 @@ impl Recording {
     }
 
     /// Opens the recording of the process that the user started. A [note](Self::notes) says whether the file has more processes.
-    /// In all other respects, this function does the same as [`open_all`](Self::open_all).
+    /// Otherwise, this function is like [`open_all`](Self::open_all).
     ///
     /// # Errors
-    /// The same as for [`open_all`](Self::open_all).
+    /// Returns the same errors as [`open_all`](Self::open_all).
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         Self::open_all(path).map(Self::first)
     }
 
-    /// Opens the recordings of all processes as [`open_all`](Self::open_all) does. Error messages call the file `name`.
+    /// Opens the recordings of all processes, like [`open_all`](Self::open_all). Error messages call the file `name`.
     ///
     /// # Errors
-    /// The same as for [`open_all`](Self::open_all).
+    /// Returns the same errors as [`open_all`](Self::open_all).
     pub fn open_all_as(path: impl AsRef<Path>, name: &str) -> Result<Vec<Self>, RecordingError> {
         let mut source = Source::open(path.as_ref())?;
         source.name = line(name);
         Self::all(source)
     }
 
-    /// Reads the recording of one process, plain or compressed, from `stream`. Error messages call the recording `name`. `total` is the
-    /// length of the stream in bytes, if known.
+    /// Reads one process's recording, plain or compressed, from `stream`. Error messages call the recording `name`. `total` is the
+    /// stream's length in bytes, if known.
     ///
     /// # Errors
-    /// The same as for [`open`](Self::open).
+    /// Returns the same errors as [`open`](Self::open).
     pub fn from_reader(
         name: &str,
         stream: impl Read + Send + 'static,
@@ -108,8 +108,7 @@ impl Recording {
         Source::from_reader(name, stream, total).and_then(Self::all).map(Self::first)
     }
 
-    /// Drops all recordings except the first. If there were other recordings, adds a note to the first recording. The note says
-    /// how many recordings are not read.
+    /// Drops all recordings except the first. If there were others, adds a note to the first one that says how many are not read.
     fn first(mut all: Vec<Self>) -> Self {
         let others = all.len() - 1;
         let mut first = all.swap_remove(0);
@@ -190,7 +189,7 @@ impl Recording {
         Self { about, chunks, uncounted: None, expected: None }.named(name)
     }
 
-    /// Reads and decodes the rest of the recording in a separate thread, if the host has a second processor. This does not change any
+    /// Reads and decodes the rest of the recording in a separate thread, if the host has a second processor. This changes no
     /// result. The thread ends after the recording is dropped and the thread's current read returns.
     #[must_use]
     pub fn read_ahead(self) -> Self {
@@ -211,9 +210,9 @@ impl Recording {
         Self { chunks, ..self }
     }
 
-    /// Finds out how many references a file has, if the file does not state this number. With the number, a replay can report its
+    /// Counts a file's references, if the file does not state their number. A replay can then report its
     /// [progress](crate::replay::Progress) in references. For an uncompressed lackey file, the number is estimated from a few
-    /// samples. Any other file is read to its end, in a separate thread. This function does not change any result.
+    /// samples. Any other file is read to its end in a separate thread. This function changes no result.
     #[must_use]
     pub fn count_ahead(mut self) -> Self {
         self.expected = match &self.uncounted {
@@ -224,19 +223,19 @@ impl Recording {
         self
     }
 
-    /// Returns the number of references of all threads. This is the exact number that [`references`](Self::references) returns,
-    /// or the number that [`count_ahead`](Self::count_ahead) has found, which can be wrong by two percent. `None` if neither is
-    /// known yet.
+    /// Returns the number of references in all threads: the exact number that [`references`](Self::references) returns, or the
+    /// number that [`count_ahead`](Self::count_ahead) has found, which can be off by two percent. Returns `None` while neither is
+    /// known.
     pub fn expected(&self) -> Option<u64> {
         self.about.references.or_else(|| self.expected.as_ref()?.references())
     }
 
-    /// Returns the name of the recording in error messages.
+    /// Returns the recording's name in error messages.
     pub fn name(&self) -> &str {
         &self.about.name
     }
 
-    /// Returns the recording with `name` as its name in error messages.
+    /// Returns the recording with the name `name` in error messages.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.about.name = name.to_owned();
@@ -248,18 +247,17 @@ impl Recording {
         self.about.threads
     }
 
-    /// Returns the number of references of all threads; `None` if the number is known only at the end of the recording.
+    /// Returns the number of references in all threads; `None` if it is known only at the end of the recording.
     pub fn references(&self) -> Option<u64> {
         self.about.references
     }
 
-    /// Returns the strand of a thread; `None` unless the recording is handwritten.
+    /// Returns a thread's strand; `None` unless the recording is handwritten.
     pub fn strand_of(&self, thread: usize) -> Option<StrandId> {
         self.about.strands.get(thread).copied()
     }
 
-    /// Returns sentences about actions of the program that the recording lacks. [`notes`](Self::notes) contains these sentences,
-    /// too.
+    /// Returns sentences about program actions that are missing from the recording. They are also in [`notes`](Self::notes).
     pub fn missing(&self) -> &[String] {
         &self.about.missing
     }
@@ -269,22 +267,22 @@ impl Recording {
         &self.about.process
     }
 
-    /// Returns a number that only the recordings of one file have in common; 0 if the recording is the only one of its file.
+    /// Returns a number that is shared only by recordings in the same file; 0 if the recording is the only one in its file.
     pub(crate) fn family(&self) -> u64 {
         self.about.family
     }
 
-    /// Returns `true` if the recording has the flow of instructions: [`Reference::flow`](super::Reference::flow).
+    /// Returns `true` if the recording has the instructions' flow: [`Reference::flow`](super::Reference::flow).
     pub fn has_flow(&self) -> bool {
         self.about.has_flow
     }
 
-    /// Returns QEMU's name of the program's architecture (`x86_64`, `sparc64`), if it is recorded.
+    /// Returns QEMU's name for the program's architecture (`x86_64`, `sparc64`), if it is recorded.
     pub fn target(&self) -> Option<&str> {
         self.about.target.as_deref()
     }
 
-    /// Returns the command line of the program, quoted for a shell; `None` if it is not recorded.
+    /// Returns the program's command line, quoted for a shell; `None` if it is not recorded.
     pub fn command(&self) -> Option<&str> {
         self.about.command.as_deref()
     }
@@ -294,13 +292,12 @@ impl Recording {
         &self.about.mappings
     }
 
-    /// Returns notes for the reader of the results, for example that the recording is cut off. A note is a sentence without a
-    /// full stop.
+    /// Returns notes for readers of the results, such as that the recording is cut off. A note is a sentence without a full stop.
     pub fn notes(&self) -> &[String] {
         &self.about.notes
     }
 
-    /// Returns how far the recording has been read, in bytes.
+    /// Returns how much of the recording has been read, in bytes.
     pub fn progress(&self) -> BytesRead {
         match &self.chunks {
             Chunks::Now(reader) => reader.progress(),
@@ -308,10 +305,11 @@ impl Recording {
         }
     }
 
-    /// Replaces the content of `chunk` with the next references of a thread. At the thread's end, returns `false` and an empty chunk.
+    /// Replaces the content of `chunk` with a thread's next references. At the thread's end, returns `false` and an empty chunk.
     ///
     /// # Errors
-    /// The recording is damaged, has no references, or cannot be read or decompressed. Later calls for the thread return `false`.
+    /// Returns an error if the recording is damaged, has no references, or cannot be read or decompressed. Later calls for the
+    /// thread return `false`.
     pub fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> Result<bool, RecordingError> {
         match &mut self.chunks {
             Chunks::Now(reader) => reader.next_chunk(thread, chunk),

@@ -9,7 +9,7 @@ use super::source::{BytesRead, Source};
 pub(super) struct Records<const SIZE: usize> {
     source: Source,
     buffer: Box<[u8]>,
-    /// `buffer[start..end]` contains the bytes that have been read but not returned.
+    /// `buffer[start..end]` holds the bytes that have been read but not returned yet.
     start: usize,
     end: usize,
     /// The number of the latest record, from 1.
@@ -37,7 +37,7 @@ impl<const SIZE: usize> Records<SIZE> {
         Ok(record)
     }
 
-    /// Reads until the buffer has a whole record. Returns `false` at the end of the file.
+    /// Reads until the buffer holds a whole record. Returns `false` at the end of the file.
     #[cold]
     fn read_more(&mut self) -> Result<bool, RecordingError> {
         self.buffer.copy_within(self.start..self.end, 0);
@@ -74,7 +74,7 @@ impl<const SIZE: usize> Records<SIZE> {
         self.source.progress()
     }
 
-    /// Returns an error about the latest record, with the content `found` and the content `expected`.
+    /// Returns an error about the latest record, with what was found and what was expected.
     pub(super) fn wrong(&self, found: &str, expected: &'static str) -> RecordingError {
         self.error(format!("{found} in record {}", self.number), expected)
     }

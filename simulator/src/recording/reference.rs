@@ -2,14 +2,14 @@ use refs::Class;
 
 use super::images::CodeImage;
 
-/// A reference to memory: the fetch of an instruction, or an access to data.
+/// A memory reference: an instruction's fetch, or a data access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reference {
     /// The virtual address of the first byte.
     pub address: u64,
     /// The number of bytes, 1 to 4096.
     pub size: u16,
-    /// Whether the reference is a fetch, a load or a store. For a fetch, the kind also says how the instruction accesses data.
+    /// Whether the reference is a fetch, a load or a store. A fetch's kind also says how the instruction accesses data.
     pub kind: Kind,
     /// How a fetched instruction passes control on; [`Flow::Next`] for data.
     pub flow: Flow,
@@ -18,7 +18,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Returns an access to data, or the fetch of an instruction that passes control to the next instruction.
+    /// Returns a data access, or the fetch of an instruction that passes control to the next instruction.
     pub const fn new(address: u64, size: u16, kind: Kind) -> Self {
         Self { address, size, kind, flow: Flow::Next, class: Class::Other }
     }
@@ -33,8 +33,8 @@ impl Reference {
         }
     }
 
-    /// Notes that the instruction of this fetch also accesses `data`. An instruction of the class [`Class::Other`] with an atomic access
-    /// becomes atomic.
+    /// Notes that the fetched instruction also accesses `data`. If its class is [`Class::Other`] and the access is atomic, the
+    /// instruction becomes atomic.
     #[inline(always)]
     pub(super) fn accesses(&mut self, data: Kind) {
         self.kind =
@@ -72,8 +72,8 @@ impl Reference {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Flow {
-    /// Control passes to the next instruction in memory. All instructions of a recording [without flow](super::Recording::has_flow) have
-    /// this value.
+    /// Control passes to the next instruction in memory. All instructions in a recording [without flow](super::Recording::has_flow)
+    /// have this value.
     #[default]
     Next = 0,
     /// A conditional branch is not taken.
@@ -98,7 +98,7 @@ impl Flow {
     }
 }
 
-/// The groups of instructions that instruction counters distinguish, besides the accesses to data. A trap is not a branch.
+/// The groups of instructions that instruction counters distinguish, apart from data accesses. A trap does not count as a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
     Other,
@@ -106,7 +106,7 @@ pub(crate) enum Group {
     NotTaken,
     /// Any other branch.
     Taken,
-    /// An instruction of the floating-point and graphics unit (FGU). It is not a branch.
+    /// An instruction of the floating-point and graphics unit (FGU) that is not a branch.
     Fgu,
 }
 
@@ -114,7 +114,7 @@ impl Group {
     pub(crate) const COUNT: usize = 4;
 }
 
-/// How an instruction accesses data. Instruction counters distinguish these cases.
+/// How an instruction accesses data, as far as instruction counters distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DataAccess {
     None,
@@ -131,35 +131,34 @@ impl DataAccess {
 
 /// The kind of a reference.
 ///
-/// The kind of a fetch says whether the instruction loads or stores, so readers need not look ahead.
+/// A fetch's kind says whether the instruction loads or stores, so that readers need not look ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
     /// The fetch of an instruction that accesses no data.
     FetchOther = 0,
-    /// The fetch of an instruction that loads data, and does not store.
+    /// The fetch of an instruction that loads data and does not store.
     FetchLoad = 1,
-    /// The fetch of an instruction that stores data, and does not load.
+    /// The fetch of an instruction that stores data and does not load.
     FetchStore = 2,
-    /// The fetch of an instruction that loads and stores, in one step or not. The instruction can access one memory location or
-    /// two.
+    /// The fetch of an instruction that loads and stores, in one step or not, at one memory location or at two.
     FetchModify = 3,
-    /// A load of data. It follows the fetch of its instruction, if the recording has instructions.
+    /// A data load. It follows its instruction's fetch, if the recording has instructions.
     Load = 4,
-    /// A store of data. It follows the fetch of its instruction, if the recording has instructions.
+    /// A data store. It follows its instruction's fetch, if the recording has instructions.
     Store = 5,
-    /// A load and a store of the same memory location in one step, by an atomic instruction. An instruction that is not atomic and changes
-    /// a location (`addq $3,(mem)` of x86-64) has a [`Load`](Self::Load) and a [`Store`](Self::Store).
+    /// A load and a store of the same memory location in one step, by an atomic instruction. An instruction that changes a location
+    /// but is not atomic (x86-64's `addq $3,(mem)`) has a [`Load`](Self::Load) and a [`Store`](Self::Store).
     Modify = 6,
 }
 
 impl Kind {
-    /// Returns `true` for the fetch of an instruction.
+    /// Returns `true` for an instruction's fetch.
     pub const fn is_fetch(self) -> bool {
         (self as u8) < Self::Load as u8
     }
 
-    /// The kinds of fetches. Bit 0 of the index means a load, and bit 1 a store.
+    /// The fetch kinds. Bit 0 of the index stands for a load, and bit 1 for a store.
     pub(crate) const FETCHES: [Self; 4] =
         [Self::FetchOther, Self::FetchLoad, Self::FetchStore, Self::FetchModify];
 }

@@ -1,17 +1,17 @@
-//! The references of a part of a chunk.
+//! The references in a part of a chunk.
 
 use std::slice;
 
 use super::code::{Code, Done, MOST_WHOLE, Shape, ShapeStep, StepAction};
 use super::reference::{Kind, Reference};
 
-/// Consecutive references of a chunk.
+/// Consecutive references in a chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct References<'a> {
     pub(super) code: &'a Code,
     /// The numbers of the executed shapes.
     pub(super) executions: &'a [u32],
-    /// The addresses of the data of all `executions`.
+    /// The addresses of all data in `executions`.
     pub(super) data: &'a [u64],
     /// The index of the first reference in the first execution.
     pub(super) first: usize,
@@ -31,13 +31,13 @@ impl<'a> References<'a> {
         self.length == 0
     }
 
-    /// Returns the first of the references; `None` if there are none.
+    /// Returns the first reference; `None` if there are no references.
     #[inline]
     pub fn first(&self) -> Option<Reference> {
         self.iter().next()
     }
 
-    /// Returns the index of the first reference in its execution.
+    /// Returns the first reference's index in its execution.
     #[inline]
     pub(crate) fn index(&self) -> usize {
         self.first
@@ -50,7 +50,7 @@ impl<'a> References<'a> {
         Self { length: self.length.min(most), ..self }
     }
 
-    /// Iterates over the references in the order of the program.
+    /// Iterates over the references in program order.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = Reference> + use<'a> {
         let mut rest = self;
@@ -101,8 +101,7 @@ impl<'a> References<'a> {
         Part { code, shape, data, first, references }
     }
 
-    /// Returns `true` if the reference before the first reference is a load of the same execution. There must be at least one
-    /// reference.
+    /// Returns `true` if the reference before the first one is a load in the same execution. There must be at least one reference.
     #[inline(always)]
     pub(crate) fn follows_load(&self) -> bool {
         let all = self.code.references(self.code.shape(self.executions[0]));
@@ -116,7 +115,7 @@ impl<'a> References<'a> {
         self.skip((shape.count as usize - self.first).min(self.length));
     }
 
-    /// Returns the first executions, each with all its references. Together they have at most [`MOST_WHOLE`] references.
+    /// Returns the first executions whose references are all included. Together, they have at most [`MOST_WHOLE`] references.
     #[inline(always)]
     pub(crate) fn whole(&self) -> Whole<'a> {
         let most = if self.first == 0 { self.length } else { 0 };
@@ -130,7 +129,7 @@ impl<'a> References<'a> {
         }
     }
 
-    /// Removes the executions that the caller took from [`whole`](Self::whole).
+    /// Removes the executions that the caller has taken from [`whole`](Self::whole).
     #[inline(always)]
     pub(crate) fn pass(&mut self, taken: Whole<'a>) {
         self.executions = taken.executions.as_slice();
@@ -138,8 +137,8 @@ impl<'a> References<'a> {
         self.length -= taken.most - taken.left;
     }
 
-    /// Removes the executions that the caller took from [`whole`](Self::whole), except for the last one. The whole last execution
-    /// stays, although the caller has taken the data of its first `references` references.
+    /// Removes the executions that the caller has taken from [`whole`](Self::whole), except the last one. That one stays
+    /// completely, although the caller has taken the data of its first `references` references.
     pub(crate) fn pass_but_last(&mut self, taken: Whole<'a>, references: usize) {
         let last = self.executions.len() - taken.executions.len() - 1;
         let shape = self.code.shape(self.executions[last]);
@@ -150,7 +149,7 @@ impl<'a> References<'a> {
         self.length -= taken.most - taken.left - shape.count as usize;
     }
 
-    /// Removes the first `references` references. All must belong to the first execution.
+    /// Removes the first `references` references, which must all belong to the first execution.
     #[inline(always)]
     pub(crate) fn skip(&mut self, references: usize) {
         let shape = self.code.shape(self.executions[0]);
@@ -164,15 +163,15 @@ impl<'a> References<'a> {
     }
 }
 
-/// The references of one execution, from some reference on.
+/// One execution's references, from a certain reference on.
 pub(crate) struct Part<'a> {
     code: &'a Code,
     pub(crate) shape: &'a Shape,
-    /// The index of the first reference in the execution.
+    /// The index of the part's first reference in the execution.
     pub(crate) first: usize,
-    /// The references. A reference to data has its index in `data` instead of its address.
+    /// The references. A data reference has, in place of its address, its index in `data`.
     pub(crate) references: &'a [Reference],
-    /// The addresses of all data of the execution, and of later executions.
+    /// The addresses of all data of this execution and later ones.
     pub(crate) data: &'a [u64],
 }
 
@@ -184,7 +183,7 @@ impl<'a> Part<'a> {
         self.references = &self.references[references..];
     }
 
-    /// Returns the address of the last instruction that begins before the references, in the same execution; `None` if there is
+    /// Returns the address of the last instruction that begins before these references in the same execution; `None` if there is
     /// none.
     #[inline]
     pub(crate) fn instruction_before(&self) -> Option<u64> {
@@ -192,8 +191,8 @@ impl<'a> Part<'a> {
         before.iter().rfind(|one| one.kind.is_fetch()).map(|fetch| fetch.address)
     }
 
-    /// Returns the steps of the references, and the work that the shape has done before them. Returns `None` if the shape is
-    /// executed reference by reference, if the references do not begin with an instruction, or if they end before the shape does.
+    /// Returns the references' steps, and the work that the shape has done before them. Returns `None` if the shape is executed
+    /// reference by reference, if the references do not begin with an instruction, or if they end before the shape does.
     #[inline]
     pub(crate) fn steps(&self) -> Option<(&'a [ShapeStep], Done)> {
         let is_whole = self.first + self.references.len() == self.shape.count as usize;
@@ -204,28 +203,28 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Executions with all their references. The caller takes the executions one after the other.
+/// Executions with all their references, which the caller takes one after the other.
 pub(crate) struct Whole<'a> {
     code: &'a Code,
     executions: slice::Iter<'a, u32>,
-    /// The addresses of the data that the caller has not taken.
+    /// The addresses of the data that the caller has not taken yet.
     pub(crate) data: slice::Iter<'a, u64>,
-    /// The number of references that the caller could take at the start.
+    /// The number of references that the caller could take at first.
     most: usize,
-    /// The number of references that the caller has not taken.
+    /// The number of references that the caller has not taken yet.
     left: usize,
 }
 
 impl<'a> Whole<'a> {
-    /// Returns the shape and steps of the next execution. A shape without steps is executed reference by reference.
+    /// Returns the next execution's shape and steps. A shape without steps is executed reference by reference.
     #[inline(always)]
     pub(crate) fn peek(&self) -> Option<(&'a Shape, &'a [ShapeStep])> {
         let shape = self.code.shape(*self.executions.as_slice().first()?);
         (shape.count as usize <= self.left).then(|| (shape, self.code.steps(shape)))
     }
 
-    /// Returns the address of a shape's latest instruction that begins before the reference with the index `before`. The shape
-    /// must begin with an instruction.
+    /// Returns the address of a shape's latest instruction that begins before the reference with the index `before`. The shape must
+    /// begin with an instruction.
     #[inline]
     pub(crate) fn instruction(&self, shape: &Shape, before: usize) -> u64 {
         let references = &self.code.references(shape)[..before];
@@ -233,7 +232,7 @@ impl<'a> Whole<'a> {
         fetch.map_or(shape.address, |fetch| fetch.address)
     }
 
-    /// Returns the reference that ends with a step of a shape. `address` is the address of the reference's data.
+    /// Returns the reference that ends with a shape's step. `address` is the address of the reference's data.
     #[inline]
     pub(crate) fn reference(&self, shape: &Shape, step: &ShapeStep, address: u64) -> Reference {
         let reference = self.code.references(shape)[usize::from(step.next) - 1];
@@ -243,7 +242,7 @@ impl<'a> Whole<'a> {
         }
     }
 
-    /// Takes the next execution, which must have this shape. The caller takes the addresses of its data from `data`.
+    /// Takes the next execution, which must have this shape. The caller takes the execution's data addresses from `data`.
     #[inline(always)]
     pub(crate) fn take(&mut self, shape: &Shape) {
         self.executions.next();

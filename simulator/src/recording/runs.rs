@@ -1,9 +1,9 @@
-//! Splits references into runs. A run is one execution of a shape: consecutive instructions, and the data that they access.
+//! Splits references into runs. A run is one execution of a shape: consecutive instructions and the data that they access.
 
 use super::code::Code;
 use super::reference::Reference;
 
-/// The maximum number of references in a run. A run is longer only if its last instruction has more data.
+/// The maximum number of references in a run. Only data of a run's last instruction can make it longer.
 const MOST: usize = 64;
 
 /// The maximum number of references in a run, including all data of its last instruction.
@@ -12,22 +12,22 @@ const MOST_WITH_DATA: usize = 4096;
 /// The number of slots in each table of known runs.
 const PLACES: usize = 1 << 12;
 
-/// Appends these references as executions of shapes, with the addresses of their data. The instructions of one execution are
-/// consecutive in memory. Equal runs share a shape.
+/// Appends these references as executions of shapes, with the addresses of their data. An execution's instructions are consecutive
+/// in memory. Equal runs share a shape.
 pub(super) fn execute(
     references: &[Reference],
     code: &mut Code,
     shapes: &mut Vec<u32>,
     data: &mut Vec<u64>,
 ) {
-    // `latest` has the latest run at each address. `known` has runs by their address and length.
+    // `latest` holds the latest run at each address, and `known` holds runs by address and length.
     let mut latest = [Run::default(); PLACES];
     let mut known = [Run::default(); PLACES];
     let mut rest = references;
     while let Some(first) = rest.first() {
         let latest = &mut latest[place(first.address)];
         let length = code.count(latest.shape);
-        // Most runs equal the latest run that begins at the same address.
+        // Most runs equal the latest run that began at the same address.
         if !(ends(rest, length, latest.end)
             && code.is_execution(latest.shape, &rest[..length], data))
         {
@@ -38,14 +38,14 @@ pub(super) fn execute(
     }
 }
 
-/// A run's shape, and the address after the run's last instruction.
+/// A run's shape, and the address just after its last instruction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
     shape: u32,
     end: u64,
 }
 
-/// Returns the first run. If its shape is new, adds the shape to the code.
+/// Returns the first run. If its shape is new, adds it to the code.
 fn find(
     rest: &[Reference],
     known: &mut [Run; PLACES],
@@ -67,7 +67,7 @@ fn place(key: u64) -> usize {
     (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - PLACES.ilog2())) as usize
 }
 
-/// Returns the length of the first run, and the address after its last instruction.
+/// Returns the first run's length, and the address just after its last instruction.
 fn length(references: &[Reference]) -> (usize, u64) {
     let mut next = references[0].address;
     for (length, reference) in references.iter().take(MOST_WITH_DATA).enumerate() {
@@ -81,7 +81,7 @@ fn length(references: &[Reference]) -> (usize, u64) {
     (references.len().min(MOST_WITH_DATA), next)
 }
 
-/// Returns `true` if the first run has `length` references. `next` is the address after the run's last instruction.
+/// Returns `true` if the first run has `length` references. `next` is the address just after its last instruction.
 #[inline(always)]
 fn ends(references: &[Reference], length: usize, next: u64) -> bool {
     match references.get(length) {
@@ -132,7 +132,7 @@ mod tests {
         let load = Reference::new(0x8000, 8, Kind::Load);
         let pairs: Vec<_> = (0..100).flat_map(|number| [fetch(number), load]).collect();
         assert_eq!(length(&pairs).0, 64);
-        // These data have no instruction.
+        // These data do not belong to any instruction.
         assert_eq!(length(&pairs[1..]).0, 1);
         let mut much = vec![fetch(0)];
         much.extend([load; 5000]);

@@ -1,4 +1,4 @@
-//! The source of a recording: a file or a stream, plain or compressed. Its first bytes determine the format.
+//! A recording's source: a file or a stream, plain or compressed. Its first bytes determine the format.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -14,14 +14,14 @@ use super::zstd::Frames;
 use super::{champsim, drmemtrace};
 use crate::text::line;
 
-/// A reader of a recording's decompressed content.
+/// Reads a recording's decompressed content.
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) text: Box<dyn Read + Send>,
     format: Format,
     /// The first bytes of the decompressed content, which determine the format.
     head: Vec<u8>,
-    /// The path of the file; `None` for a stream.
+    /// The file's path; `None` for a stream.
     pub(super) path: Option<PathBuf>,
     /// The file; `None` unless it is plain and seekable.
     file: Option<File>,
@@ -31,7 +31,7 @@ pub(super) struct Source {
     total: Option<u64>,
 }
 
-/// How far a recording has been read, in bytes of the file or stream before decompression.
+/// How much of a recording has been read, in bytes of the file or stream before decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BytesRead {
     /// The number of bytes read so far.
@@ -43,13 +43,13 @@ pub struct BytesRead {
 /// The format of the decompressed content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// A recording that `vfalls record` has written.
+    /// A recording written by `vfalls record`.
     Native,
-    /// A recording of one thread that DynamoRIO's drmemtrace has written.
+    /// A one-thread recording written by DynamoRIO's drmemtrace.
     Drmemtrace,
     /// A recording for ChampSim.
     ChampSim,
-    /// A recording that valgrind's lackey has written.
+    /// A recording written by valgrind's lackey.
     Lackey,
     /// A handwritten recording.
     Text,
@@ -61,8 +61,7 @@ pub(super) const MAGIC: [u8; 8] = *b"\x8fVFREFS\n";
 pub(super) const A_RECORDING: &str = "a recording of \"vfalls record\", \"valgrind --tool=lackey --trace-mem=yes\", \
                                       drmemtrace or ChampSim, or text such as \"0 w 0x1000 8\", plain, gzip, zstd or zip";
 
-/// The number of bytes from which the format of the content is determined. In text, the first non-blank byte determines the
-/// format.
+/// The number of bytes that are used to determine the content's format. In text, the first non-blank byte determines it.
 const HEAD: usize = 256;
 
 impl Source {
@@ -95,7 +94,7 @@ impl Source {
         Self::new(name, stream, None, total)
     }
 
-    /// Reads from a stream. If the stream reads a seekable file, `file` is this file.
+    /// Reads from a stream. If the stream reads a seekable file, `file` is that file.
     fn new(
         name: &str,
         stream: impl Read + Send + 'static,
@@ -118,7 +117,7 @@ impl Source {
             Format::Zip => {
                 let file = match &file {
                     Some(file) => file.try_clone(),
-                    // The directory of an archive is at its end, so the whole archive must be in a file.
+                    // An archive's directory is at its end, so the whole archive has to be in a file.
                     None => kept(whole),
                 };
                 let members = file.and_then(|file| Members::new(file, read.clone()));
@@ -136,7 +135,7 @@ impl Source {
             Format::Zstd => Box::new(Frames::new(whole)),
             Format::Other(what) => return Err(RecordingError::in_file(&name, what, A_RECORDING)),
         };
-        // The error is not lost: `Failed` returns it to the reader of the text.
+        // The error is not lost: `Failed` passes it to whoever reads the text.
         let mut head = Vec::new();
         let failed = text.by_ref().take(HEAD as u64).read_to_end(&mut head).err();
         let text = io::Cursor::new(head.clone()).chain(Failed(failed)).chain(text);
@@ -149,7 +148,7 @@ impl Source {
         &self.head
     }
 
-    /// Determines the format of the recording from its first bytes.
+    /// Determines the recording's format from its first bytes.
     pub(super) fn content(&self) -> Content {
         match self.head.trim_ascii_start() {
             _ if self.head.starts_with(&MAGIC) => Content::Native,
@@ -176,7 +175,7 @@ impl Source {
                 Ok(0) => return Ok(file),
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // The content before the damage is kept, as in a plain file that is cut off.
+                // Keep the content before the damage, as for a plain file that is cut off.
                 Err(error) if error.raw_os_error().is_none() => return Ok(file),
                 Err(error) => {
                     let found = unreadable(&error);
@@ -197,7 +196,7 @@ impl Source {
         BytesRead { read: self.read.load(Ordering::Relaxed), total: self.total }
     }
 
-    /// Returns a description of `error`, which follows the word "found" in error messages.
+    /// Returns a description of `error` that follows the word "found" in error messages.
     pub(super) fn failure(&self, error: &io::Error) -> String {
         match (&self.format, error.raw_os_error()) {
             (Format::Gzip, None) => "gzip data that is damaged or cut off".into(),
@@ -249,7 +248,7 @@ fn format_of(magic: &[u8]) -> Format {
     }
 }
 
-/// A reader without content. If the reader has an error, the first read returns the error.
+/// A reader without content. If it holds an error, the first read returns that error.
 struct Failed(Option<io::Error>);
 
 impl Read for Failed {

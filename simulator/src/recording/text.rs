@@ -13,7 +13,7 @@ use super::reference::{Kind, Reference};
 use super::source::Source;
 use refs::{Cause, Order};
 
-/// The maximum number of references in a file. They take 384 MB of memory, and 768 MB more if the strand changes at every line.
+/// The maximum number of references in a file. They take 384 MB of memory, plus 768 MB if the strand changes at every line.
 pub(super) const MOST: u64 = 1 << 24;
 
 /// The maximum number of bytes in a line.
@@ -75,11 +75,10 @@ pub(super) fn read(mut source: Source) -> Result<Threads, RecordingError> {
     Ok(Threads { strands, progress: source.progress(), ..Threads::new(threads) })
 }
 
-/// The strand of a line, and its one or two references.
+/// A line's strand, and its one or two references.
 type Line = (StrandId, Reference, Option<Reference>);
 
-/// Parses a line. Returns the strand and its references, or `None` for a line without a reference. The error says what was expected
-/// instead.
+/// Parses a line. Returns its strand and references; `None` for a line without a reference. The error says what was expected.
 fn parse(line: &[u8]) -> Result<Option<Line>, &'static str> {
     let end = line.iter().position(|&byte| byte == b'#').unwrap_or(line.len());
     let mut words = line[..end].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());

@@ -13,7 +13,7 @@ use rawzip::{
 
 use super::source::Counted;
 
-/// Decompresses all members of an archive, one after the other, and compares their checksums.
+/// Decompresses an archive's members one after the other, and verifies their checksums.
 pub(super) struct Members {
     file: File,
     archive: ZipArchive<FileReader>,
@@ -23,7 +23,7 @@ pub(super) struct Members {
     read: Arc<AtomicU64>,
 }
 
-/// A member of the archive: how to find it, and how it is compressed.
+/// A member of the archive: where it is, and how it is compressed.
 struct Member {
     place: ZipArchiveEntryWayfinder,
     method: CompressionMethod,

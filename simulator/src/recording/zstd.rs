@@ -1,4 +1,4 @@
-//! Reads zstd files. A file may have several frames. Skippable frames are skipped, and checksums are compared.
+//! Reads zstd files. A file may have several frames. Skippable frames are skipped, and checksums are verified.
 
 use std::io::{self, BufRead, Read};
 

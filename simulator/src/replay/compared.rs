@@ -1,4 +1,4 @@
-//! Compares the counts that a guest measured with the true counts.
+//! Compares the counts that a guest has measured with the true counts.
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::PerfConfig;
@@ -30,7 +30,7 @@ pub(super) fn of_guests(guests: &[NamedGuest], board: &Board<'_>) -> Vec<GuestCa
     ids.zip(guests).zip(&tallies).map(result).collect()
 }
 
-/// Returns the counters of a PMU or strand, each with its true count.
+/// Returns a PMU's or strand's counters, each with its true count.
 pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> Vec<CounterResult> {
     let strand = match pair.place {
         Place::Pic(strand) => Some(strand),
@@ -51,7 +51,7 @@ pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> V
     pair.events.iter().map(result).collect()
 }
 
-/// Returns the measured and the true count of each counter of a PMU or strand.
+/// Returns the measured and true counts of a PMU's or strand's counters.
 pub(super) fn counts(
     pair: &Pair,
     truth: &Truth,
@@ -62,7 +62,7 @@ pub(super) fn counts(
     })
 }
 
-/// Returns the names of the counters of a PMU or strand.
+/// Returns the names of a PMU's or strand's counters.
 pub(super) fn names(pair: &Pair) -> impl Iterator<Item = CounterName> {
     let (node, hub, strand) = match pair.place {
         Place::Pmu(Pmu::Dram(dram)) => (Some(dram.node), None, None),
@@ -87,7 +87,7 @@ pub(super) fn names(pair: &Pair) -> impl Iterator<Item = CounterName> {
     })
 }
 
-/// Returns the true number of the events with this name.
+/// Returns how many events with this name really happened.
 fn happened(place: Place, event: &str, truth: &Truth, perf_config: PerfConfig) -> u64 {
     let count = match place {
         Place::Pic(strand) => SparcEvent::from_name(event)

@@ -6,7 +6,7 @@ use crate::memory::Stray;
 use crate::recording::RecordingError;
 use crate::replay::region::RegionError;
 
-/// Why a replay ends before its programs end.
+/// Why a replay failed before its programs ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]
@@ -33,7 +33,7 @@ pub enum RunError {
     CountedAlone(Pmu),
     #[error("the program has no strand")]
     NoStrand,
-    /// A change of rights is not complete after 10,000,000 cross-calls. Even the slowest hubs need far fewer.
+    /// A change of rights was not complete after 10,000,000 cross-calls. Even the slowest hubs need far fewer.
     #[error("a change does not come to its end")]
     Endless,
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! The guest that measures. It programs the counters of its machine, reads them, and widens them to 64 bits.
+//! The guest that measures: it programs its machine's counters, reads them, and widens them to 64 bits.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::guest::{Bounds, PmuCount, StrandCount, StrandDriver, Tries};
@@ -11,8 +11,8 @@ use super::error::RunError;
 use super::selection::{Choice, Selection};
 use crate::machine::board::{Board, SimulatedStrand};
 
-/// The maximum number of times that the guest repeats a call while a hub is busy. This number of calls takes longer than the
-/// slowest access.
+/// The maximum number of times that the guest repeats a call while a hub is busy. That many calls take longer than the slowest
+/// access.
 pub(super) const TRIES: Tries = match Tries::new(10_000) {
     Some(tries) => tries,
     None => Tries::ONCE,
@@ -28,9 +28,9 @@ enum Counts {
 /// The PMU or strand that has a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A PMU. The guest accesses its counters by hypercalls.
+    /// A PMU, whose counters the guest accesses by hypercalls.
     Pmu(Pmu),
-    /// The %pic of a strand. The strand reads it without a hypercall.
+    /// A strand's %pic, which the strand reads without a hypercall.
     Pic(StrandId),
 }
 
@@ -50,16 +50,16 @@ impl Place {
 pub struct Pair {
     #[allow(missing_docs, reason = "its name says it")]
     pub place: Place,
-    /// The counters that have an event, each with the name of its event.
+    /// The counters that have an event, each with the event's name.
     pub events: Vec<(Counter, &'static str)>,
     counts: Counts,
-    /// The number of events since the start, by counter.
+    /// The number of events since the start, for each counter.
     pub totals: [u64; 2],
     shown: [u64; 2],
 }
 
 impl Pair {
-    /// Returns the number of a counter's events since the previous sample.
+    /// Returns how many of a counter's events have happened since the previous sample.
     #[must_use]
     pub fn latest(&self, counter: Counter) -> u64 {
         self.totals[counter.index()] - self.shown[counter.index()]
@@ -71,18 +71,18 @@ impl Pair {
     }
 }
 
-/// The measurement of a guest: its calls, and all counters that it programs and reads.
+/// A guest's measurement: its calls, and all counters that it programs and reads.
 pub(super) struct Measurement<'a> {
     service: PerfCounters<SimulatedStrand<'a>>,
     strands: Vec<StrandDriver<SimulatedStrand<'a>>>,
-    /// The counters of PMUs, followed by the counters of strands.
+    /// The PMUs' counters, followed by the strands' counters.
     pub(super) pairs: Vec<Pair>,
     /// The PMUs that the machine has but the guest may not use.
     pub(super) refused: Vec<Pmu>,
 }
 
 impl<'a> Measurement<'a> {
-    /// Negotiates the version, and finds the machine's PMUs. Sets PERF_CONFIG on each node that has strands of the guest. Sets up
+    /// Negotiates the version and finds the machine's PMUs. Sets PERF_CONFIG on each node that has strands of the guest. Sets up
     /// all PMUs that the guest may use, and starts the counters of `strands`.
     pub(super) fn start(
         board: &'a Board<'a>,
@@ -109,7 +109,7 @@ impl<'a> Measurement<'a> {
                 measurement.start_strand(board.strand(guest, *strand), choice)?;
             }
         }
-        // A call sets PERF_CONFIG only on the caller's node, so a strand of each node makes a call.
+        // A call sets PERF_CONFIG only on the caller's node, so one strand of each node makes a call.
         if perf_config != PerfConfig::All {
             for node in 0..board.devices().machine().nodes() {
                 let mut on_node = strands.iter().filter(|strand| strand.node().index() == node);
@@ -140,7 +140,7 @@ impl<'a> Measurement<'a> {
     ) -> Result<(), RunError> {
         let Some(choice) = choice else { return Ok(()) };
         let pmu: Pmu = kind.into();
-        // Like busstat, this function reads the register, replaces the event, and writes the register.
+        // Like busstat, read the register, replace the event, and write the register.
         let mut pcr = U::Pcr::from(self.read(pmu.pcr())?);
         for counter in Counter::ALL {
             pcr = pcr.with_event(*counter, choice.event(*counter));
@@ -198,7 +198,7 @@ impl<'a> Measurement<'a> {
                 Counts::Pmu([pic0, pic1]) => {
                     let pmu = pic0.pmu();
                     let snapshot = self.service.snapshot(pmu, bounds)?;
-                    // While the guest reads its counters, nothing is replayed.
+                    // Nothing is replayed while the guest reads its counters, so they must not change.
                     if snapshot.skew.pic0_events != 0 {
                         return Err(RunError::CountedAlone(pmu));
                     }
@@ -226,7 +226,7 @@ impl<'a> Measurement<'a> {
     }
 }
 
-/// A guest that does not measure. It only reads a register of each class and ignores the answers.
+/// A guest that does not measure. It only reads registers of every class, and ignores the answers.
 pub(super) struct Bystander<'a> {
     service: PerfCounters<SimulatedStrand<'a>>,
 }
@@ -236,11 +236,11 @@ impl<'a> Bystander<'a> {
         Ok(Self { service: PerfCounters::negotiate_best(strand)? })
     }
 
-    /// Reads each of the registers once.
+    /// Reads the strand's PCR, PERF_CONFIG, and one counter of each PMU.
     pub(super) fn ask(&self) {
         let pics = Pmu::ALL.into_iter().map(|pmu| pmu.pic(Counter::Pic0));
         for register in [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG].into_iter().chain(pics) {
-            // The result is ignored, because the service counts it in its statistics.
+            // The result is ignored here, but the service's statistics count it.
             let _ = self.service.get(register);
         }
     }

@@ -1,10 +1,10 @@
-//! Replays programs. A machine executes the references of their recordings, and a hypervisor offers the service to guests. The
-//! guests measure, and their counts are compared with what really happened.
+//! Replays programs. A machine executes the references in the programs' recordings, and a hypervisor offers the service to guests.
+//! The guests measure, and their counts are compared with what really happened.
 //!
-//! The order of all events depends only on the input. A replay runs on one thread of the host; a second thread may
-//! [read ahead](crate::recording::Recording::read_ahead). The [clock](crate::machine::clock::MachineClock) of the machine advances with
+//! The order of all events depends only on the input. A replay runs on one host thread; a second thread may
+//! [read ahead](crate::recording::Recording::read_ahead). The machine's [clock](crate::machine::clock::MachineClock) advances with
 //! the earliest time of the program's strands ([`crate::replay::scheduler`], [`crate::memory::timing`]), and by the cycles of
-//! hypercalls. The hubs' cycle counters do not count the cycles of hypercalls, so a guest's measurement does not include its own cost.
+//! hypercalls. The hubs' cycle counters do not count those cycles, so a guest's measurement does not include its own cost.
 
 mod compared;
 mod error;

@@ -8,18 +8,17 @@ use super::threads::Threads;
 use crate::analysis::details::{Noting, Watcher};
 use crate::memory::{Executed, MOST_AT_ONCE, MOST_MORE, Quantum, Variant, Work};
 
-/// The maximum number of references that the strands of a core execute ahead of other cores before the core waits for its turn.
-/// If this number is larger, more references have to be executed again when another core takes a line from the core's caches.
+/// The maximum number of references that a core's strands execute ahead of other cores before the core waits for its turn. The
+/// larger this number, the more references have to be executed again when another core takes a line from the core's caches.
 const MOST_AHEAD: u64 = 512;
 
-/// A core may exceed [`MOST_AHEAD`] by this number of references, because it stops only between instructions.
+/// The number of references by which a core may exceed [`MOST_AHEAD`], because it stops only between instructions.
 const ROOM: u64 = MOST_MORE as u64;
 
-// All that a core has executed ahead is executed again at once.
+// One call must be able to execute again all that a core has executed ahead.
 const _: () = assert!(MOST_AHEAD + ROOM <= MOST_AT_ONCE as u64);
 
-/// The minimum number of references that a core may execute ahead at once. For fewer references, running ahead costs more than it
-/// saves.
+/// The minimum number of references for which a core runs ahead. With fewer, running ahead costs more than it saves.
 const LEAST_AHEAD: u64 = 16;
 
 /// The order in which strands execute.
@@ -27,8 +26,7 @@ const LEAST_AHEAD: u64 = 16;
 pub(super) enum Way {
     /// Strands execute in the order of their turns.
     OneByOne,
-    /// Cores run ahead of others, with the same outcome. The part pauses when the number of all references is at least this
-    /// number.
+    /// Cores run ahead of others, with the same outcome. The part pauses when the total number of references reaches this number.
     Ahead(u64),
 }
 
@@ -37,7 +35,7 @@ pub(super) struct Part<'a, V: Variant> {
     scheduler: &'a mut Scheduler,
     threads: &'a mut Threads,
     work: Work<'a, V>,
-    /// The number of references that were executed and not undone.
+    /// The number of references that have been executed and not undone.
     references: u64,
     /// The number of references at which the part ends.
     until: u64,
@@ -59,7 +57,7 @@ impl<'a, V: Variant> Part<'a, V> {
         Self { scheduler, threads, work, references, until, details }
     }
 
-    /// Executes references. Returns the number of all references so far, and whether the programs go on.
+    /// Executes references. Returns the total number of references so far, and whether the programs continue.
     pub(super) fn replay(self, way: Way) -> Result<(u64, bool), RunError> {
         match way {
             Way::OneByOne => self.one_by_one(),
@@ -80,8 +78,8 @@ impl<'a, V: Variant> Part<'a, V> {
         Ok((self.references, true))
     }
 
-    /// Executes references until the number of all references is at least `pause`. Cores may run ahead of others, unless the part
-    /// is about to end. The number of references includes those that cores have executed ahead.
+    /// Executes references until their total number is at least `pause`. Cores may run ahead of others, unless the part is about to
+    /// end. The total includes references that cores have executed ahead.
     fn run_ahead(mut self, pause: u64) -> Result<(u64, bool), RunError> {
         loop {
             let mut left = self.left();
@@ -114,11 +112,11 @@ impl<'a, V: Variant> Part<'a, V> {
             let turn = self.scheduler.executing();
             let core = turn.core();
             self.work.end_ahead(core);
-            // A pause can also be in the middle of a long quantum.
+            // A pause can fall into the middle of a long quantum.
             self.execute((pause - self.references).min(left));
             self.affect(turn);
             if self.scheduler.is_within() {
-                // The rest of the instruction is executed next. So undo everything that cores have executed ahead after the place
+                // The rest of the instruction is executed next, so undo everything that cores have executed ahead after the place
                 // of this rest.
                 self.note_store(core);
                 let rest = turn.at_time(self.work.latest()).after();
@@ -136,17 +134,16 @@ impl<'a, V: Variant> Part<'a, V> {
         }
     }
 
-    /// Returns a number of references that can certainly be executed before the part ends or the scheduler stops.
+    /// Returns a number of references that can be executed without reaching the end of the part or a stop of the scheduler.
     fn left(&self) -> u64 {
         (self.until - self.references).min(self.scheduler.instructions_left())
     }
 
-    /// Returns the maximum number of references that a core may execute ahead now. Near the end of the part, this maximum becomes
-    /// small. All cores together then execute at most about half of the remaining references ahead, so little has to be undone at
-    /// the end.
+    /// Returns the maximum number of references that a core may execute ahead now. It becomes small near the end of the part: all
+    /// cores together execute at most about half of the remaining references ahead, so little has to be undone at the end.
     fn most_ahead(&self) -> u64 {
         let room = self.left().saturating_sub(ROOM);
-        // This is usual, and saves the count of the cores.
+        // The usual case: there is no need to count the cores that run ahead.
         if room >= 2 * CORES as u64 * MOST_AHEAD {
             return MOST_AHEAD;
         }
@@ -173,13 +170,12 @@ impl<'a, V: Variant> Part<'a, V> {
         self.scheduler.set_store(core, self.next_store(core));
     }
 
-    /// Returns the turn of a core's first deferred store; [`Due::NEVER`] if the core has no deferred store.
+    /// Returns the turn of a core's first deferred store; [`Due::NEVER`] if no store is deferred.
     fn next_store(&self, core: usize) -> Due {
         self.work.next_store(core).map_or(Due::NEVER, |(strand, at)| Due::of(at, strand))
     }
 
-    /// For each core that a turn affects, undoes what the core has executed after the turn, and drops the line that the core
-    /// loses.
+    /// For each core that a turn affects, undoes what the core has executed after the turn, and drops the line that the core loses.
     #[inline]
     fn affect(&mut self, turn: Due) {
         while let Some(affected) = self.work.next_affected() {
@@ -194,7 +190,7 @@ impl<'a, V: Variant> Part<'a, V> {
         }
     }
 
-    /// Undoes everything that cores have executed ahead after the place `before` in the order of all turns.
+    /// Undoes everything that cores have executed ahead after `before`, a place in the turn order.
     fn settle_all(&mut self, before: Due) {
         while let Some(core) = self.scheduler.ahead() {
             self.settle(core, before);
@@ -202,8 +198,8 @@ impl<'a, V: Variant> Part<'a, V> {
         self.work.end_all_ahead();
     }
 
-    /// Executes the quantum of the thread that is next, but at most `most` references. Before the next turn, the caller must call
-    /// [`note_store`](Self::note_store), which also notes when the strands of the core have their next turns.
+    /// Executes at most `most` references of the next thread's quantum. Before the next turn, the caller must call
+    /// [`note_store`](Self::note_store), which also updates when the core's strands have their next turns.
     fn execute(&mut self, most: u64) {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         // The quantum can begin with data of an earlier instruction.
@@ -223,30 +219,30 @@ impl<'a, V: Variant> Part<'a, V> {
         self.threads.executed(thread, &executed, begins, cycles);
     }
 
-    /// Makes a core that runs ahead stop before a place in the order of all turns. Undoes what the core has executed after this
+    /// Makes a core that runs ahead stop before `before`, a place in the turn order. Undoes what the core has executed after that
     /// place.
     fn settle(&mut self, core: usize, before: Due) {
-        // Two strands can have a store in the same turn, and only the first of these stores may have been executed.
+        // Two strands can each have a store in the same turn, and possibly only the first of these stores has been executed.
         while self.next_store(core) < before {
             self.store(self.next_store(core));
         }
         if self.scheduler.next_of(core) < before {
-            // Everything that the core has executed ahead comes before its next turn, and so before the place. So nothing has to
-            // be undone.
+            // Everything that the core has executed ahead comes before its next turn, and so before `before`. Nothing has to be
+            // undone.
             self.scheduler.catch_up(core);
         }
         self.execute_again(core, before, usize::MAX);
     }
 
-    /// Makes a core that runs ahead stop after the latest of its stores that was executed. Undoes what the core has executed
-    /// after this store.
+    /// Makes a core that runs ahead stop after the last of its stores that has been executed. Undoes what the core has executed
+    /// after that store.
     fn settle_after_store(&mut self, core: usize) {
         let stored = self.work.stored(core);
         self.execute_again(core, Due::NEVER, stored);
     }
 
-    /// Undoes everything that a core has executed ahead. Then executes the part before the place `before` again, but nothing
-    /// after the core's first `stored` stores. `before` is a place in the order of all turns.
+    /// Undoes everything that a core has executed ahead. Then executes again what comes before `before`, a place in the turn order,
+    /// but nothing after the core's first `stored` stores.
     #[cold]
     #[inline(never)]
     fn execute_again(&mut self, core: usize, before: Due, stored: usize) {
@@ -263,9 +259,9 @@ impl<'a, V: Variant> Part<'a, V> {
         self.work.end_ahead(core);
     }
 
-    /// Lets the strands of a core run ahead by about `most` references, up to the place `before` in the order of all turns. If
-    /// `stored` is a number, the strands execute references again, and their first `stored` stores have been executed already.
-    /// The strands then stop after the last of these stores.
+    /// Lets a core's strands run ahead by about `most` references, up to `before`, a place in the turn order. If `stored` is a
+    /// number, the strands execute references a second time, and their first `stored` stores have already been executed. The
+    /// strands then stop after the last of these stores.
     #[inline]
     fn ahead(&mut self, core: usize, before: Due, most: usize, stored: Option<usize>) {
         let executed = match self.details {
@@ -276,8 +272,8 @@ impl<'a, V: Variant> Part<'a, V> {
         self.note_store(core);
     }
 
-    /// Does the same as [`ahead`](Self::ahead). If `WATCHED` is set, details are collected. Returns how many references were
-    /// executed.
+    /// Does the same as [`ahead`](Self::ahead), and collects details if `WATCHED` is set. Returns the number of executed
+    /// references.
     #[inline(never)]
     fn ahead_watched<const WATCHED: bool>(
         &mut self,
@@ -294,7 +290,7 @@ impl<'a, V: Variant> Part<'a, V> {
     }
 }
 
-/// Replays a quantum of a thread. Collects details about it.
+/// Replays a thread's quantum and collects details about it.
 #[inline(never)]
 fn watch<V: Variant>(
     mut noting: Noting<'_>,

@@ -12,29 +12,29 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::machine::strands::{self, StrandListError};
 use crate::recording::Recording;
 
-/// The order in which threads are placed on strands: the first thread on the first strand, and so on. If there are more threads than
-/// strands, the order starts again, and threads share strands.
+/// The order in which threads are placed on strands: the first thread on the first strand, and so on. If there are more threads
+/// than strands, the order starts again, and threads share strands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// Successive threads are on different nodes, then on different cores of the nodes, then on different strands of the cores. The
-    /// strands of a core come alternately from its two pipelines.
+    /// Successive threads are on different nodes, then on different cores of those nodes, then on different strands of those cores.
+    /// A core's strands come alternately from its two pipelines.
     #[default]
     Spread,
     /// Successive threads are on successive strands.
     Pack,
-    /// Successive threads are on successive cores, one node after the other. After the last core, the next strand of the first core
-    /// follows. The strands of a core come alternately from its two pipelines.
+    /// Successive threads are on successive cores, node by node. After the last core, the order continues with the next strand of
+    /// the first core. A core's strands come alternately from its two pipelines.
     OnePerCore,
     /// Each thread is on the strand that the recording names. Threads without a named strand are [spread](Self::Spread).
     Recorded,
-    /// Threads are on the strands of a list, in the order of the list.
+    /// Threads are on the strands of a list, in list order.
     List(Vec<StrandId>),
-    /// The references of one thread are dealt to the strands of a list, [`TURN`](Self::TURN) at a
-    /// time. This workload is artificial: only the dealing makes the strands share data.
+    /// One thread's references are dealt to the strands of a list, [`TURN`](Self::TURN) at a time. This workload is artificial: the
+    /// strands share data only because of the dealing.
     Deal(Vec<StrandId>),
 }
 
-/// The reason why a string cannot be parsed as a placement.
+/// Why a string cannot be parsed as a placement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 #[non_exhaustive]
@@ -70,7 +70,7 @@ impl Placement {
     /// The number of references that [`Deal`](Self::Deal) gives a strand at a time.
     pub const TURN: usize = 1024;
 
-    /// For each thread of the programs, returns the strand that its recording names, if any.
+    /// Returns, for each thread of the programs, the strand that its recording names, if any.
     pub(crate) fn named(programs: &[Recording]) -> Vec<Option<StrandId>> {
         let mut named = Vec::new();
         for program in programs {
@@ -79,7 +79,7 @@ impl Placement {
         named
     }
 
-    /// Returns the default placement. For each thread, `named` has the strand that the thread's recording names, if any.
+    /// Returns the default placement. `named` holds, for each thread, the strand that its recording names, if any.
     #[must_use]
     pub fn default_for(named: &[Option<StrandId>]) -> Self {
         match named.iter().any(Option::is_some) {
@@ -88,13 +88,13 @@ impl Placement {
         }
     }
 
-    /// Returns the strand of each thread, or the strands to which references are [dealt](Self::Deal). For each thread, `named` has
-    /// the strand that the thread's recording names, if any. `allowed` are the strands of the program's guest. Lists and recordings may
+    /// Returns each thread's strand, or the strands to which references are [dealt](Self::Deal). `named` holds, for each thread,
+    /// the strand that its recording names, if any. `allowed` holds the strands of the program's guest. Lists and recordings may
     /// also name other strands.
     ///
     /// # Errors
-    /// The machine lacks a named strand, there is no strand to place threads on, or references are to be dealt but the number of threads is
-    /// not 1.
+    /// Returns an error if the machine lacks a named strand, if there is no strand to place threads on, or if references are to be
+    /// dealt but the number of threads is not 1.
     pub fn strands(
         &self,
         machine: Machine,
@@ -134,19 +134,19 @@ impl Placement {
     }
 }
 
-/// Returns the position of a strand in its core when strands are taken from the two pipelines in turn. Strands 0 to 3 use one
+/// Returns a strand's position in its core if strands are taken from the two pipelines alternately. Strands 0 to 3 use one
 /// pipeline, and strands 4 to 7 use the other.
 const fn in_core(strand: StrandId) -> usize {
     let number = strand.index() % StrandId::PER_CORE;
     number % (StrandId::PER_CORE / 2) * 2 + number / (StrandId::PER_CORE / 2)
 }
 
-/// Returns the number of a strand's core within its node.
+/// Returns the number of a strand's core within the node.
 const fn core_in_node(strand: StrandId) -> usize {
     strand.index() % StrandId::PER_NODE / StrandId::PER_CORE
 }
 
-/// The description of a placement begins with these words if the workload is artificial.
+/// The first words of a placement's description if the workload is artificial.
 const ARTIFICIAL: &str = "artificial, ";
 
 impl FromStr for Placement {
@@ -167,7 +167,7 @@ impl FromStr for Placement {
     }
 }
 
-/// Writes the placement for reports. Reports call dealt references artificial.
+/// Writes the placement for reports, which call dealt references artificial.
 impl fmt::Display for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -234,11 +234,11 @@ mod tests {
         assert_eq!(on(4, "spread", set(0..256), 1), [0]);
         assert_eq!(on(4, "spread", set(0..256), 9), [0, 64, 128, 192, 8, 72, 136, 200, 16]);
         let all = on(4, "spread", set(0..256), 256);
-        // 32 cores get one thread each. The second pipelines follow, and then the second strands of the first pipelines.
+        // 32 cores get one thread each. Then the second pipelines follow, and then the second strands of the first pipelines.
         assert_eq!(all[28..36], [56, 120, 184, 248, 4, 68, 132, 196]);
         assert_eq!(all[64..66], [1, 65]);
         assert_eq!(all[252..], [63, 127, 191, 255]);
-        // If the guest lacks the last core of the last node, its threads are placed elsewhere.
+        // If the guest lacks the last core of the last node, the threads go to other cores.
         assert_eq!(on(4, "spread", set(0..248), 34)[28..], [56, 120, 184, 4, 68, 132]);
         assert_eq!(on(2, "spread", set(0..128), 3), [0, 64, 8]);
     }
@@ -266,7 +266,7 @@ mod tests {
             placed.into_iter().map(StrandId::index).collect()
         };
         assert_eq!(place(Placement::Recorded), [9, 0, 9, 8]);
-        // A placement that the caller chooses has priority over the recording.
+        // A placement that the caller chooses takes precedence over the recording.
         assert_eq!(place(Placement::Pack), [0, 1, 2, 3]);
         let far = [StrandId::new(64)];
         let placed = Placement::Recorded.strands(machine, set(0..64), &far);
@@ -282,7 +282,7 @@ mod tests {
         let machine = Machine::new(Model::Batoka, 2).unwrap();
         for (text, allowed, threads, error) in [
             ("deal:0-3", 0..128, 2, "deal deals the references of one thread, found 2 threads"),
-            // A missing strand in a list is an error even if no thread would execute on this strand.
+            // A strand that the machine lacks is an error in a list, even if no thread would execute on it.
             ("0,128", 0..128, 1, "there is no strand 128; this machine has strands 0 to 127"),
             ("spread", 0..0, 1, "the program has no strand"),
         ] {

@@ -21,21 +21,21 @@ use crate::replay::placement::Placement;
 use crate::replay::scheduler::Scheduler;
 use crate::run::{ProcessRun, RegionRun, ThreadRun, Waits};
 
-/// The maximum number of references without a pause, on a machine whose DRAM channels are as fast as the channels of a T2 Plus.
+/// The maximum number of references without a pause, if the DRAM channels are as fast as a T2 Plus's.
 const PAUSE: u64 = 1 << 14;
 
-/// The maximum number of references between two reads of the counters. With more, a counter of 31 bits could wrap twice.
+/// The maximum number of references between two reads of the counters. With more, a 31-bit counter could wrap twice.
 const LONGEST_UNREAD: u64 = 1_000_000;
 
-/// The maximum number of cycles that lines may spend in a DRAM channel's queue between two reads of the counters. With more, a counter
-/// of 31 bits could wrap twice.
+/// The maximum number of cycles that lines may spend in a DRAM channel's queue between two reads of the counters. With more, a
+/// 31-bit counter could wrap twice.
 const MOST_UNREAD_CYCLES: u64 = 1 << 30;
 
 /// The events that never happen in a recording without control flow.
 const BRANCHES: [SparcEvent; 2] = [SparcEvent::BranchesCompleted, SparcEvent::BranchesTaken];
 
-/// Returns the maximum number of references without a pause. Slow DRAM channels need more pauses, because lines wait longer and
-/// [`MOST_UNREAD_CYCLES`] pass sooner.
+/// Returns the maximum number of references without a pause. Slow DRAM channels need more frequent pauses, because lines wait
+/// longer and [`MOST_UNREAD_CYCLES`] are reached sooner.
 pub(super) fn pause(memory: &Config) -> u64 {
     let slower = |config: &Config| config.timing.channel_read.max(config.timing.channel_write);
     let (own, usual) = (slower(memory), slower(&Config::T2_PLUS));
@@ -51,27 +51,27 @@ pub(super) struct Replay {
     details: Option<Box<Watcher>>,
     /// A sentence for each program whose recording has no branches; empty if the guest does not count branches.
     notes: Vec<String>,
-    /// The processes before they have done any work; empty if there is only one process.
+    /// The processes, before any of their work; empty if there is only one process.
     processes: Vec<ProcessRun>,
-    /// The state when the counters were last read: the number of replayed references, and the number of cycles that lines had spent in a
-    /// queue.
+    /// The state when the counters were last read: the number of references replayed by then, and the number of cycles that lines
+    /// had spent in a queue.
     read: (u64, u64),
-    /// The references that the replay has passed before its region.
+    /// The references that the replay passed before its region.
     entered: Entered,
-    /// Whether strands execute in the order of their turns, and no core runs ahead.
+    /// Whether strands execute in the order of their turns and no core runs ahead.
     is_one_by_one: bool,
     /// The counts at the region's start; `None` if the region starts with the programs.
     before: Option<Box<Before>>,
 }
 
-/// The counts of a replay at the start of its region.
+/// A replay's counts at the start of its region.
 struct Before {
     truth: Truth,
     usage: Usage,
     threads: Vec<ThreadRun>,
 }
 
-/// Returns the processes before they have done any work.
+/// Returns the processes, before any of their work.
 fn processes(programs: &[Recording]) -> Vec<ProcessRun> {
     let process = |first: &mut usize, program: &Recording| {
         let (first_thread, threads) = (*first, program.threads());
@@ -89,7 +89,7 @@ fn processes(programs: &[Recording]) -> Vec<ProcessRun> {
 }
 
 impl Replay {
-    /// Returns a replay before its first reference.
+    /// Returns a replay that has executed no reference yet.
     pub(super) fn new(prepared: &mut Prepared) -> Self {
         let programs = std::mem::take(&mut prepared.setup.programs);
         let placed = &prepared.placed;
@@ -140,7 +140,7 @@ impl Replay {
         }
     }
 
-    /// Brings the replay to the start of its region. The events before this start are not counted.
+    /// Brings the replay to the start of its region. Earlier events are not counted.
     pub(super) fn enter(
         &mut self,
         prepared: &Prepared,
@@ -174,7 +174,7 @@ impl Replay {
         self.entered.stopped
     }
 
-    /// Fails if the programs have ended before the region's end.
+    /// Returns an error if the programs ended before the region's end.
     pub(super) fn ensure_ended(&self) -> Result<(), RunError> {
         Ok(self.entered.ensure_ended(&self.scheduler)?)
     }
@@ -183,13 +183,13 @@ impl Replay {
         self.entered.run(&self.scheduler)
     }
 
-    /// Replays at most `most` references. Replays fewer if the caller should report its progress or [read the
-    /// counters](Self::is_long_unread). Returns `false` if all threads have ended. If fewer than `most` references are replayed,
-    /// some cores may be ahead of others until [`settle`](Self::settle) is called.
+    /// Replays at most `most` references. Stops earlier if the caller should report its progress or
+    /// [read the counters](Self::is_long_unread). Returns `false` if all threads have ended. If fewer than `most` references were
+    /// replayed, some cores may be ahead of others until [`settle`](Self::settle) is called.
     pub(super) fn next(&mut self, most: u64, board: &Board<'_>) -> Result<bool, RunError> {
         let unread = LONGEST_UNREAD - (self.references - self.read.0);
         let pause = self.pause - (self.references - self.read.0) % self.pause;
-        // Near the limit, the counters must be read after the same reference, however the references are replayed.
+        // Near the limit, the counters must be read after the same reference whether or not cores run ahead.
         let is_near = self.unread_cycles() > MOST_UNREAD_CYCLES / 2;
         let way = match self.is_one_by_one || is_near {
             true => Way::OneByOne,
@@ -202,7 +202,7 @@ impl Replay {
         self.replay(way, most, board)
     }
 
-    /// Undoes what cores have executed ahead of others. After this call, all cores have reached the same moment.
+    /// Undoes what cores have executed ahead of others, so that all cores are at the same point in time.
     fn settle(&mut self, board: &Board<'_>) -> Result<(), RunError> {
         self.replay(Way::OneByOne, 0, board).map(drop)
     }
@@ -225,7 +225,7 @@ impl Replay {
         Ok(goes_on)
     }
 
-    /// Adds all events so far to the counters of the devices.
+    /// Adds all events so far to the devices' counters.
     pub(super) fn catch_up(&mut self, board: &Board<'_>) -> Result<(), RunError> {
         self.settle(board)?;
         let (now, devices) = (self.scheduler.now(), board.devices());
@@ -236,12 +236,12 @@ impl Replay {
         Ok(self.threads.stray().map_or(Ok(()), Err)?)
     }
 
-    /// Returns `true` if the counters have to be read before the replay continues. Otherwise a counter could wrap twice.
+    /// Returns `true` if the counters must be read before the replay continues, because otherwise a counter could wrap twice.
     pub(super) fn is_long_unread(&self) -> bool {
         self.references - self.read.0 == LONGEST_UNREAD || self.unread_cycles() > MOST_UNREAD_CYCLES
     }
 
-    /// Returns how many cycles lines have spent in a queue since the counters were last read.
+    /// Returns the number of cycles that lines have spent in a queue since the counters were last read.
     fn unread_cycles(&self) -> u64 {
         self.memory.truth().most_queued() - self.read.1
     }
@@ -261,7 +261,7 @@ impl Replay {
         notes
     }
 
-    /// Returns the collector of details; `None` if no details are collected.
+    /// Returns the object that collects details; `None` if no details are collected.
     pub(super) fn watcher(&mut self) -> Option<&mut Watcher> {
         self.details.as_deref_mut()
     }
@@ -294,7 +294,7 @@ impl Replay {
         threads
     }
 
-    /// Returns the work of each process so far; empty if there is only one process.
+    /// Returns each process's work so far; empty if there is only one process.
     pub(super) fn processes(&self) -> Vec<ProcessRun> {
         let threads = if self.processes.is_empty() { Vec::new() } else { self.threads() };
         let of = |process: &ProcessRun| {
@@ -307,7 +307,7 @@ impl Replay {
         self.processes.iter().map(of).collect()
     }
 
-    /// Returns sentences about actions of the programs that their recordings lack.
+    /// Returns sentences about program actions that are missing from the recordings.
     pub(super) fn missing(&self) -> Vec<String> {
         self.scheduler.missing()
     }

@@ -1,4 +1,4 @@
-//! How far a replay has come.
+//! A replay's progress.
 
 use crate::recording::{BytesRead, Recording};
 
@@ -8,14 +8,14 @@ use crate::recording::{BytesRead, Recording};
 pub struct Progress {
     /// The number of references that have been replayed.
     pub references: u64,
-    /// The number of references of all recordings; `None` if the number is [unknown](Recording::expected) for a recording.
+    /// The number of references in all recordings; `None` if it is [unknown](Recording::expected) for any of them.
     pub total: Option<u64>,
-    /// How far all recordings together have been read, in bytes. Reading is ahead of the replay.
+    /// How much of all recordings together has been read, in bytes. Reading is ahead of the replay.
     pub bytes: BytesRead,
 }
 
 impl Progress {
-    /// Returns the progress of a replay that has replayed `references` of these recordings.
+    /// Returns the progress of a replay that has replayed `references` of these recordings' references.
     #[must_use]
     pub fn new<'a>(
         references: u64,
@@ -29,15 +29,15 @@ impl Progress {
         Self { references, total: recordings.map(Recording::expected).sum(), bytes }
     }
 
-    /// Returns the number of replayed references, and the number of all references. Returns `None` while the number of all references is
-    /// unknown.
+    /// Returns the number of replayed references, and the total number of references; `None` while the total is unknown.
     #[must_use]
     pub fn done_of_all(&self) -> Option<(u64, u64)> {
-        // An estimate can be too low.
+        // The total can be an estimate that is too low.
         self.total.map(|total| (self.references, total.max(self.references)))
     }
 
-    /// Returns the part of [all references](Self::done_of_all) that is done, from 0 to 1.
+    /// Returns the fraction of [all references](Self::done_of_all) that has been replayed, from 0 to 1; `None` while their number
+    /// is unknown.
     #[must_use]
     pub fn fraction(&self) -> Option<f64> {
         let (done, all) = self.done_of_all()?;

@@ -1,8 +1,8 @@
-//! Regions. The region of a replay is the part whose events are counted.
+//! A replay's region: the part whose events are counted.
 //!
-//! References before the region are skipped. The threads still start, wait and take locks, but their references reach no cache,
-//! and each instruction takes one cycle. A warm-up is the last part before the region. Its references go through the memory
-//! system, but their events are not counted.
+//! References before the region are skipped. The threads still start, wait and take locks, but their references reach no cache, and
+//! each instruction takes one cycle. A warm-up is the last part before the region: its references go through the memory system, but
+//! their events are not counted.
 
 use std::ops::ControlFlow;
 
@@ -20,21 +20,21 @@ use crate::run::{Covered, RegionRun};
 /// The number of quanta between two calls of the observer.
 const PROGRESS: u64 = 1 << 10;
 
-/// The part of a replay whose events are counted, and the warm-up before this part.
+/// The part of a replay whose events are counted, and the warm-up before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Region {
-    /// The region's start; `None` for the start of the programs.
+    /// The region's start; `None` if it starts with the programs.
     pub from: Option<Point>,
-    /// The region's end; `None` for the end of the programs.
+    /// The region's end; `None` if it ends with the programs.
     pub to: Option<Point>,
-    /// The start of the warm-up, which ends at the region's start. `None` for no warm-up.
+    /// The start of the warm-up, which ends at the region's start; `None` if there is no warm-up.
     pub warm_up: Option<Point>,
 }
 
 /// A point that a replay can reach, such as the start of a region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// The name of the point in messages and results.
+    /// The point's name in messages and results.
     pub name: String,
     /// When the replay reaches the point: after a number of instructions, or just before certain instructions.
     pub at: Moment,
@@ -47,10 +47,10 @@ pub enum Moment {
     Instructions(u64),
     /// A thread is about to execute one of several instructions.
     Reached {
-        /// The address of each instruction, with the number of the program that executes the instruction.
+        /// The address of each instruction, with the number of the program that executes it.
         addresses: Vec<(usize, u64)>,
-        /// How often threads have reached the instructions, including this time. `None` stands for the first time or, for the end
-        /// of a region, for the first time in the region.
+        /// How often threads must have reached the instructions, including this time. `None` stands for the first time or, at the
+        /// end of a region, for the first time within the region.
         number: Option<u64>,
     },
 }
@@ -82,7 +82,7 @@ pub enum RegionError {
     Order { early: String, late: String },
 }
 
-/// The points of a region, in the order in which a scheduler watches them.
+/// A region's points, in the order in which a scheduler watches them.
 #[derive(Clone, Copy)]
 enum Which {
     WarmUp,
@@ -95,7 +95,7 @@ pub(crate) struct Entered {
     region: Region,
     skipped: Covered,
     warmed: Covered,
-    /// The time of the region's start, in cycles.
+    /// The time at which the region began, in cycles.
     pub(crate) began: u64,
     /// Whether the observer stopped the replay before the region.
     pub(crate) stopped: bool,
@@ -124,8 +124,8 @@ impl Region {
         }
     }
 
-    /// Executes a new replay up to the region's start. The events of the warm-up go to the counters of separate devices, which
-    /// nothing else uses.
+    /// Executes a new replay up to the region's start. The warm-up's events go to the counters of separate devices that nothing
+    /// else uses.
     pub(crate) fn enter_with<V: Variant>(
         &self,
         scheduler: &mut Scheduler,
@@ -158,8 +158,7 @@ impl Region {
         self.begin(scheduler, entered)
     }
 
-    /// Executes a new replay up to the start of the warm-up. If there is no warm-up, executes the replay up to the start of the
-    /// region.
+    /// Executes a new replay up to the start of the warm-up or, if there is none, up to the start of the region.
     pub(crate) fn skip(
         &self,
         scheduler: &mut Scheduler,
@@ -204,7 +203,7 @@ impl Region {
         Ok(entered)
     }
 
-    /// Makes the scheduler stop at a point of the region. If the region does not have the point, the scheduler does not stop.
+    /// Makes the scheduler stop at one of the region's points. If the region lacks that point, the scheduler does not stop.
     fn stop_at(&self, scheduler: &mut Scheduler, which: Which) -> Result<(), RegionError> {
         let Some(point) = self.point(which) else {
             scheduler.stop_nowhere();
@@ -234,7 +233,7 @@ impl Region {
         }
     }
 
-    /// Fails unless the scheduler has stopped at a point of the region. Succeeds if the region does not have the point.
+    /// Returns an error unless the scheduler has stopped at this point of the region. Succeeds if the region lacks the point.
     fn ensure_reached(&self, scheduler: &Scheduler, which: Which) -> Result<(), RegionError> {
         let Some(point) = self.point(which).filter(|_| !scheduler.has_stopped()) else {
             return Ok(());
@@ -257,7 +256,7 @@ impl Region {
 }
 
 impl Entered {
-    /// Returns the value for a replay without a region. The events of the whole programs are counted.
+    /// Returns the value for a replay without a region, which counts the events of the whole programs.
     pub(crate) fn whole() -> Self {
         Self {
             region: Region::default(),
@@ -268,12 +267,12 @@ impl Entered {
         }
     }
 
-    /// Fails unless the replay has ended at the region's end.
+    /// Returns an error unless the replay has ended at the region's end.
     pub(crate) fn ensure_ended(&self, scheduler: &Scheduler) -> Result<(), RegionError> {
         self.region.ensure_reached(scheduler, Which::To)
     }
 
-    /// Returns the number of references that were skipped or warmed the caches.
+    /// Returns the number of references that were skipped or that warmed the caches.
     pub(crate) fn before(&self) -> u64 {
         self.skipped.references + self.warmed.references
     }
@@ -296,11 +295,11 @@ impl Entered {
     }
 }
 
-/// Returns the number of instructions that the threads of these recordings execute before they reach a point. All references before the
-/// point are skipped. The threads are on the strands of a machine, as `placement` says.
+/// Returns the number of instructions that the threads of these recordings execute before they reach a point. All references before
+/// the point are skipped. The threads are on a machine's strands, as `placement` says.
 ///
 /// # Errors
-/// The threads cannot be placed, a recording cannot be read, or the programs end before the point.
+/// Returns an error if the threads cannot be placed, if a recording cannot be read, or if the programs end before the point.
 pub fn instructions_before(
     point: &Point,
     programs: Vec<Recording>,

@@ -16,23 +16,24 @@ use crate::memory::Truth;
 use crate::run::{CounterResult, Hypercalls, Replayed, Time};
 use crate::setters::opaque;
 
-/// Up to this number of hypercalls, details contain all events. Later, they contain only events that fit into the rings.
+/// The number of hypercalls up to which details contain all events. After that, they contain only the events that fit into the
+/// rings.
 const MOST_CALLS: u64 = 1 << 19;
 
 /// A point in a replay at which the observer is called.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Stage<'a> {
-    /// The guest has programmed all counters, except the counters of these units, which the guest may not use.
+    /// The guest has programmed all counters except those of these units, which it may not use.
     Started(&'a [Pmu]),
-    /// The replay continues, and has made this progress.
+    /// The replay has made this progress, and continues.
     Progress(Progress),
     /// The guest has read its counters after this number of references.
     #[allow(missing_docs, reason = "the names say it")]
     Sample { references: u64, counters: &'a [Pair], now: Now<'a> },
 }
 
-/// A paused replay. A result is computed only when the observer requests it.
+/// A paused replay. It computes a result only when the observer requests it.
 #[derive(Clone, Copy)]
 pub struct Now<'a> {
     replay: &'a Replay,
@@ -62,18 +63,18 @@ impl<'a> Now<'a> {
 
 opaque!(Now<'_>, "Now");
 
-/// Returns the note about a replay that its observer stopped.
+/// Returns the note about a replay that its observer has stopped.
 pub(crate) fn stopped_after(references: u64) -> String {
     format!("the replay was stopped after {references} references, before the end of its programs")
 }
 
 impl Prepared {
-    /// Replays the programs to their end. Meanwhile, the measuring guest samples its counters. Calls `observe` at each stage. If
-    /// `observe` returns [`ControlFlow::Break`], the replay ends early. The result then covers the references so far, and says
-    /// that the replay was [stopped](Replayed::stopped).
+    /// Replays the programs to their end, while the measuring guest samples its counters. Calls `observe` at each stage. If
+    /// `observe` returns [`ControlFlow::Break`], the replay ends early; its result then covers the references so far, and says that
+    /// the replay was [stopped](Replayed::stopped).
     ///
     /// # Errors
-    /// A recording cannot be read to its end, or the guest cannot measure.
+    /// Returns an error if a recording cannot be read to its end, or if the guest cannot measure.
     pub fn run(
         mut self,
         mut observe: impl FnMut(Stage<'_>) -> ControlFlow<()>,
@@ -105,8 +106,8 @@ impl Prepared {
                 let references = replay.references;
                 stopped = observe(Stage::Progress(replay.progress())).is_break();
                 let sample = !stopped && (references == sample_at || ended && references > sampled);
-                // After the last reference, time still passes until the last strand has the data that it waits for. So the series gets one
-                // more point.
+                // After the last reference, time passes until the last strand has the data that it waits for, so the series gets
+                // one more point.
                 let point = references == due || ended && due < u64::MAX;
                 let without_details = sample || ended || stopped || replay.is_long_unread();
                 if point || without_details {
@@ -181,7 +182,7 @@ impl Prepared {
         }
     }
 
-    /// Adds a point to the time series of the details.
+    /// Adds a point to the details' time series.
     fn add_point(&self, replay: &mut Replay, pairs: &[Pair], board: &Board<'_>) {
         let calls = calls(board);
         if self.setup.tracing.is_none() && calls.iter().sum::<u64>() > MOST_CALLS {

@@ -1,9 +1,8 @@
-//! Plays a scenario: replays programs, lets the [operator](crate::operator) perform steps, and lets guests measure between these
-//! steps.
+//! Plays a scenario: replays programs, lets the [operator](crate::operator) perform steps, and lets guests measure between steps.
 //!
-//! The time between two steps is a *phase*. In each phase, every guest starts the counters that it may use, and reads them. At
-//! the end of the phase, the counts are compared with the true counts of the phase. A step changes rights or hardware while the
-//! programs stand still. While a change is pending, guests make calls, and strands take their cross-calls.
+//! The time between two steps is a *phase*. In each phase, every guest starts the counters that it may use, and reads them. At the
+//! end of the phase, the counts are compared with the true counts. A step changes rights or hardware while the programs stand
+//! still. While a change is pending, guests make calls, and strands take their cross-calls.
 
 use std::ops::ControlFlow;
 
@@ -37,36 +36,36 @@ const MOST_CROSS_CALLS: u64 = 10_000_000;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum ScenarioStage<'a> {
-    /// The replay continues, and has made this progress.
+    /// The replay has made this progress, and continues.
     Progress(Progress),
     /// A step of the scenario has ended, with this result.
     Step(&'a StepRun),
     /// The phase with this number, counted from 1, has ended.
     Phase(usize, &'a PhaseRun),
-    /// The program ended after this number of references, before the step was due.
+    /// The programs ended after this number of references, before the step was due.
     NotReached(&'a Step, u64),
 }
 
 type Observe<'a> = dyn FnMut(ScenarioStage<'_>) -> ControlFlow<()> + 'a;
 
 impl Prepared {
-    /// Checks the steps of a scenario against the machine and the guests. A step must not change a clock, and must not kill a strand that
-    /// executes the program or makes a guest's calls.
+    /// Checks a scenario's steps against the machine and the guests. A step must not change a clock, and must not kill a strand
+    /// that executes the programs or makes a guest's calls.
     ///
     /// # Errors
-    /// A step is impossible.
+    /// Returns an error if a step is impossible.
     pub fn check_scenario(&self, scenario: Unchecked) -> Result<Scenario, FileError> {
         let callers = self.callers().map(|(_, strand)| strand);
         let busy: Vec<StrandId> = callers.chain(self.strands().iter().copied()).collect();
         scenario.without_clocks()?.check(self.setup().machine, &self.setup().guests, &busy)
     }
 
-    /// Plays a scenario to the end of the programs. Calls `observe` at each stage. If `observe` returns [`ControlFlow::Break`],
-    /// the replay ends early. The result then covers the references so far, and says that the replay was
-    /// [stopped](Played::stopped).
+    /// Plays a scenario until the programs end. Calls `observe` at each stage. If `observe` returns [`ControlFlow::Break`], the
+    /// replay ends early; its result then covers the references so far, and says that the replay was [stopped](Played::stopped).
     ///
     /// # Errors
-    /// A recording cannot be read to its end, a guest cannot measure, or a change of rights is never complete.
+    /// Returns an error if a recording cannot be read to its end, if a guest cannot measure, or if a change of rights never
+    /// completes.
     pub fn play(
         mut self,
         scenario: Scenario,
@@ -145,7 +144,7 @@ impl Prepared {
     }
 }
 
-/// The operator's access to a board. A request is served only when the operator takes its answer.
+/// The operator's access to a board. A request is served only when the operator takes the answer.
 struct Mailbox<'a> {
     board: &'a Board<'a>,
     request: Option<(StrandId, Request)>,
@@ -179,7 +178,7 @@ impl Operated for Mailbox<'_> {
         mailbox::answer(&words)
     }
 
-    /// Does nothing. The strand executes no program, and takes no cross-call after its death has been reported.
+    /// Does nothing: the strand executes no program, and once its death has been reported, it takes no cross-calls.
     fn stop(&mut self, _: StrandId) {}
 }
 
@@ -271,7 +270,7 @@ impl<'a> Play<'a, '_> {
                             settled.found.push(self.look(guest, strand)?);
                         }
                     }
-                    // The excused strands also had a cross-call to take, so count them, too.
+                    // The change also waited for the excused strands' cross-calls, so count those strands, too.
                     settled.awaited = settled.awaited.map(|number| number + step.excused.len());
                     step.settled = Some(std::mem::take(&mut settled));
                     // A replay's report shows the units after each phase and at the end, but not after each step.
@@ -291,7 +290,7 @@ impl<'a> Play<'a, '_> {
         callers.map(|(guest, _)| self.board.service().held(guest)).collect()
     }
 
-    /// Lets strands take their cross-calls. `awaited` are the strands for which a pending change waits. Before the first
+    /// Lets strands take their cross-calls. `awaited` holds the strands for which a pending change waits. Before the first
     /// cross-call, guests make calls.
     fn settle(&self, awaited: StrandSet, settled: &mut Settled) -> Result<(), RunError> {
         if settled.awaited.is_none() {
@@ -314,8 +313,8 @@ impl<'a> Play<'a, '_> {
         Ok(())
     }
 
-    /// Lets a guest read each register by a call. Returns the number of registers that the guest could read, and the names of
-    /// those that are not 0.
+    /// Lets a guest read each register by a call. Returns how many registers the guest could read, and the names of those that are
+    /// not 0.
     fn look(&self, guest: GuestId, strand: StrandId) -> Result<Found, RunError> {
         let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
         let mut found = Found { guest: self.name(guest), registers: 0, not_zero: Vec::new() };

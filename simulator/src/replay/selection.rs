@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::memory::Modelled;
 use crate::nearest::unknown;
 
-/// One or two events for the two counters of a unit.
+/// One or two events for a unit's two counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice<E> {
     first: E,
@@ -20,7 +20,8 @@ impl<E: Copy> Choice<E> {
         Some(Self { first, second: Some(second) })
     }
 
-    /// Returns the event that a counter counts. A counter without an event counts the other counter's event, and is not reported.
+    /// Returns the event that a counter counts. A counter without an event of its own counts the other counter's event, and is not
+    /// reported.
     pub fn event(&self, counter: Counter) -> E {
         match counter {
             Counter::Pic0 => self.first,
@@ -28,7 +29,7 @@ impl<E: Copy> Choice<E> {
         }
     }
 
-    /// Returns the counters that have their own event.
+    /// Returns the counters that have an event of their own.
     pub fn counters(&self) -> &'static [Counter] {
         if self.second.is_some() { Counter::ALL } else { &[Counter::Pic0] }
     }
@@ -37,7 +38,7 @@ impl<E: Copy> Choice<E> {
         [Some(self.first), self.second].into_iter().flatten()
     }
 
-    /// Adds an event, unless one of the counters counts it already. Returns `false` if both counters have other events.
+    /// Adds an event, unless a counter already counts it. Returns `false` if both counters have other events.
     fn add(choice: &mut Option<Self>, event: E) -> bool
     where
         E: PartialEq,
@@ -53,16 +54,16 @@ impl<E: Copy> Choice<E> {
     }
 }
 
-/// The events to count, by kind of unit. A guest does not program a unit that has no events.
+/// The events to count, by kind of unit. A guest does not program a unit for which there are no events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// The events of DRAM channels; `None` if the guest does not program the channels.
+    /// The DRAM channels' events; `None` if the guest does not program the channels.
     pub dram: Option<Choice<DramEvent>>,
-    /// The events of link port units; `None` if the guest does not program these units.
+    /// The link port units' events; `None` if the guest does not program these units.
     pub lpu: Option<Choice<LpuEvent>>,
-    /// The events of general purpose design blocks; `None` if the guest does not program these blocks.
+    /// The general purpose design blocks' events; `None` if the guest does not program these blocks.
     pub gpd: Option<Choice<GpdEvent>>,
-    /// The events of address serialization units; `None` if the guest does not program these units.
+    /// The address serialization units' events; `None` if the guest does not program these units.
     pub asu: Option<Choice<AsuEvent>>,
     /// The events of the strands' %pic; `None` if the guest does not use %pic.
     pub pic: Option<Choice<SparcEvent>>,
@@ -76,13 +77,13 @@ pub struct Listed {
     pub class: &'static str,
     pub event: &'static str,
     pub description: &'static str,
-    /// Why the event never happens in the simulator, so that its count is 0; `None` if it can happen.
+    /// Why the event never happens in the simulator, so that its count is always 0; `None` if it can happen.
     pub absence: Option<&'static str>,
 }
 
 const CLASSES: [&str; 5] = ["dram", "lpu", "gpd", "asu", "pic"];
 
-/// The reason why a string cannot be parsed as a list of events.
+/// Why a string cannot be parsed as a list of events.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectionError {
@@ -101,10 +102,10 @@ pub enum SelectionError {
 }
 
 impl Selection {
-    /// Parses a list of items `CLASS:EVENT`.
+    /// Parses a list of `CLASS:EVENT` items.
     ///
     /// # Errors
-    /// An item is not `CLASS:EVENT`, a class or event is unknown, or a class has more than two events.
+    /// Returns an error if an item is not `CLASS:EVENT`, if a class or event is unknown, or if a class has more than two events.
     pub fn parse(text: &str) -> Result<Self, SelectionError> {
         let mut selection = Self::default();
         for item in items(text) {
@@ -117,12 +118,11 @@ impl Selection {
         Ok(selection)
     }
 
-    /// Parses a list of items `CLASS:EVENT` with any number of events, and divides the events into passes. The first pass counts
-    /// the first two events of each class, the second pass counts the next two events, and so on. An event that the list repeats
-    /// is counted once.
+    /// Parses a list of any number of `CLASS:EVENT` items, and divides the events into passes. The first pass counts the first two
+    /// events of each class, the second pass the next two, and so on. An event that the list repeats is counted once.
     ///
     /// # Errors
-    /// An item is not `CLASS:EVENT`, or a class or event is unknown.
+    /// Returns an error if an item is not `CLASS:EVENT`, or if a class or event is unknown.
     pub fn passes(text: &str) -> Result<Vec<Self>, SelectionError> {
         let mut passes = vec![Self::default()];
         for item in items(text) {
@@ -138,7 +138,7 @@ impl Selection {
         Ok(passes)
     }
 
-    /// Adds an event, unless it is selected already. Returns `false` if the class has two other events.
+    /// Adds an event, unless it is already selected. Returns `false` if the class has two other events.
     fn add(&mut self, class: &str, name: &str) -> Result<bool, SelectionError> {
         macro_rules! add {
             ($field:ident, $event:ty, $find:expr) => {{
@@ -164,8 +164,8 @@ impl Selection {
         })
     }
 
-    /// Returns the default for a machine: reads and writes of DRAM, instructions, and loads that miss the L2 cache. If the machine
-    /// has hubs, also requests, cache hits and packets.
+    /// Returns a machine's default: reads and writes of DRAM, instructions, and loads that miss the L2 cache. If the machine has
+    /// hubs, also requests, cache hits and packets.
     #[must_use]
     pub fn default_for(machine: Machine) -> Self {
         use SparcEvent::{Instructions, L2LoadMisses};
@@ -201,13 +201,13 @@ impl Selection {
         all
     }
 
-    /// Returns the names of the events that the memory system does not model. Their counts are 0.
+    /// Returns the names of the selected events that the memory system does not model. Their counts are 0.
     pub fn not_modelled(&self) -> Vec<String> {
         let mut names = Vec::new();
         macro_rules! look {
             ($($field:ident)*) => { $(
                 for event in self.$field.iter().flat_map(Choice::events) {
-                    // An event with the name `none` counts nothing by definition, so it is not listed.
+                    // The event `none` counts nothing by definition, so it is not listed.
                     if !event.is_modelled() && event.name() != "none" {
                         names.push(format!("{}:{}", stringify!($field), event.name()));
                     }
@@ -238,7 +238,7 @@ impl Selection {
     }
 }
 
-/// Splits a list into its items, each with its class and its event.
+/// Splits a list into items, each of which is a class and an event.
 fn items(text: &str) -> impl Iterator<Item = Result<(&str, &str), SelectionError>> {
     let items = text.split(',').map(str::trim);
     items

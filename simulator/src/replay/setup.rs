@@ -1,4 +1,4 @@
-//! The setup of a replay, and its check.
+//! A replay's setup, and its check.
 
 use guest_abi::StrandId;
 use guest_abi::layout::PerfConfig;
@@ -26,36 +26,36 @@ use crate::replay::scheduler::MOST_PROGRAMS;
 use crate::run::Conditions;
 use crate::setters::setters;
 
-/// The setup of a replay: what the machine executes and what a guest measures.
+/// A replay's setup: what the machine executes and what a guest measures.
 ///
-/// [`Setup::new`] sets the fields to the values that most replays need. To change a field, call the method with the field's name.
+/// [`Setup::new`] sets the fields to values that suit most replays. To change a field, call the method of the same name.
 #[derive(Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Setup {
     pub machine: Machine,
-    /// The machine's caches, and the times of the machine's operations.
+    /// The machine's caches, and the times of its operations.
     pub memory: Config,
     pub guests: Vec<NamedGuest>,
     pub programs: Vec<Recording>,
-    /// Which strand executes which thread. All these strands belong to one guest, and this guest measures. It is the first guest, unless a
-    /// list or a recording names the strands. `None` means the [default](Placement::default_for) for the recordings.
+    /// Which strand executes which thread. All these strands must belong to one guest, which measures: the first guest, unless a
+    /// list or a recording names the strands. `None` stands for the recordings' [default](Placement::default_for).
     pub placement: Option<Placement>,
     pub selection: Selection,
     /// Which L2 misses the strands' counters count.
     pub perf_config: PerfConfig,
     /// The number of references between two samples; `None` for one sample at the end.
     pub interval: Option<u64>,
-    /// The number of cycles that an access to a hub takes. The hub is busy during the access.
+    /// The number of cycles that an access to a hub takes, during which the hub is busy.
     pub hub_cycles: u64,
     /// How to record the hypervisor's events; `None` if they are not recorded.
     pub tracing: Option<Tracing>,
     /// Whether to collect [details](crate::analysis::details). A [scenario](super::scenario) collects none.
     pub details: bool,
-    /// A seed for delays. If the seed is not 0, each thread starts 0 to 255 cycles later. The seed determines the delay of each
-    /// thread. Replays with different seeds show whether the result depends on small differences in the order of threads.
+    /// A seed for delays. If it is not 0, each thread starts 0 to 255 cycles later, and the seed determines each thread's delay.
+    /// Replays with different seeds show whether the result depends on small differences in the order of threads.
     pub late: u64,
-    /// The part of the programs whose events are counted, and its warm-up. A [scenario](super::scenario) is played on the whole
+    /// The part of the programs whose events are counted, and its warm-up. A [scenario](super::scenario) always covers the whole
     /// programs.
     pub region: Region,
 }
@@ -64,10 +64,10 @@ pub struct Setup {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Tracing {
-    /// The layout of event headers in the rings.
+    /// The layout of the event headers in the rings.
     pub layout: LayoutName,
     pub keep: Keep,
-    /// The time of day at the start of the replay; `None` for a trace without a time of day.
+    /// The time of day at which the replay starts; `None` for a trace without times of day.
     pub epoch: Option<Epoch>,
 }
 
@@ -85,7 +85,7 @@ pub enum SetupError {
     NoGuest,
     #[error("strand {0} belongs to no guest")]
     Nobodys(StrandId),
-    /// The named strands belong to two guests. Each string names a strand and its guest.
+    /// The named strands belong to two guests. Each string describes a strand and its guest.
     #[error("the programs' strands belong to two guests: {0}, {1}; expected strands of one")]
     TwoGuests(String, String),
     #[error(transparent)]
@@ -107,18 +107,18 @@ pub enum SetupError {
 }
 
 impl Setup {
-    /// The default number of [`hub_cycles`](Self::hub_cycles).
+    /// The default of [`hub_cycles`](Self::hub_cycles).
     pub const HUB_CYCLES: u64 = 100;
 
-    /// The maximum number of [`hub_cycles`](Self::hub_cycles). A guest repeats a refused call for a longer time than the longest
-    /// access takes.
+    /// The maximum of [`hub_cycles`](Self::hub_cycles). A guest repeats a refused call for longer than even the slowest access
+    /// takes.
     pub const MOST_HUB_CYCLES: u64 = 100_000;
 
-    /// The number of cycles by which a thread can start later. See [`late`](Self::late).
+    /// The maximum number of cycles by which a thread can start later; see [`late`](Self::late).
     pub const LATEST: u64 = 255;
 
-    /// Returns a setup of one or several programs on this machine, with two guests. The first guest has all rights, and all cores
-    /// except the last. The second guest has no rights, and the last core.
+    /// Returns a setup that replays one or several programs on this machine, with two guests. The first guest has all rights, and
+    /// all cores except the last. The second guest has the last core, and no rights.
     #[must_use]
     pub fn new(machine: Machine, programs: impl Into<Vec<Recording>>) -> Self {
         Self {
@@ -138,8 +138,8 @@ impl Setup {
         }
     }
 
-    /// Returns a setup that replays these programs in the same way, except that threads start [later](Self::late). It collects no details
-    /// and no events.
+    /// Returns a setup that replays these programs in the same way, except that threads start [later](Self::late). It collects
+    /// neither details nor events.
     #[must_use]
     pub fn again(&self, programs: Vec<Recording>, late: u64) -> Self {
         Self {
@@ -177,8 +177,8 @@ impl Setup {
     /// Checks the setup and prepares the replay.
     ///
     /// # Errors
-    /// The configuration of the guests is invalid, there is no program, or there are too many programs. Or the threads cannot be placed on
-    /// the strands of one guest, or a number is out of its range.
+    /// Returns an error if the configuration of the guests is invalid, if there is no program or too many, if the threads cannot be
+    /// placed on the strands of one guest, or if a number is out of its range.
     pub fn check(self) -> Result<Prepared, SetupError> {
         let machine = self.machine;
         let configs: Vec<_> = self.guests.iter().map(|guest| guest.config).collect();
@@ -221,13 +221,13 @@ impl Setup {
         })
     }
 
-    /// Returns the settings that the other fields of a result do not show.
+    /// Returns the settings that no other field of a result shows.
     fn conditions(&self) -> Conditions {
         let name = |program: &Recording| match program.command() {
             Some(command) => format!("{} ({command})", program.name()),
             None => program.name().to_owned(),
         };
-        // A recording's name stands for all processes that its program starts.
+        // A recording's name stands for all processes that its program has started.
         let first = self.programs.iter().filter(|program| program.process().number == 0);
         Conditions {
             recordings: first.map(name).collect(),
@@ -236,7 +236,7 @@ impl Setup {
         }
     }
 
-    /// Returns the guest that has all the given strands.
+    /// Returns the guest that has all these strands.
     fn holder(&self, strands: &[StrandId]) -> Result<GuestId, SetupError> {
         let mut holder = None;
         for strand in strands {
@@ -258,7 +258,7 @@ impl Setup {
         Ok(holder.ok_or(PlacementError::NoStrand)?)
     }
 
-    /// Returns the name of a program whose recording names this strand; `None` if no recording names it.
+    /// Returns the name of a program whose recording names this strand; `None` if there is none.
     fn who_names(&self, strand: StrandId) -> Option<&str> {
         let names = |program: &&Recording| {
             (0..program.threads()).any(|thread| program.strand_of(thread) == Some(strand))
@@ -272,13 +272,13 @@ impl Setup {
 pub struct Prepared {
     pub(super) setup: Setup,
     pub(super) placement: Placement,
-    /// The strand of each thread. If references are dealt, the strands that get them.
+    /// Each thread's strand or, if references are dealt, the strands to which they are dealt.
     pub(super) placed: Vec<StrandId>,
     pub(super) strands: Vec<StrandId>,
     pub(super) measuring: GuestId,
     pub(super) conditions: Conditions,
     pub(super) memory: AnyMemory,
-    /// Whether strands execute in the order of their turns, so that no core runs ahead. The outcome is the same.
+    /// Whether strands execute in the order of their turns and no core runs ahead. The outcome is the same either way.
     pub(super) is_one_by_one: bool,
     /// The maximum number of references without a pause. Pauses do not change the outcome.
     pub(super) pause: u64,
@@ -303,25 +303,25 @@ impl Prepared {
         &self.placement
     }
 
-    /// Returns the strand of each thread. If references are dealt, returns the strands in the order of their turns.
+    /// Returns each thread's strand or, if references are dealt, the strands in the order of their turns.
     #[must_use]
     pub fn placed(&self) -> &[StrandId] {
         &self.placed
     }
 
-    /// Returns the strands that execute the programs. Each strand occurs once.
+    /// Returns the strands that execute the programs, each of them once.
     #[must_use]
     pub fn strands(&self) -> &[StrandId] {
         &self.strands
     }
 
-    /// Returns the guest that has the strands of the programs, and that measures.
+    /// Returns the guest that measures. It has the programs' strands.
     #[must_use]
     pub fn measuring(&self) -> &NamedGuest {
         &self.setup.guests[self.measuring.index()]
     }
 
-    /// Returns the numbers of the guests, each with the strand that makes the guest's calls.
+    /// Returns the guests' numbers, each with the strand that makes the guest's calls.
     pub(super) fn callers(&self) -> impl Iterator<Item = (GuestId, StrandId)> {
         (0..)
             .map_while(GuestId::new)
@@ -329,7 +329,7 @@ impl Prepared {
             .filter_map(|(id, guest)| Some((id, guest.caller()?)))
     }
 
-    /// Boots the machine and executes `work` on it. Returns the result of `work`, and the hypervisor's events.
+    /// Boots the machine and executes `work` on it. Returns the result of `work` and the hypervisor's events.
     pub(super) fn boot<R>(
         &self,
         work: impl for<'a> FnOnce(&'a Board<'a>) -> Result<R, RunError>,

@@ -1,6 +1,5 @@
-//! Puts wrong entries into the maps of addresses, nodes and threads that the memory system and the replay use. The truth does not
-//! use these maps, so the replay notices each wrong entry. The replay then ends with an error, or reports that a counter differs
-//! from the truth.
+//! Makes maps of addresses, nodes and threads return wrong entries. The memory system and the replay use these maps, but the truth
+//! does not, so the replay notices: it ends with an error, or reports that a counter differs from the truth.
 
 use std::ops::ControlFlow;
 
@@ -12,8 +11,8 @@ use crate::memory::broken::{Map, broken};
 use crate::memory::{Config, Pages};
 use crate::recording::{Chunk, Kind, Recording, Reference};
 
-/// Returns a program of four threads. All threads load the same lines. Together they store to 20 lines in each of 32 sets of an L2 cache. A
-/// set has only 16 ways, so lines are written back.
+/// Returns a program of four threads, all of which load the same lines. Together they store to 20 lines in each of 32 sets of an L2
+/// cache. A set has only 16 ways, so lines are written back.
 fn program() -> Recording {
     let thread = |thread: u64| {
         let reference = |number: u64| match number % 3 {
@@ -30,7 +29,7 @@ fn program() -> Recording {
     Recording::from_threads("program", (0..4).map(thread).collect())
 }
 
-/// Returns what the replay reports if its counts are wrong; `None` if it reports no difference.
+/// Returns what the replay reports about wrong counts; `None` if it reports no difference.
 fn told(machine: Machine, events: &str) -> Option<String> {
     told_with(machine, events, Pages::Hardware)
 }
@@ -54,7 +53,7 @@ fn machine(model: Model, nodes: usize) -> Machine {
     Machine::new(model, nodes).unwrap()
 }
 
-/// A map, a function that makes its numbers wrong, a machine, the events that the guest counts, and a part of the message of the replay.
+/// A map, a function that makes its numbers wrong, a machine, the events that the guest counts, and a part of the replay's message.
 type Breakage<'a> = (Map, fn(usize) -> usize, Machine, &'a str, &'a str);
 
 #[test]
@@ -66,7 +65,7 @@ fn a_broken_map_is_noticed() {
     let lacked = "which the machine does not have";
     let differs = "a counter differs";
     let breakages: [Breakage<'_>; 22] = [
-        // These maps return a wrong hub: different bits choose the hub, two hubs are exchanged, or only two of four hubs are used.
+        // These maps return a wrong hub: other bits choose the hub, two hubs are exchanged, or only two of four hubs are used.
         (Map::Hub, |bits| bits >> 1, four, "", astray),
         (Map::Hub, |bits| bits ^ 1, two, "", astray),
         (Map::Hub, |bits| bits & 1, four, "", astray),
@@ -74,24 +73,24 @@ fn a_broken_map_is_noticed() {
         (Map::CountingHubs, |_| 1, linked, "", lacked),
         (Map::CountingHubs, |_| 0, four, "", differs),
         (Map::HubRegisters, |hub| hub ^ 1, four, "", differs),
-        // These maps return a wrong home: different bits choose the node, the next node is chosen, or the wrong or a disabled
-        // channel is chosen.
+        // These maps return a wrong home: other bits choose the node, the next node is chosen, or the wrong or a disabled channel
+        // is chosen.
         (Map::Home, |stripe| stripe >> 1, four, "", astray),
         (Map::Home, |stripe| stripe + 1, linked, "", astray),
         (Map::Channel, |bits| bits >> 1, four, "", astray),
         (Map::Channel, |bits| !bits, linked, "", astray),
         (Map::EnabledChannel, |_| 1, without, "", lacked),
         (Map::ChannelRegisters, |mcu| 1 - mcu, two, "", differs),
-        // These maps return a wrong bank of a line, or a wrong link or port of a node.
+        // These maps return the wrong bank for a line, or the wrong link or port for a node.
         (Map::Bank, |bits| bits >> 1, four, "", astray),
         (Map::Bank, |bits| bits & 3, linked, "", astray),
         (Map::Link, |node| node ^ 1, four, "", "lines ("),
         (Map::Port, |port| port ^ 1, four, "", differs),
-        // These maps return a wrong node of a strand, or a wrong strand of a thread.
+        // These maps return the wrong node for a strand, or the wrong strand for a thread.
         (Map::NodeOfStrand, |node| node ^ 1, two, "", astray),
         (Map::StrandRegisters, |strand| strand ^ 1, four, "", differs),
         (Map::Placement, |strand| strand ^ 8, linked, "", astray),
-        // A guest's write to a PCR loses the event of one counter.
+        // A guest's write to a PCR loses one counter's event.
         (Map::Written, |value| value & !0xf0, linked, "dram:mem_writes,dram:mem_reads", differs),
         (Map::Written, |value| value & !0xff00, four, "", differs),
     ];
@@ -102,7 +101,7 @@ fn a_broken_map_is_noticed() {
     }
 }
 
-/// The truth also has a separate map for pages that an operating system places, and for memory that interleaves by 1 GB.
+/// The truth also has separate maps for pages that an operating system places, and for memory with a 1 GB interleave.
 #[test]
 fn a_page_on_a_wrong_node_is_noticed() {
     let four = machine(Model::Batoka, 4);

@@ -1,4 +1,4 @@
-//! The work of each thread: the sum of the events on the thread's strand while the thread executed.
+//! Each thread's work: the sum of the events on its strand while the thread executed.
 
 use guest_abi::StrandId;
 
@@ -8,9 +8,9 @@ use crate::memory::{Executed, Served, Stray, Truth, Waited};
 use crate::run::{Stack, ThreadRun};
 
 pub(super) struct Threads {
-    /// What each thread did until the latest change of threads on its strand.
+    /// What each thread had done when its strand last changed threads.
     results: Vec<ThreadRun>,
-    /// For each strand: its latest thread, and the counts of the strand when the thread began.
+    /// Each strand's latest thread, and the strand's counts when that thread began.
     on: Vec<(usize, Waited)>,
     /// The error about the first thread that executed on the wrong strand.
     stray: Option<Stray>,
@@ -19,7 +19,7 @@ pub(super) struct Threads {
 const NONE: usize = usize::MAX;
 
 impl Threads {
-    /// Returns the threads with these numbers and strands, before they execute.
+    /// Returns the threads with these numbers and strands, before they have executed anything.
     pub(super) fn new(threads: impl Iterator<Item = (usize, StrandId)>) -> Self {
         let results = threads.map(|(thread, strand)| ThreadRun::new(thread, strand));
         let on = vec![(NONE, Waited::default()); StrandId::COUNT];
@@ -46,7 +46,7 @@ impl Threads {
         }
     }
 
-    /// Records that a thread began to execute at `begins`, and ended `cycles` cycles after its strand was ready.
+    /// Records that a thread began to execute at `begins`, and stopped `cycles` cycles after its strand was ready.
     #[inline]
     pub(super) fn executed(
         &mut self,
@@ -61,8 +61,8 @@ impl Threads {
         results.stack.pipeline += cycles - (executed.ends - begins);
     }
 
-    /// Records that a thread executed ahead. It executed `instructions`, for `cycles` cycles since its strand was ready. It waited
-    /// for its pipeline in `pipeline` of these cycles.
+    /// Records that a thread executed `instructions` ahead, in `cycles` cycles since its strand was ready. In `pipeline` of these
+    /// cycles, it waited for its pipeline.
     #[inline]
     pub(super) fn executed_ahead(
         &mut self,
@@ -77,7 +77,7 @@ impl Threads {
         results.stack.pipeline += pipeline;
     }
 
-    /// Subtracts the undone instructions and cycles of a strand from the results of the strand's thread.
+    /// Subtracts a strand's undone instructions and cycles from the results of its thread.
     pub(super) fn undo(&mut self, undone: &Undone<'_>) {
         let results = &mut self.results[undone.thread];
         results.instructions -= undone.instructions;

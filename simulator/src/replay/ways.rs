@@ -1,4 +1,4 @@
-//! Tests that a replay has the same outcome whether its cores run ahead or its strands execute one turn after the other.
+//! Tests that a replay has the same outcome whether its cores run ahead or its strands execute turn by turn.
 
 use std::ops::ControlFlow;
 
@@ -15,14 +15,14 @@ use crate::run::Replayed;
 /// Something that a thread does.
 #[derive(Clone, Copy, Debug)]
 enum Item {
-    /// Some rounds of a loop over the instructions of a block. The loop's data begin at `line`.
+    /// Some rounds of a loop over a block's instructions. The loop's data begin at `line`.
     Loop {
         block: u64,
         rounds: u64,
         line: u64,
         shared: bool,
     },
-    /// An instruction and its accesses to data, each with its kind and its line.
+    /// An instruction and its data accesses, each with its kind and its line.
     Instruction {
         number: u64,
         data: [Option<(Kind, u64)>; 3],
@@ -39,7 +39,7 @@ enum Item {
 
 const LINE: u64 = 64;
 
-/// Appends the instructions of a block. The block has a load, a store, and an instruction that does both.
+/// Appends a block's instructions, which include loads, a store, and an instruction that loads and stores.
 fn block(references: &mut Vec<Reference>, block: u64, round: u64, data: impl Fn(u64) -> u64) {
     let code = 0x1_0000 + block * 0x150;
     let fetch = |at: u64, kind| Reference::new(code + at, 4, kind);
@@ -63,8 +63,8 @@ fn block(references: &mut Vec<Reference>, block: u64, round: u64, data: impl Fn(
     references.push(last);
 }
 
-/// Returns a thread that executes these items, in chunks of about `chunk` references. The number of the thread determines where
-/// the thread's own lines are.
+/// Returns a thread that executes these items, in chunks of about `chunk` references. The thread's number determines where its own
+/// lines are.
 fn thread(number: u64, items: &[Item], chunk: usize) -> Vec<Chunk> {
     let mut chunks = Vec::new();
     let (mut references, mut order) = (Vec::new(), Vec::new());
@@ -227,7 +227,7 @@ proptest! {
     }
 }
 
-/// Threads take two lines from each other again and again, so their cores have long pauses.
+/// Threads repeatedly take two lines from each other, so their cores have long pauses.
 #[test]
 fn pauses_do_not_change_the_outcome() {
     let items = [Item::Loop { block: 1, rounds: 2000, line: 0, shared: true }];
@@ -253,8 +253,8 @@ fn pauses_do_not_change_the_outcome() {
     }
 }
 
-/// A thread stores to a line once, and then loads it again and again. Thread 1, on the other node, loads the line once, after
-/// `others` other instructions. This load moves the line to the other node, but thread 0 keeps the line in its L1 cache.
+/// Thread 0 stores to a line once, and then loads it again and again. Thread 1, on the other node, executes `others` other
+/// instructions and then loads the line once. That load moves the line to the other node, but thread 0 keeps it in its L1 cache.
 fn one_move(others: u64) -> Vec<Vec<Chunk>> {
     let fetch = |at: u64, kind| Reference::new(at, 4, kind);
     let mut owner =
@@ -273,7 +273,7 @@ fn one_move(others: u64) -> Vec<Vec<Chunk>> {
 
 const ROUNDS: u64 = 40_000;
 
-/// The uses of a line are counted from its first move on, even if the user's core has run ahead of the move.
+/// The uses of a line are counted from its first move on, even if a core that uses it has run ahead of the move.
 #[test]
 fn uses_count_from_the_first_move_on() {
     let how = How {
@@ -299,6 +299,6 @@ fn uses_count_from_the_first_move_on() {
         assert_eq!(uses(&one_by_one), uses(&ahead), "{others}");
         counted.push(uses(&ahead));
     }
-    // The later the move, the fewer uses follow.
+    // The later the line moves, the fewer uses follow.
     assert!(counted.is_sorted_by(|early, late| early > late && *early < ROUNDS), "{counted:?}");
 }

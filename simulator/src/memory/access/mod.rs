@@ -1,4 +1,4 @@
-//! Sends a strand's references through the caches of its core to the L2 cache of its node.
+//! Sends a strand's references through its core's caches to its node's L2 cache.
 
 mod shapes;
 mod watched;
@@ -28,8 +28,8 @@ use super::wires::StrandEvent;
 use crate::recording::{ByKind, Kind, Reference};
 pub(super) use shapes::store_at_once;
 
-/// A strand that executes references. It borrows each part of the memory system separately. A
-/// borrow of the whole system would cost one more indirection at each access.
+/// A strand that executes references. It borrows each part of the memory system separately, because a borrow of the whole system
+/// would cost one more indirection per access.
 pub(super) struct Access<'w, V: Variant> {
     pub(super) plan: &'w Plan<V>,
     perf_config: &'w [PerfConfig; L2_BANKS],
@@ -45,31 +45,31 @@ pub(super) struct Access<'w, V: Variant> {
     pub(super) hub_events: &'w mut [HubEvents; Hub::ALL.len()],
     pub(super) moves: &'w mut Option<MovedLines>,
     ahead: &'w mut CoresAhead,
-    /// The strand's requests and waits that the strand's watch does not know yet; `None` if there is no watch.
+    /// The strand's requests and waits that its watch has not been told of yet; `None` if there is no watch.
     pub(super) untold: Option<&'w mut Untold>,
     /// The strand's time, in cycles.
     pub(super) now: u64,
     /// The time at which the latest instruction was issued; 0 before the first instruction.
     pub(super) issued: u64,
-    /// The time at which other strands begin to see the effects of the current reference. It is the time at which the latest
-    /// instruction was issued. If this instruction loads and then stores in two steps, it is the time at which the instruction
-    /// began to store.
+    /// The time from which other strands see the effects of the current reference: the time at which the latest instruction was
+    /// issued, or, for an instruction that loads and then stores in two steps, the time at which it began to store.
     pub(super) turn: u64,
     /// The time at which the first instruction was issued.
     first_issued: u64,
     issues: u64,
     instructions: u64,
-    /// The number of executed instructions by kind. Only instructions of [whole shapes](Self::shapes) are counted.
+    /// The number of executed instructions by kind, in [whole shapes](Self::shapes) only.
     by_kind: ByKind,
     /// The end of the quantum. Only the first instruction may begin at this time or later.
     pub(super) ends: u64,
     /// While [whole shapes](Self::shapes) execute, no instruction begins at this time or later. The value is the end of the
-    /// quantum, or 0 if the execution of shapes has to stop earlier.
+    /// quantum, or 0 to make the shapes stop earlier.
     until: u64,
-    /// The number of the line from which the latest instruction was fetched; [`NO_LINE`] if the instruction cache has dropped this line.
+    /// The number of the line from which the latest instruction was fetched; [`NO_LINE`] if the instruction cache has dropped that
+    /// line.
     fetched: u64,
     offset: u64,
-    /// The number of the strand's core in the machine.
+    /// The core's number in the machine.
     pub(super) core: usize,
     core_in_node: usize,
     pub(super) node: Node,
@@ -109,8 +109,8 @@ impl<'w, V: Variant> Access<'w, V> {
             planes,
             dram,
             strand_record: &mut truth.strands[strand.index()],
-            // Each core has eight strands. The index does not come from the memory system's own map of strands, because the truth
-            // checks that map.
+            // Each core has eight strands. The memory system's own map from strands to cores is not used here, because the truth
+            // has to check that map.
             core_record: &mut truth.cores[strand.index() / 8],
             unit_records: &mut truth.units,
             hub_events,
@@ -351,7 +351,7 @@ impl<'w, V: Variant> Access<'w, V> {
             if self.ahead.may_use(core, copy) {
                 if state.has(copy) {
                     self.ahead.drop(core, copy, self.turn);
-                    // The affected core may have a turn before this strand's next instruction, so this quantum ends here.
+                    // The core that lost a copy may have a turn before this strand's next instruction, so this quantum ends here.
                     (self.ends, self.until) = (0, 0);
                 }
                 continue;
@@ -363,8 +363,8 @@ impl<'w, V: Variant> Access<'w, V> {
         }
     }
 
-    /// Marks the cores that run ahead and have a copy of a line which has just moved for the first time. A watch has to be told
-    /// how these cores use the line after the current turn.
+    /// Marks the cores that run ahead and hold a copy of a line that has just moved for the first time. A watch has to be told how
+    /// these cores use the line after the current turn.
     #[cold]
     #[inline(never)]
     pub(super) fn watch_line(&mut self, line: L2Line) {
@@ -376,7 +376,7 @@ impl<'w, V: Variant> Access<'w, V> {
                 let core = node.index() * CORES_PER_NODE + core;
                 if self.ahead.may_use(core, copy) && self.cores.get(core).has(copy) {
                     self.ahead.watch(core, self.turn);
-                    // The affected core may have a turn before this strand's next instruction, so this quantum ends here.
+                    // The marked core may have a turn before this strand's next instruction, so this quantum ends here.
                     (self.ends, self.until) = (0, 0);
                 }
             }
@@ -405,7 +405,7 @@ impl<'w, V: Variant> Access<'w, V> {
         }
     }
 
-    /// Waits until the time `until`. Returns at once if this time has passed.
+    /// Waits until the time `until`. Does nothing if that time has passed.
     #[inline]
     fn wait(&mut self, wait: Wait, until: u64) {
         if until > self.now {
@@ -414,7 +414,7 @@ impl<'w, V: Variant> Access<'w, V> {
         }
     }
 
-    /// Returns whether a bank's PERF_CONFIG lets counters count L2 misses that `service` serves.
+    /// Returns whether a bank's PERF_CONFIG selects L2 misses that `service` serves.
     #[inline(always)]
     fn selects_miss(&self, bank: usize, service: ServedBy) -> bool {
         match self.perf_config[bank] {
@@ -430,7 +430,7 @@ pub(super) fn node_of(strand: StrandId) -> Node {
     Node::new(mapped(Map::NodeOfStrand, strand.node().index())).unwrap_or(strand.node())
 }
 
-/// All cores. The strand borrows its own core separately, to reach it without an index.
+/// All cores. The strand's own core is separate, so that no index is needed to reach it.
 struct Cores<'w, V: Variant> {
     before: &'w mut [CoreState<V>],
     own: &'w mut CoreState<V>,
@@ -458,13 +458,13 @@ impl<'w, V: Variant> Cores<'w, V> {
 
 pub(super) const CORES_PER_NODE: usize = StrandId::PER_NODE / StrandId::PER_CORE;
 
-/// The binary logarithm of the number of bytes that an L2 bank reads at once.
+/// The binary logarithm of the number of bytes that an L2 bank reads in one access.
 const BANK_SHIFT: u32 = 4;
 
-/// A number that is not the number of any line.
+/// A value that is not a line number.
 const NO_LINE: u64 = u64::MAX;
 
-/// Calls `touch` for each line of `1 << shift` bytes that a reference touches, with the line's number, in ascending order.
+/// Calls `touch` with the number of each line of `1 << shift` bytes that a reference touches, in ascending order.
 #[inline(always)]
 fn lines(shift: u32, address: u64, size: u16, mut touch: impl FnMut(u64)) {
     let address = address & ADDRESS_MASK;

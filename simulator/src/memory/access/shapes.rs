@@ -1,4 +1,4 @@
-//! Executes whole shapes. A *shape* is one of the ways in which a block of the program's code executes.
+//! Executes whole shapes. A *shape* is one of the ways in which a block of the program's code can execute.
 
 use guest_abi::Node;
 use platform::address::L2_BANKS;
@@ -14,10 +14,10 @@ use crate::memory::watch::Watch;
 use crate::recording::{ByKind, Done, Kind, References, ShapeStep, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
-    /// Executes shapes step by step. Begins a shape only if the shape would end before the time `until` without misses. If misses
-    /// then delay the shape beyond this time, stops in the middle of the shape. Removes the executed references from `rest`, and
-    /// tells `watch` what these references do. The watch must be told of each instruction in a line that has moved between nodes.
-    /// So, if there is a watch, execution stops before shapes with such instructions.
+    /// Executes shapes step by step. Begins a shape only if it would end before the time `until` without misses. If misses then
+    /// delay the shape beyond that time, stops in the middle of it. Removes the executed references from `rest`, and tells `watch`
+    /// what they do. A watch must be told of each instruction in a line that has moved between nodes, so if there is a watch,
+    /// execution stops before a shape that contains such an instruction.
     pub(in crate::memory) fn shapes<W: Watch>(
         &mut self,
         rest: &mut References<'_>,
@@ -29,7 +29,7 @@ impl<V: Variant> Access<'_, V> {
         self.by_kind = ByKind::default();
         // The time at which the current shape began, plus the shape's stalls so far.
         let mut begins = self.now;
-        // How many of the shape's instructions had begun when `self.issued` was last written.
+        // The number of the shape's instructions that had begun when `self.issued` was last written.
         let mut begun = 0;
         // The field `divided` of the step at which `self.turn` was last written.
         let mut divided = ShapeStep::UNDIVIDED;
@@ -44,7 +44,7 @@ impl<V: Variant> Access<'_, V> {
             address % data_line + u64::from(step.further) < data_line
         };
         'shapes: while let Some((shape, steps)) = whole.peek() {
-            // The maximum time that the shape takes if nothing misses.
+            // The longest time that the shape can take without a miss.
             let longest = u64::from(shape.count) * timing.longest();
             if steps.is_empty() || begins + longest >= until {
                 break;
@@ -128,7 +128,7 @@ impl<V: Variant> Access<'_, V> {
                     begins = self.now - timing.elapsed(&step.done) - loaded;
                     let is_in_time = begins + longest < self.until;
                     if W::WATCHES {
-                        // The watch is told of a fetch as a whole, after the last step of the fetch.
+                        // The watch is told of a fetch once, after its last step.
                         if !step.is_within {
                             self.tell_step((&whole, shape, step), address, watch);
                             let before = std::mem::replace(&mut moved, self.moved());
@@ -140,8 +140,8 @@ impl<V: Variant> Access<'_, V> {
                     } else if is_in_time {
                         continue 'steps;
                     }
-                    // The rest of the shape may now end too late, or may need another fetch. So stop after the steps that belong to the
-                    // current fetch.
+                    // The rest of the shape may now end too late, or may have to fetch a line again. So finish the current fetch
+                    // and stop.
                     if !step.is_within {
                         if W::WATCHES {
                             watch.begins(whole.instruction(shape, step.next.into()));
@@ -186,8 +186,8 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Removes the executed references from `rest`. Of the last execution in `taken`, these are the first `references`
-    /// references. All earlier executions in `taken` were executed completely.
+    /// Removes the executed references from `rest`. The executions in `taken` are complete, except the last one, of which only the
+    /// first `references` references were executed.
     #[cold]
     #[inline(never)]
     fn leave<'a>(&mut self, rest: &mut References<'a>, taken: Whole<'a>, references: usize) {
@@ -200,8 +200,8 @@ impl<V: Variant> Access<'_, V> {
         rest.skip(references);
     }
 
-    /// Executes a store to a line of data at the time `now`, but only if the store changes no cache and causes no wait. Returns
-    /// `true` if the store was executed. Otherwise nothing has changed.
+    /// Executes a store to a data cache line at the time `now`, but only if the store changes no cache and causes no wait. Returns
+    /// `true` if the store was executed; otherwise nothing has changed.
     #[inline(always)]
     fn store_at_once(&mut self, part: u64, now: u64) -> bool {
         let figures = self.figures();
@@ -211,9 +211,9 @@ impl<V: Variant> Access<'_, V> {
     }
 }
 
-/// Executes a store of a strand to a line of data at the time `now`, but only if the store changes no cache and causes no wait.
-/// `place` is the strand's node, and the number of the strand's core in this node. Returns `true` if the store was executed.
-/// Otherwise nothing has changed. The caller tells the watch of the request.
+/// Executes a strand's store to a data cache line at the time `now`, but only if the store changes no cache and causes no wait.
+/// `place` is the strand's node and the core's number in that node. Returns `true` if the store was executed; otherwise nothing has
+/// changed. The caller tells the watch of the request.
 #[inline(always)]
 pub(in crate::memory) fn store_at_once<V: Variant>(
     figures: &Figures,

@@ -1,4 +1,4 @@
-//! Tells a watch what the references of a strand do.
+//! Tells a watch what a strand's references do.
 
 use super::Access;
 use crate::memory::figures::Variant;
@@ -7,8 +7,8 @@ use crate::memory::watch::Watch;
 use crate::recording::{FETCH_SHIFT, Reference, Shape, ShapeStep, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
-    /// Tells `watch` what an executed reference did, if the reference requested lines from the L2 cache or may have used a line
-    /// that has moved.
+    /// Tells `watch` what an executed reference did, if it requested lines from the L2 cache or may have used a line that has
+    /// moved.
     #[inline(always)]
     pub(in crate::memory) fn tell<W: Watch>(&mut self, reference: &Reference, watch: &mut W) {
         if self.has_untold() || self.may_have_moved(reference.address, reference.size) {
@@ -41,8 +41,8 @@ impl<V: Variant> Access<'_, V> {
         moved.may_have_any(address.wrapping_add(self.offset), size)
     }
 
-    /// Tells `watch` of a step of a shape. The step must not have changed any cache, and must not have waited. `moved` is the number of
-    /// lines that have [moved](Self::moved).
+    /// Tells `watch` of a shape's step that changed no cache and did not wait. `moved` is the number of lines that have
+    /// [moved](Self::moved).
     #[inline(always)]
     pub(super) fn tell_at_once<W: Watch>(
         &self,
@@ -70,8 +70,8 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Tells `watch` of the reference of a step, if [`tell_at_once`](Self::tell_at_once) has not been called for the step.
-    /// `address` is the address of the reference's data.
+    /// Tells `watch` of a step's reference, if [`tell_at_once`](Self::tell_at_once) has not been called for the step. `address` is
+    /// the address of the reference's data.
     #[inline(always)]
     pub(super) fn tell_step<W: Watch>(
         &mut self,
@@ -106,5 +106,5 @@ impl<V: Variant> Access<'_, V> {
     }
 }
 
-// A step fetches bytes of one line.
+// A fetch step lies in one line.
 const _: () = assert!(FETCH_SHIFT <= LINE_SHIFT);

@@ -1,25 +1,25 @@
-//! The references of a strand that executes ahead.
+//! The references of a strand that runs ahead.
 
 use guest_abi::StrandId;
 
 use crate::recording::{ByKind, Part, References};
 
-/// A strand's next references while the strand's core runs ahead. A strand has many short turns, so the lane keeps what a turn
-/// would otherwise have to look up.
+/// A strand's next references while its core runs ahead. Turns are short and frequent, so the lane keeps what each turn would
+/// otherwise have to look up.
 pub(crate) struct Lane<'a> {
     pub(super) strand: StrandId,
     /// The offset of the strand's program.
     pub(super) offset: u64,
     /// The references from the start of `part` on.
     pub(super) references: References<'a>,
-    /// The part that the strand executes.
+    /// The part that the strand is executing.
     pub(super) part: Part<'a>,
     /// The number of instructions that the strand has executed, by kind.
     pub(super) by_kind: ByKind,
 }
 
 impl<'a> Lane<'a> {
-    /// Returns a lane with a strand's next references. Returns `None` if there are none.
+    /// Returns a lane with a strand's next references; `None` if there are none.
     #[inline(always)]
     pub(crate) fn new(strand: StrandId, offset: u64, references: References<'a>) -> Option<Self> {
         let by_kind = ByKind::default();
@@ -38,7 +38,7 @@ impl<'a> Lane<'a> {
         self.references.is_empty()
     }
 
-    /// Passes the first `passed` references of the part.
+    /// Skips the first `passed` references of the part.
     #[inline(always)]
     pub(super) fn pass(&mut self, passed: usize) {
         self.part.skip(passed);

@@ -1,4 +1,4 @@
-//! Executes instructions of a strand that need nothing outside the strand's core.
+//! Executes a strand's instructions that need nothing outside its core.
 
 mod steps;
 
@@ -13,8 +13,7 @@ use crate::memory::system::CoreState;
 use crate::memory::timing::ISSUE;
 use crate::recording::{ByKind, Kind, MOST_WHOLE, Part, Reference};
 
-/// A strand that executes ahead should stop after a given number of references. It can exceed this number by at most `MOST_MORE`
-/// references.
+/// The maximum number of references that a strand executes ahead beyond the number that it is told to execute.
 pub(crate) const MOST_MORE: usize = 128;
 
 /// The maximum number of references that a core may be told to execute ahead. It bounds the counts of [`ByKind`].
@@ -35,8 +34,8 @@ struct Local<'l, 'w, V: Variant, const WATCHED: bool> {
     by_kind: ByKind,
 }
 
-/// The lengths of the logs before an instruction. If the instruction cannot be executed ahead, the later entries of the logs are
-/// undone.
+/// The lengths of the logs before an instruction. If the instruction turns out to need something outside the core, later log
+/// entries are undone.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     /// The index of the instruction's fetch.
@@ -46,9 +45,9 @@ struct Mark {
 }
 
 impl<V: Variant, const WATCHED: bool> CoreAhead<'_, V, WATCHED> {
-    /// Executes the instructions of a [turn](Self::turn) of any length, which began at the time `began`. The strand has
-    /// already executed the instructions in `executed`. Returns what the whole turn has executed, when its first instruction was
-    /// issued, and why the strand stops.
+    /// Executes the instructions of a [turn](Self::turn) of any length, which began at the time `began`. `executed` holds what the
+    /// strand has already executed in this turn. Returns what the whole turn has executed, when its first instruction was issued,
+    /// and why the strand stopped.
     #[inline(never)]
     pub(super) fn long(
         &mut self,
@@ -142,9 +141,8 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
         Stops::No
     }
 
-    /// Executes an instruction, or the rest of a divided instruction. If the quantum ends between a load and a store, stops
-    /// before the store. Returns the number of executed references. Returns `None` if the instruction needs something outside the
-    /// core.
+    /// Executes an instruction, or the rest of one that was divided. If the quantum ends between a load and a store, stops before
+    /// the store. Returns the number of executed references; `None` if the instruction needs something outside the core.
     #[inline(always)]
     fn instruction(&mut self, references: &[Reference], part: &Part<'_>) -> Option<usize> {
         let data = part.data;
@@ -201,8 +199,8 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
         (executed < MOST_MORE).then_some(executed)
     }
 
-    /// Fetches the lines of an instruction. Returns `false` if the cache lacks one of the lines, or if a watch has to be told of
-    /// the fetch.
+    /// Fetches an instruction's lines. Returns `false` if the cache lacks one of the lines, or if a watch has to be told of the
+    /// fetch.
     #[inline(always)]
     fn fetch_lines(&mut self, fetch: &Reference) -> bool {
         let address = fetch.address.wrapping_add(self.offset);
@@ -216,7 +214,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
     }
 }
 
-/// Undoes an instruction. Its deferred stores are forgotten only if `defers` is set.
+/// Undoes an instruction. Forgets the instruction's deferred stores only if `defers` is set.
 #[cold]
 fn undo<V: Variant>(core: &mut CoreState<V>, mark: Mark, defers: bool) {
     core.undo(mark.renewed);
@@ -225,7 +223,7 @@ fn undo<V: Variant>(core: &mut CoreState<V>, mark: Mark, defers: bool) {
     }
 }
 
-/// A number that is not the number of any line.
+/// A value that is not a line number.
 const NO_LINE: u64 = u64::MAX;
 
 #[inline(always)]

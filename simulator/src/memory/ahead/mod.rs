@@ -1,9 +1,9 @@
-//! Lets a core run ahead: the core executes instructions that need nothing outside the core, even before the earlier turns of
-//! other cores.
+//! Lets a core run ahead: the core executes instructions that need nothing outside it, even before the earlier turns of other
+//! cores.
 //!
-//! A load or fetch that hits a cache of the core changes only the order of replacement in this cache, and counts of the core and
-//! its strands. All these changes can be undone. A strand does not wait for its stores while there is room for more stores. So a
-//! core that runs ahead *defers* a store: the strand continues, and the store is executed when its turn comes.
+//! A load or fetch that hits one of the core's caches changes only that cache's replacement order, and counts of the core and its
+//! strands. All of this can be undone. A strand does not wait for its stores while there is room for more, so a core that runs
+//! ahead *defers* each store: the strand continues, and the store is executed when its turn comes.
 
 mod lane;
 mod local;
@@ -27,7 +27,7 @@ pub(crate) use lane::Lane;
 pub(crate) use local::{MOST_AT_ONCE, MOST_MORE};
 pub(crate) use turn::CoreAhead;
 
-/// The state of a core before the core ran ahead, and the changes that the core has made since then.
+/// The state that a core had before it ran ahead, and the changes that it has made since then.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AheadLog {
     renewed: Vec<Renewed>,
@@ -41,7 +41,7 @@ pub(super) struct AheadLog {
     under_way: [usize; StrandId::PER_CORE],
 }
 
-/// A deferred store: the strand has continued, and the store is executed when its turn comes.
+/// A deferred store, which is executed when its turn comes.
 #[derive(Clone, Copy, Debug)]
 struct StoreAhead {
     strand: StrandId,
@@ -67,16 +67,16 @@ impl AheadLog {
     }
 }
 
-/// A line of an L1 cache that became the most recently used of its set.
+/// A line of an L1 cache that became the most recently used line of its set.
 #[derive(Clone, Copy, Debug)]
 struct Renewed {
     line: u64,
-    /// The previous place of the line in the order of use.
+    /// The line's previous position in the order of use.
     from: usize,
     is_data: bool,
 }
 
-/// The cores that may run ahead, and the effects of turns on these cores.
+/// The cores that may run ahead, and how turns affect them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CoresAhead {
     /// One bit for each core that may run ahead.
@@ -86,14 +86,14 @@ pub(super) struct CoresAhead {
     affected: VecDeque<Affected>,
 }
 
-/// A core that a turn affects. The core may have run ahead beyond this turn.
+/// A core that is affected by a turn, although it may have run ahead beyond that turn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Affected {
     pub(crate) core: usize,
     /// The time of the turn.
     pub(crate) at: u64,
-    /// The copy of a line that an L1 cache of the core loses. `None` if the core keeps the line, but a watch has to be told of
-    /// the core's uses of the line after the turn.
+    /// The copy of a line that one of the core's L1 caches loses. `None` if the core keeps the line, but a watch has to be told how
+    /// the core uses the line after the turn.
     lost: Option<Copy>,
 }
 
@@ -131,7 +131,7 @@ impl<V: Variant> CoreState<V> {
         }
     }
 
-    /// Undoes the latest uses of lines. Keeps the first `renewed` entries of the log.
+    /// Undoes the latest uses of lines, except those of the log's first `renewed` entries.
     fn undo(&mut self, renewed: usize) {
         for Renewed { line, from, is_data } in self.ahead.renewed.drain(renewed..).rev() {
             match is_data {
@@ -155,7 +155,7 @@ impl<V: Variant> Work<'_, V> {
         (state.ahead.idle, state.ahead.record) = (state.idle, truth.cores[core]);
     }
 
-    /// Stops a core from running ahead. Everything that the core has executed ahead becomes final.
+    /// Stops a core from running ahead. Everything that it has executed ahead becomes final.
     #[inline]
     pub(crate) fn end_ahead(&mut self, core: usize) {
         self.system.ahead.cores &= !(1 << core);
@@ -167,7 +167,7 @@ impl<V: Variant> Work<'_, V> {
         (self.system.ahead.cores, self.system.ahead.with_data) = (0, 0);
     }
 
-    /// Undoes everything that a core has executed ahead, except for the [instructions](Self::forget) of its strands.
+    /// Undoes everything that a core has executed ahead, except for its strands' [instruction counts](Self::forget).
     pub(crate) fn undo_ahead(&mut self, core: usize) {
         let MemorySystem { cores, truth, .. } = &mut *self.system;
         let state = &mut cores[core];
@@ -176,8 +176,7 @@ impl<V: Variant> Work<'_, V> {
         (state.idle, truth.cores[core]) = (state.ahead.idle, state.ahead.record);
     }
 
-    /// Returns the strand of a core's first deferred store, and the time of this store's turn; `None` if the core has no deferred
-    /// store.
+    /// Returns the strand of a core's first deferred store, and the time of that store's turn; `None` if no store is deferred.
     #[inline]
     pub(crate) fn next_store(&self, core: usize) -> Option<(StrandId, u64)> {
         self.system.cores[core].ahead.stores.front().map(|store| (store.strand, store.turn))
@@ -188,8 +187,8 @@ impl<V: Variant> Work<'_, V> {
         self.system.cores[core].ahead.stored
     }
 
-    /// Executes the first deferred store of a core, because the store's turn has come. Tells `watch` of the store. `offset` is
-    /// the offset of the store's program.
+    /// Executes a core's first deferred store, whose turn has come, and tells `watch` of it. `offset` is the offset of the store's
+    /// program.
     #[inline]
     pub(crate) fn store_ahead<W: Watch>(&mut self, core: usize, offset: u64, watch: &mut W) {
         let log = &mut self.system.cores[core].ahead;
@@ -215,8 +214,8 @@ impl<V: Variant> Work<'_, V> {
         }
     }
 
-    /// Executes a deferred store if it changes no cache and causes no wait. Returns `true` if the store was executed. Most stores are
-    /// of this kind, and need little of what other accesses need.
+    /// Executes a deferred store if it changes no cache and causes no wait. Returns `true` if the store was executed. Most stores
+    /// are of this kind, and need little of what other accesses need.
     #[inline(always)]
     fn store_at_once(&mut self, store: &StoreAhead, offset: u64) -> bool {
         let MemorySystem { plan, strands, l2, banks, truth, .. } = &mut *self.system;
@@ -228,11 +227,11 @@ impl<V: Variant> Work<'_, V> {
         store_at_once(figures, strand, (l2, &mut banks[node.index()]), place, part, store.now)
     }
 
-    /// Tells `watch` of a deferred store that was executed [at once](Self::store_at_once).
+    /// Tells `watch` of a deferred store that [`store_at_once`](Self::store_at_once) has executed.
     fn tell_at_once(&self, store: &StoreAhead, offset: u64, watch: &mut impl Watch) {
         let StoreAhead { instruction, address, size, .. } = *store;
         watch.stored(instruction);
-        // The store is in a single line.
+        // The store lies in a single line.
         if let Some(moved) = &self.system.moves
             && moved.may_have(address.wrapping_add(offset))
         {
@@ -241,7 +240,7 @@ impl<V: Variant> Work<'_, V> {
         }
     }
 
-    /// Subtracts undone instructions from the counts of a strand.
+    /// Subtracts undone instructions from a strand's counts.
     pub(crate) fn forget(&mut self, strand: StrandId, undone: References<'_>) {
         let MemorySystem { strands, truth, .. } = &mut *self.system;
         let events = &mut strands[strand.index()].events;

@@ -1,4 +1,4 @@
-//! A core while its strands execute ahead.
+//! A core whose strands execute ahead.
 
 use guest_abi::StrandId;
 
@@ -14,13 +14,14 @@ use crate::memory::truth::{CoreRecord, StrandRecord};
 use crate::memory::work::Work;
 use crate::recording::{Kind, Reference};
 
-/// A core while its strands execute ahead.
+/// A core whose strands execute ahead.
 ///
-/// A core can be [prepared](Work::begin_ahead) to access no data. If `WATCHED` is set, a watch observes the uses of moved lines.
-/// Then an instruction that fetches or loads from a moved line is not executed.
+/// A core can be [prepared](Work::begin_ahead) to access no data. If `WATCHED` is set, a watch observes the uses of moved lines,
+/// and an instruction that fetches or loads from a moved line is not executed.
 ///
-/// Stores are deferred: they are executed later. But if `stored` is a number, the core executes these instructions again, and its
-/// first `stored` stores have been executed already. The core then stops after the instruction of the last of these stores.
+/// Stores are deferred: they are executed later. But if `stored` is a number, the core executes these instructions a second time,
+/// and its first `stored` stores have already been executed. The core then stops after the instruction that contains the last of
+/// them.
 pub(crate) struct CoreAhead<'w, V: Variant, const WATCHED: bool> {
     pub(super) core: &'w mut CoreState<V>,
     variant: &'w V,
@@ -31,7 +32,7 @@ pub(crate) struct CoreAhead<'w, V: Variant, const WATCHED: bool> {
     issues: Issues,
     /// Whether instructions that access data may be executed.
     with_data: bool,
-    /// The number of the next stores that were executed when the core executed these instructions for the first time; `None` if
+    /// How many of the next stores were already executed when the core executed these instructions for the first time; `None` if
     /// stores are deferred.
     pub(super) stored: Option<usize>,
     /// The lines that have moved between nodes; `None` if moves are not noted.
@@ -49,8 +50,8 @@ struct Issues {
 }
 
 impl Issues {
-    /// Adds `count` instructions of a turn, which were issued in different clocks, from `first` to `last`. No instruction of an
-    /// earlier turn may have been issued later than at `first`.
+    /// Adds a turn's `count` instructions, each issued in a different clock from `first` to `last`. No earlier turn may have issued
+    /// an instruction after `first`.
     #[inline(always)]
     fn add(&mut self, first: u64, last: u64, count: u64) {
         if self.clocks == 0 {
@@ -61,8 +62,7 @@ impl Issues {
     }
 }
 
-/// The times of a store: the time of its turn, the time at which its instruction was issued, and the time at which the strand
-/// sends the store.
+/// A store's times: when its turn comes, when its instruction was issued, and when the strand sends the store.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoreTimes {
     pub(super) turn: u64,
@@ -74,17 +74,17 @@ pub(super) struct StoreTimes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stops {
     No,
-    /// The turn has ended, or the number of references has been reached.
+    /// The turn has ended, or enough references have been executed.
     Ended,
     /// The next reference needs something outside the core.
     Blocked,
 }
 
-/// A turn that lasts at most this number of cycles is executed instruction by instruction: it is too short for most whole shapes.
+/// Turns of at most this number of cycles are executed instruction by instruction, because most whole shapes do not fit into them.
 const SHORT: u64 = 64;
 
 impl<V: Variant> Work<'_, V> {
-    /// Returns a core whose strands execute ahead.
+    /// Returns a core that executes its strands ahead.
     #[inline(always)]
     pub(crate) fn core_ahead<const WATCHED: bool>(
         &mut self,
@@ -108,10 +108,10 @@ impl<V: Variant> Work<'_, V> {
 }
 
 impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
-    /// Executes the next instructions of a strand, up to the first instruction that needs something outside the core. The first
-    /// instruction begins at the time `begins`. Further instructions begin before the time `until`, and before `most` references
-    /// have been executed. An instruction that loads and then stores, but not in one step, can be divided. An instruction that
-    /// accesses data after a store is not executed.
+    /// Executes a strand's next instructions, up to the first one that needs something outside the core. The first instruction
+    /// begins at the time `begins`. Further instructions begin before the time `until`, and before `most` references have been
+    /// executed. An instruction that loads and then stores in two steps can be divided. An instruction that accesses data after a
+    /// store is not executed.
     #[inline(always)]
     pub(crate) fn turn(
         &mut self,
@@ -136,7 +136,7 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
     }
 
     /// Executes instructions that need little work: their lines of code were used last, and they access at most one line of data.
-    /// Returns [`Stops::No`] before any other instruction.
+    /// Returns [`Stops::No`] at the first instruction of any other kind.
     #[inline(always)]
     fn short(
         &mut self,
@@ -219,8 +219,8 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
         self.variant.figures()
     }
 
-    /// Returns `true` if a watch has to be told of references to these bytes. Returns `false` while a core executes instructions
-    /// again, because the core first executed them before the line of these bytes moved.
+    /// Returns `true` if a watch has to be told of references to these bytes. Returns `false` while a core executes instructions a
+    /// second time, because it first executed them before the bytes' line moved.
     #[inline(always)]
     pub(super) fn is_watched(&self, address: u64, size: u16) -> bool {
         WATCHED
@@ -228,7 +228,7 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
             && self.stored.is_none()
     }
 
-    /// Returns `true` if the lines of an instruction are the latest used ones of their sets, and no watch has to be told of the
+    /// Returns `true` if each line of an instruction is the most recently used one of its set, and no watch has to be told of the
     /// fetch. Such a fetch changes nothing.
     #[inline(always)]
     fn has_fetched(&mut self, offset: u64, fetch: &Reference) -> bool {
@@ -245,14 +245,15 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
         instructions.renew(line, note)
     }
 
-    /// Returns `true` if data are in one line. The program's offset is a multiple of the line's length, so it does not matter here.
+    /// Returns `true` if the data lie in one line. A program's offset is a multiple of the line length, so it makes no difference
+    /// here.
     #[inline(always)]
     fn is_in_line(&self, address: u64, size: u16) -> bool {
         let line = 1 << self.figures().l1d.line_shift;
         address % line + u64::from(size) <= line
     }
 
-    /// Loads data. Returns `false` if no data may be accessed, if the cache lacks one of the data's lines, or if a watch has to be
+    /// Loads data. Returns `false` if the core may not access data, if the cache lacks one of the lines, or if a watch has to be
     /// told of the load.
     #[inline(always)]
     pub(super) fn load(&mut self, offset: u64, address: u64, size: u16) -> bool {
@@ -266,8 +267,8 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
         })
     }
 
-    /// Defers a store: the store is executed later. Returns `false` if no data may be accessed, if the store does not fit into one
-    /// line, or if the strand might have to wait until there is room for the store.
+    /// Defers a store. Returns `false` if the core may not access data, if the store crosses the end of a line, or if the strand
+    /// might have to wait for room for the store.
     #[inline(always)]
     pub(super) fn store(
         &mut self,
@@ -301,7 +302,7 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
 }
 
 /// Calls `touch` with the number of each line of `1 << shift` bytes that a reference touches, in ascending order, until `touch`
-/// returns `false`. Returns `true` if `touch` never returns `false`.
+/// returns `false`. Returns `true` if it never does.
 #[inline(always)]
 pub(super) fn lines(
     shift: u32,

@@ -1,4 +1,4 @@
-//! Tests traffic between nodes, with expected values computed by hand. Strands 0, 64, 128 and 192 are on nodes 0 to 3.
+//! Tests traffic between nodes against expected values computed by hand. Strands 0, 64, 128 and 192 are on nodes 0 to 3.
 
 use super::*;
 use LpuEvent as L;
@@ -10,7 +10,7 @@ fn misses(bench: &Bench, strand: usize) -> [u64; 4] {
     [All, Local, Remote, CacheToCache].map(|config| bench.strand_of(strand, MISSES, config))
 }
 
-/// An address in line 0x12, which has bank 2, hub 1, home node 2 and channel 0.
+/// An address in line 0x12, which belongs to bank 2, hub 1, home node 2 and channel 0.
 const ADDRESS: u64 = 0x480;
 
 #[test]
@@ -42,9 +42,9 @@ fn local_and_remote_memory() {
     let mut other = Bench::new(Model::Batoka, 4);
     other.load(0, ADDRESS);
     assert_eq!(misses(&other, 0), [1, 0, 1, 0]);
-    // The line passes two links: from node 2 to the hub, and from the hub to node 0.
+    // The line passes over two links: from node 2 to the hub, and from the hub to node 0.
     assert_eq!(other.devices.now(), before + 60 + 2 * 9);
-    // For the link port of node 0, port Y leads to node 2.
+    // At node 0's link port, port Y is node 2.
     let lpu = |event| other.truth().lpu(Hub::Zam1, Node::Node0, event);
     assert_eq!([L::MemoryY, L::NoDataReply].map(lpu), [1, 0]);
     let reads = other.truth().dram(Node::Node2, Mcu::Mcu0, DramEvent::Reads);
@@ -98,7 +98,7 @@ fn an_owned_line_is_served_again_and_lost_to_a_store() {
     assert_eq!(found.map(|(node, event)| lpu(&bench, node, event)), [1, 1, 1]);
     assert_eq!(misses(&bench, 64), [1, 0, 0, 1]);
 
-    // Node 0 holds the line as shared, so it needs no data. All other nodes lose the line.
+    // Node 0 holds the line as shared, so it needs no data. The other nodes lose the line.
     bench.store(0, ADDRESS);
     assert_eq!(lpu(&bench, Node::Node0, L::NoDataReply), 1);
     for node in [Node::Node1, Node::Node2, Node::Node3] {
@@ -112,7 +112,7 @@ fn an_owned_line_is_served_again_and_lost_to_a_store() {
     let served = [L::CacheToCacheX, L::CacheToCacheZ].map(|event| lpu(&bench, Node::Node1, event));
     assert_eq!(served, [1, 1]);
 
-    // The owner's second store sends a request again. The third store sends none.
+    // The owner's second store sends another request, and its third store sends none.
     bench.store(0, ADDRESS);
     bench.store(0, ADDRESS);
     assert_eq!(lpu(&bench, Node::Node0, L::NoDataReply), 2);
@@ -181,7 +181,7 @@ fn a_line_goes_back_to_the_memory_of_its_home() {
 #[test]
 fn without_hubs_only_the_counters_of_hubs_differ() {
     let mut bench = Bench::new(Model::Maramba, 2);
-    // Node 1 is the home of address 0x200.
+    // Node 1 is the home node of address 0x200.
     bench.store(0, 0x200);
     bench.load(64, 0x200);
     bench.load(64, 0x280);

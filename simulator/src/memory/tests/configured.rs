@@ -1,4 +1,4 @@
-//! Tests of configurations that differ from a T2 Plus.
+//! Tests configurations that differ from a T2 Plus.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::memory::Cache;
 use crate::recording::Position;
 
-/// Returns the configuration of a T2 Plus, changed by `change`.
+/// Returns a T2 Plus's configuration, changed by `change`.
 fn other(change: impl FnOnce(&mut Config)) -> Config {
     let mut config = Config::T2_PLUS;
     change(&mut config);
@@ -43,7 +43,7 @@ fn config() -> impl Strategy<Value = Config> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The two compiled variants of the memory system have equal results.
+    /// Both compiled variants of the memory system have the same results.
     #[test]
     fn the_figures_of_a_t2_plus_as_values(machine in machine(), turns in turns()) {
         let mut constants = Bench::with(machine);
@@ -61,8 +61,8 @@ proptest! {
         check_round(&mut bench, &setting, &turns);
     }
 
-    /// Two strands of a core take turns to execute a program. The results are the same whether the memory system processes the steps of a
-    /// block (several references at once) or each reference by itself.
+    /// Two strands of a core take turns to execute a program. The results are the same whether the memory system executes the steps
+    /// of a block (several references each) or each reference separately.
     #[test]
     fn steps_are_what_the_references_are(
         config in config(),
@@ -87,21 +87,21 @@ proptest! {
     }
 }
 
-/// Returns the number of loads that miss the data cache, and the number that miss the L2 cache.
+/// Returns how many loads miss the data cache, and how many miss the L2 cache.
 fn misses(config: &Config, addresses: impl IntoIterator<Item = u64>) -> [u64; 2] {
     let mut bench = Bench::configured(Machine::new(Model::Maramba, 1).unwrap(), config);
     addresses.into_iter().for_each(|address| bench.load(0, address));
     [SparcEvent::DataCacheMisses, SparcEvent::L2LoadMisses].map(|event| bench.strand(0, event))
 }
 
-/// Returns the addresses from 0 to `end`, `step` bytes apart, and then all of them again.
+/// Returns the addresses from 0 to `end`, `step` bytes apart, twice in a row.
 fn twice(end: u64, step: usize) -> impl Iterator<Item = u64> {
     [0, 0].into_iter().flat_map(move |begin| (begin..end).step_by(step))
 }
 
 #[test]
 fn longer_lines_bring_their_neighbours() {
-    // There are 512 loads of 8 bytes in 4 KB. The second pass hits.
+    // 4 KB hold 512 data of 8 bytes. The second pass hits.
     for (data, both, expected) in [
         (16, 64, [256, 64]),
         (64, 64, [64, 64]),
@@ -120,29 +120,29 @@ fn longer_lines_bring_their_neighbours() {
 
 #[test]
 fn a_cache_has_the_lines_that_fit() {
-    // 16 KB have 1024 lines of 16 bytes. In the second pass, a cache of 8 KB misses all lines, and a cache of 16 KB misses none.
+    // 16 KB hold 1024 lines of 16 bytes. In the second pass, an 8 KB cache misses all of them, and a 16 KB cache misses none.
     assert_eq!(misses(&Config::T2_PLUS, twice(16 << 10, 16)), [2048, 256]);
     let larger = other(|config| config.l1d.bytes = 16 << 10);
     assert_eq!(misses(&larger, twice(16 << 10, 16)), [1024, 256]);
-    // An L2 cache of 8 KB misses 256 lines of 64 bytes in each of the two passes.
+    // An 8 KB L2 cache misses 256 lines of 64 bytes in each of the two passes.
     let smaller = other(|config| (config.l2.bytes, config.l2.ways) = (8 << 10, 4));
     assert_eq!(misses(&smaller, twice(16 << 10, 16)), [2048, 512]);
 }
 
 #[test]
 fn a_set_has_as_many_lines_as_ways() {
-    // Three lines that are 8 KB apart are loaded ten times. In a data cache of 8 KB they share a set.
+    // Three lines that are 8 KB apart are loaded ten times. They share a set of an 8 KB data cache.
     let thrice = || (0..30).map(|n| n % 3 * 8192);
     for (ways, expected) in [(1, 30), (2, 30), (4, 3), (32, 3)] {
         let config = other(|config| config.l1d.ways = ways);
         assert_eq!(misses(&config, thrice())[0], expected, "{ways}");
     }
-    // The lines also share a set of an L2 cache of 8 KB. If the L2 cache drops a line, the data cache drops the line, too.
+    // The lines also share a set of an 8 KB L2 cache. When the L2 cache drops a line, so does the data cache.
     for (ways, expected) in [(1, [30, 30]), (2, [30, 30]), (4, [3, 3])] {
         let config = other(|config| (config.l2.ways, config.l2.bytes) = (ways, 8192));
         assert_eq!(misses(&config, thrice()), expected, "{ways}");
     }
-    // Lines 0, 1 and 2 miss once. Line 0 misses again after line 2 has replaced it.
+    // Lines 0, 1 and 2 each miss once. Line 0 misses again after line 2 has replaced it.
     let pairs = [0, 1, 0, 1, 2, 1, 0, 1].map(|line| line * 8192);
     let two = other(|config| config.l1d.ways = 2);
     assert_eq!(misses(&two, pairs)[0], 4);
@@ -161,7 +161,7 @@ fn a_store_drops_the_lines_of_others() {
     }
 }
 
-/// A load takes 1 + `load` cycles. A miss in the data cache adds `l2`. A miss in the L2 cache adds `channel_read` and `memory`.
+/// A load takes 1 + `load` cycles. A data cache miss adds `l2`. An L2 miss adds `channel_read` and `memory`.
 #[test]
 fn times_add_up() {
     let config = other(|config| {

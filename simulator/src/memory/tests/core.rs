@@ -1,4 +1,4 @@
-//! Tests one core and its node, with expected counts computed by hand.
+//! Tests one core and its node against expected counts computed by hand.
 
 use super::stream::KINDS;
 use super::*;
@@ -54,25 +54,25 @@ fn atomics_are_loads_and_stores_and_count_as_one_instruction() {
     assert_eq!(bench.counts(0, [E::Instructions]), [15]);
 }
 
-/// Floating-point and graphics instructions have a separate class. Integer multiplications and divisions are not in this class, although
-/// the FGU executes them.
+/// Floating-point and graphics instructions have a class of their own. Integer multiplications and divisions are not in it,
+/// although the FGU executes them.
 #[test]
 fn the_fgu_counts_its_arithmetic() {
     use Class::{Annuls, Divide, FloatingPoint, Multiply, Prefetch, System, Vector};
     let mut bench = one();
     let other = Reference::new(0x2000, 4, Kind::FetchOther);
     let classes = [FloatingPoint, Vector, Multiply, Divide, System, Annuls, Prefetch];
-    // Each class has twice the instructions of the class before it, so every sum shows which classes it includes.
+    // Each class gets twice as many instructions as the class before it, so every sum shows which classes it includes.
     for (number, class) in classes.into_iter().enumerate() {
         bench.replay(0, 0, &vec![Reference { class, ..other }; 1 << number]);
     }
     let counted = [E::FguArithmetic, E::OtherInstructions, E::Instructions];
     assert_eq!(bench.counts(0, counted), [3, 124, 127]);
-    // `addsd (mem),%xmm0` of x86-64 also loads. It is one instruction.
+    // x86-64's `addsd (mem),%xmm0` also loads. It is one instruction.
     let loads = Reference::new(0x2000, 4, Kind::FetchLoad);
     bench.replay(0, 0, &[Reference { class: FloatingPoint, ..loads }]);
     assert_eq!(bench.counts(0, [E::FguArithmetic, E::Loads, E::Instructions]), [4, 1, 128]);
-    // A counter that counts both events counts the instruction once.
+    // A counter that selects both events counts the instruction once.
     let both = SparcSelect::from_code(0x20c);
     assert_eq!(bench.truth().strand(id(0), both, PerfConfig::All), 4);
 }

@@ -43,7 +43,7 @@ impl Bench<Figures> {
 }
 
 impl<V: Variant> Bench<V> {
-    /// Executes references on one strand, after all earlier references have completed.
+    /// Executes references on one strand, after all earlier references are complete.
     fn replay(&mut self, strand: usize, offset: u64, references: &[Reference]) {
         let chunk = Chunk::new(references.to_vec(), Vec::new());
         let mut work = self.system.work(&self.devices);
@@ -100,12 +100,12 @@ impl<V: Variant> Bench<V> {
         self.truth().strand(id(strand), event.into(), config)
     }
 
-    /// Returns the sum of a DRAM event over all channels.
+    /// Returns a DRAM event's count, summed over all channels.
     fn dram(&self, event: DramEvent) -> u64 {
         channels().map(|(node, mcu)| self.truth().dram(node, mcu, event)).sum()
     }
 
-    /// Returns the link port events that happened, by hub and port. Leaves out the clock event.
+    /// Returns the link port events that have happened, except the clock event, with their hub and port.
     fn lpu(&self) -> Vec<(usize, usize, LpuEvent, u64)> {
         let ports = Hub::ALL.iter().flat_map(|hub| Node::ALL.iter().map(move |port| (hub, port)));
         let counts = ports.flat_map(|(hub, port)| {

@@ -1,10 +1,10 @@
-//! Tests the homes of pages that an operating system places. Strands 0, 64, 128 and 192 are on nodes 0 to 3.
+//! Tests the home nodes of pages that an operating system places. Strands 0, 64, 128 and 192 are on nodes 0 to 3.
 
 use platform::Interleave;
 
 use super::*;
 
-/// Returns the memory system of a Batoka with this number of nodes.
+/// Returns the memory system of a Batoka with `nodes` nodes.
 fn bench(nodes: usize, pages: &str) -> Bench<Figures> {
     placed(Machine::new(Model::Batoka, nodes).unwrap(), pages)
 }
@@ -28,8 +28,8 @@ impl Bench<Figures> {
     }
 }
 
-/// A page of 8 KB is on the node that first loads, stores or fetches there. A later reference by another node does not move the page, and a
-/// line is written back to the page's node.
+/// An 8 KB page is on the node that is the first to load, store or fetch there. Another node's later reference does not move the
+/// page, and a line is written back to the page's node.
 #[test]
 fn the_first_touch_decides() {
     let mut bench = bench(4, "first-touch");
@@ -42,7 +42,7 @@ fn the_first_touch_decides() {
         bench.load(0, address);
     }
     assert_eq!(bench.reads(), [0, 2, 2, 2]);
-    // A set of the L2 cache has 16 ways, and the lines of a set are 256 KB apart.
+    // An L2 set has 16 ways, and the lines of a set are 256 KB apart.
     bench.store(0, 0x40);
     for way in 1..=16 {
         bench.load(0, 0x40 + way * 0x4_0000);
@@ -50,7 +50,7 @@ fn the_first_touch_decides() {
     assert_eq!(bench.lines(), [(16, 0), (3, 1), (2, 0), (2, 0)]);
 }
 
-/// Two programs use the same addresses. Their memory is separate, so each program is the first to touch its pages.
+/// Two programs use the same addresses. Their memory is separate, so each program is the first to touch its own pages.
 #[test]
 fn programs_have_their_own_pages() {
     let mut bench = bench(2, "first-touch");
@@ -62,7 +62,7 @@ fn programs_have_their_own_pages() {
     assert_eq!(bench.reads(), [2, 2, 0, 0]);
 }
 
-/// Node 0, which touches the page first, has no memory. So the page is on node 1.
+/// Node 0 touches the page first but has no memory, so the page is on node 1.
 #[test]
 fn a_first_touch_without_memory() {
     let machine = Machine::new(Model::Batoka, 2).unwrap();
@@ -82,8 +82,8 @@ fn all_pages_on_one_node() {
     assert_eq!(bench.reads(), [0, 0, 64, 0]);
 }
 
-/// The nodes take turns: in the order of addresses, each page is on the next node. All lines of a page are on one node, however
-/// the hardware interleaves.
+/// The nodes take turns: in address order, each page is on the next node. All lines of a page are on one node, whatever the
+/// hardware's interleave.
 #[test]
 fn pages_in_turns() {
     for way in Interleave::ALL {

@@ -1,4 +1,4 @@
-//! Uses random references to test that the models of registers agree with the recorded events, and that invariants hold.
+//! Tests with random references that the register models agree with the recorded events, and that invariants hold.
 
 use guest_abi::{HubRole, HubUnit, McuRole, PerfReg};
 use platform::address::{global, l2_control};
@@ -12,14 +12,14 @@ use super::stream::{Turn, machine, reference, turns};
 use super::*;
 use crate::memory::Modelled;
 
-/// The values that are written to the registers before some turns.
+/// The values that are written to the registers before certain turns.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     strand: u64,
     dram: u64,
     hub: u64,
     perf_config: u64,
-    /// The start value of all counters.
+    /// The initial value of all counters.
     start: u64,
 }
 
@@ -77,7 +77,7 @@ impl<V: Variant> Bench<V> {
         }
     }
 
-    /// Checks that the value of every counter is its start value plus the number of recorded events.
+    /// Checks that every counter's value is its initial value plus the number of recorded events.
     fn compare(&self, setting: &Setting, happened: &Truth) {
         let machine = self.devices.machine();
         let start = setting.start;
@@ -154,7 +154,7 @@ pub(super) fn check_coherence(bench: &Bench<impl Variant>) {
     }
 }
 
-/// Checks that the L2 cache holds every line of the L1 caches, and marks each of these copies.
+/// Checks that the L2 cache holds every line of the L1 caches, and has the bit for each of these copies.
 pub(super) fn check_inclusion<V: Variant>(bench: &mut Bench<V>, turns: &[Turn]) {
     let figures = *bench.system.plan.variant.figures();
     let cores = bench.system.cores.len();
@@ -177,7 +177,7 @@ pub(super) fn check_inclusion<V: Variant>(bench: &mut Bench<V>, turns: &[Turn]) 
     }
 }
 
-/// Checks equations between sums of counts. The equations hold for any references.
+/// Checks equations between sums of counts, which hold for any references.
 pub(super) fn check_sums(bench: &Bench<impl Variant>) {
     let machine = bench.devices.machine();
     let strands = |event, config| -> u64 {
@@ -225,7 +225,7 @@ pub(super) fn check_sums(bench: &Bench<impl Variant>) {
     }
 }
 
-/// Executes turns. Then checks the counters, and the invariants of the caches.
+/// Executes turns, and then checks the counters and the caches' invariants.
 pub(super) fn check_round<V: Variant>(bench: &mut Bench<V>, setting: &Setting, turns: &[Turn]) {
     bench.apply(setting);
     let before = bench.truth().clone();

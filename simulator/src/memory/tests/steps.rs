@@ -1,4 +1,4 @@
-//! Tests that execution by steps has the same results as execution reference by reference.
+//! Tests that execution step by step has the same results as execution reference by reference.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::memory::geometry::LINE_SHIFT;
 use crate::memory::{MovedLines, Served, Watch, Work};
 use crate::recording::{CodeImage, Position};
 
-/// Returns a fetch of an instruction of 4 bytes.
+/// Returns the fetch of a 4-byte instruction.
 fn fetch(address: u64, kind: Kind) -> Reference {
     Reference::new(address, 4, kind)
 }
@@ -21,7 +21,7 @@ fn data(kind: Kind) -> Reference {
 }
 
 impl<V: Variant> Bench<V> {
-    /// Executes at most `most` references of a chunk, from a position on, until the time `until`.
+    /// Executes at most `most` references of a chunk, starting at a position, until the time `until`.
     pub(super) fn part(
         &mut self,
         strand: usize,
@@ -57,7 +57,7 @@ impl<V: Variant> Bench<V> {
     }
 }
 
-/// The first instruction of a line stores into this line or into the next line. Only a store into its own line causes a second miss.
+/// The first instruction of a line stores into that line or into the next one. Only a store into its own line causes a second miss.
 #[test]
 fn a_line_that_the_strand_itself_writes_is_fetched_again() {
     let shape = vec![
@@ -77,7 +77,8 @@ fn a_line_that_the_strand_itself_writes_is_fetched_again() {
     }
 }
 
-/// After a line's first instruction, another strand of the core fetches eight lines of the set. So the second instruction misses.
+/// After a line's first instruction, another strand of the core fetches eight lines of the same set, so the second instruction
+/// misses.
 #[test]
 fn a_line_that_another_strand_drives_out_is_fetched_again() {
     let shape = vec![
@@ -90,7 +91,7 @@ fn a_line_that_another_strand_drives_out_is_fetched_again() {
     let mut at = Position::default();
     let executed = bench.part(0, (&chunk, &mut at), 0, 1, usize::MAX);
     assert_eq!(executed.references, 1);
-    // The instruction cache has 64 sets of lines of 32 bytes, so sets repeat after 2 KB.
+    // The instruction cache has 64 sets of 32-byte lines, so addresses 2 KB apart share a set.
     let others: Vec<_> = (1..=8).map(|n| fetch(0x1000 + 0x800 * n, Kind::FetchOther)).collect();
     bench.replay(1, 0, &others);
     let begins = bench.truth().cycles();
@@ -99,10 +100,10 @@ fn a_line_that_another_strand_drives_out_is_fetched_again() {
     assert_eq!(bench.strand(0, SparcEvent::InstructionCacheMisses), 2);
 }
 
-/// The instructions of a shape: the gap in bytes before the instruction, its size, its flow, and its data.
+/// A shape's instructions: the gap in bytes before the instruction, its size, its flow, and its data.
 type Instructions = Vec<(u64, u16, usize, Vec<(usize, u16)>)>;
 
-/// Generates shapes in a few lines that share sets of the caches.
+/// Generates shapes that lie in a few lines that share cache sets.
 fn shape() -> impl Strategy<Value = Vec<Reference>> {
     let data = prop::collection::vec((0..3_usize, 1..40_u16), 0..3);
     let instruction = (0..4_u64, 1..60_u16, 0..=FLOWS.len(), data);
@@ -134,10 +135,10 @@ fn shape() -> impl Strategy<Value = Vec<Reference>> {
     })
 }
 
-/// Executions of shapes: the number of the shape, and the addresses of its data.
+/// Executions of shapes: the shape's number, and the addresses of its data.
 type Executions = Vec<(u32, Vec<u64>)>;
 
-/// Generates shapes, and executions of these shapes.
+/// Generates shapes and executions of them.
 pub(super) fn program() -> impl Strategy<Value = (Vec<Vec<Reference>>, Executions)> {
     let execution = (any::<prop::sample::Index>(), prop::collection::vec(address(), 30));
     let executed = prop::collection::vec(execution, 1..60);
@@ -152,7 +153,7 @@ pub(super) fn program() -> impl Strategy<Value = (Vec<Vec<Reference>>, Execution
     })
 }
 
-/// Generates addresses of data in the lines of the shapes, and in lines that replace these lines in the L2 cache.
+/// Generates data addresses in the shapes' lines, and in lines that replace those in the L2 cache.
 fn address() -> impl Strategy<Value = u64> {
     (0..40_u64, 0..160_u64).prop_map(|(place, offset)| 0x1000 + place * 0x40000 + offset)
 }
@@ -161,12 +162,12 @@ fn address() -> impl Strategy<Value = u64> {
 #[derive(Debug, Default, PartialEq)]
 struct Told {
     strand: usize,
-    /// The latest instruction of each strand.
+    /// Each strand's latest instruction.
     instructions: BTreeMap<usize, u64>,
-    /// The requests of each instruction, and the cycles for which it waited.
+    /// Each instruction's requests, and the number of cycles for which it waited.
     waited: BTreeMap<(usize, Option<u64>), (Served, u64)>,
-    /// For each reference that missed: its strand, its instruction, the reference itself, the time, and what the reference
-    /// requested and waited for.
+    /// For each reference that missed: its strand, its instruction, the reference itself, the time, and what it requested and
+    /// waited for.
     missed: Vec<(usize, Option<u64>, Reference, u64, Served, u64)>,
     /// How often a reference used a line that had moved.
     used: BTreeMap<(usize, Option<u64>, u64, u16), u64>,

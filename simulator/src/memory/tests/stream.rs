@@ -5,8 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Generates references that conflict: each of a few L2 sets is used by more lines than it has
-/// ways.
+/// Generates references that conflict: each of a few L2 sets is used by more lines than it has ways.
 pub(super) fn reference() -> impl Strategy<Value = Reference> {
     let address = (0..24_u64, 0..6_u64, 0..256_u64);
     (address, 1..=16_u16, 0..7_usize, 0..7_usize, 0..CLASSES.len()).prop_map(
@@ -24,7 +23,7 @@ pub(super) fn reference() -> impl Strategy<Value = Reference> {
 pub(super) const FLOWS: [Flow; 7] =
     [Flow::Next, Flow::NotTaken, Flow::Taken, Flow::Jump, Flow::Call, Flow::Return, Flow::Trap];
 
-/// The classes of instructions that a strand's counters distinguish.
+/// The instruction classes that a strand's counters distinguish.
 pub(super) const CLASSES: [Class; 4] =
     [Class::Other, Class::Atomic, Class::FloatingPoint, Class::Vector];
 
@@ -38,7 +37,7 @@ pub(super) const KINDS: [Kind; 7] = [
     Kind::Modify,
 ];
 
-/// The references of one strand's turn.
+/// The references that one strand executes in a turn.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
     pub(super) strand: usize,

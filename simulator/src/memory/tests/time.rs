@@ -1,4 +1,4 @@
-//! Tests overlapping requests and waits, with expected times computed by hand from [`super::super::timing`].
+//! Tests overlapping requests and waits against expected times computed by hand from [`super::super::timing`].
 
 use super::stream::FLOWS;
 use super::*;
@@ -6,7 +6,7 @@ use crate::recording::Recording;
 use crate::replay::scheduler::Scheduler;
 
 impl Bench {
-    /// Executes references on several strands at once, starting at the current time. Returns the time that each strand takes.
+    /// Executes references on several strands in parallel, from the current time on. Returns how long each strand takes.
     fn together(&mut self, threads: &[(usize, Vec<Reference>)]) -> Vec<u64> {
         let began = self.truth().cycles();
         let chunk = |references: &Vec<Reference>| Chunk::new(references.clone(), Vec::new());
@@ -44,7 +44,7 @@ fn loads(flow: Flow) -> [Reference; 2] {
     [Reference { flow, ..fetch }, Reference::new(0x40, 8, Kind::Load)]
 }
 
-/// Returns a node that has executed [`loads`], and the record of its events so far.
+/// Returns a bench that has executed [`loads`], and the record of its events so far.
 fn warm() -> (Bench, Truth) {
     let mut bench = Bench::new(Model::Maramba, 1);
     bench.replay(0, 0, &loads(Flow::Next));
@@ -76,7 +76,7 @@ fn a_strand_waits_for_what_it_loads_and_for_taken_branches() {
     ] {
         assert_eq!(count(0, event), expected, "{event}");
     }
-    // Every strand of the core counts its idle clocks. The next core is always idle.
+    // Every strand of the core counts the core's idle clocks. The next core is always idle.
     let idle = [0, 7, 8].map(|strand| count(strand, SparcEvent::IdleStrands));
     assert_eq!(idle, [47 - 9, 47 - 9, 47]);
 }
@@ -100,7 +100,7 @@ fn readers_queue_for_a_channel() {
         (0x40, [153, 160, 167, 174], 7 + 14 + 21 + 28),
         // Each channel has its own queue.
         (0x80, [153, 160, 153, 160], 7 + 14 + 7 + 14),
-        // Requests to the same bank arrive one after the other.
+        // The requests go to one bank, where they arrive one after the other.
         (0x200, [153, 160, 167, 174], 7 + 13 + 19 + 25),
     ] {
         let mut bench = Bench::new(Model::Maramba, 1);
@@ -124,8 +124,8 @@ fn a_line_on_its_way_is_waited_for() {
 fn a_hub_lets_one_request_for_a_line_wait_for_another() {
     let mut bench = Bench::new(Model::Batoka, 4);
     let ends = bench.together(&[(0, load(0x480)), (64, load(0x480))]);
-    // The second request starts after the first. It takes these times: serialize 2, snoop 60, channel_read 7, memory 120, remote
-    // 60, link 2 * 9.
+    // The second request starts after the first. It takes the sum of these times: serialize 2, snoop 60, channel_read 7, memory
+    // 120, remote 60, link 2 * 9.
     assert_eq!(ends, [293, 293 + 267]);
     assert_eq!((bench.asu(AsuEvent::CamHit), bench.asu(AsuEvent::Wakeup)), (1, 1));
     assert_eq!(bench.devices.now(), 560);
@@ -139,8 +139,8 @@ fn a_hub_lets_one_request_for_a_line_wait_for_another() {
 #[test]
 fn links_carry_one_line_at_a_time() {
     let mut bench = Bench::new(Model::Batoka, 4);
-    // Hub 1 carries two lines from node 2 to nodes 0 and 1. The second request is 2 cycles later, waits 5 cycles in the queue of its
-    // channel, and then 2 cycles for the link out of node 2. The links into the nodes are free.
+    // Hub 1 carries two lines from node 2 to nodes 0 and 1. The second request starts 2 cycles after the first, waits 5 cycles in
+    // its channel's queue, and then 2 cycles for node 2's outgoing link. The links into the other nodes are free.
     let ends = bench.together(&[(0, load(0x480)), (64, load(0x480 + 0x800))]);
     assert_eq!(ends, [293, 293 + 9]);
 }
@@ -148,8 +148,8 @@ fn links_carry_one_line_at_a_time() {
 #[test]
 fn eight_stores_are_under_way() {
     let mut bench = Bench::new(Model::Maramba, 1);
-    // Each of two channels serves four of eight banks. Lines leave channel 0 at 31, 38, 45 and 52. Lines leave channel 1 at 35, 42, 49 and
-    // 56. Each store is complete 120 cycles later, but not before an earlier store.
+    // Two channels each serve four of eight banks. Lines leave channel 0 at 31, 38, 45 and 52, and channel 1 at 35, 42, 49 and 56.
+    // Each store is complete 120 cycles later, but not before any earlier store.
     let stores = |count: u64| -> Vec<_> {
         (0..count).map(|n| Reference::new(n * 0x40, 8, Kind::Store)).collect()
     };
@@ -160,8 +160,8 @@ fn eight_stores_are_under_way() {
     }
 }
 
-/// Two nodes add to counters in one line. `addq $3,(mem)` takes about as long as `mov`, `add` and `mov`, because in both cases the strand
-/// continues while the store is under way. `lock addq` takes longer, because the strand waits for the store.
+/// Two nodes add to counters in one line. `addq $3,(mem)` takes about as long as `mov`, `add` and `mov`, because in both cases the
+/// strand continues while its store is under way. `lock addq` takes longer, because the strand waits for the store.
 #[test]
 fn only_an_atomic_waits_for_its_store() {
     const TIMES: usize = 200;
@@ -199,7 +199,7 @@ fn only_an_atomic_waits_for_its_store() {
     assert!(atomic * 10 > plain * 13, "{atomic} is not more than {plain}");
 }
 
-/// Threads on several nodes add to counters. The counters are in one line, or each in its own line.
+/// Threads on several nodes add to counters, which are either all in one line or each in a line of its own.
 #[test]
 fn false_sharing_costs_a_transfer_and_an_invalidation_each() {
     const TIMES: u64 = 100;
@@ -228,7 +228,7 @@ fn false_sharing_costs_a_transfer_and_an_invalidation_each() {
         };
         let adds = threads as u64 * TIMES;
         let (transfers, invalidations, together) = counted(8);
-        // The threads take turns. Each turn except the first fetches the line from the previous thread.
+        // The threads take turns, and each turn except the first fetches the line from the previous thread's node.
         assert_eq!((transfers, invalidations), (adds - 1, adds - 1), "{threads} threads");
         let (transfers, invalidations, apart) = counted(64);
         assert_eq!((transfers, invalidations), (0, 0), "{threads} threads");

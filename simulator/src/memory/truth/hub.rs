@@ -7,30 +7,28 @@ use crate::counts::counts;
 
 const NODES: usize = 4;
 
-/// A count for each pair of nodes, indexed by the requesting node and then by the other node.
+/// A count for each pair of nodes, indexed by the requesting node, then by the other node.
 type Pairs = [[u64; NODES]; NODES];
 
-/// The number of transactions of a hub, by kind and nodes.
+/// A hub's transactions, counted by kind and by node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct HubRecord {
-    /// The number of lines read from a cache, by requester and owner. The first table counts reads to share, and the second
-    /// counts reads to own.
+    /// The number of lines read from a cache, by requester and owner: first for reads to share, then for reads to own.
     cache: [Pairs; 2],
-    /// The number of lines read from memory, by requester and home. The first table counts reads to share, and the second counts
-    /// reads to own.
+    /// The number of lines read from memory, by requester and home node: first for reads to share, then for reads to own.
     memory: [Pairs; 2],
-    /// The number of lines written back, by requester and home.
+    /// The number of lines written back, by requester and home node.
     written: Pairs,
     /// The number of requests to invalidate a line, by requester.
     invalidations: [u64; NODES],
-    /// The number of answers, indexed by node and then by [`SnoopAnswer`](crate::memory::traffic::SnoopAnswer).
+    /// The number of answers, indexed by node, then by [`SnoopAnswer`](crate::memory::traffic::SnoopAnswer).
     answers: [[u64; 4]; NODES],
-    /// The number of copies that a node lost because another node wrote to the line. Indexed by the node that wrote, and then by
-    /// the node that lost its copy.
+    /// The number of copies that a node lost because another node wrote to the line, indexed by the writing node, then by the node
+    /// that lost its copy.
     lost: Pairs,
     /// The number of requests that waited for another request for the same line.
     met: u64,
-    /// The sum of the cycles that each request waited for other requests and for the hub.
+    /// The total number of cycles that requests waited for other requests and for the hub.
     waited: u64,
 }
 
@@ -86,7 +84,7 @@ impl HubRecord {
         [read(&self.memory), read(&self.cache), self.written[from][to], self.lost[from][to]]
     }
 
-    /// Returns how many lines moved to a node, and how many lines moved from the node. Invalidations are not counted.
+    /// Returns the number of lines that moved to a node and the number that moved from it, without invalidations.
     pub(super) fn moved(&self, node: usize) -> [u64; 2] {
         let lines = |[memory, cache, back, _]: [u64; 4]| memory + cache + back;
         let others = || (0..NODES).filter(|other| *other != node);
@@ -112,7 +110,7 @@ impl HubRecord {
 
     pub(super) fn lpu(&self, port: usize, event: LpuEvent) -> u64 {
         use LpuEvent as E;
-        // The other ports, in ascending order, are X, Y and Z.
+        // X, Y and Z are the other ports in ascending order.
         let mut others = [0, 1, 2, 3].into_iter().filter(|other| *other != port);
         let [x, y, z] = [(); 3].map(|()| others.next().unwrap_or(port));
         let cache = |other: usize| self.cache.iter().map(|reads| reads[port][other]).sum();
@@ -147,13 +145,13 @@ impl HubRecord {
         }
     }
 
-    /// Returns how many reads and invalidations a node requested.
+    /// Returns the number of a node's reads and invalidations.
     fn requests(&self, node: usize) -> u64 {
         let reads = self.cache.iter().chain(&self.memory);
         self.invalidations[node] + reads.map(|reads| sum(&reads[node])).sum::<u64>()
     }
 
-    /// Returns how many reads by other nodes reach this port. `to` selects reads to share (0) or reads to own (1).
+    /// Returns the number of other nodes' reads that reach this port: reads to share if `to` is 0, reads to own if it is 1.
     fn asked_of(&self, port: usize, to: usize) -> u64 {
         (0..NODES)
             .filter(|requester| *requester != port)

@@ -1,9 +1,9 @@
-//! The record of all events. The models of counter registers do not use this record, so tests compare the models with it.
+//! The record of all events. The models of counter registers do not use it, so tests compare the models with it.
 //!
-//! The memory system records each strand's instructions, each core's requests with the unit that served them, each channel's
-//! lines, and each hub's transactions. The methods compute the count of each event from these records. The record of a unit
-//! counts only the lines that [belong](owners) to the unit. This module computes a second time which unit a line belongs to,
-//! without the memory system's own map. An event at a unit to which the line does not belong is a [`Stray`], which ends the run.
+//! The memory system records each strand's instructions, each core's requests with the unit that served them, each channel's lines,
+//! and each hub's transactions. The methods compute the count of each event from these records. A unit's record counts only the
+//! lines that [belong](owners) to the unit. This module determines a second time which unit a line belongs to, without the memory
+//! system's own map. An event at a unit to which the line does not belong is a [`Stray`], and ends the run.
 
 mod hub;
 mod owners;
@@ -60,7 +60,7 @@ impl Truth {
         delta
     }
 
-    /// Adds up the cycles that lines spent in the queue of each DRAM channel. Returns the largest of these sums.
+    /// Returns the total number of cycles that lines spent in a DRAM channel's queue, for the channel with the largest total.
     pub fn most_queued(&self) -> u64 {
         let channels = self.units.channels.iter().flatten();
         let queued = channels.map(|channel| channel.cycles_to_read + channel.cycles_to_write);
@@ -72,8 +72,8 @@ impl Truth {
         self.cycles
     }
 
-    /// Returns the count of the events that a strand's SPARC counter selects, if all L2 banks of
-    /// the node have this PERF_CONFIG. Returns 0 if the machine lacks the strand.
+    /// Returns the number of events that a strand's SPARC counter counts with this selection, if all L2 banks of the node have this
+    /// PERF_CONFIG. Returns 0 if the machine lacks the strand.
     pub fn strand(&self, strand: StrandId, select: SparcSelect, perf_config: PerfConfig) -> u64 {
         let Some(record) = self.strands.get(strand.index()) else {
             return 0;
@@ -84,13 +84,13 @@ impl Truth {
         record.total(select, perf_config)
     }
 
-    /// Returns a strand's requests and waits; all 0 if the machine lacks the strand.
+    /// Returns a strand's requests and waits. All are 0 if the machine lacks the strand.
     pub fn waited(&self, strand: StrandId) -> Waited {
         let record = self.strands.get(strand.index());
         record.map(StrandRecord::waited).unwrap_or_default()
     }
 
-    /// Returns the count of an event of a DRAM channel.
+    /// Returns a DRAM channel's count of an event.
     pub fn dram(&self, node: Node, mcu: Mcu, event: DramEvent) -> u64 {
         let channel = &self.units.channels[node.index()][mcu.index()];
         match event {
@@ -105,7 +105,7 @@ impl Truth {
         }
     }
 
-    /// Returns the count of an event of a hub's link port unit. Each port has the number of its node.
+    /// Returns a hub's count of a link port event. A port has the number of the node that is connected to it.
     pub fn lpu(&self, hub: Hub, port: Node, event: LpuEvent) -> u64 {
         match event {
             LpuEvent::Clock => self.cycles,
@@ -115,7 +115,7 @@ impl Truth {
         }
     }
 
-    /// Returns the count of an event of a hub's general purpose design block.
+    /// Returns a hub's count of an event of its general purpose design block.
     pub fn gpd(&self, _hub: Hub, event: GpdEvent) -> u64 {
         match event {
             GpdEvent::None => 0,
@@ -123,7 +123,7 @@ impl Truth {
         }
     }
 
-    /// Returns the count of an event of a hub's address serialization unit.
+    /// Returns a hub's count of an event of its address serialization unit.
     pub fn asu(&self, hub: Hub, event: AsuEvent) -> u64 {
         match event {
             AsuEvent::Clock => self.cycles,

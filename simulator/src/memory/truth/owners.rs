@@ -1,5 +1,5 @@
-//! Determines which units a line belongs to. The memory system uses different maps, which compute the units from bits of a line's number:
-//! see [`geometry`](crate::memory::geometry). Here, the units are listed in the order in which they take successive lines.
+//! Determines which units a line belongs to. Unlike the memory system's [maps](crate::memory::geometry), which compute the units
+//! from bits of a line's number, this module lists the units in the order in which they take successive lines.
 
 use std::collections::BTreeMap;
 
@@ -9,56 +9,57 @@ use platform::{Interleave, Machine};
 use crate::memory::geometry::L2Line;
 use crate::memory::pages::Pages;
 
-/// The units that one line belongs to.
+/// The units that a line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::memory) struct Owners {
     pub(super) bank: u8,
     pub(super) channel: (Node, Mcu),
-    /// The hub that carries the line between nodes. On a machine without hubs, this is the number of the link that carries the line.
+    /// The hub that carries the line between nodes. On a machine without hubs, the number of the link that does so.
     pub(super) hub: Hub,
 }
 
-/// The number of successive lines of a node after which the banks, channels and hubs repeat in the same order.
+/// The number of a node's successive lines after which the sequence of banks, channels and hubs repeats.
 const LINES_OF_A_NODE: usize = 8;
 
-/// The size of a page in bytes when a page is on the node that touches the page first.
+/// The size in bytes of a page that the first touch places.
 const PAGE: u64 = 8192;
 
-/// How many pages are in one list of [`Touches`].
+/// The number of pages in one list of [`Touches`].
 const PAGES: usize = 2048;
 
 /// Finds the units that a line belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnersByLine {
-    /// The owners of eight successive lines of each node. The nodes take turns at successive pieces of memory, in the order of this list.
+    /// For each node, the owners of eight of its successive lines. The nodes take turns at successive pieces of memory, in the
+    /// order of this list.
     turns: Vec<[Owners; LINES_OF_A_NODE]>,
-    /// The number of lines in a node's piece of memory. The next piece belongs to the next node.
+    /// The number of lines in a piece of memory that belongs to one node. The next piece belongs to the next node.
     piece: u64,
-    /// The owners of all lines in `turns`, one after the other, if a piece has eight lines and `touches` is `None`. Otherwise empty.
+    /// The owners in `turns`, one after the other, if a piece has eight lines and `touches` is `None`. Otherwise empty.
     successive: Vec<Owners>,
     touches: Option<Touches>,
 }
 
-/// Places each page on a node by the page's first touch.
+/// Puts each page on a node according to the page's first touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Touches {
     /// The number of lines in a page.
     lines: u64,
     /// For each node with memory, the owners of eight successive lines.
     of_nodes: BTreeMap<usize, [Owners; LINES_OF_A_NODE]>,
-    /// For each page, the node of the first core that missed a line of the page. Each list is for [`PAGES`] successive pages.
+    /// For each page, the node of the first core that missed a line of it. Each list covers [`PAGES`] successive pages.
     missed_by: BTreeMap<u64, Vec<Option<u8>>>,
 }
 
 impl OwnersByLine {
-    /// Returns the owners of a machine's lines, which have `line` bytes.
+    /// Returns the owners of a machine's lines of `line` bytes.
     pub(super) fn new(machine: &Machine, line: u64, pages: Pages) -> Self {
         let carriers = if machine.hubs().is_empty() { Hub::ALL } else { machine.hubs() };
         let mut of_nodes = BTreeMap::new();
         for node in Node::ALL {
             let channels: Vec<_> = machine.channels().filter(|(of, _)| of == node).collect();
             let (Some(first), Some(last)) = (channels.first(), channels.last()) else { continue };
-            // Each hub carries two successive lines in turn.
+            // Hubs take turns: each carries two successive lines.
             let hub = |bank| carriers[bank / 2 % carriers.len()];
             let channel = |bank| if bank < LINES_OF_A_NODE / 2 { *first } else { *last };
             let owners = |bank| Owners { bank: bank as u8, channel: channel(bank), hub: hub(bank) };
@@ -69,7 +70,7 @@ impl OwnersByLine {
             (Pages::Hardware, Interleave::Bytes512) => LINES_OF_A_NODE as u64,
             (Pages::Hardware, Interleave::Gigabyte) => {
                 if let [first, _, _] = turns[..] {
-                    // Two bits of the address choose the node. With three nodes, one of them has two of the four values.
+                    // Two address bits choose the node, so with three nodes, one of them gets two of the four values.
                     turns.push(first);
                 }
                 (1 << 30) / line
@@ -90,7 +91,7 @@ impl OwnersByLine {
         Self { turns, piece, successive, touches }
     }
 
-    /// Notes that a core missed a line. If it is the first miss in a page, the core's node becomes the page's node.
+    /// Notes that a core missed a line. The first miss in a page puts the page on the core's node.
     #[inline(always)]
     pub(super) fn missed(&mut self, line: L2Line, core: usize) {
         if let Some(touches) = &mut self.touches {
@@ -122,14 +123,14 @@ impl Touches {
         list[page].get_or_insert(node as u8);
     }
 
-    /// Returns the owners of eight successive lines of a page; `None` if the page has not been touched, or if the node that touched it
-    /// first has no memory.
+    /// Returns the owners of eight successive lines of the line's page; `None` if the page has not been touched, or if the node
+    /// that touched it first has no memory.
     fn owners(&self, line: L2Line) -> Option<&[Owners; LINES_OF_A_NODE]> {
         let (list, page) = self.page(line);
         self.of_nodes.get(&self.missed_by.get(&list)?[page]?.into())
     }
 
-    /// Returns the number of the list that a line's page belongs to, and the page's index in this list.
+    /// Returns the number of the list that contains a line's page, and the page's index in that list.
     fn page(&self, line: L2Line) -> (u64, usize) {
         let page = line.0 / self.lines;
         (page / PAGES as u64, page as usize % PAGES)

@@ -60,7 +60,7 @@ pub(in crate::memory) enum CoreRequest {
     Store,
 }
 
-/// Counts the clocks in which strands of a core issued instructions.
+/// Counts the clocks in which a core's strands issued instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct CoreRecord {
     busy: u64,
@@ -70,7 +70,7 @@ pub(in crate::memory) struct CoreRecord {
 
 impl CoreRecord {
     /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. Before this call, no strand
-    /// of the core may have issued an instruction later than at `first`.
+    /// of the core may have issued an instruction after `first`.
     #[inline(always)]
     pub(in crate::memory) fn issue(&mut self, first: u64, last: u64, count: u64) {
         self.busy += count - u64::from(first < self.after);
@@ -87,7 +87,7 @@ impl CoreRecord {
     }
 }
 
-/// A strand's instructions by class, its requests by kind and by the unit that served them, and its waits.
+/// A strand's instructions by class, its requests by kind and by serving unit, and its waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct StrandRecord {
     pub(in crate::memory) instructions: InstructionCounts,
@@ -96,22 +96,22 @@ pub(in crate::memory) struct StrandRecord {
     waited: [u64; Wait::COUNT],
 }
 
-/// A number for each kind of unit that can serve a core's request to the L2 cache of its node. It is either the number of
-/// requests that units of this kind served, or the number of cycles that the requests took.
+/// A number for each kind of unit that can serve a core's request to its node's L2 cache: the number of requests that units of this
+/// kind served, or the number of cycles that those requests took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
-    /// The count for the L2 cache of the core's node.
+    /// The value for the L2 cache of the core's node.
     pub l2: u64,
-    /// The count for the memory of the core's node.
+    /// The value for the memory of the core's node.
     pub local: u64,
-    /// The count for the memory of other nodes.
+    /// The value for other nodes' memory.
     pub remote: u64,
-    /// The count for the L2 caches of other nodes.
+    /// The value for other nodes' L2 caches.
     pub c2c: u64,
 }
 
 impl Served {
-    /// Returns the sum over all units except the L2 cache of the core's node.
+    /// Returns the sum of all values except that of the L2 cache of the core's node.
     pub const fn misses(&self) -> u64 {
         self.local + self.remote + self.c2c
     }
@@ -121,18 +121,18 @@ impl Served {
     }
 }
 
-/// A strand's requests, by the unit that served them, and its waits in cycles.
+/// A strand's requests by serving unit, and its waits in cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waited {
     /// The number of the strand's requests, including stores.
     pub served: Served,
-    /// How many cycles the strand waited for its requests.
+    /// The number of cycles that the strand waited for its requests.
     pub requests: Served,
-    /// How many more cycles the strand waited for lines already on their way to the L2 cache.
+    /// The number of further cycles that the strand waited for lines already on their way to the L2 cache.
     pub arriving: u64,
-    /// How many cycles the strand waited because it had too many stores under way.
+    /// The number of cycles that the strand waited because too many of its stores were under way.
     pub stores: u64,
-    /// How many cycles the strand waited for the stores of atomic instructions.
+    /// The number of cycles that the strand waited for the stores of atomic instructions.
     pub atomics: u64,
 }
 
@@ -149,7 +149,7 @@ impl AddAssign for Served {
 }
 
 impl Waited {
-    /// Returns the counts since `earlier`, which is an earlier copy of these counts.
+    /// Returns the counts since an earlier copy of them.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut delta = *self;
         delta.subtract(earlier);
@@ -190,8 +190,8 @@ impl StrandRecord {
     }
 
     /// Returns the number of clocks in which at least one of the selected events happens. All events that count an instruction by
-    /// its class happen in the same clock, so the instruction is counted once. Each event of the instruction's memory references
-    /// has a clock of its own.
+    /// its class happen in the same clock, so the instruction is counted once. Each event of an instruction's memory references has
+    /// its own clock.
     pub(super) fn total(&self, select: SparcSelect, perf_config: PerfConfig) -> u64 {
         let counted = |mask: u8, times: u64| if select.mask() & mask != 0 { times } else { 0 };
         let [fetches, loads, atomics, stores] = &self.served;
@@ -199,8 +199,8 @@ impl StrandRecord {
         match select.base_class() {
             2 => {
                 let [without_data, load, store, both, atomic] = self.instructions;
-                // Each list has four masks, one for each group of instructions. The groups are in this order: instructions that
-                // are neither branches nor of the FGU, branches that are not taken, other branches, and instructions of the FGU.
+                // Each list has four masks, one for each group of instructions: those that are neither branches nor of the FGU,
+                // branches that are not taken, other branches, and those of the FGU.
                 let classes = [
                     ([0x40, 0x01, 0x03, 0x04], without_data),
                     ([0x08, 0x09, 0x0b, 0x0c], load),

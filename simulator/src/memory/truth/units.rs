@@ -1,4 +1,4 @@
-//! Records the events at the DRAM channels and the hubs. Checks that each event happens at the unit that its line belongs to.
+//! Records the events at the DRAM channels and the hubs, and checks that each event happens at the unit to which its line belongs.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::memory::geometry::L2Line;
 use crate::memory::pages::Pages;
 use crate::memory::traffic::Transaction;
 
-/// The events of a DRAM channel. The fields that count cycles are sums of the time that lines spend in the queue and in transfer.
+/// A DRAM channel's events. The fields that count cycles are sums of the times that lines spend in the queue and in transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct ChannelRecord {
     pub(super) lines_read: u64,
@@ -28,7 +28,7 @@ counts! {
     UnitRecords { channels, hubs } { machine, owners, stray }
 }
 
-/// The events of all channels and hubs. An event is counted for the [owner](OwnersByLine) of its line.
+/// The events of all channels and hubs. Each event is counted for its line's [owner](OwnersByLine).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::memory) struct UnitRecords {
     pub(super) machine: Machine,
@@ -58,8 +58,8 @@ impl fmt::Display for Spot {
     }
 }
 
-/// The first event that happened at the wrong unit or strand. Such an event shows that the simulator contradicts itself, so all
-/// counts of the run are unreliable.
+/// The first event that happened at the wrong unit or strand. Such an event shows that the simulator contradicts itself, so none of
+/// the run's counts are reliable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the simulator is wrong: {what} was at {at}, {}", match is_present {
     true => "where it does not belong",
@@ -75,7 +75,7 @@ pub struct Stray {
 enum What {
     Line(u64),
     Thread(usize),
-    /// How many lines have passed through a link, in both directions together. The number is wrong for at least one direction.
+    /// The number of lines that have passed through a link, in both directions together. It is wrong for at least one direction.
     Lines(u64),
 }
 
@@ -90,7 +90,7 @@ impl fmt::Display for What {
 }
 
 impl Stray {
-    /// Returns the error for a thread that executes on `strand` although it is placed on another strand.
+    /// Returns the error for a thread that executes on `strand` although it was placed on another strand.
     pub(crate) fn thread(thread: usize, strand: usize) -> Self {
         Self { what: What::Thread(thread), at: Spot::Strand(strand), is_present: true }
     }
@@ -133,7 +133,7 @@ impl UnitRecords {
         self.owners.of(line)
     }
 
-    /// Records a miss: a core asked a bank of its node for a line. `core` is the number of the core in the machine. Returns the units that
+    /// Records a miss: a core asked its node's bank for a line. `core` is the core's number in the machine. Returns the units that
     /// the line belongs to.
     #[inline(always)]
     pub(in crate::memory) fn missed(
@@ -151,8 +151,8 @@ impl UnitRecords {
         owners
     }
 
-    /// Returns the record of the channel to which a line belongs. The line arrives at the channel `at`. If it belongs to another
-    /// channel, records the line as astray.
+    /// Returns the record of the channel to which a line belongs. If the line has arrived at another channel, `at`, records it as
+    /// stray.
     #[inline(always)]
     fn channel(&mut self, line: L2Line, owners: Owners, at: (Node, Mcu)) -> &mut ChannelRecord {
         let (node, mcu) = owners.channel;
@@ -162,8 +162,8 @@ impl UnitRecords {
         &mut self.channels[node.index()][mcu.index()]
     }
 
-    /// Records that a channel has read a line with these owners. `cycles` is the time that the line spent in the channel's queue and in
-    /// transfer.
+    /// Records that a channel has read a line with these owners. `cycles` is the time that the line spent in the channel's queue
+    /// and in transfer.
     #[inline(always)]
     pub(in crate::memory) fn read(
         &mut self,
@@ -179,7 +179,7 @@ impl UnitRecords {
         channel.held_back += u64::from(held);
     }
 
-    /// Records that a channel has written a line, like [`read`](Self::read).
+    /// Records that a channel has written a line. The arguments are those of [`read`](Self::read).
     #[inline(always)]
     pub(in crate::memory) fn written(
         &mut self,
@@ -193,8 +193,8 @@ impl UnitRecords {
         channel.cycles_to_write += cycles;
     }
 
-    /// Records a request that has passed through `at`: a hub, or a link if there are no hubs. `counted` is `true` if a counter of the hub has
-    /// counted the request.
+    /// Records a request that has passed through `at`: a hub, or a link if there are no hubs. `counted` is `true` if one of the
+    /// hub's counters has counted the request.
     #[inline(always)]
     pub(in crate::memory) fn passed(
         &mut self,
@@ -221,9 +221,9 @@ impl UnitRecords {
         self.astray(line, at);
     }
 
-    /// Checks for each link between a node and a hub that the number of lines that passed through the link agrees with the
-    /// recorded requests. `passed` returns the number of lines that have entered the node by the link, and the number of lines
-    /// that have left the node.
+    /// Checks, for each link between a node and a hub, that the number of lines that passed over it agrees with the recorded
+    /// requests. `passed` returns the number of lines that have entered the node over the link, and the number that have left the
+    /// node.
     pub(in crate::memory) fn check_links(&mut self, passed: impl Fn(Hub, usize) -> [u64; 2]) {
         for hub in Hub::ALL {
             for node in 0..self.machine.nodes() {

@@ -1,4 +1,4 @@
-//! Computes how much channels, hubs and links are used, and the limits of their use.
+//! Computes how much channels, hubs and links are used, and what limits their use.
 
 use guest_abi::{Hub, Mcu, Node};
 use serde::{Deserialize, Serialize};
@@ -9,52 +9,52 @@ use crate::memory::figures::Figures;
 
 /// The traffic between nodes, and the use of channels, hubs and links.
 ///
-/// A limit is the rate at which lines pass without a gap. It follows from the [times](crate::memory::timing) and the clock.
+/// A limit is the rate at which lines can pass without gaps. It follows from the [times](crate::memory::timing) and the clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// How many lines moved between nodes and within nodes, by source, destination and kind. Entries without lines are left out.
+    /// The lines that moved between nodes and within nodes, by source, destination and kind. Entries without lines are omitted.
     pub traffic: Vec<Traffic>,
-    /// How much each DRAM channel of the machine was used.
+    /// The use of each of the machine's DRAM channels.
     pub channels: Vec<ChannelUse>,
-    /// How much each hub of the machine was used.
+    /// The use of each of the machine's hubs.
     pub hubs: Vec<HubUse>,
-    /// How much each link of each node was used; empty if the machine has one node and no hubs.
+    /// The use of each node's links; empty if the machine has one node and no hubs.
     pub links: Vec<LinkUse>,
 }
 
-/// Lines that moved from one node to another, or between a node's memory and the node's own cache.
+/// Lines that moved from one node to another, or between a node's memory and that node's cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
     /// The number of the source node, 0 to 3.
     pub from: usize,
     /// The number of the destination node, 0 to 3.
     pub to: usize,
-    /// The reason why the lines moved.
+    /// Why the lines moved.
     pub kind: TrafficKind,
-    /// The number of lines, or of invalidated copies.
+    /// The number of lines or of invalidated copies.
     pub lines: u64,
 }
 
-/// The reasons why lines move.
+/// Why lines move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrafficKind {
-    /// Lines from the memory of a node to a node that misses them.
+    /// Lines from a node's memory, for a node that misses them.
     Memory,
-    /// Lines from the L2 cache of a node to a node that misses them.
+    /// Lines from a node's L2 cache, for a node that misses them.
     C2c,
     /// Lines that a node writes back to memory.
     WriteBack,
-    /// Invalidations from a node that writes to lines, to a node that holds copies.
+    /// Invalidations, from a node that writes to lines to a node that holds copies.
     Invalidate,
 }
 
-/// How many lines a DRAM channel read and wrote, and how long the channel was busy.
+/// What a DRAM channel read and wrote, and how long it was busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelUse {
-    /// The number of the node, 0 to 3.
+    /// The node's number, 0 to 3.
     pub node: usize,
-    /// The number of the channel in the node, 0 or 1.
+    /// The channel's number in the node, 0 or 1.
     pub mcu: usize,
     /// The number of lines that the channel read.
     pub reads: u64,
@@ -62,9 +62,9 @@ pub struct ChannelUse {
     pub writes: u64,
     /// The number of cycles for which the channel was busy.
     pub busy: u64,
-    /// The sum of the cycles that each line waited for the channel.
+    /// The total number of cycles that lines waited for the channel.
     pub waited: u64,
-    /// The maximum rate of reads alone, in bytes per second. (Writes take longer.)
+    /// The maximum rate if the channel only reads, in bytes per second. (Writes take longer.)
     pub limit: u64,
 }
 
@@ -76,36 +76,36 @@ impl ChannelUse {
     }
 }
 
-/// How many requests a hub served, and how long the hub was busy.
+/// The requests that a hub served, and how long it was busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubUse {
-    /// The number of the hub, 0 to 3.
+    /// The hub's number, 0 to 3.
     pub hub: usize,
     /// The number of requests for lines, invalidations and lines written back.
     pub requests: u64,
-    /// The number of cycles for which the hub was busy with serialization.
+    /// The number of cycles for which serialization kept the hub busy.
     pub busy: u64,
     /// The number of requests that waited for another request for the same line.
     pub met: u64,
-    /// The sum of the cycles that each request waited for other requests and for the hub.
+    /// The total number of cycles that requests waited for other requests and for the hub.
     pub waited: u64,
 }
 
-/// How much a node's link to a hub was used. A directly linked node has four links, numbered by `hub`.
+/// The use of a node's link to a hub. A directly linked node has four links, numbered by `hub`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkUse {
-    /// The number of the hub, 0 to 3.
+    /// The hub's number, 0 to 3.
     pub hub: usize,
-    /// The number of the node, 0 to 3.
+    /// The node's number, 0 to 3.
     pub node: usize,
     /// The number of lines that entered the node.
     #[serde(rename = "in")]
     pub into: u64,
     /// The number of lines that left the node.
     pub out: u64,
-    /// The sum of the cycles for which each of the two directions was busy.
+    /// The number of cycles for which the link was busy, summed over both directions.
     pub busy: u64,
-    /// The maximum number of bytes per second in each direction.
+    /// The maximum rate of each direction, in bytes per second.
     pub limit: u64,
 }
 
@@ -117,7 +117,7 @@ impl LinkUse {
     }
 }
 
-/// Returns the maximum rate of a unit in bytes per second, if the unit is busy with each line for `cycles` cycles.
+/// Returns the maximum rate, in bytes per second, of a unit that each line keeps busy for `cycles` cycles.
 const fn limit(figures: &Figures, cycles: u64) -> u64 {
     (HZ << figures.l2.line_shift) / cycles
 }
@@ -126,7 +126,7 @@ impl Usage {
     pub(in crate::memory) fn new(truth: &Truth, figures: &Figures) -> Self {
         let machine = truth.units.machine;
         let nodes = || (0..machine.nodes()).filter_map(Node::new);
-        // A directly linked node has four links, because the largest machine has four hubs.
+        // A directly linked node has four links, as many as the largest machine has hubs.
         let links = match machine.hubs() {
             [] if machine.nodes() == 1 => &[],
             [] => Hub::ALL,
@@ -148,7 +148,7 @@ impl Usage {
 }
 
 impl Truth {
-    /// Returns the numbers of lines that moved between two nodes, by hub and kind; see [`super::HubRecord::between`].
+    /// Returns, for each hub, the number of lines of each kind that moved between two nodes; see [`super::HubRecord::between`].
     fn between(&self, from: usize, to: usize) -> impl Iterator<Item = [u64; 4]> {
         self.units.hubs.iter().map(move |hub| hub.between(from, to))
     }
@@ -165,7 +165,7 @@ impl Truth {
             (0..4).for_each(|kind| lines[kind] += by_kind[kind]);
         }
         if from == to {
-            // The remaining lines of the node's channels move to and from the node's own cache, without a hub.
+            // The channels' remaining lines move between the node's memory and its own cache, without a hub.
             let others = (0..self.units.channels.len()).filter(|other| *other != from);
             let (mut read, mut written) = (0, 0);
             for [memory, ..] in others.clone().flat_map(|other| self.between(from, other)) {

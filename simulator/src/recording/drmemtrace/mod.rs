@@ -1,5 +1,5 @@
-//! Reads recordings of DynamoRIO's drmemtrace, in the form that its `drraw2trace` writes: a file for each thread, with
-//! [records](record) of 12 bytes.
+//! Reads recordings of DynamoRIO's drmemtrace as `drraw2trace` writes them: one file for each thread, with 12-byte
+//! [records](record).
 
 mod record;
 mod thread;
@@ -23,24 +23,24 @@ const MOST_FILES: usize = 1 << 16;
 
 const A_FILE: &str = "a file of drmemtrace, as in drmemtrace.*.dir/trace";
 
-/// The bits in the value of a [`FILETYPE`] marker (`offline_file_type_t`). With `FILTERED`, the recorder has left out
-/// instructions, or data that hit in a small cache. With `WITHOUT_DATA`, the recording has no data. `TARGETS` has the bit of each
-/// architecture that is known, and QEMU's name for the architecture.
+/// The bits in the value of a [`FILETYPE`] marker (`offline_file_type_t`). With `FILTERED`, the recorder has omitted instructions,
+/// or data that hit in a small cache. With `WITHOUT_DATA`, the recording has no data. `TARGETS` has each known architecture's bit
+/// and QEMU's name for it.
 const FILTERED: u64 = 0x1 | 0x80 | 0x100;
 const WITHOUT_DATA: u64 = 0x4;
 const TARGETS: [(u64, &str); 4] =
     [(0x40, "x86_64"), (0x08, "aarch64"), (0x20, "i386"), (0x10, "arm")];
 
-/// Returns `true` if a file of drmemtrace begins with these bytes.
+/// Returns `true` if a drmemtrace file begins with these bytes.
 pub(super) fn is_header(head: &[u8]) -> bool {
     head.first_chunk().is_some_and(|bytes| {
         let record = Record::new(bytes);
-        // In a recording of a 32-bit program, the address has 4 bytes, and the next record follows.
+        // In a 32-bit program's recording, the address has 4 bytes, and the next record follows it.
         record.kind == HEADER && (1..256).contains(&(record.value() & 0xffff_ffff))
     })
 }
 
-/// Returns the facts about a recording that are at the beginning of its file. `name` is the name of the recording in notes.
+/// Returns what the start of a recording's file says about the recording. Notes call the recording `name`.
 fn describe(source: &Source, name: &str) -> Result<About, RecordingError> {
     let wrong = |found: String, expected| RecordingError::in_file(&source.name, found, expected);
     let records = source.head().chunks_exact(SIZE).filter_map(|bytes| bytes.first_chunk());
@@ -72,7 +72,7 @@ fn describe(source: &Source, name: &str) -> Result<About, RecordingError> {
     }
     Ok(About {
         threads: 1,
-        // If instructions are left out, calls and returns do not match.
+        // If the recorder omitted instructions, calls and returns do not match.
         has_flow: kind & FILTERED == 0,
         target: target.map(|(_, name)| String::from(*name)),
         notes,
@@ -80,15 +80,15 @@ fn describe(source: &Source, name: &str) -> Result<About, RecordingError> {
     })
 }
 
-/// Reads threads of drmemtrace. Each thread has a file.
+/// Reads drmemtrace threads, each from its own file.
 pub(super) struct DrmemtraceReader {
     threads: Vec<ThreadFile>,
     /// The number of references after which a block ends.
     most: usize,
-    /// The number of bytes read from files that are closed.
+    /// The number of bytes that were read from files that have been closed.
     read: u64,
     total: Option<u64>,
-    /// Whether the recording is refused at its end if it has no references.
+    /// Whether a recording without references is rejected at its end.
     is_unseen: bool,
     name: String,
 }
@@ -101,7 +101,7 @@ enum ThreadFile {
 }
 
 impl DrmemtraceReader {
-    /// Returns a reader of one thread.
+    /// Returns a reader for one thread.
     pub(super) fn new(source: Source) -> Result<(About, Self), RecordingError> {
         let about = describe(&source, &source.name)?;
         let (name, total) = (source.name.clone(), source.progress().total);
@@ -110,7 +110,7 @@ impl DrmemtraceReader {
         Ok((about, Self { threads, most: BLOCK, read: 0, total, is_unseen: true, name }))
     }
 
-    /// Returns a reader of the files in a directory, or in its folder `trace`. The time stamps of all files are read first.
+    /// Returns a reader for the files in a directory, or in its folder `trace`. First reads the time stamps of all files.
     pub(super) fn open(directory: &Path) -> Result<(About, Self), RecordingError> {
         let name = line(&directory.to_string_lossy());
         let paths = files(directory)
@@ -145,8 +145,8 @@ impl DrmemtraceReader {
         if references == 0 {
             return Err(RecordingError::in_file(&name, "no memory reference", "at least one"));
         }
-        // Threads are numbered in the order in which they begin. The sort is stable, so threads that begin at the same time keep
-        // their order.
+        // Threads are numbered in the order in which they begin. The sort is stable: threads that begin at the same time keep their
+        // order.
         scanned.sort_by_key(|(times, _)| times.first().copied().unwrap_or(0));
         let (times, paths): (Vec<_>, Vec<_>) = scanned.into_iter().unzip();
         let runs = time::runs(&times).into_iter();
@@ -160,8 +160,7 @@ impl DrmemtraceReader {
             about.notes.push(format!("{name} has no locks: time stamps alone order its threads"));
         }
         let about = About { threads: threads.len(), references: Some(references), ..about };
-        // Threads wait for each other, so the blocks of all threads are in memory. If there are more threads, the blocks are
-        // smaller.
+        // Threads wait for each other, so every thread has a block in memory. The more threads there are, the smaller the blocks.
         let most = (BLOCK / threads.len()).max(BLOCK / 64);
         Ok((about, Self { threads, most, read: 0, total: Some(total), is_unseen: false, name }))
     }
@@ -208,7 +207,7 @@ impl DrmemtraceReader {
     }
 }
 
-/// Returns the files of threads in a directory, or in its folder `trace`, in the order of their names.
+/// Returns the thread files in a directory, or in its folder `trace`, ordered by name.
 fn files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let inner = directory.join("trace");
     let directory = if inner.is_dir() { &inner } else { directory };

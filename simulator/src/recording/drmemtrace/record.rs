@@ -1,31 +1,31 @@
-//! The records of drmemtrace: `trace_entry_t` of DynamoRIO's `clients/drcachesim/common/trace_entry.h`.
+//! The records of drmemtrace: `trace_entry_t` in DynamoRIO's `clients/drcachesim/common/trace_entry.h`.
 
 use super::super::reference::{Flow, Kind};
 
-/// The number of bytes of a record of a 64-bit program: type, size and address, little endian.
+/// The number of bytes in a 64-bit program's record: type, size and address, little endian.
 pub(in super::super) const SIZE: usize = 12;
 
-/// The oldest and the newest version of the format (`trace_version_t`) that this reader knows. Versions differ in the records
-/// that a recording contains. The types of records keep their numbers.
+/// The oldest and newest versions of the format (`trace_version_t`) that this reader knows. Versions differ in which records a
+/// recording contains. The numbers of record types never change.
 pub(super) const OLDEST: u64 = 2;
 pub(super) const NEWEST: u64 = 6;
 
-/// The maximum number of bytes of an instruction (`MAX_ENCODING_LENGTH`).
+/// The maximum number of bytes in an instruction (`MAX_ENCODING_LENGTH`).
 const LONGEST: u16 = 17;
 
-/// The first record of a file (`TRACE_TYPE_HEADER`). Its address is the version.
+/// The first record of a file (`TRACE_TYPE_HEADER`). The version is in its address field.
 pub(super) const HEADER: u16 = 25;
 
-/// A record that is not a reference (`TRACE_TYPE_MARKER`). Its size is the kind of marker.
+/// A record that is not a reference (`TRACE_TYPE_MARKER`). The kind of marker is in its size field.
 pub(super) const MARKER: u16 = 28;
 
-/// Kinds of markers (`trace_marker_type_t`). `TIMESTAMP` has the time in microseconds. [`FILETYPE`] says what the recording
+/// Kinds of markers (`trace_marker_type_t`). `TIMESTAMP` gives the time in microseconds. [`FILETYPE`] says what the recording
 /// contains. `SYSCALL` says that the latest instruction is a system call.
 const TIMESTAMP: u16 = 2;
 pub(super) const FILETYPE: u16 = 9;
 const SYSCALL: u16 = 25;
 
-/// A record in the form that it has in the file.
+/// A record as it is in the file.
 #[derive(Clone, Copy)]
 pub(super) struct Record {
     pub(super) kind: u16,
@@ -36,14 +36,14 @@ pub(super) struct Record {
 /// What a record means for a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// An access to data.
+    /// A data access.
     Data(Kind),
-    /// The fetch of an instruction.
+    /// An instruction's fetch.
     Fetch(Flow),
-    /// The fetch of a conditional branch. The next instruction shows whether it is taken.
+    /// A conditional branch's fetch. The next instruction shows whether the branch is taken.
     Branch,
-    /// The fetches of several instructions that follow the latest instruction in memory. The size of the record is the number of
-    /// these instructions. Each byte of the record's address is the number of bytes of one instruction.
+    /// The fetches of several instructions that follow the latest instruction in memory. The record's size is their number, and
+    /// each byte of the record's address is the size of one of them.
     Bundle,
     /// The time at which the next records begin.
     Time,
@@ -70,7 +70,7 @@ impl Record {
         u64::from_le_bytes(self.address)
     }
 
-    /// Returns the meaning of the record. If the record is wrong, returns the content found and the content expected.
+    /// Returns the record's meaning. If the record is wrong, returns what was found and what was expected.
     pub(super) fn meaning(&self) -> Result<Meaning, (String, &'static str)> {
         let meaning = match self.kind {
             0 => Meaning::Data(Kind::Load),
@@ -105,7 +105,7 @@ impl Record {
         }
     }
 
-    /// Returns the sizes of the instructions of a [bundle](Meaning::Bundle).
+    /// Returns the sizes of a [bundle's](Meaning::Bundle) instructions.
     pub(super) fn bundled(&self) -> &[u8] {
         &self.address[..usize::from(self.size).min(8)]
     }

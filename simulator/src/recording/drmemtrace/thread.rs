@@ -1,4 +1,4 @@
-//! Reads one file of drmemtrace.
+//! Reads one drmemtrace file.
 
 use super::super::chunk::Chunk;
 use super::super::error::RecordingError;
@@ -10,33 +10,33 @@ use super::record::{Meaning, Record, SIZE};
 use super::time::{Clock, Run};
 use refs::Order;
 
-/// The maximum number of bytes of a reference. A longer access is several references.
+/// The maximum number of bytes in a reference. A longer access becomes several references.
 const LONGEST: u16 = 4096;
 
 /// The maximum number of references into which one record is divided.
 const MOST_PIECES: usize = u16::MAX.div_ceil(LONGEST) as usize;
 
-/// Reads the records of a file, block by block, in constant memory.
+/// Reads a file's records block by block, in constant memory.
 pub(super) struct ThreadReader {
     records: Records<SIZE>,
     /// The record after the latest block.
     next: Option<(Record, Meaning)>,
     has_ended: bool,
     clock: Clock,
-    /// The address after the latest instruction.
+    /// The address just after the latest instruction.
     after: u64,
     /// The number of references after which a block ends.
     most: usize,
     block: Vec<Reference>,
-    /// The index of the latest fetch in the block.
+    /// The index of the block's latest fetch.
     fetch: Option<usize>,
     /// Whether the latest fetch is a branch whose next instruction is not known yet.
     is_open: bool,
 }
 
 impl ThreadReader {
-    /// Returns a reader of the file of one thread. `runs` is empty if there is no other thread. A block has `most` references, or
-    /// a few more.
+    /// Returns a reader for one thread's file. `runs` is empty if there is no other thread. A block has `most` references or a few
+    /// more.
     pub(super) fn new(source: Source, runs: Vec<Run>, most: usize) -> Self {
         Self {
             records: Records::new(source),
@@ -76,7 +76,7 @@ impl ThreadReader {
     fn fill(&mut self, order: &mut Vec<(usize, Order)>) -> Result<(), RecordingError> {
         while let Some((record, meaning)) = self.read()? {
             let is_data = matches!(meaning, Meaning::Data(_));
-            // A block has all data of its last instruction, unless there are too many of them.
+            // A block includes all data of its last instruction, unless there are too many.
             let most = if is_data { self.most + BLOCK_SLACK - MOST_PIECES } else { self.most };
             match meaning {
                 Meaning::Bundle => self.is_open = false,
@@ -131,7 +131,7 @@ impl ThreadReader {
         Ok(Some((record, meaning)))
     }
 
-    /// Determines whether the latest branch is taken. `next` is the address of the next instruction.
+    /// Determines whether the latest branch is taken. `next` is the next instruction's address.
     fn close(&mut self, next: u64) {
         if std::mem::take(&mut self.is_open)
             && next != self.after
@@ -157,8 +157,8 @@ impl ThreadReader {
         }
     }
 
-    /// Reads the whole file. Returns the times of the file's parts, and the number of references. Returns `None` if there are
-    /// more than `most` parts.
+    /// Reads the whole file. Returns the times of its parts and its number of references; `None` if there are more than `most`
+    /// parts.
     pub(super) fn scan(mut self, most: usize) -> Result<Option<(Vec<u64>, u64)>, RecordingError> {
         let (mut times, mut references) = (Vec::new(), 0_u64);
         while let Some((record, meaning)) = self.read()? {

@@ -1,28 +1,27 @@
-//! The order of threads by their time stamps.
+//! Orders threads by their time stamps.
 //!
-//! A *part* of a thread consists of the records between a time stamp and the next later one. Parts begin in the order of their
-//! time stamps: a part waits until the part with the preceding time stamp has begun. Apart from this order, threads execute at
-//! the same time.
+//! A *part* of a thread consists of the records from a time stamp up to the next later one. Parts begin in the order of their time
+//! stamps: each waits until the part with the preceding time stamp has begun. Apart from that, threads execute concurrently.
 
 use super::super::reference::Reference;
 use refs::{Cause, Order};
 
-/// The maximum number of parts of all threads. Their times take 256 MB while the order is found.
+/// The maximum number of parts of all threads. While they are put in order, their times take 256 MB.
 pub(super) const MOST_PARTS: usize = 1 << 25;
 
-/// A run: parts of one thread that are consecutive in the order of the parts of all threads.
+/// A run: parts of one thread that directly follow each other in the order of all threads' parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// The index of the first part among the parts of its thread.
+    /// The index of the run's first part among the thread's parts.
     first: u32,
-    /// The index of the last part.
+    /// The index of the run's last part.
     last: u32,
-    /// The index of the run among all runs.
+    /// The run's index among all runs.
     number: u32,
 }
 
-/// Returns the runs of each thread. `times` has the times of each thread's parts, in increasing order. Parts with the same time
-/// begin in the order of the threads.
+/// Returns each thread's runs. `times` holds the times of each thread's parts, in ascending order. Parts with the same time begin
+/// in thread order.
 pub(super) fn runs(times: &[Vec<u64>]) -> Vec<Vec<Run>> {
     let mut runs = vec![Vec::new(); times.len()];
     let mut next: std::collections::BinaryHeap<_> = (times.iter().enumerate())
@@ -46,7 +45,7 @@ pub(super) fn runs(times: &[Vec<u64>]) -> Vec<Vec<Run>> {
     runs
 }
 
-/// The position of a thread among its parts.
+/// A thread's position among its parts.
 #[derive(Default)]
 pub(super) struct Clock {
     /// The time of the latest part.
@@ -61,8 +60,8 @@ impl Clock {
         Self { runs: runs.into_iter(), ..Self::default() }
     }
 
-    /// Notes a time stamp. Returns `true` if the time stamp begins a part. A file can repeat its latest time stamp, and the
-    /// repeated time stamp begins no part.
+    /// Notes a time stamp. Returns `true` if it begins a part. A file can repeat its latest time stamp, which does not begin
+    /// another part.
     pub(super) fn advance(&mut self, time: u64) -> bool {
         let later = self.time.is_none_or(|latest| time > latest);
         if later {

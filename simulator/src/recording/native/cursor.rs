@@ -1,23 +1,23 @@
-//! Decodes the references of one thread from its frames.
+//! Decodes one thread's references from its frames.
 
 use super::super::chunk::{Executions, Room};
 use super::templates::Template;
 use refs::{LONG_RUN, RUN_SHIFT, WRONG_SHAPE};
 use refs::{Order, OrderCode, PackedPredictor, Predictor, Rest, literal, sign_extended};
 
-/// The number of references in a chunk, unless a thread ends. The last execution can make a chunk longer.
+/// The number of references in a chunk, unless its thread ends. The last execution can make a chunk longer.
 const CHUNK: usize = 1 << 12;
 
-/// The position of a thread in its frames.
+/// A thread's position in its frames.
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
     /// The predictor; `None` while the thread waits.
     predictor: Option<Predictor>,
     packed: PackedPredictor,
-    /// The content of the current frame.
+    /// The current frame's content.
     pub(super) content: Vec<u8>,
-    /// The current position in the part `control`, which ends at `control_end`. Each other part of the content also has a
-    /// position and an end.
+    /// The current position in the part `control`, which ends at `control_end`. Each other part of the content also has a position
+    /// and an end.
     control: usize,
     control_end: usize,
     literals: usize,
@@ -25,22 +25,22 @@ pub(super) struct Cursor {
     orders: usize,
     orders_end: usize,
     order_code: OrderCode,
-    /// The number of executions decoded so far.
+    /// The number of the frame's executions that have been decoded.
     done: u64,
     /// The number of executions in the frame.
     executions: u64,
-    /// The number of correctly predicted executions before the current event.
+    /// The number of correctly predicted executions left before the current event.
     run: u64,
     /// The first byte of the current event.
     event: u8,
-    /// The next order of the thread, such as the release of a lock. The number says how many executions of the frame come before the order.
+    /// The thread's next order, such as the release of a lock, and the number of the frame's executions before it.
     order: Option<(u64, Order)>,
     /// The number of references left in the frame.
     references: u64,
 }
 
 impl Cursor {
-    /// Unpacks the predictor of a waiting thread. Returns `false` if the thread did not wait.
+    /// Unpacks a waiting thread's predictor. Returns `false` if the thread was not waiting.
     pub(super) fn wake(&mut self) -> bool {
         let waits = self.predictor.is_none();
         self.predictor.get_or_insert_with(|| std::mem::take(&mut self.packed).into());
@@ -53,7 +53,7 @@ impl Cursor {
         self.content.shrink_to_fit();
     }
 
-    /// Starts a frame, whose content is in `content`. Returns `None` if it is malformed.
+    /// Starts a frame with the content in `content`. Returns `None` if the frame is malformed.
     pub(super) fn begin(&mut self, references: u64) -> Option<()> {
         let mut rest = Rest(&self.content);
         self.executions = rest.varint()?;
@@ -70,7 +70,7 @@ impl Cursor {
         if self.orders > self.orders_end {
             return None;
         }
-        // The last literals are read as whole words, so zeros must follow them.
+        // The last literals are read as whole words, so zeros have to follow them.
         self.content.extend_from_slice(&[0; 8]);
         let mut control = Rest(&self.content[self.control..self.control_end]);
         (self.event, self.run) = next_event(&mut control, self.executions)?;
@@ -90,8 +90,8 @@ impl Cursor {
         Some(())
     }
 
-    /// Fills a chunk. Each shape has at most `most_data` data, and `most_data` is not 0. Returns `true` if the chunk is full, `false`
-    /// at the end of the frame, and `None` if the frame is malformed.
+    /// Fills a chunk. Each shape has at most `most_data` data, and `most_data` is not 0. Returns `true` if the chunk is full,
+    /// `false` at the end of the frame, and `None` if the frame is malformed.
     pub(super) fn fill(
         &mut self,
         templates: &[Template],
@@ -127,7 +127,7 @@ impl Cursor {
         }
     }
 
-    /// Decodes executions and adds them to a chunk. Stops when `end` executions of the frame are decoded, or when the chunk or its
+    /// Decodes executions and adds them to a chunk. Stops after the frame's first `end` executions, or when the chunk or its
     /// storage is full.
     #[inline(never)]
     fn executions(
@@ -138,7 +138,7 @@ impl Cursor {
         chunk: &mut Executions,
     ) -> Option<()> {
         let predictor = self.predictor.as_mut()?;
-        // The state is kept in local variables, so that it stays in registers.
+        // Local variables hold the state so that it stays in registers.
         let Room { shapes, data, mut executed, mut accessed, length: mut filled } =
             chunk.room(most_data);
         let mut control = Rest(&self.content[self.control..self.control_end]);
@@ -149,7 +149,7 @@ impl Cursor {
             if room == 0 {
                 break;
             }
-            // First come the correctly predicted executions.
+            // The correctly predicted executions come first.
             let most = done + run.min(end - done).min(room as u64);
             let began = done;
             while done < most && filled < CHUNK {
@@ -183,7 +183,7 @@ impl Cursor {
             executed += 1;
             let addresses = data.get_mut(accessed..accessed + usize::from(template.data))?;
             accessed += usize::from(template.data);
-            // The highest set bit marks the end of the codes in the byte.
+            // The highest set bit marks the end of the byte's codes.
             let mut codes = u16::from(event & (WRONG_SHAPE - 1)) | 1 << 4;
             for (address, slot) in addresses.iter_mut().zip(template.slot as usize..) {
                 if codes == 1 {
@@ -207,8 +207,7 @@ impl Cursor {
     }
 }
 
-/// Reads the first byte and the run of the next event. If there is no event, the run is `left`, the number of all remaining
-/// executions.
+/// Reads the first byte and the run of the next event. If there is none, the run is `left`, the number of remaining executions.
 #[inline(always)]
 fn next_event(control: &mut Rest<'_>, left: u64) -> Option<(u8, u64)> {
     let Some(event) = control.byte() else {

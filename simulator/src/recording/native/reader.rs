@@ -22,8 +22,8 @@ use refs::{
 /// The maximum number of bytes in a frame's content.
 pub(super) const MOST_CONTENT: u32 = 1 << 24;
 
-/// The maximum number of references in a frame. The size of the content does not limit this number, because expected references
-/// take little room.
+/// The maximum number of references in a frame. The size of the content does not limit this number, because correctly predicted
+/// references take little room.
 const MOST_REFERENCES: u64 = 1 << 28;
 
 /// The maximum number of frames in a recording. [`MOST_THREADS`] is the maximum number of threads.
@@ -33,11 +33,11 @@ const MOST_THREADS: u32 = 1 << 16;
 /// The maximum number of processes in a file.
 const MOST_PROCESSES: usize = 1 << 16;
 
-/// The maximum number of threads whose predictors are unpacked: one for each strand of the largest machine. An unpacked predictor takes 320
-/// KB. The predictors of other threads are packed.
+/// The maximum number of threads whose predictors are unpacked: one for each strand of the largest machine. An unpacked predictor
+/// takes 320 KB.
 const MOST_AWAKE: usize = 256;
 
-/// The maximum total size in bytes of the descriptions, mappings and notes of all processes.
+/// The maximum total size of all processes' descriptions, mappings and notes, in bytes.
 const MOST_SAID: usize = 1 << 22;
 
 const WHOLE: &str = "a whole frame of a recording";
@@ -46,29 +46,29 @@ const _: () = assert!(VERSION == 2, "the error says so");
 
 pub(in super::super) struct NativeReader {
     name: String,
-    /// The file, which has the recordings of all processes. The readers of these recordings share the file.
+    /// The file, which holds the recordings of all processes. Their readers share it.
     file: Arc<Mutex<File>>,
     code: Arc<Code>,
     templates: Vec<Template>,
-    /// The maximum number of data in a shape, but at least 1.
+    /// The maximum number of data in a shape, and at least 1.
     most_data: usize,
     threads: Vec<ThreadFrames>,
-    /// The threads whose predictors are unpacked, in the order in which the threads woke. Some may have ended.
+    /// The threads whose predictors are unpacked, in the order in which they woke. Some may have ended.
     awake: VecDeque<usize>,
     decoder: FrameDecoder,
     stored: Vec<u8>,
     pub(in super::super) about: About,
     read: u64,
     total: u64,
-    /// The position of the recording in the file.
+    /// The position in the file at which the recording begins.
     begins: u64,
-    /// The number of references of all frames.
+    /// The number of references in all frames.
     pub(in super::super) references: u64,
     /// The total size of the description, mappings and notes so far, in bytes.
     said: usize,
 }
 
-/// A thread's frames: the position of each frame in the file, the number of frames that were read, and the position in the current frame.
+/// A thread's frames: their positions in the file, the number of frames that have been read, and the position in the current frame.
 #[derive(Default)]
 struct ThreadFrames {
     frames: Vec<u64>,
@@ -76,7 +76,7 @@ struct ThreadFrames {
     cursor: Option<Box<Cursor>>,
 }
 
-/// The header of a frame. It has been checked.
+/// A frame header that has been checked.
 #[derive(Clone, Copy)]
 struct FrameHeader {
     kind: u8,
@@ -115,7 +115,7 @@ impl FrameHeader {
 }
 
 impl NativeReader {
-    /// Reads a file up to its last complete frame. Returns a reader for the recording of each process that has a reference.
+    /// Reads a file up to its last complete frame. Returns a reader for each process that has a reference.
     pub(in super::super) fn all(source: Source) -> Result<Vec<Self>, RecordingError> {
         let name = source.name.clone();
         let file = Arc::new(Mutex::new(source.into_file()?));
@@ -155,8 +155,8 @@ impl NativeReader {
         Ok(readers)
     }
 
-    /// Reads a recording that begins at a position of the file, up to its last complete frame. `said` is the size of the
-    /// descriptions of all earlier processes. Also returns the position of the next process's recording; `None` if there is none.
+    /// Reads a recording that begins at a position in the file, up to its last complete frame. `said` is the total size of all
+    /// earlier processes' descriptions. Also returns the position of the next process's recording; `None` if there is none.
     fn new(
         name: String,
         file: Arc<Mutex<File>>,
@@ -189,7 +189,7 @@ impl NativeReader {
         Ok((reader, next))
     }
 
-    /// Reads all headers, and the content of the frames that have no references. Returns the position of the next process's recording.
+    /// Reads all headers, and the content of all frames without references. Returns the position of the next process's recording.
     fn scan(&mut self, templates: &mut Templates) -> Result<Option<u64>, RecordingError> {
         let begins = self.begins;
         let mut at = begins + FILE_HEADER.len() as u64;
@@ -252,7 +252,7 @@ impl NativeReader {
         Ok(None)
     }
 
-    /// Interprets a frame that has no references. Returns `None` if its content is malformed.
+    /// Interprets a frame without references. Returns `None` if its content is malformed.
     fn understand(
         &mut self,
         header: &FrameHeader,
@@ -327,13 +327,13 @@ impl NativeReader {
         rest.0.is_empty().then_some(())
     }
 
-    /// Counts bytes of description, mappings and notes. Returns `None` if there are too many.
+    /// Adds to the total size of descriptions, mappings and notes. Returns `None` if it becomes too large.
     fn said(&mut self, bytes: usize) -> Option<()> {
         self.said = self.said.checked_add(bytes).filter(|said| *said <= MOST_SAID)?;
         Some(())
     }
 
-    /// Reads the header at a position; `None` if the file ends before the end of the header.
+    /// Reads the header at a position; `None` if the file ends within the header.
     fn header(&mut self, at: u64) -> Result<Option<FrameHeader>, RecordingError> {
         let mut bytes = [0; FRAME_HEADER];
         match self.read_at(at, &mut bytes) {
@@ -356,7 +356,7 @@ impl NativeReader {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads, checks and decompresses the content of a frame.
+    /// Reads, checks and decompresses a frame's content.
     fn content(
         &mut self,
         at: u64,

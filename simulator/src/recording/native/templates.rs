@@ -7,29 +7,28 @@ use refs::{BlockAccess, Class, MOST_ACCESSES, MOST_DEFINED, MOST_INSTRUCTIONS, R
 /// The definitions read so far.
 #[derive(Debug, Default)]
 pub(super) struct Templates {
-    /// The shapes, indexed by their numbers.
+    /// The shapes, indexed by number.
     shapes: Vec<Template>,
     code: Code,
     /// The number of references in all shapes.
     references: usize,
     blocks: Vec<BlockTemplate>,
     sizes: Vec<u8>,
-    /// All instructions whose class is not [`Class::Other`], block by block. Each entry is the number of the instruction in its block, and
-    /// the class.
+    /// All instructions whose class is not [`Class::Other`], block by block: the instruction's number in its block, and the class.
     classes: Vec<(u16, Class)>,
-    /// The end address of the latest defined block.
+    /// The address at which the latest defined block ends.
     address: u64,
     slots: Slots,
-    /// The references of the current shape. The allocation is reused.
+    /// The current shape's references, in an allocation that is reused.
     shape: Vec<Reference>,
 }
 
-/// The numbers that the decoder needs about a shape.
+/// What the decoder needs to know about a shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Template {
     /// The slot of the shape's first datum.
     pub(super) slot: u32,
-    /// The number of references. `data` is the number of data among them.
+    /// The number of references. `data` is the number of data references among them.
     pub(super) count: u16,
     pub(super) data: u16,
 }
@@ -37,11 +36,10 @@ pub(super) struct Template {
 #[derive(Clone, Copy, Debug, Default)]
 struct BlockTemplate {
     address: u64,
-    /// The index of the size of the block's first instruction. The sizes of its other instructions follow.
+    /// The index of the size of the block's first instruction. The other instructions' sizes follow.
     first: u32,
     count: u16,
-    /// The instruction that passes control on: its index in the block, its flow if the branch is not taken, and its flow if the branch is
-    /// taken.
+    /// The instruction that passes control on: its index in the block, and its flow if a branch is not taken and if it is taken.
     exit: Option<(u16, Flow, Flow)>,
     /// The range of the block's instructions in [`Templates::classes`].
     classes: (u32, u32),
@@ -66,7 +64,7 @@ impl Templates {
         rest.0.is_empty().then_some(())
     }
 
-    /// Returns the code, and the templates of the code's shapes by number.
+    /// Returns the code, and the templates of its shapes by number.
     pub(super) fn complete(self) -> (Code, Vec<Template>) {
         (self.code, self.shapes)
     }
@@ -161,7 +159,7 @@ impl Templates {
             }
             address = address.wrapping_add(u64::from(size));
         }
-        // These data are outside all blocks.
+        // These data do not belong to any block.
         self.shape.extend(places.map(data));
         let count = self.shape.len();
         self.references += count;

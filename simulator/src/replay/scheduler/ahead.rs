@@ -1,9 +1,9 @@
-//! Lets the strands of a core run ahead of the other cores.
+//! Lets a core's strands run ahead of the other cores.
 //!
-//! References that need nothing outside their core do not affect other cores. So the strands of a core can execute such
-//! references even before earlier turns of other cores. The outcome is the same, unless another core takes a line from the core's
-//! caches in the meantime, or wakes one of the core's threads. Then the core is *restored* to the state before it ran ahead, and
-//! executes the references again, up to the turn that affects it.
+//! References that need nothing outside their core do not affect other cores, so a core's strands can execute them even before
+//! earlier turns of other cores. The outcome is the same, unless in the meantime another core takes a line from the core's caches
+//! or wakes one of its threads. In that case, the core is *restored* to its state before it ran ahead, and executes the references
+//! again, up to the turn that affects it.
 
 use std::iter;
 use std::num::NonZero;
@@ -25,34 +25,34 @@ pub(super) struct Ahead {
     cores: Box<[Core]>,
     /// One bit for each core, which is set if the core runs ahead.
     ahead: u64,
-    /// The woken strands of cores that run ahead, and the times at which these strands are ready. Each core must be restored
-    /// before its strands are woken.
+    /// The woken strands of cores that run ahead, and the times at which they are ready. Each core must be restored before its
+    /// strands are woken.
     woken: Vec<(StrandId, u64)>,
-    /// The latest turn so far in the order of all turns. If a turn wakes a thread, the next turn can be earlier than this turn.
+    /// The latest turn so far in the turn order. If a turn wakes a thread, the next turn can be earlier than this one.
     latest: Due,
-    /// The current place in the order of all turns. All earlier turns are over.
+    /// The current place in the turn order. All earlier turns are over.
     place: Due,
 }
 
 const _: () = assert!(CORES <= u64::BITS as usize);
 
-/// A core that runs ahead, and the state of the core before it ran ahead.
+/// A core that runs ahead, and its state before it ran ahead.
 #[derive(Clone, Debug)]
 struct Core {
     pipelines: CorePipelines,
-    /// One bit for each strand of the core, which is set if the strand has executed ahead.
+    /// One bit for each of the core's strands, which is set if the strand has executed ahead.
     strands: u8,
     saved: [Saved; StrandId::PER_CORE],
     pause: Pause,
 }
 
-/// A pause in which a core that runs ahead accesses no data, because the core has often had to undo what it executed ahead.
-/// Another core often takes a line of data, but rarely a line of instructions.
+/// A pause in which a core that runs ahead accesses no data, because it has often had to undo what it executed ahead. (Other cores
+/// often take a line of data, but rarely a line of instructions.)
 #[derive(Clone, Copy, Debug, Default)]
 struct Pause {
-    /// The number of turns that are left in the pause.
+    /// The number of turns left in the pause.
     turns: u16,
-    /// The length of the latest pause, in turns. Every turn outside a pause makes this length shorter.
+    /// The length of the latest pause, in turns. Every turn outside a pause makes it shorter.
     latest: u16,
 }
 
@@ -60,14 +60,14 @@ struct Pause {
 const LONGEST_PAUSE: u16 = 1023;
 
 impl Pause {
-    /// Begins a pause, because the core has to undo what it has executed ahead. It takes as much time as many turns to undo
-    /// instructions and to execute them again.
+    /// Begins a pause, because the core has to undo what it has executed ahead. To undo instructions and execute them again takes
+    /// as much time as many turns.
     fn begin(&mut self) {
         self.latest = (2 * self.latest + 1).min(LONGEST_PAUSE);
         self.turns = self.latest;
     }
 
-    /// Returns `true` if the core may access data ahead in this turn. Otherwise the pause becomes one turn shorter.
+    /// Returns `true` if the core may access data ahead in this turn. Otherwise, shortens the pause by one turn.
     #[inline]
     fn is_over(&mut self) -> bool {
         if self.turns > 0 {
@@ -79,7 +79,7 @@ impl Pause {
     }
 }
 
-/// The state of a strand before it ran ahead, and what the strand has executed ahead since then.
+/// A strand's state before it ran ahead, and what it has executed ahead since then.
 #[derive(Clone, Copy, Debug, Default)]
 struct Saved {
     thread: usize,
@@ -89,23 +89,23 @@ struct Saved {
     ends: u64,
     /// The number of cycles that the strand waited for its pipeline while it ran ahead.
     pipeline: u64,
-    /// The number of references and of instructions that the strand executed ahead.
+    /// The number of references that the strand executed ahead. `instructions` is the number of instructions.
     references: usize,
     instructions: u64,
 }
 
-/// What a strand has to undo, because its core was restored.
+/// What a strand has to undo because its core was restored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Undone<'a> {
     pub(crate) thread: usize,
     pub(crate) strand: StrandId,
     /// The references that the strand had executed ahead.
     pub(crate) references: References<'a>,
-    /// The number of these references that are instructions.
+    /// The number of instructions that these references began.
     pub(crate) instructions: u64,
-    /// The number of cycles from the time at which the strand was ready to the end of these references.
+    /// The number of cycles from the time at which the strand was ready until the end of these references.
     pub(crate) cycles: u64,
-    /// How many of the `cycles` the strand waited for its pipeline.
+    /// The number of these cycles in which the strand waited for its pipeline.
     pub(crate) pipeline: u64,
 }
 
@@ -133,8 +133,8 @@ impl Ahead {
         self.latest = self.latest.max(turn);
     }
 
-    /// If a strand's core runs ahead, notes that the strand is woken and will be ready at the time `ready`. Returns `true` if the
-    /// core runs ahead.
+    /// If a strand's core runs ahead, notes that the strand has been woken and will be ready at the time `ready`. Returns `true` if
+    /// the core runs ahead.
     pub(super) fn wake(&mut self, strand: StrandId, ready: u64) -> bool {
         let is_ahead = self.ahead >> strand.core() & 1 == 1;
         if is_ahead {
@@ -143,7 +143,7 @@ impl Ahead {
         is_ahead
     }
 
-    /// Returns the later of two places in the order of all turns: `place`, and the first place after all turns so far.
+    /// Returns the later of two places in the turn order: `place`, and the first place after all turns so far.
     #[inline]
     fn after_latest(&self, place: Due) -> Due {
         place.max(self.latest.after())
@@ -156,24 +156,24 @@ impl Ahead {
 }
 
 impl Scheduler {
-    /// Returns the current place in the order of all turns. All earlier turns are over.
+    /// Returns the current place in the turn order. All earlier turns are over.
     pub(crate) fn place(&self) -> Due {
         self.ahead.place
     }
 
-    /// Returns the place of the next event in the order of all turns. The event is a turn, or the end of a sleep.
+    /// Returns the place of the next event in the turn order. The event is a turn, or the end of a sleep.
     pub(crate) fn next_place(&self) -> Due {
         let sleeper = Some(self.sleepers.first()).filter(|at| *at != u64::MAX);
         let wakes = sleeper.map_or(Due::NEVER, |at| Due::new(at, 0));
         self.ahead.after_latest(self.turns.first_due().min(wakes))
     }
 
-    /// Returns the place of the executing thread's turn, or of a later part of the turn.
+    /// Returns the place of the executing thread's turn, or of a later part of that turn.
     pub(crate) fn executing(&self) -> Due {
         Due::of(self.begins, self.threads[self.executing].strand)
     }
 
-    /// Returns the place of a core's next turn in the order of all turns; [`Due::NEVER`] if no strand of the core can execute.
+    /// Returns the place of a core's next turn in the turn order; [`Due::NEVER`] if none of its strands can execute.
     pub(crate) fn next_of(&self, core: usize) -> Due {
         self.turns.due_of_core(core)
     }
@@ -183,19 +183,19 @@ impl Scheduler {
         first(self.ahead.ahead)
     }
 
-    /// Returns how many cores run ahead.
+    /// Returns the number of cores that run ahead.
     pub(crate) fn number_ahead(&self) -> u64 {
         self.ahead.ahead.count_ones().into()
     }
 
     /// Returns a core that runs ahead and has a woken strand; `None` if there is none. The caller must undo what the core has
-    /// executed after the current place. Then the caller must [wake](Self::wake_strands) the strand.
+    /// executed after the current place, and then [wake](Self::wake_strands) the strand.
     #[inline]
     pub(crate) fn woken(&self) -> Option<usize> {
         self.ahead.woken.first().map(|(strand, _)| strand.core())
     }
 
-    /// Wakes the strands of a core that were woken while the core ran ahead.
+    /// Wakes those strands of a core that were to be woken while the core ran ahead.
     pub(crate) fn wake_strands(&mut self, core: usize) {
         let Self { ahead, turns, .. } = self;
         for (strand, ready) in ahead.woken.extract_if(.., |(strand, _)| strand.core() == core) {
@@ -203,8 +203,8 @@ impl Scheduler {
         }
     }
 
-    /// Returns `true` if a core should access data when it runs ahead in its turn. Returns `false` in a pause, because the core has
-    /// had to undo what it executed ahead.
+    /// Returns `true` if a core should access data when it runs ahead in this turn. Returns `false` during a pause, which begins
+    /// when the core has to undo what it has executed ahead.
     #[inline]
     pub(crate) fn may_access_data(&mut self, core: usize) -> bool {
         self.ahead.cores[core].pause.is_over()
@@ -215,18 +215,18 @@ impl Scheduler {
         self.ahead.ahead >> core & 1 == 1
     }
 
-    /// Returns how many instructions may be executed before the scheduler stops.
+    /// Returns the number of instructions that may be executed before the scheduler stops.
     pub(crate) fn instructions_left(&self) -> u64 {
         self.stops.stop_after.saturating_sub(self.stops.passed.instructions)
     }
 
-    /// Stops a core from running ahead. Everything that the strands of the core have executed ahead becomes final.
+    /// Stops a core from running ahead. Everything that its strands have executed ahead becomes final.
     #[inline]
     pub(crate) fn catch_up(&mut self, core: usize) {
         self.ahead.ahead &= !(1 << core);
     }
 
-    /// Restores a core to the state before it ran ahead. Returns what the strands of the core have to undo.
+    /// Restores a core to its state before it ran ahead. Returns what its strands have to undo.
     pub(crate) fn undo(&mut self, core: usize) -> impl Iterator<Item = Undone<'_>> {
         self.restore(core);
         let Self { ahead, threads, .. } = self;
@@ -255,16 +255,16 @@ impl Scheduler {
         self.turns.restore_core(core, before.pipelines);
     }
 
-    /// Notes the turn of a core's first deferred store; [`Due::NEVER`] if the core has no deferred store.
+    /// Notes the turn of a core's first deferred store; [`Due::NEVER`] if no store is deferred.
     #[inline]
     pub(crate) fn set_store(&mut self, core: usize, store: Due) {
         self.turns.renew_core(core, store);
     }
 
-    /// Lets the strands of a core execute up to the place `before` in the order of all turns, as long as they need nothing
-    /// outside the core. The core must not run ahead yet. Executes at most about `most` references. Tells `note` the thread of
-    /// each strand, what the thread has executed, the cycles since its strand was ready, and how many of these cycles it waited
-    /// for its pipeline. Returns how many references were executed.
+    /// Lets a core's strands execute up to `before`, a place in the turn order, as long as they need nothing outside the core. The
+    /// core must not run ahead yet. Executes at most about `most` references. For each strand, tells `note` its thread, the number
+    /// of instructions that it executed, the cycles since it was ready, and how many of these it waited for its pipeline. Returns
+    /// the number of executed references.
     #[inline(always)]
     pub(crate) fn run_ahead<V: Variant, const WATCHED: bool>(
         &mut self,
@@ -340,7 +340,7 @@ fn first(bits: u64) -> Option<usize> {
     (bits != 0).then(|| bits.trailing_zeros() as usize)
 }
 
-/// Returns the strands of a core that have their bit in `bits` set, each with the strand's number in the core.
+/// Returns the strands of a core whose bits are set in `bits`, each with its number in the core.
 fn strands_of(core: usize, mut bits: u8) -> impl Iterator<Item = (usize, StrandId)> {
     iter::from_fn(move || {
         let number = NonZero::new(bits)?.trailing_zeros() as usize;

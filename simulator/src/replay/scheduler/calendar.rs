@@ -1,12 +1,12 @@
-//! A calendar queue. In constant time, it finds the pipeline that issues next.
+//! A calendar queue. It takes constant time to find the pipeline that issues next.
 
-/// The maximum number of pipelines of a machine.
+/// The maximum number of pipelines in a machine.
 pub(super) const PIPELINES: usize = 64;
 
 const CYCLES: usize = 64 * 64;
 const ROUND: u64 = (CYCLES * PIPELINES) as u64;
 
-/// A pipeline, and the time at which it can issue an instruction. The pipeline with the lowest value is first.
+/// A pipeline and the time at which it can issue an instruction: a place in the turn order. The lowest value comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Due(u64);
 
@@ -17,7 +17,7 @@ impl Due {
     /// The lowest value: pipeline 0 at the time 0.
     pub(super) const FIRST: Self = Self(0);
 
-    /// Returns the value directly after this value.
+    /// Returns the next higher value.
     pub(crate) fn after(self) -> Self {
         Self(self.0 + 1)
     }
@@ -36,7 +36,7 @@ impl Due {
         self.0 as usize % PIPELINES
     }
 
-    /// Returns the earliest time at which the pipeline `other` can be due and still come after this pipeline.
+    /// Returns the earliest time at which the pipeline `other` can be due and still come after this value.
     #[inline]
     pub(super) fn before(self, other: usize) -> u64 {
         self.0.saturating_sub(other as u64).div_ceil(PIPELINES as u64)
@@ -49,9 +49,8 @@ impl Due {
 
 /// A calendar queue of pipelines.
 ///
-/// A bitmap of three levels holds the pipelines that are due in the current round. The levels show which pipelines are due in
-/// each cycle, which of the 64 cycles of each word are not empty, and which words are not empty. All other pipelines are due in
-/// later rounds.
+/// A three-level bitmap holds the pipelines that are due in the current round. The levels show which pipelines are due in each
+/// cycle, which of each word's 64 cycles are not empty, and which words are not empty. All other pipelines are due in later rounds.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     round: u64,
@@ -95,7 +94,7 @@ impl Calendar {
         if before.round() == self.round {
             self.unmark(before);
         }
-        // The current round is the earliest in which a pipeline is due, unless it has become empty or `due` is earlier.
+        // The current round is the earliest one in which a pipeline is due, unless it has become empty or `due` is earlier.
         if due.round() == self.round {
             self.mark(due);
         } else if self.words == 0 || due.round() < self.round {
@@ -103,7 +102,7 @@ impl Calendar {
         }
     }
 
-    /// Removes the first pipeline, which has the value `first`. Inserts the pipeline of `by`, unless `by` is [`Due::NEVER`].
+    /// Removes the first pipeline, whose value is `first`. Inserts the pipeline of `by`, unless `by` is [`Due::NEVER`].
     #[inline]
     pub(super) fn replace(&mut self, first: Due, by: Due) {
         self.unmark(first);
@@ -152,7 +151,7 @@ impl Calendar {
         let (word, cycle) = place(due);
         let left = self.pipelines[cycle] & !(1 << due.pipeline());
         self.pipelines[cycle] = left;
-        // There is no branch here, because a processor cannot predict whether more pipelines are due in this cycle.
+        // This is not a branch, because a processor could not predict whether more pipelines are due in this cycle.
         self.cycles[word] &= !(u64::from(left == 0) << (cycle % 64));
         if self.cycles[word] == 0 {
             self.words &= !(1 << word);
@@ -160,8 +159,7 @@ impl Calendar {
     }
 }
 
-/// Returns two numbers: the index of the word that holds the cycle in which a pipeline is due, and the number of this cycle in
-/// its round.
+/// Returns the index of the word that holds the cycle in which a pipeline is due, and the cycle's number in its round.
 #[inline]
 fn place(due: Due) -> (usize, usize) {
     let cycle = due.at() as usize % CYCLES;
@@ -203,8 +201,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// The times are close together, like the times of real pipelines, or whole rounds apart. A few times are earlier than
-        /// the time before.
+        /// The times are close together, as those of real pipelines are, or whole rounds apart. A few are earlier than the time
+        /// before them.
         #[test]
         fn as_a_map(steps in prop::collection::vec((0..64_usize, 0..9_u8, 0..300_u64), 1..400)) {
             let mut calendar = Calendar::new();

@@ -1,20 +1,20 @@
-//! Deals the references of one thread to several strands.
+//! Deals one thread's references to several strands.
 
 use std::collections::VecDeque;
 
 use crate::recording::{Cause, Chunk, Order, Position, Recording, RecordingError, Reference};
 use crate::replay::placement::Placement;
 
-/// A recording of one thread whose references are dealt to k parts. Part n executes turns n, n + k, n + 2k and so on. Each turn
-/// begins after the previous turn.
+/// A one-thread recording whose references are dealt to k parts. Part n executes turns n, n + k, n + 2k and so on. Each turn begins
+/// after the turn before it.
 ///
-/// A turn has [`Placement::TURN`] references and the rest of the last instruction. The thread's signals and waits are dropped.
+/// A turn has [`Placement::TURN`] references, plus the rest of the last instruction. The thread's signals and waits are dropped.
 pub(super) struct Deal {
     recording: Recording,
     chunk: Chunk,
-    /// The position in the chunk of the first reference that has not been dealt.
+    /// The position in the chunk of the first reference that has not been dealt yet.
     dealt: Position,
-    /// For each part, the turns that have been read but not executed.
+    /// For each part, the turns that have been read but not executed yet.
     turns: Vec<VecDeque<Chunk>>,
     /// The number of the next turn to read.
     turn: u64,
@@ -35,7 +35,7 @@ impl Deal {
         &self.recording
     }
 
-    /// Replaces the content of `chunk` with the next turn of a part. Returns `false` at the end of the recording.
+    /// Replaces the content of `chunk` with a part's next turn. Returns `false` at the end of the recording.
     pub(super) fn next_chunk(
         &mut self,
         part: usize,
@@ -60,13 +60,13 @@ impl Deal {
         }
     }
 
-    /// Reads the references of the next turn. Returns an empty list at the end of the recording.
+    /// Reads the next turn's references. Returns an empty list at the end of the recording.
     fn read(&mut self) -> Result<Vec<Reference>, RecordingError> {
         let mut turn: Vec<Reference> = Vec::with_capacity(Placement::TURN);
         loop {
             let left = self.chunk.from(&self.dealt, usize::MAX);
             let wanted = Placement::TURN.saturating_sub(turn.len());
-            // A chunk that begins with data has no instructions. In other chunks, instructions are not divided between turns.
+            // A chunk that begins with data has no instructions. In any other chunk, no instruction is divided between turns.
             let whole =
                 (self.chunk.references().first()).is_some_and(|first| first.kind.is_fetch());
             let rest = left.iter().skip(wanted);

@@ -7,12 +7,12 @@ use refs::process_ends;
 use super::signals::Signals;
 use crate::recording::Recording;
 
-/// The processes of one file.
+/// The processes in one file.
 #[derive(Default)]
 pub(super) struct Family {
-    /// The starts and ends of the processes.
+    /// The signals for the processes' starts and ends.
     pub(super) signals: Signals,
-    /// The signals that processes of the replay send when they end.
+    /// The signals that the replayed processes send when they end.
     pub(super) ends: HashSet<u64>,
 }
 

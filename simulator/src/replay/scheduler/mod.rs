@@ -1,12 +1,12 @@
-//! The scheduler. It decides which strand executes which references, and when.
+//! The scheduler decides which strand executes which references, and when.
 //!
-//! Every strand has its own time. The strand with the earliest time executes next. Among strands with the same time, the strand with the
-//! lowest number comes first. A strand executes a quantum, which lasts until another strand's turn. The strands of a pipeline together
-//! issue one instruction per cycle. The strand that has been ready longest issues first.
+//! Every strand has its own time. The strand with the earliest time executes next; among strands with the same time, the one with
+//! the lowest number comes first. A strand executes a quantum, which lasts until another strand's turn. The strands of a pipeline
+//! together issue one instruction per cycle. The strand that has been ready longest issues first.
 //!
-//! A strand executes a thread until the thread ends, sleeps, or waits for another thread. The waiting thread continues when the other
-//! thread issues its next instruction after the signal. A free lock goes to the first thread, in the machine's time, that needs it. The
-//! schedule depends only on the recordings and the machine, not on where a caller pauses.
+//! A strand executes a thread until the thread ends, sleeps, or waits for another thread. The waiting thread continues when the
+//! other thread issues its next instruction after the signal. A free lock goes to the thread that is the first to need it in the
+//! machine's time. The schedule depends only on the recordings and the machine, not on where a caller pauses.
 
 pub(crate) mod ahead;
 mod calendar;
@@ -54,7 +54,7 @@ use turns::{Due, Turns};
 /// What is executed next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextTurn {
-    /// The [quantum](Scheduler::quantum) of a thread.
+    /// A thread's [quantum](Scheduler::quantum).
     Strand,
     /// A deferred store of a core that runs ahead, with the place of the store's turn.
     Store(Due),
@@ -64,25 +64,25 @@ pub(crate) enum NextTurn {
     Never,
 }
 
-/// Decides the order in which the machine executes the references of all threads. A caller gets a [quantum](Self::next), executes all
-/// of it or only its first instructions, and reports [how much was executed](Self::executed). To execute one instruction, the caller
-/// stops where the [second instruction begins](Quantum::begins_at).
+/// Decides in which order the machine executes the references of all threads. A caller gets a [quantum](Self::next), executes all
+/// of it or only its first instructions, and reports [how much was executed](Self::executed). To execute a single instruction, the
+/// caller stops where the [second instruction begins](Quantum::begins_at).
 pub struct Scheduler {
     programs: Vec<ScheduledProgram>,
     families: Vec<Family>,
-    /// The memory that programs share with others.
+    /// The memory that programs share with each other.
     shared: SharedMemory,
     threads: Vec<ScheduledThread>,
     strands: Vec<StrandQueue>,
     turns: Turns,
     sleepers: Sleepers,
     accounts: Accounts,
-    /// The number of cycles by which the start of each thread is delayed; empty if no thread is delayed. See
+    /// The number of cycles by which each thread's start is delayed; empty if no thread is delayed. See
     /// [`start_late`](Self::start_late).
     delays: Vec<u64>,
     /// The thread that executes the current quantum.
     executing: usize,
-    /// The number of references in the executing thread's chunk before the end of the quantum.
+    /// The number of references in the executing thread's chunk up to the end of the quantum.
     quantum_ends: usize,
     /// Whether the latest quantum ended in the middle of an instruction.
     within: bool,
@@ -90,7 +90,7 @@ pub struct Scheduler {
     begins: u64,
     /// The time of the latest turn, or the time at which the last strand ended if all threads have ended.
     time: u64,
-    /// Maps the addresses of data in memory to other addresses; `None` if the data keep their addresses.
+    /// Maps the data's addresses in memory to other addresses; `None` if the data keep their addresses.
     moved: Option<Box<dyn Fn(u64) -> u64>>,
     stops: Stops,
     ahead: Ahead,
@@ -98,13 +98,13 @@ pub struct Scheduler {
 
 opaque!(Scheduler, "Scheduler");
 
-/// Returns the strand that executes a thread which is placed on `strand`.
+/// Returns the strand that executes a thread that was placed on `strand`.
 fn executing(strand: StrandId) -> StrandId {
     StrandId::new(mapped(Map::Placement, strand.index())).unwrap_or(strand)
 }
 
 impl Scheduler {
-    /// Schedules the threads of at most [`MOST_PROGRAMS`] recordings. `strands` has the strand of each thread, in the order of the
+    /// Schedules the threads of at most [`MOST_PROGRAMS`] recordings. `strands` holds each thread's strand, in the order of the
     /// recordings.
     #[must_use]
     pub fn new(recordings: Vec<Recording>, strands: &[StrandId]) -> Self {
@@ -116,7 +116,7 @@ impl Scheduler {
         Self::with_sources(sources.collect(), images, strands)
     }
 
-    /// Schedules a recording of one thread. Its references are dealt to `strands` in
+    /// Schedules a one-thread recording. Its references are dealt to `strands` in
     /// [turns](crate::replay::placement::Placement::TURN), one turn after the other.
     #[must_use]
     pub fn dealing(recording: Recording, strands: &[StrandId]) -> Self {
@@ -203,16 +203,16 @@ impl Scheduler {
         }
     }
 
-    /// Moves the data of the recordings. `moved` maps their addresses in memory to new addresses.
+    /// Moves the recordings' data. `moved` maps their addresses in memory to new addresses.
     pub(crate) fn move_data(&mut self, moved: impl Fn(u64) -> u64 + 'static) {
         self.moved = Some(Box::new(moved));
     }
 
-    /// Returns the number of the next thread, and its quantum of at most `most` references. Returns `None` when all threads have
-    /// ended, or when the scheduler has stopped at a watched point.
+    /// Returns the number of the next thread, and its quantum of at most `most` references; `None` if all threads have ended or the
+    /// scheduler has stopped at a watched point.
     ///
     /// # Errors
-    /// A recording cannot be read.
+    /// Returns an error if a recording cannot be read.
     pub fn next(&mut self, most: usize) -> Result<Option<(usize, Quantum<'_>)>, RecordingError> {
         Ok(match self.turn()? {
             NextTurn::Strand => Some(self.quantum(most)),
@@ -221,7 +221,7 @@ impl Scheduler {
         })
     }
 
-    /// Finds what is executed next. If it is a thread, carries out the orders (such as signals and waits) before the thread's
+    /// Finds what is executed next. If it is a thread, first carries out the orders (such as signals and waits) that precede its
     /// next reference.
     pub(crate) fn turn(&mut self) -> Result<NextTurn, RecordingError> {
         let left = self.stops.stop_after.saturating_sub(self.stops.passed.instructions);
@@ -267,13 +267,13 @@ impl Scheduler {
     }
 
     /// Returns `true` if the latest quantum ended within an instruction because the caller limited the number of references. The
-    /// rest of the instruction is executed next.
+    /// rest of that instruction is executed next.
     pub(crate) fn is_within(&self) -> bool {
         self.within
     }
 
-    /// Returns the address of the latest instruction of the thread that executes next; `None` if this thread has executed no
-    /// instruction, or begins the next one.
+    /// Returns the address of the instruction to which the next reference belongs; `None` if the next thread is about to begin an
+    /// instruction, or has not executed any.
     pub(crate) fn instruction(&self) -> Option<u64> {
         let thread = &self.threads[self.executing];
         match thread.chunk.is_fetch(&thread.next) {
@@ -282,7 +282,8 @@ impl Scheduler {
         }
     }
 
-    /// Returns the number of the thread that a strand executes, and the offset of its addresses. The strand must have a thread.
+    /// Returns the number of the thread that a strand executes, and the offset of the thread's addresses. The strand must have a
+    /// thread.
     #[inline]
     pub(crate) fn first_thread(&self, strand: StrandId) -> (usize, u64) {
         let number = self.strands[strand.index()].threads[0];
@@ -296,7 +297,8 @@ impl Scheduler {
             true => self.begins,
             false => self.turns.until(thread.strand).min(self.sleepers.first()),
         };
-        // Each instruction has at least one reference, so the quantum does not begin more instructions than are left.
+        // Each instruction has at least one reference, so this limit keeps the quantum from beginning more instructions than are
+        // left.
         let left = self.stops.stop_after.saturating_sub(self.stops.passed.instructions);
         let most = most.min(usize::try_from(left.max(1)).unwrap_or(usize::MAX));
         let length = most.min(thread.ends - thread.next.passed());
@@ -313,22 +315,22 @@ impl Scheduler {
         (self.executing, quantum)
     }
 
-    /// Records how much of the quantum was executed. Returns the cycles since the strand was ready.
+    /// Records how much of the quantum was executed. Returns the number of cycles since the strand was ready.
     pub fn executed(&mut self, executed: &Executed) -> u64 {
         let took = self.executed_out_of_order(executed);
         self.turns.renew_strand(self.threads[self.executing].strand);
         took
     }
 
-    /// Does the same as [`executed`](Self::executed), but does not change the order of the core's turns relative to others. Before
-    /// the next turn, the caller must call [`set_store`](Self::set_store), which changes this order.
+    /// Does the same as [`executed`](Self::executed), but does not update the order of the core's turns relative to other cores'
+    /// turns. Before the next turn, the caller must call [`set_store`](Self::set_store), which does so.
     pub(crate) fn executed_out_of_order(&mut self, executed: &Executed) -> u64 {
         self.stops.passed.references += executed.references as u64;
         self.stops.passed.instructions += executed.instructions;
         let thread = &mut self.threads[self.executing];
         thread.next.advance(&thread.chunk, executed.references);
-        // If the quantum ended within an instruction because the caller limited the number of references, the instruction
-        // continues at once. But other strands can come before a store that follows a load.
+        // If the quantum ended within an instruction because the caller limited the number of references, the instruction continues
+        // immediately. But if a store comes next, after a load, other strands can execute before it.
         self.within = thread.next.passed() == self.quantum_ends
             && self.quantum_ends < thread.ends
             && !thread.data_alone
@@ -340,8 +342,8 @@ impl Scheduler {
         took
     }
 
-    /// Returns the earliest time, in cycles, at which a strand can execute or a thread stops sleeping. Nothing more happens before this
-    /// time. If all threads have ended, returns the time at which the last strand ended.
+    /// Returns the earliest time, in cycles, at which a strand can execute or a thread stops sleeping; nothing more happens before
+    /// that time. If all threads have ended, returns the time at which the last strand ended.
     #[must_use]
     pub fn now(&self) -> u64 {
         let sleeper = Some(self.sleepers.first()).filter(|at| *at != u64::MAX);
@@ -349,8 +351,8 @@ impl Scheduler {
         turn.into_iter().chain(sleeper).min().unwrap_or(self.time)
     }
 
-    /// Delays the start of each thread by 0 to 255 cycles. The delay depends on `seed` and on the number of the thread. It changes only the
-    /// order of threads.
+    /// Delays the start of each thread by 0 to 255 cycles. The delay depends on `seed` and on the thread's number. It changes
+    /// nothing but the order of threads.
     pub(crate) fn start_late(&mut self, seed: u64) {
         let delay = |thread: u64| {
             let mixed = (thread ^ seed << 32).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -365,12 +367,12 @@ impl Scheduler {
         }
     }
 
-    /// Returns the strand of each thread. Threads are numbered from 0 in the order of the recordings.
+    /// Returns each thread's strand. Threads are numbered from 0, in the order of the recordings.
     pub fn strands(&self) -> impl Iterator<Item = StrandId> {
         self.threads.iter().map(|thread| thread.strand)
     }
 
-    /// Handles signals, waits and the end of chunks before the next references of the executing thread. `now` is the time of its
+    /// Handles signals, waits and the ends of chunks before the executing thread's next references. `now` is the time of the
     /// strand's turn. Returns `false` if another strand or thread is next.
     #[cold]
     fn prepare(&mut self, strand: StrandId, now: u64) -> Result<bool, RecordingError> {

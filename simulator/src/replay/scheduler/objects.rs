@@ -1,10 +1,10 @@
-//! The locks, semaphores and barriers of a replayed program. The thread that comes first in the machine's time gets a lock or passes a
-//! semaphore.
+//! A replayed program's locks, semaphores and barriers. A lock or semaphore goes to the thread that comes first in the machine's
+//! time.
 
 use std::collections::{HashMap, VecDeque};
 
-/// The objects of one program, by their addresses. A lock or a barrier takes memory only while threads use it. A semaphore takes memory
-/// from its first use on.
+/// A program's objects, by address. A lock or barrier takes memory only while threads use it. A semaphore takes memory from its
+/// first use on.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
     locks: HashMap<u64, LockState>,
@@ -16,24 +16,23 @@ pub(super) struct Objects {
 /// A lock that at least one thread holds.
 #[derive(Debug, Default)]
 struct LockState {
-    /// The threads that hold the lock, each with a flag that is `true` if the thread shares the lock. If several threads hold the
-    /// lock, all of them share it, unless a thread got the lock by [force](Objects::force).
+    /// The threads that hold the lock, each with a flag that is `true` if the thread shares it. Several holders all share the lock,
+    /// unless a thread got it by [force](Objects::force).
     holders: Vec<(usize, bool)>,
-    /// The threads that wait for the lock, each with a flag that is `true` if the thread wants to share the lock. The thread that has
-    /// waited longest is first.
+    /// The threads that wait for the lock, longest wait first, each with a flag that is `true` if the thread wants to share it.
     waiting: VecDeque<(usize, bool)>,
 }
 
 #[derive(Debug)]
 struct SemaphoreState {
     value: u64,
-    /// The waiting threads. The thread that has waited longest is first. If any thread waits, the value is 0.
+    /// The waiting threads, longest wait first. If any thread waits, the value is 0.
     waiting: VecDeque<usize>,
 }
 
 impl LockState {
-    /// If no thread holds the lock, gives it to the thread that has waited longest. If that thread shares the lock, all other waiting
-    /// threads that want to share the lock get it, too. Returns the threads that got the lock.
+    /// If no thread holds the lock, gives it to the thread that has waited longest. If that thread shares the lock, all other
+    /// waiting threads that want to share it get it, too. Returns the threads that got the lock.
     fn grant(&mut self) -> Vec<usize> {
         if !self.holders.is_empty() {
             return Vec::new();
@@ -51,9 +50,8 @@ impl LockState {
 }
 
 impl Objects {
-    /// Gives a lock to a thread. Returns `false` if the thread has to wait, because another thread holds the lock and the two
-    /// threads do not share the lock. A thread that shares a lock goes ahead of waiting threads. This is the default of the C
-    /// library.
+    /// Gives a lock to a thread. Returns `false` if the thread has to wait because another thread holds the lock and the two do not
+    /// share it. A thread that shares a lock goes ahead of waiting threads, which is the C library's default.
     pub(super) fn acquire(&mut self, lock: u64, shared: bool, thread: usize) -> bool {
         let lock = self.locks.entry(lock).or_default();
         if lock.holders.iter().any(|(holder, _)| *holder == thread) {
@@ -69,8 +67,8 @@ impl Objects {
         is_free
     }
 
-    /// Releases a lock that a thread holds. Returns the threads that get the lock next. Does nothing if the thread does not hold the
-    /// lock.
+    /// Releases a lock that a thread holds. Returns the threads that get the lock next. Does nothing if the thread does not hold
+    /// it.
     pub(super) fn release(&mut self, address: u64, thread: usize) -> Vec<usize> {
         let Some(lock) = self.locks.get_mut(&address) else {
             return Vec::new();
@@ -97,7 +95,7 @@ impl Objects {
         true
     }
 
-    /// Increments a semaphore. If a thread waits for the semaphore, ends the longest wait instead, and returns this thread.
+    /// Increments a semaphore or, if threads wait for it, ends the longest wait and returns its thread.
     pub(super) fn post(&mut self, semaphore: u64, first: u32) -> Option<usize> {
         let semaphore = self.semaphore(semaphore, first);
         let next = semaphore.waiting.pop_front();
@@ -113,8 +111,8 @@ impl Objects {
             .or_insert_with(|| SemaphoreState { value: first.into(), waiting: VecDeque::new() })
     }
 
-    /// Notes that a thread arrives at a barrier. If it is the last of `threads` threads, returns the other threads of the round. Returns
-    /// `None` if the thread has to wait.
+    /// Notes that a thread arrives at a barrier. If it is the last of `threads` threads, returns the other threads of this round.
+    /// Returns `None` if the thread has to wait.
     pub(super) fn arrive(
         &mut self,
         barrier: u64,
@@ -129,7 +127,7 @@ impl Objects {
         None
     }
 
-    /// Ends the wait of a thread because all threads wait. A thread that waits for a lock gets the lock although another thread holds it.
+    /// Ends a thread's wait because all threads wait. If it waits for a lock, it gets the lock although another thread holds it.
     pub(super) fn force(&mut self, wait: ObjectWait, thread: usize) {
         match wait {
             ObjectWait::Lock(lock) => {

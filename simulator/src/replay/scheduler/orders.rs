@@ -9,14 +9,15 @@ use crate::machine::clock::HZ;
 use crate::recording::Order;
 use crate::run::State;
 
-/// The latest time, in cycles, at which a sleep ends: more than a day. With this limit, sums over 65,536 threads fit into 64 bits.
+/// The latest time, in cycles, at which a sleep can end: more than a day. This limit makes sums over 65,536 threads fit into 64
+/// bits.
 const LATEST: u64 = 1 << 47;
 
 /// What a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
     Signal(Cause, u64),
-    /// The number of the program whose memory has the object, and what the thread waits for.
+    /// The number of the program whose memory holds the object, and what the thread waits for.
     Object(usize, ObjectWait),
     Sleep,
 }
@@ -60,14 +61,14 @@ impl Scheduler {
                 let started = signals.started(signal).unwrap_or(now);
                 return self.begin_started(thread, strand, started);
             }
-            // If a process made no reference, or is not replayed, no process sends the signal for its end.
+            // If a process made no reference or is not replayed, nothing sends the signal for its end, so do not wait for it.
             Order::Wait(Cause::Thread, signal)
                 if is_of_process(signal) && !family.ends.contains(&signal) =>
             {
                 (Vec::new(), None)
             }
             Order::Wait(cause, signal) => {
-                // In a dealt recording, threads wait for turns. These waits are not waits of the recorded program.
+                // In a dealt recording, threads wait for turns. The recorded program did not wait there.
                 if cause == Cause::Wake && matches!(program.source, Source::Threads(_)) {
                     self.accounts.waits_as_recorded(number, self.threads[thread].instruction());
                 }
@@ -129,7 +130,7 @@ impl Scheduler {
         woken.is_empty()
     }
 
-    /// Notes that a thread has ended at the time `now`. The process ends with its last thread.
+    /// Notes that a thread ended at the time `now`. A process ends with its last thread.
     pub(super) fn end_thread(&mut self, thread: usize, now: u64) {
         let program = &mut self.programs[self.threads[thread].program];
         program.threads -= 1;
@@ -143,18 +144,18 @@ impl Scheduler {
         }
     }
 
-    /// Records that a thread has begun although no other thread has started it. Does nothing if the thread has begun already.
+    /// Records that a thread has begun although no other thread started it. Does nothing if the thread has already begun.
     pub(super) fn begin(&mut self, thread: usize) {
         self.accounts.begin(thread, self.delay(thread));
     }
 
-    /// Returns the number of cycles by which a thread starts later.
+    /// Returns the number of cycles by which a thread's start is delayed.
     fn delay(&self, thread: usize) -> u64 {
         self.delays.get(thread).copied().unwrap_or(0)
     }
 
-    /// Begins the executing thread, which another thread started at the time `started`. Returns `false` if the thread begins later than the
-    /// strand's turn. The strand then chooses its next thread again.
+    /// Begins the executing thread, which another thread started at the time `started`. Returns `false` if the thread begins later
+    /// than the strand's turn, in which case the strand has chosen its next thread again.
     fn begin_started(&mut self, thread: usize, strand: StrandId, started: u64) -> bool {
         if self.accounts.state(thread) != State::NotBegun {
             return true;
@@ -191,7 +192,7 @@ impl Scheduler {
         self.change_thread(strand);
     }
 
-    /// Ends the wait of a thread at the time `now`. `by` is the thread that ends the wait.
+    /// Ends a thread's wait at the time `now`. `by` is the thread that ends it.
     pub(super) fn wake(&mut self, thread: usize, by: usize, now: u64) {
         let delay = match self.accounts.state(thread) {
             State::NotBegun => self.delay(thread),
@@ -203,14 +204,14 @@ impl Scheduler {
         let strand = woken.strand;
         self.accounts.woken(thread, by, at);
         self.accounts.enter(thread, State::Ready, at);
-        // If the strand currently executes another thread, that thread continues.
+        // If the strand is executing another thread, that thread continues.
         let first = self.strands[strand.index()].threads[0];
         if first == thread || self.threads[first].wait.is_some() {
             self.change_thread(strand);
         }
     }
 
-    /// Notes that a strand executes a thread, starting when the strand is ready.
+    /// Notes that a strand executes a thread from the time at which the strand is ready.
     pub(super) fn run(&mut self, thread: usize, strand: StrandId) {
         if self.accounts.state(thread) != State::Running {
             self.begin(thread);
@@ -233,8 +234,8 @@ impl Scheduler {
         }
     }
 
-    /// Ends the wait of one thread, which is on the strand with the earliest time. Must be called only when all threads wait. This can
-    /// happen if a recording is cut off, so that signals are missing. It can also happen if threads take locks in a different order than in
+    /// Ends one thread's wait, on the strand with the earliest time. Must be called only when all threads wait. This can happen if
+    /// a recording is cut off, so that signals are missing. It can also happen if threads take locks in a different order than in
     /// the recorded execution, and then wait for each other's locks. Returns `false` if no thread waits.
     pub(super) fn drop_a_wait(&mut self) -> bool {
         let waiting = (self.threads.iter().enumerate())

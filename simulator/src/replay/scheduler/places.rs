@@ -3,8 +3,8 @@
 /// The distance in physical memory between the first [`SPACED`] programs: 8 GB.
 const APART: u64 = 1 << 33;
 
-/// The number of programs that are 8 GB apart. Each further program is inside the 8 GB of one of these programs. It begins a
-/// multiple of 256 MB after the start of that program.
+/// The number of programs that are 8 GB apart. Each further program is within the 8 GB of one of them, and begins a multiple of 256
+/// MB after that program's start.
 const SPACED: usize = 48;
 const CLOSER: u64 = 1 << 28;
 
@@ -18,6 +18,6 @@ pub(crate) const fn program_at(offset: u64) -> usize {
     (offset / APART) as usize + SPACED * (offset % APART / CLOSER) as usize
 }
 
-/// The maximum number of recordings in a replay. Up to this number, recordings do not share [memory](crate::memory::geometry) if one
-/// range of less than 8 GB (256 MB if there are more than 48 recordings) contains the addresses of all recordings.
+/// The maximum number of recordings in a replay. Recordings do not share [memory](crate::memory::geometry) as long as one range of
+/// less than 8 GB (or of 256 MB, with more than 48 recordings) contains the addresses of all of them.
 pub const MOST_PROGRAMS: usize = SPACED * (APART / CLOSER) as usize;

@@ -1,17 +1,17 @@
-//! What the scheduler reports of the replay so far.
+//! What the scheduler reports about the replay so far.
 
 use super::Scheduler;
 use crate::replay::Progress;
 use crate::run::{States, TimeLine, Waits};
 
 impl Scheduler {
-    /// Returns the cycles that each thread has spent in each state so far.
+    /// Returns the number of cycles that each thread has spent in each state so far.
     #[must_use]
     pub(crate) fn states(&self) -> Vec<States> {
         self.accounts.states(self.now())
     }
 
-    /// Returns the time at which a thread's state began, and the cycles that the thread had spent in each state before that time.
+    /// Returns the time at which a thread's state began, and the number of cycles that the thread had spent in each state before.
     pub(crate) fn account(&self, thread: usize) -> (u64, &States) {
         self.accounts.before_state(thread)
     }
@@ -33,7 +33,7 @@ impl Scheduler {
         self.accounts.waits()
     }
 
-    /// Returns notes on what limits the meaning of the results; see [`Run::notes`](crate::run::Run::notes).
+    /// Returns notes on how far the results can be trusted; see [`Run::notes`](crate::run::Run::notes).
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -57,14 +57,14 @@ impl Scheduler {
         notes
     }
 
-    /// Returns sentences about actions of the programs that their recordings lack.
+    /// Returns sentences about program actions that are missing from the recordings.
     #[must_use]
     pub(crate) fn missing(&self) -> Vec<String> {
         let recordings = self.programs.iter().map(|program| program.source.recording());
         recordings.flat_map(|recording| recording.missing().to_vec()).collect()
     }
 
-    /// Returns how far the replay has come when it has executed this number of references.
+    /// Returns how far the replay has come after this number of references.
     #[must_use]
     pub fn progress(&self, references: u64) -> Progress {
         let recordings = self.programs.iter().map(|program| program.source.recording());

@@ -1,4 +1,4 @@
-//! What a scheduler knows of each program, thread and strand.
+//! What a scheduler knows about each program, thread and strand.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use super::signals::Signals;
 use crate::memory::Lane;
 use crate::recording::{Chunk, CodeImage, Kind, Order, Position, Recording, RecordingError};
 
-/// A program. It has its own memory, signals and locks.
+/// A program, with its own memory, signals and locks.
 pub(super) struct ScheduledProgram {
     pub(super) source: Source,
     pub(super) image: CodeImage,
@@ -23,8 +23,8 @@ pub(super) struct ScheduledProgram {
     pub(super) objects: Objects,
     /// The number of waits that the scheduler ended because their signals are missing from the recording.
     pub(super) dropped: u64,
-    /// The number of waits that the scheduler ended because all threads waited. These were waits for locks, sections of locks, semaphores
-    /// or barriers.
+    /// The number of waits that the scheduler ended because all threads waited. These waits were for locks, lock sections,
+    /// semaphores or barriers.
     pub(super) forced: u64,
 }
 
@@ -46,19 +46,20 @@ pub(super) struct ScheduledThread {
     pub(super) program: usize,
     /// The offset of the program's addresses.
     pub(super) offset: u64,
-    /// The number of the thread within its program.
+    /// The thread's number within its program.
     pub(super) number: usize,
     pub(super) strand: StrandId,
     pub(super) chunk: Chunk,
     /// The position of the next reference in the chunk. `order` is the index of the next signal or wait.
     pub(super) next: Position,
     pub(super) order: usize,
-    /// The number of the chunk's references before the next signal, wait or watched instruction. These references can be executed without a break.
+    /// The number of the chunk's references up to the next signal, wait or watched instruction. These can be executed without a
+    /// break.
     pub(super) ends: usize,
-    /// The indexes of the chunk's next instructions that the scheduler watches, each with the index of its point.
+    /// The indexes of the chunk's next watched instructions, each with the index of its point.
     pub(super) watched: VecDeque<(usize, usize)>,
     pub(super) data_alone: bool,
-    /// The address of the thread's last instruction before the chunk; `None` if there is none.
+    /// The address of the thread's last instruction before this chunk; `None` if there is none.
     pub(super) before: Option<u64>,
     pub(super) wait: Option<Wait>,
     /// The time at which the thread's latest wait ended.
@@ -67,26 +68,26 @@ pub(super) struct ScheduledThread {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct StrandQueue {
-    /// The threads that have not ended. The first thread executes.
+    /// The threads that have not ended. The first one executes.
     pub(super) threads: VecDeque<usize>,
     pub(super) ready: u64,
 }
 
 impl ScheduledThread {
-    /// Returns the references that the thread can execute ahead without a break. Returns `None` if there are none.
+    /// Returns the references that the thread can execute ahead without a break; `None` if there are none.
     #[inline(always)]
     pub(super) fn lane(&self) -> Option<Lane<'_>> {
         let left = if self.data_alone { 0 } else { self.ends - self.next.passed() };
         Lane::new(self.strand, self.offset, self.chunk.from(&self.next, left))
     }
 
-    /// Returns the address of the thread's latest instruction; `None` if the thread has executed no instruction.
+    /// Returns the address of the thread's latest instruction; `None` if it has executed none.
     pub(super) fn instruction(&self) -> Option<u64> {
         let of_chunk = || self.chunk.instruction_before(&self.next);
         (!self.data_alone).then(of_chunk).flatten().or(self.before)
     }
 
-    /// Returns `true` if the next reference belongs to the latest instruction, and no other strand can come before the reference.
+    /// Returns `true` if the next reference belongs to the latest instruction and no other strand can come before it.
     #[cold]
     pub(super) fn is_within(&self) -> bool {
         let next = self.chunk.from(&self.next, 1);
@@ -95,7 +96,7 @@ impl ScheduledThread {
         })
     }
 
-    /// Returns the lock that the thread takes next; `None` if the thread executes a reference or ends before it takes a lock.
+    /// Returns the lock that the thread takes next; `None` if it executes a reference or ends first.
     pub(super) fn next_lock(&self) -> Option<u64> {
         let here = |(at, _): &&(usize, Order)| *at <= self.next.passed();
         let orders = self.chunk.order[self.order..].iter().take_while(here);

@@ -7,22 +7,22 @@ use refs::{Acquire, Order, Semaphore};
 use super::places::offset_of;
 use crate::recording::{Chunk, Recording};
 
-/// The memory that programs share. The *owner* of shared memory is the program that first mapped the memory. If another program
-/// uses data in this memory, the replay moves the data to the addresses where the owner has them.
+/// The memory that programs share. The *owner* of shared memory is the program that was the first to map it. If another program
+/// uses data there, the replay moves the data to the owner's addresses.
 #[derive(Default)]
 pub(super) struct SharedMemory {
-    /// The shared ranges of each program, in the order of their addresses.
+    /// Each program's shared ranges, in address order.
     programs: Vec<Vec<SharedPart>>,
 }
 
-/// Memory that a program shares.
+/// A range of memory that a program shares.
 #[derive(Debug)]
 struct SharedPart {
     range: Range<u64>,
-    /// The program that first mapped the memory. `owner_start` is the first address of the memory in this program.
+    /// The program that was the first to map the memory. `owner_start` is the memory's first address in that program.
     owner: usize,
     owner_start: u64,
-    /// The number that is added to the addresses of data. The sums are the addresses where the owner has the data.
+    /// The number that is added to a datum's address to get the owner's address for the datum.
     distance: u64,
 }
 
@@ -32,7 +32,7 @@ impl SharedMemory {
         let owner = |family: u64, number: u32| {
             let is_owner =
                 |one: &&Recording| one.family() == family && one.process().number == number;
-            // A recording of the family 0 is the only one of its file, so it shares nothing.
+            // A recording of family 0 is the only one in its file, so it shares nothing.
             all.iter().position(is_owner).filter(|_| family != 0)
         };
         let ranges = |(program, recording): (usize, &&Recording)| {
@@ -55,7 +55,7 @@ impl SharedMemory {
         Self { programs: all.iter().enumerate().map(ranges).collect() }
     }
 
-    /// Moves the shared data of a program's chunk.
+    /// Moves the shared data in a program's chunk.
     pub(super) fn move_data(&self, program: usize, chunk: &mut Chunk) {
         let parts = self.parts(program);
         if !parts.is_empty() {
@@ -69,16 +69,16 @@ impl SharedMemory {
         self.programs.get(program).map_or(&[], Vec::as_slice)
     }
 
-    /// Finds an object of `program`, such as a lock. Returns the program whose memory has the object, and the object's address in
-    /// this program.
+    /// Finds an object of `program`, such as a lock. Returns the program whose memory holds the object, and the object's address
+    /// there.
     pub(super) fn object(&self, program: usize, address: u64) -> (usize, u64) {
         part_at(self.parts(program), address).map_or((program, address), |part| {
             (part.owner, (address - part.range.start).wrapping_add(part.owner_start))
         })
     }
 
-    /// Finds the program that first mapped the memory with the object of an order. Returns this program, and the order with the
-    /// object's address in this program. If the object is not shared, returns `program` and the order unchanged.
+    /// Finds the program that was the first to map the memory of an order's object. Returns that program, and the order with the
+    /// object's address there. If the object is not shared, returns `program` and the unchanged order.
     pub(super) fn order(&self, program: usize, order: Order) -> (usize, Order) {
         let mut order = order;
         let Some(address) = object_of(&mut order) else {
@@ -90,7 +90,7 @@ impl SharedMemory {
     }
 }
 
-/// Returns the address of the lock, semaphore or barrier in an order; `None` if the order has no such object.
+/// Returns the address of the order's lock, semaphore or barrier; `None` if it has no such object.
 fn object_of(order: &mut Order) -> Option<&mut u64> {
     match order {
         Order::Acquire(Acquire { lock, .. }) | Order::Release { lock, .. } => Some(lock),

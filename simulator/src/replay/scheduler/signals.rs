@@ -1,13 +1,13 @@
-//! Signals between threads of a program.
+//! Signals between a program's threads.
 
 use std::collections::{BTreeMap, HashMap};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signals {
-    /// The numbers of the signals that have been sent, as ranges that do not touch. The key is the first number of a range, and the value
-    /// is the last.
+    /// The numbers of the signals that have been sent, as ranges that do not touch. A range's first number is the key, and its last
+    /// number is the value.
     made: BTreeMap<u64, u64>,
-    /// The waiting threads, by the number of the signal for which they wait.
+    /// The waiting threads, by the number of the signal that they wait for.
     waiting: BTreeMap<u64, Vec<usize>>,
     /// The times of the signals that started threads.
     starts: HashMap<u64, u64>,
@@ -34,7 +34,7 @@ impl Signals {
         self.starts.insert(number, now);
     }
 
-    /// Returns the time at which a signal started a thread; `None` if the signal has not started a thread.
+    /// Returns the time at which a signal started a thread; `None` if it has not started any.
     pub(super) fn started(&self, number: u64) -> Option<u64> {
         self.starts.get(&number).copied()
     }
@@ -44,12 +44,12 @@ impl Signals {
         below.is_some_and(|(_, last)| *last >= number)
     }
 
-    /// Adds a thread that waits for a signal. The signal must not have been sent.
+    /// Adds a thread that waits for a signal, which must not have been sent.
     pub(super) fn wait(&mut self, number: u64, thread: usize) {
         self.waiting.entry(number).or_default().push(thread);
     }
 
-    /// Removes a thread that waits for a signal. The signal must not have been sent.
+    /// Removes a thread that waits for a signal, which must not have been sent.
     pub(super) fn give_up(&mut self, number: u64, thread: usize) {
         if let Some(waiting) = self.waiting.get_mut(&number) {
             waiting.retain(|other| *other != thread);
@@ -71,7 +71,7 @@ mod tests {
         let made: Vec<u64> = (0..10).filter(|number| signals.is_made(*number)).collect();
         assert_eq!(made, [0, 3, 4, 5, 7]);
         assert!(signals.is_made(u64::MAX) && !signals.is_made(u64::MAX - 1));
-        // Adjacent signals are in one range, so memory does not grow with the length of the recording.
+        // Adjacent signals form one range, so memory does not grow with the length of the recording.
         assert!(signals.make(6).is_empty());
         assert_eq!(signals.made.len(), 3);
     }

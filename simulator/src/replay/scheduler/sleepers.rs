@@ -1,9 +1,9 @@
-//! The threads that sleep until a time.
+//! The threads that sleep until a certain time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The sleeping threads, ordered by the time at which they wake. Among threads that wake at the same time, the thread with the lowest
+/// The sleeping threads, ordered by the time at which they wake. Among threads that wake at the same time, the one with the lowest
 /// number comes first.
 #[derive(Debug, Default)]
 pub(super) struct Sleepers(BinaryHeap<Reverse<(u64, usize)>>);

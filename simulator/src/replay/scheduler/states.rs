@@ -1,4 +1,4 @@
-//! Accounts of what each thread does. A state of a thread lasts from the event that begins the state until the event that ends it.
+//! Accounts for what each thread does. A thread's state lasts from the event that begins it until the event that ends it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -8,19 +8,19 @@ use refs::{Acquire, BLOCKING_CALLS};
 use super::timeline::Columns;
 use crate::run::{LockRun, LockSite, State, States, TimeLine, WaitFor, WaitPlace, Waits};
 
-/// The maximum number of locks that are counted. Further locks are not counted.
+/// The maximum number of locks that are counted. Any further locks are ignored.
 const MOST_LOCKS: usize = 1 << 16;
 
-/// The maximum number of instructions for which waits in the state `Recorded` are counted separately. Waits after further instructions are
-/// counted as waits without an instruction.
+/// The maximum number of instructions for which waits in the state `Recorded` are counted separately. Waits after any further
+/// instruction are counted as waits without an instruction.
 const MOST_PLACES: usize = 1 << 16;
 
-/// The states of all threads, and what they waited for.
+/// The states of all threads, and what the threads waited for.
 #[derive(Debug)]
 pub(super) struct Accounts {
     threads: Vec<ThreadAccount>,
-    /// How often and how long one thread waited for another thread. The key is the waiting thread, the thread that ended the wait, and the
-    /// state of the waiting thread.
+    /// How often and how long one thread waited for another. The key is the waiting thread, the thread that ended the wait, and the
+    /// waiting thread's state.
     pairs: HashMap<(usize, usize, State), Count>,
     /// The waits for each lock, by program and address.
     locks: HashMap<(usize, u64), LockCount>,
@@ -29,7 +29,7 @@ pub(super) struct Accounts {
     recorded: HashMap<(usize, Option<u64>), u64>,
     pub(super) kept_orders: u64,
     pub(super) left_out: u64,
-    /// What threads do over time; `None` unless a time line is collected.
+    /// What threads do over time; `None` if no time line is collected.
     columns: Option<Box<Columns>>,
     /// The time from which states and waits are counted.
     began: u64,
@@ -84,12 +84,12 @@ impl Accounts {
         self.columns = Some(Box::new(Columns::new(self.threads.len())));
     }
 
-    /// Counts states and waits from the time `began` on. Forgets the earlier counts.
+    /// Counts states and waits from the time `began` on, and forgets earlier counts.
     pub(super) fn count_from(&mut self, began: u64) {
         self.began = began;
         for account in &mut self.threads {
             account.spent = States::default();
-            // If a thread starts after `began`, the time until its start is counted as not begun.
+            // If a thread starts after `began`, the time until its start counts as not begun.
             account.spent.not_begun = account.since.saturating_sub(began);
             account.since = account.since.max(began);
         }
@@ -119,20 +119,20 @@ impl Accounts {
         self.threads[thread].state
     }
 
-    /// Returns the time at which a thread's state began, and the cycles that the thread had spent in each state before that time.
+    /// Returns the time at which a thread's state began, and the number of cycles that the thread had spent in each state before.
     pub(super) fn before_state(&self, thread: usize) -> (u64, &States) {
         let account = &self.threads[thread];
         (account.since, &account.spent)
     }
 
-    /// Notes that a thread has been ready since the time `at`. Does nothing if the thread has begun already.
+    /// Notes that a thread has been ready since the time `at`. Does nothing if it has already begun.
     pub(super) fn begin(&mut self, thread: usize, at: u64) {
         if self.state(thread) == State::NotBegun {
             self.enter(thread, State::Ready, at);
         }
     }
 
-    /// Ends a thread's state and begins another at the time `at`.
+    /// Ends a thread's state and begins another one at the time `at`.
     pub(super) fn enter(&mut self, thread: usize, state: State, at: u64) {
         let account = &mut self.threads[thread];
         if let Some(columns) = &mut self.columns {
@@ -143,13 +143,13 @@ impl Accounts {
         (account.state, account.since) = (state, at.max(account.since));
     }
 
-    /// Begins the wait of a thread for a lock, which is named by program and address.
+    /// Begins a thread's wait for a lock, which is identified by program and address.
     pub(super) fn wait_for_lock(&mut self, thread: usize, lock: (usize, u64), at: u64) {
         self.enter(thread, State::Lock, at);
         self.threads[thread].lock = Some(lock);
     }
 
-    /// Ends a thread's wait at the time `at`. `by` is the thread that ends the wait.
+    /// Ends a thread's wait at the time `at`. `by` is the thread that ends it.
     pub(super) fn woken(&mut self, thread: usize, by: usize, at: u64) {
         let account = &mut self.threads[thread];
         let cycles = at.saturating_sub(account.since);
@@ -165,7 +165,7 @@ impl Accounts {
         }
     }
 
-    /// Notes that a thread takes a lock. Does nothing if the lock is new and `MOST_LOCKS` locks are counted already.
+    /// Notes that a thread takes a lock. Does nothing if the lock is new and `MOST_LOCKS` locks are already counted.
     pub(super) fn taken(&mut self, program: usize, acquire: &Acquire, thread: usize) {
         let is_full = self.locks.len() >= MOST_LOCKS;
         let key = (program, acquire.lock);
@@ -176,7 +176,7 @@ impl Accounts {
         *lock.taken.entry((acquire.site, thread)).or_default() += 1;
     }
 
-    /// Notes that a thread waits after this instruction because it waited there in the recorded execution.
+    /// Notes that a thread waits after this instruction because it waited there when it was recorded.
     pub(super) fn waits_as_recorded(&mut self, program: usize, instruction: Option<u64>) {
         let is_full = self.recorded.len() >= MOST_PLACES;
         let is_known = self.recorded.contains_key(&(program, instruction));
@@ -190,13 +190,13 @@ impl Accounts {
         }
     }
 
-    /// Returns the cycles that each thread has spent in each state up to the time `now`.
+    /// Returns the number of cycles that each thread has spent in each state up to the time `now`.
     pub(super) fn states(&self, now: u64) -> Vec<States> {
         let states = self.threads.iter().map(|account| {
             let mut spent = account.spent;
             spent.add(account.state, now.saturating_sub(account.since));
-            // If the thread starts after `now`, its account already has the time until it starts. The part after `now` is not
-            // counted yet.
+            // If the thread starts after `now`, its account already includes the time until its start. The part after `now` does
+            // not count yet.
             spent.not_begun -= account.since.saturating_sub(now).min(spent.not_begun);
             spent
         });

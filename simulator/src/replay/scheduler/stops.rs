@@ -1,4 +1,4 @@
-//! Stops the scheduler at points of the programs, and skips references.
+//! Stops the scheduler at certain points of the programs, and skips references.
 
 use std::collections::VecDeque;
 
@@ -13,22 +13,21 @@ pub(crate) const POINTS: usize = 3;
 /// The maximum number of references that a strand skips in one turn.
 const SKIPPED: usize = 1 << 10;
 
-/// The points that the scheduler watches, and the numbers of references and instructions that have been scheduled so far.
+/// The points that the scheduler watches, and the numbers of references and instructions scheduled so far.
 #[derive(Debug)]
 pub(super) struct Stops {
-    /// The watched instructions, in increasing order. Each entry has the address, the number of the program, and the index of the
-    /// point.
+    /// The watched instructions, in ascending order: the address, the program's number, and the point's index.
     wanted: Vec<(u64, usize, usize)>,
     /// How often threads have reached each point.
     seen: [u64; POINTS],
-    /// The number of instructions that were executed when a thread last reached each point.
+    /// For each point, the number of instructions that had been executed when a thread last reached it.
     last: [u64; POINTS],
-    /// For each program, a memo that remembers which shapes have a watched instruction.
+    /// Remembers, for each program, which shapes contain a watched instruction.
     memos: Vec<ShapeMemo>,
     pub(super) passed: Covered,
     /// The number of instructions after which the scheduler stops; [`u64::MAX`] if it does not stop.
     pub(super) stop_after: u64,
-    /// The point at which the scheduler stops, and how often threads must have reached the point.
+    /// The point at which the scheduler stops, and how often threads must have reached it.
     stop_when: Option<(usize, u64)>,
     pub(super) stopped: bool,
 }
@@ -47,8 +46,8 @@ impl Stops {
         }
     }
 
-    /// Finds the watched instructions in the next chunk of a program's thread. Stores the index of each of these instructions
-    /// with the index of its point.
+    /// Finds the watched instructions in the next chunk of a program's thread. Stores each instruction's index with the index of
+    /// its point.
     pub(super) fn find(
         &mut self,
         program: usize,
@@ -75,7 +74,7 @@ impl Stops {
         });
     }
 
-    /// Notes that a thread is about to execute an instruction of a point.
+    /// Notes that a thread is about to execute one of a point's instructions.
     pub(super) fn reach(&mut self, point: usize) {
         self.seen[point] += 1;
         self.last[point] = self.passed.instructions;
@@ -84,8 +83,8 @@ impl Stops {
 }
 
 impl Scheduler {
-    /// Watches up to three points. Each point is a list of instructions. An instruction is given by the number of its program and
-    /// its address. Must be called before the first quantum.
+    /// Watches up to three points. Each point is a list of instructions, given by program number and address. Must be called before
+    /// the first quantum.
     pub(crate) fn watch(&mut self, points: [&[(usize, u64)]; POINTS]) {
         let wanted = (points.iter().enumerate()).flat_map(|(point, addresses)| {
             addresses.iter().map(move |(program, address)| (*address, *program, point))
@@ -104,8 +103,7 @@ impl Scheduler {
         self.stops.passed
     }
 
-    /// Returns `true` if the scheduler has reached the stop that was set. Returns `false` if the programs have ended before this
-    /// stop.
+    /// Returns `true` if the scheduler has reached the stop that was set, and `false` if the programs ended before it.
     pub(crate) fn has_stopped(&self) -> bool {
         self.stops.stopped
     }
@@ -116,15 +114,15 @@ impl Scheduler {
         self.stops.stopped = false;
     }
 
-    /// Makes the scheduler stop after all threads together have executed this number of instructions. Removes the previous stop.
-    /// Returns `false` if more instructions have been executed already.
+    /// Makes the scheduler stop after all threads together have executed this number of instructions. Replaces the previous stop.
+    /// Returns `false` if more instructions have already been executed.
     pub(crate) fn stop_after(&mut self, instructions: u64) -> bool {
         self.stop_nowhere();
         self.stops.stop_after = instructions;
         instructions >= self.stops.passed.instructions
     }
 
-    /// Makes the scheduler stop when threads have reached a point `number` times. Removes the previous stop. Returns `false` if
+    /// Makes the scheduler stop when threads have reached a point `number` times. Replaces the previous stop. Returns `false` if
     /// the threads are already past the new stop.
     pub(crate) fn stop_when_seen(&mut self, point: usize, number: u64) -> bool {
         self.stop_nowhere();
@@ -135,13 +133,13 @@ impl Scheduler {
         stops.stopped || stops.seen[point] < number
     }
 
-    /// Counts states and waits from the time `began`, which must be the current time.
+    /// Counts states and waits from the time `began` on, which must be the current time.
     pub(crate) fn count_from(&mut self, began: u64) {
         self.accounts.count_from(began);
     }
 
-    /// Skips some references of the strand that has the next turn. Each instruction takes one cycle. In a recording without
-    /// instructions, each datum takes one cycle. Returns `false` if the scheduler has stopped, or if all threads have ended.
+    /// Skips some references of the strand that has the next turn. Each instruction takes one cycle or, in a recording without
+    /// instructions, each datum. Returns `false` if the scheduler has stopped or all threads have ended.
     pub(crate) fn skip(&mut self) -> Result<bool, RecordingError> {
         let Some((_, quantum)) = self.next(SKIPPED)? else { return Ok(false) };
         let instructions = quantum.references.fetches();

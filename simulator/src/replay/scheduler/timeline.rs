@@ -1,27 +1,27 @@
-//! Collects what threads do over time. The memory is bounded: a column of time becomes twice as wide when the run becomes too long.
+//! Collects what threads do over time. Memory is bounded: when the run becomes too long, each column of time becomes twice as wide.
 
 use crate::run::{State, ThreadLine, TimeLine};
 
-/// The number of cycles that a column spans at the start.
+/// The number of cycles in a column at the start.
 const WIDTH: u64 = 256;
 
-/// The cycles of a column in each state, in the order of [`State::ALL`].
+/// The number of a column's cycles in each state, in the order of [`State::ALL`].
 type Column = [u64; State::ALL.len()];
 
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
     width: u64,
-    /// The columns of each thread. Columns at the end that have no cycles yet are left out.
+    /// Each thread's columns, without the empty ones at the end.
     threads: Vec<Vec<Column>>,
 }
 
 impl Columns {
-    /// Returns empty columns for `threads` threads, but for at most [`TimeLine::THREADS`] of them.
+    /// Returns empty columns for `threads` threads, or for the first [`TimeLine::THREADS`] if there are more.
     pub(super) fn new(threads: usize) -> Self {
         Self { width: WIDTH, threads: vec![Vec::new(); threads.min(TimeLine::THREADS)] }
     }
 
-    /// Adds the state of a thread during the cycles `from..to`.
+    /// Adds a thread's state during the cycles `from..to`.
     pub(super) fn add(&mut self, thread: usize, state: State, from: u64, to: u64) {
         if from >= to || thread >= self.threads.len() {
             return;
@@ -41,7 +41,7 @@ impl Columns {
         }
     }
 
-    /// Merges each pair of neighbouring columns, so that a column spans twice as many cycles.
+    /// Merges pairs of neighbouring columns, so that a column spans twice as many cycles.
     fn widen(&mut self) {
         self.width *= 2;
         for columns in &mut self.threads {

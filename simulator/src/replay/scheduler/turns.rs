@@ -5,7 +5,7 @@ use guest_abi::StrandId;
 pub(crate) use super::calendar::Due;
 use super::calendar::{Calendar, PIPELINES};
 
-/// The number of strands that share a pipeline: strands 0 to 3 of a core share one pipeline, and strands 4 to 7 share the other.
+/// The number of strands that share a pipeline: strands 0 to 3 of a core share one, and strands 4 to 7 share the other.
 const SHARING: usize = StrandId::PER_CORE / 2;
 const _: () = assert!(PIPELINES == StrandId::COUNT / SHARING);
 
@@ -13,29 +13,29 @@ const _: () = assert!(PIPELINES == StrandId::COUNT / SHARING);
 const NEVER: u64 = u64::MAX;
 
 impl Due {
-    /// Returns the place of a strand's turn in the order of all turns. The turn begins at the time `at`.
+    /// Returns the place of a strand's turn in the turn order. The turn begins at the time `at`.
     pub(crate) fn of(at: u64, strand: StrandId) -> Self {
         Self::new(at, strand.index() / SHARING)
     }
 
-    /// Returns the place of the same pipeline at another time.
+    /// Returns the same pipeline's place at another time.
     pub(crate) fn at_time(self, at: u64) -> Self {
         Self::new(at, self.pipeline())
     }
 
-    /// Returns the core of the pipeline.
+    /// Returns the pipeline's core.
     pub(crate) fn core(self) -> usize {
         self.pipeline() / (StrandId::PER_CORE / SHARING)
     }
 }
 
-/// A pipeline. It issues one instruction per cycle.
+/// A pipeline, which issues one instruction per cycle.
 #[derive(Clone, Copy, Debug)]
 struct Pipeline {
-    /// The time at which the pipeline can issue the next instruction.
+    /// The time at which the pipeline can issue its next instruction.
     free: u64,
-    /// For each strand: the time of its next instruction multiplied by [`SHARING`], plus the strand's number in the pipeline. The strand
-    /// with the lowest value comes first.
+    /// For each strand, the time of its next instruction multiplied by [`SHARING`], plus the strand's number in the pipeline. The
+    /// lowest value comes first.
     ready: [u64; SHARING],
     /// The lowest value of `ready`. `second` is the second lowest.
     first: u64,
@@ -53,13 +53,13 @@ impl Pipeline {
         self.second = a.max(b).min(c.max(d)).min(a.min(b).max(c.min(d)));
     }
 
-    /// Returns the strand that comes first, by its number in the pipeline. At least one strand must be able to execute.
+    /// Returns the number, in the pipeline, of the strand that comes first. At least one strand must be able to execute.
     #[inline]
     fn next_strand(&self) -> usize {
         self.first as usize % SHARING
     }
 
-    /// Returns when the turn of another strand of the pipeline starts, if this strand executes now.
+    /// Returns the time at which another strand of the pipeline has its turn, if this strand executes now.
     #[inline]
     fn until(&self, strand: usize) -> u64 {
         let other = if self.next_strand() == strand { self.second } else { self.first };
@@ -83,7 +83,7 @@ impl Pipeline {
         }
     }
 
-    /// Records that a strand issued its latest instruction at the time `issued`, and can issue the next at the time `ready`.
+    /// Records that a strand issued its latest instruction at the time `issued`, and can issue its next one at the time `ready`.
     #[inline]
     fn issued(&mut self, strand: usize, issued: u64, ready: u64) {
         self.free = self.free.max(issued + 1);
@@ -96,11 +96,11 @@ pub(crate) struct Turn {
     pub(crate) strand: StrandId,
     /// The time at which the strand can issue an instruction.
     pub(crate) at: u64,
-    /// The time at which another strand's turn starts.
+    /// The time at which another strand's turn begins.
     pub(crate) until: u64,
 }
 
-/// The state of the two pipelines of a core.
+/// The state of a core's two pipelines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CorePipelines([Pipeline; 2]);
 
@@ -109,13 +109,13 @@ impl CorePipelines {
     pub(super) const IDLE: Self = Self([Pipeline::IDLE; 2]);
 }
 
-/// The turns of a core while no other core executes.
+/// A core's turns while no other core executes.
 #[derive(Debug)]
 pub(super) struct CoreTurns<'a> {
     pipelines: &'a mut [Pipeline; 2],
     /// The time of each pipeline's next turn; [`NEVER`] if it has none.
     at: [u64; 2],
-    /// For each pipeline, the time before which its turns begin.
+    /// For each pipeline, the time before which its turns must begin.
     before: [u64; 2],
 }
 
@@ -127,7 +127,7 @@ pub(super) struct CoreTurn {
     pub(super) strand: usize,
     /// The time at which the strand can issue an instruction.
     pub(super) at: u64,
-    /// The time at which another strand's turn starts.
+    /// The time at which another strand's turn begins.
     pub(super) until: u64,
 }
 
@@ -136,7 +136,7 @@ impl CoreTurns<'_> {
     #[inline]
     pub(super) fn first(&self) -> Option<CoreTurn> {
         let [lower, upper] = self.at;
-        // At the same time, the lower pipeline comes first.
+        // If both are due at the same time, the lower pipeline comes first.
         let is_upper = upper < lower;
         let other = if is_upper { lower } else { upper.saturating_add(1) };
         let number = usize::from(is_upper);
@@ -150,8 +150,8 @@ impl CoreTurns<'_> {
         Some(CoreTurn { pipeline: number, strand: number * SHARING + strand, at, until })
     }
 
-    /// Records that the strand of a turn issued its latest instruction at the time `issued`, and can issue the next at the time
-    /// `ready`.
+    /// Records that the strand of this turn issued its latest instruction at the time `issued`, and can issue its next one at the
+    /// time `ready`.
     #[inline]
     pub(super) fn issued(&mut self, turn: &CoreTurn, issued: u64, ready: u64) {
         let pipeline = &mut self.pipelines[turn.pipeline];
@@ -162,16 +162,16 @@ impl CoreTurns<'_> {
 
 /// The times of all strands.
 ///
-/// A pipeline issues the instruction of the strand that has been ready longest. Several strands can issue at the same time in
-/// different pipelines, and several strands of one pipeline can have been ready equally long. In both cases, the strand with the
-/// lowest number comes first.
+/// A pipeline issues an instruction of the strand that has been ready longest. Strands in different pipelines can issue at the same
+/// time, and strands of one pipeline can have been ready equally long. In both cases, the strand with the lowest number comes
+/// first.
 #[derive(Clone, Debug)]
 pub(crate) struct Turns {
     pipelines: [Pipeline; PIPELINES],
-    /// For each pipeline: the turn of the first deferred store of its strands; [`Due::NEVER`] if there is none.
+    /// For each pipeline, the turn of its strands' first deferred store; [`Due::NEVER`] if there is none.
     stores: [Due; PIPELINES],
-    /// The pipeline whose strand has the next turn. `next` is the pipeline after the first, and `others` holds all pipelines
-    /// except the first.
+    /// The pipeline whose strand has the next turn. `next` is the pipeline after that, and `others` holds all pipelines except the
+    /// first.
     first: Due,
     next: Due,
     others: Calendar,
@@ -199,7 +199,7 @@ impl Turns {
         Some(Turn { strand, at: self.first.at(), until: self.until(strand) })
     }
 
-    /// Returns when the turn of another strand starts, if `strand` executes now.
+    /// Returns the time at which another strand's turn begins, if `strand` executes now.
     #[inline]
     pub(crate) fn until(&self, strand: StrandId) -> u64 {
         let number = strand.index() / SHARING;
@@ -207,20 +207,20 @@ impl Turns {
         self.pipelines[number].until(strand.index() % SHARING).min(others.before(number))
     }
 
-    /// Returns the place of the first turn in the order of all turns.
+    /// Returns the place of the first turn in the turn order.
     pub(super) fn first_due(&self) -> Due {
         self.first
     }
 
-    /// Returns the place of a core's first turn in the order of all turns; [`Due::NEVER`] if no strand of the core can execute.
+    /// Returns the place of a core's first turn in the turn order; [`Due::NEVER`] if none of its strands can execute.
     pub(super) fn due_of_core(&self, core: usize) -> Due {
         let [lower, upper] =
             [2 * core, 2 * core + 1].map(|number| self.pipelines[number].due(number));
         lower.min(upper)
     }
 
-    /// Returns the turns of a core up to the place `before` in the order of all turns. After the core has executed, the caller must
-    /// call [`renew_core`](Self::renew_core).
+    /// Returns a core's turns up to `before`, a place in the turn order. After the core has executed, the caller must call
+    /// [`renew_core`](Self::renew_core).
     #[inline]
     pub(super) fn of_core(&mut self, core: usize, before: Due) -> CoreTurns<'_> {
         let pipelines = self.pipelines[2 * core..].first_chunk_mut().expect("a core has two");
@@ -228,8 +228,8 @@ impl Turns {
         CoreTurns { pipelines, at, before: [0, 1].map(|number| before.before(2 * core + number)) }
     }
 
-    /// Updates the order of a core's turns relative to the turns of other cores. `store` is the turn of the first deferred store
-    /// of the core's strands.
+    /// Updates the order of a core's turns relative to other cores' turns. `store` is the turn of the first deferred store of the
+    /// core's strands.
     #[inline]
     pub(super) fn renew_core(&mut self, core: usize, store: Due) {
         for number in [2 * core, 2 * core + 1] {
@@ -239,18 +239,18 @@ impl Turns {
         }
     }
 
-    /// Returns `true` if the first turn is the turn of a deferred store.
+    /// Returns `true` if the first turn is a deferred store's turn.
     #[inline]
     pub(super) fn is_store(&self) -> bool {
         self.first != Due::NEVER && self.stores[self.first.pipeline()] == self.first
     }
 
-    /// Returns the pipelines of a core.
+    /// Returns a core's pipelines.
     pub(super) fn core(&self, core: usize) -> CorePipelines {
         CorePipelines(*self.pipelines[2 * core..].first_chunk().expect("a core has two"))
     }
 
-    /// Sets the pipelines of a core to an earlier state.
+    /// Sets a core's pipelines to an earlier state.
     pub(super) fn restore_core(&mut self, core: usize, pipelines: CorePipelines) {
         [self.pipelines[2 * core], self.pipelines[2 * core + 1]] = pipelines.0;
         self.renew_core(core, Due::NEVER);
@@ -262,21 +262,21 @@ impl Turns {
         self.renew(number, strand.index() % SHARING, ready);
     }
 
-    /// Records that a strand issued its latest instruction at the time `issued`, and can issue the next at the time `ready`.
+    /// Records that a strand issued its latest instruction at the time `issued`, and can issue its next one at the time `ready`.
     #[inline]
     pub(crate) fn issued(&mut self, strand: StrandId, issued: u64, ready: u64) {
         self.issued_out_of_order(strand, issued, ready);
         self.renew_strand(strand);
     }
 
-    /// Does the same as [`issued`](Self::issued), but does not change the order of the strand's turns relative to those of other
-    /// cores. The caller must then call [`renew_strand`](Self::renew_strand) or [`renew_core`](Self::renew_core), which change this order.
+    /// Does the same as [`issued`](Self::issued), but does not update the order of the strand's turns relative to other cores'
+    /// turns. The caller must then call [`renew_strand`](Self::renew_strand) or [`renew_core`](Self::renew_core), which does so.
     #[inline]
     pub(super) fn issued_out_of_order(&mut self, strand: StrandId, issued: u64, ready: u64) {
         self.pipelines[strand.index() / SHARING].issued(strand.index() % SHARING, issued, ready);
     }
 
-    /// Updates the order of a strand's turns relative to the turns of other strands.
+    /// Updates the order of a strand's turns relative to other strands' turns.
     #[inline]
     pub(super) fn renew_strand(&mut self, strand: StrandId) {
         self.order(strand.index() / SHARING);
@@ -290,7 +290,7 @@ impl Turns {
         self.order(number);
     }
 
-    /// Updates the order of a pipeline's turn relative to the turns of other pipelines.
+    /// Updates the order of a pipeline's turn relative to other pipelines' turns.
     #[inline]
     fn order(&mut self, number: usize) {
         let due = self.pipelines[number].due(number).min(self.stores[number]);
@@ -319,7 +319,7 @@ mod tests {
     /// A strand of the reference model: its number, and the time at which it is ready.
     type Ready = (usize, u64);
 
-    /// Searches for the strand that issues first. Returns the issue time and the index of the strand.
+    /// Searches for the strand that issues first. Returns the issue time and the strand's index.
     fn first(ready: &[Ready], free: &[u64; PIPELINES]) -> Option<(u64, usize)> {
         let all = ready.iter().map(|(strand, ready)| {
             let pipeline = strand / 4;
@@ -331,7 +331,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Strands take turns to issue instructions, wait, and are woken. The turns are the same as with a search of all strands.
+        /// Strands take turns to issue instructions, wait, and are woken. The turns are the same as those found by a search of all
+        /// strands.
         #[test]
         fn as_a_look_at_all(
             steps in prop::collection::vec((0..8_u8, 0..256_usize, 0..12_u64), 1..200),
@@ -346,7 +347,7 @@ mod tests {
                 prop_assert_eq!(turn.map(|turn| (turn.at, turn.strand.index())), at.zip(executes));
                 let now = at.unwrap_or(0);
                 if let Some(turn) = turn.filter(|_| what > 1) {
-                    // The strand executes until a search would choose another strand.
+                    // The strand executes until the search would choose another one.
                     let executes = executes.unwrap();
                     let others: Vec<Ready> = ready.iter().copied().filter(|(other, _)| *other != executes).collect();
                     let goes_on = |at: u64| {

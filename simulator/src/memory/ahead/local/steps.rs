@@ -1,4 +1,4 @@
-//! Executes the shapes of a strand step by step. A *shape* is one of the ways in which a block of the program's code executes.
+//! Executes a strand's shapes step by step. A *shape* is one of the ways in which a block of the program's code can execute.
 
 use super::{Local, NO_LINE, Stops, StoreTimes, line};
 use crate::memory::figures::Variant;
@@ -10,7 +10,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
     #[inline(always)]
     pub(super) fn steps(&mut self, part: &Part<'_>, steps: &[ShapeStep], done: Done) -> Stops {
         let (timing, shape) = (&self.ahead.figures().timing, part.shape);
-        // The time at which the shape would have begun if it had been executed from its start without a stall.
+        // The time at which the shape would have begun if it had executed from its start without stalls.
         let begins = self.now.wrapping_sub(timing.elapsed(&done));
         // The mark of the latest instruction that changed a log.
         let mut marked = self.mark(part.first);
@@ -71,8 +71,8 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
                 }
                 continue;
             }
-            // A store that follows a load can be executed later than its instruction begins. So the strand stops between the load
-            // and the store.
+            // A store after a load can execute later than its instruction begins, so the strand stops between the load and the
+            // store.
             let stops = if step.action == StepAction::Store && step.divided == step.done.loads {
                 self.now = begins.wrapping_add(timing.elapsed(&step.done));
                 usize::from(step.next) - 1
@@ -99,7 +99,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
         Stops::No
     }
 
-    /// Counts these references. The first of them begins an instruction, and the last of them ends at the current time.
+    /// Counts executed references. The first one begins an instruction, and the last one ends at the current time.
     #[inline(always)]
     fn count(&mut self, references: &[Reference]) {
         let timing = &self.ahead.figures().timing;

@@ -1,4 +1,4 @@
-//! Compares the scheduler with a plain model, and with schedules that were computed by hand.
+//! Compares the scheduler with a simple model, and with schedules that were computed by hand.
 
 mod model;
 mod programs;
@@ -13,7 +13,7 @@ use crate::run::States;
 use model::{Modelled, modelled};
 use programs::programs;
 
-/// What a thread of a test does next.
+/// What a thread does next.
 #[derive(Clone, Copy, Debug)]
 enum Item {
     /// An instruction: its address, and the number of its data references.
@@ -38,14 +38,14 @@ const fn cycles(address: u64, data: u64) -> u64 {
     1 + address % 7 + data * (address % 3)
 }
 
-/// An instruction that begins: its thread, its address, and its issue time.
+/// The beginning of an instruction: its thread, its address, and its issue time.
 type Begin = (usize, u64, u64);
 
 fn id(strand: usize) -> StrandId {
     StrandId::new(strand).unwrap()
 }
 
-/// Returns a recording of the threads. `cuts` lists how many items successive chunks have. After its last entry, the list repeats.
+/// Returns a recording of the threads. `cuts` gives the number of items in each successive chunk, and repeats after its last entry.
 fn recording(threads: &[Vec<Item>], cuts: &[usize]) -> Recording {
     let chunk = |items: &[Item]| {
         let (mut references, mut orders) = (Vec::new(), Vec::new());
@@ -86,7 +86,7 @@ fn execute(mut scheduler: Scheduler, mut most: impl FnMut() -> usize) -> Modelle
         took[thread] += scheduler.executed(&executed);
         assert!(scheduler.now() >= now.max(executed.issued), "time does not go back");
         now = scheduler.now();
-        // All threads are checked only from time to time, so that a test with many threads takes little time.
+        // Check all threads only from time to time, because otherwise a test with many threads would take long.
         if begins.len() % took.len().div_ceil(16) == 0 {
             let states = scheduler.states();
             assert!(states.iter().all(|states| states.sum() == now), "a state in every cycle");
@@ -99,7 +99,7 @@ fn execute(mut scheduler: Scheduler, mut most: impl FnMut() -> usize) -> Modelle
     Modelled { begins, ends: scheduler.now(), dropped, states }
 }
 
-/// Executes threads on strands. `placed` has the number of each thread's strand.
+/// Executes threads on strands. `placed` holds the number of each thread's strand.
 fn scheduled(threads: &[Vec<Item>], placed: &[usize], cut: usize) -> (Vec<Begin>, u64) {
     let strands: Vec<_> = placed.iter().copied().map(id).collect();
     let scheduler = Scheduler::new(vec![recording(threads, &[cut])], &strands);
@@ -145,14 +145,14 @@ proptest! {
         let delays = late.map_or(vec![0; threads.len()], |_| scheduler().delays);
         let modelled = modelled(&threads, &placed, &delays);
         prop_assert_eq!(&execute(scheduler(), || usize::MAX), &modelled);
-        // The schedule does not depend on pauses of the caller.
+        // The schedule does not depend on when the caller pauses.
         let mut pauses = pauses.into_iter().cycle();
         prop_assert_eq!(execute(scheduler(), || pauses.next().unwrap()), modelled);
     }
 }
 
-/// Strand 1 has two threads. One waits for a signal, and the other sends this signal at time 1 and
-/// ends. The woken thread could execute at time 1, but strand 2 has been ready longer.
+/// Strand 1 has two threads. One waits for a signal; the other sends it at time 1 and ends. The woken thread could execute at time
+/// 1, but strand 2 has been ready longer.
 #[test]
 fn a_signal_at_the_end_of_a_thread() {
     let threads = [
@@ -180,7 +180,7 @@ fn a_pipeline_issues_one_instruction_a_cycle() {
         (&[0][..], 100),
         (&[0, 1], 200),
         (&[0, 1, 2, 3], 400),
-        // The strands are in two pipelines of one core, then in pipelines of different cores.
+        // The strands are in two pipelines of one core, and then in pipelines of different cores.
         (&[0, 4], 100),
         (&[0, 1, 4, 7], 200),
         (&[3, 8, 64, 255], 100),
@@ -237,7 +237,8 @@ fn a_thread_that_executes_nothing_is_ready_until_it_ends() {
     assert_eq!(states[1], States { ready: 2, ..States::default() });
 }
 
-/// Strand 1 is ready at time 0. But at that time, its pipeline issues an instruction of strand 0. So thread 1 starts thread 2 at time 1.
+/// Strand 1 is ready at time 0, but at that time, its pipeline issues an instruction of strand 0. So thread 1 starts thread 2 at
+/// time 1.
 #[test]
 fn a_thread_does_not_run_before_it_begins() {
     let starts = Item::Order(Order::Start(0));
@@ -256,7 +257,7 @@ fn a_recording_may_say_that_any_number_of_references_are_left_out() {
     assert_eq!(scheduler.waits().left_out, u64::MAX);
 }
 
-/// The lock is never free, so the run lasts as long as all sections together: 7 cycles each.
+/// The lock is never free, so the run lasts as long as all sections together, which take 7 cycles each.
 #[test]
 fn thousands_of_threads_take_one_lock() {
     const THREADS: usize = 4096;
@@ -310,8 +311,8 @@ fn programs_have_signals_and_memory_of_their_own() {
 
 #[test]
 fn references_are_dealt_in_turns() {
-    // The thread has 3,000 instructions with one load each. 512 of these instructions have 1,024 references. So each turn except
-    // the last has exactly 1,024 references.
+    // The thread has 3,000 instructions with one load each. 512 instructions have 1,024 references, so every turn except the last
+    // has exactly 1,024 references.
     let thread = vec![(0..3_000).map(|n| Item::Instruction(n * 7, 1)).collect::<Vec<_>>()];
     let mut scheduler = Scheduler::dealing(recording(&thread, &[100]), &[id(0), id(64), id(8)]);
     let mut turns: Vec<(usize, usize)> = Vec::new();

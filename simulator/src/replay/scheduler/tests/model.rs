@@ -1,4 +1,4 @@
-//! A plain model of the scheduler. It executes item by item, and searches all strands and all waits each time.
+//! A simple model of the scheduler. It executes item by item, and searches all strands and all waits each time.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -7,7 +7,7 @@ use crate::machine::clock::HZ;
 use crate::recording::{Acquire, Cause, Order, Semaphore};
 use crate::run::{State, States};
 
-/// What threads do, according to the model.
+/// What threads do according to the model.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Modelled {
     pub(super) begins: Vec<Begin>,
@@ -23,16 +23,16 @@ struct Thread {
     /// The time at which the state began.
     since: u64,
     states: States,
-    /// The time at which the latest wait of the thread ended.
+    /// The time at which the thread's latest wait ended.
     woken: u64,
-    /// The number of cycles by which the thread starts later.
+    /// The number of cycles by which the thread's start is delayed.
     late: u64,
 }
 
 #[derive(Default)]
 struct Strand {
     ready: u64,
-    /// The threads that have not ended, in the order of their turns. The first thread executes.
+    /// The threads that have not ended, in the order of their turns. The first one executes.
     threads: VecDeque<usize>,
 }
 
@@ -56,15 +56,15 @@ struct Model {
     /// The threads that hold each lock, each with a flag that is `true` if the thread shares the lock.
     locks: BTreeMap<u64, Vec<(usize, bool)>>,
     semaphores: BTreeMap<u64, u32>,
-    /// The waiting threads. The thread that has waited longest is first.
+    /// The waiting threads, longest wait first.
     waiting: Vec<(usize, Until)>,
     begins: Vec<Begin>,
     time: u64,
     dropped: u64,
 }
 
-/// Executes threads on strands. `placed` has the number of each thread's strand. `late` has the number of cycles by which each thread
-/// starts later.
+/// Executes threads on strands. `placed` holds the number of each thread's strand, and `late` the number of cycles by which its
+/// start is delayed.
 pub(super) fn modelled(threads: &[Vec<Item>], placed: &[usize], late: &[u64]) -> Modelled {
     let mut model = Model::default();
     for (number, (items, strand)) in threads.iter().zip(placed).enumerate() {
@@ -166,7 +166,7 @@ impl Model {
         }
     }
 
-    /// Carries out an order of a thread. Returns what the thread then waits for.
+    /// Carries out a thread's order. Returns what the thread then waits for.
     fn order(&mut self, thread: usize, order: Order) -> Option<(State, Until)> {
         match order {
             Order::Signal(number) | Order::Start(number) => self.signal(number),
@@ -270,7 +270,7 @@ impl Model {
         who.map(|(thread, _)| *thread).collect()
     }
 
-    /// Ends the wait of one thread, because all threads would wait forever.
+    /// Ends one thread's wait, because otherwise all threads would wait forever.
     fn drop_wait(&mut self, thread: usize) {
         self.dropped += 1;
         let until = self.waiting.iter().find_map(|(who, until)| (*who == thread).then_some(*until));
@@ -280,7 +280,7 @@ impl Model {
         self.wake(thread);
     }
 
-    /// Ends the wait of a thread. If its strand is idle, the thread is the next to execute.
+    /// Ends a thread's wait. If its strand is idle, the thread is the next to execute.
     fn wake(&mut self, thread: usize) {
         self.waiting.retain(|(who, _)| *who != thread);
         let Thread { state, late, .. } = self.threads[thread];

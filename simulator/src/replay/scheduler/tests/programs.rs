@@ -8,12 +8,12 @@ use crate::recording::{Acquire, Cause, Order, Semaphore};
 /// Threads, and the number of each thread's strand.
 pub(super) type Program = (Vec<Vec<Item>>, Vec<usize>);
 
-/// A choice of the generator: the number of a thread, the action of this thread, and the details of the action.
+/// A choice by the generator: a thread's number, its action, and the action's details.
 type Choice = (usize, u8, u16);
 
-/// Programs of up to 8 threads on up to 6 strands of three pipelines. The actions of all threads are chosen in one common order, so no wait
-/// for a signal comes before the signal. A tidy program releases all locks that it takes. A program that is not tidy can release locks that
-/// it does not hold. A few signals are missing.
+/// Programs of up to 8 threads on up to 6 strands of three pipelines. The actions of all threads are chosen in one common order, so
+/// no wait for a signal comes before the signal. A tidy program releases all locks that it takes. A program that is not tidy can
+/// release locks that it does not hold. A few signals are missing.
 pub(super) fn programs() -> impl Strategy<Value = Program> {
     let strands = prop::collection::vec(0..12_usize, 1..7);
     let placed = prop::collection::vec(any::<prop::sample::Index>(), 1..9);
@@ -30,7 +30,7 @@ struct Growing {
     threads: Vec<Vec<Item>>,
     /// The locks that each thread holds.
     has: Vec<Vec<u64>>,
-    /// The number of the next signal. Every lower number has been used for a signal, which was sent or left out on purpose.
+    /// The number of the next signal. Signals with lower numbers have been sent, or were omitted on purpose.
     signals: u64,
     instructions: u64,
     is_tidy: bool,
@@ -81,7 +81,7 @@ impl Growing {
                 }
             }
             7..=12 => {
-                // A thread takes locks in any order, so threads can wait for each other forever.
+                // Threads take locks in any order, so they can wait for each other forever.
                 if !self.is_tidy || !self.has[thread].contains(&lock) {
                     self.has[thread].push(lock);
                     let shared = seed / 256 % 2 == 0;
@@ -116,7 +116,7 @@ impl Growing {
         }
     }
 
-    /// Returns the threads. A tidy program has released all locks.
+    /// Returns the threads. In a tidy program, they have released all locks.
     fn finish(mut self) -> Vec<Vec<Item>> {
         if self.is_tidy {
             for thread in 0..self.threads.len() {
