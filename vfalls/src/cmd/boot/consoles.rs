@@ -101,8 +101,8 @@ impl Consoles {
         self.guests[guest].console.text()
     }
 
-    /// Returns the state of a guest. The state comes from the hypervisor's mailbox, or from the
-    /// message on the guest's console if the mailbox does not contain the state.
+    /// Returns a guest's state from the hypervisor's mailbox. If it is not there, returns the state
+    /// from the message on the guest's console.
     pub(crate) fn state(&self, execution: &mut Execution, guest: usize) -> GuestState {
         match (execution.guest(guest), self.guests[guest].console.ended()) {
             (GuestState::Absent | GuestState::Unknown, Some(code)) => match code {
