@@ -25,8 +25,8 @@ pub(crate) fn allow(bytes: u64) {
 }
 
 /// Watches this process's memory from now on. If the memory exceeds `budget` MB, ends the process
-/// with a one-line error and the exit status for bad input. Sets no limit on systems other than
-/// Linux, because this tool cannot tell there how much memory a process takes.
+/// with a one-line error and the exit status for bad input. On systems other than Linux, sets no
+/// limit, because this tool cannot tell how much memory a process takes there.
 pub(crate) fn keep(budget: Option<u64>) -> anyhow::Result<()> {
     if memory().is_none() {
         return Ok(());

@@ -109,7 +109,7 @@ pub(crate) struct Compared {
     names: Vec<String>,
     /// The name of the run that changes are relative to.
     base: String,
-    /// The settings and figures that all runs have in common. Leaves out settings that have a T2 Plus's value.
+    /// The settings and figures that all runs have in common. Leaves out settings that are the same on a T2 Plus.
     same: BTreeMap<Cow<'static, str>, Shared>,
     /// The settings that differ, and their values in each run.
     settings: Vec<(Cow<'static, str>, Vec<Option<SettingValue>>)>,

@@ -143,8 +143,8 @@ fn nth(list: &'static str, number: u32) -> &'static str {
     words.nth(number as usize).unwrap_or("-")
 }
 
-/// Returns the name that follows `number` in a list. The list consists of pairs of a hexadecimal
-/// number and a name.
+/// Returns the name that follows `number` in a list. The list alternates hexadecimal numbers and
+/// names.
 fn named(list: &'static str, number: u32) -> Option<&'static str> {
     let mut words = list.split_ascii_whitespace();
     while let (Some(digits), Some(name)) = (words.next(), words.next()) {
@@ -172,8 +172,8 @@ fn second(word: u32) -> String {
 mod tests {
     use super::*;
 
-    /// The expected names were checked with other tools: the GNU assembler translates each name to
-    /// its code, and binutils disassembles each code to its name.
+    /// The expected names agree with other tools: the GNU assembler translates each name to its
+    /// code, and binutils disassembles each code to its name.
     #[test]
     fn words_are_named() {
         for (word, expected) in [

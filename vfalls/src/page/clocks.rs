@@ -9,7 +9,7 @@ use super::figure::{Figure, legend};
 use crate::numbers::TimeUnit;
 use crate::table;
 
-/// The colours of the lines. They are [`PARTS`] without the first colour, which is as grey as the
+/// The colours of the lines. They are [`PARTS`] without the first colour, which is grey, like the
 /// grid.
 const COLOURS: &[&str] = PARTS.split_at(1).1;
 

@@ -97,7 +97,7 @@ pub(super) struct Figure {
 }
 
 impl Figure {
-    /// Returns whether the figure takes the width of the page instead of the width of a column.
+    /// Returns whether the figure is as wide as the page rather than a column.
     pub(super) fn is_wide(&self) -> bool {
         match &self.drawing {
             Some(drawing) => drawing.is_wide(),

@@ -19,7 +19,7 @@ pub(super) struct Alone {
 
 impl Alone {
     /// Finds a function of a program. If the program itself lacks the function, one of its shared libraries may have it. Fails if the
-    /// program has no libraries either.
+    /// program has no shared libraries.
     pub(super) fn find(program: &Path, function: &str) -> anyhow::Result<Self> {
         let shown = || program.display().to_string();
         let bytes = input::read_found(program, LONGEST_PROGRAM)?;

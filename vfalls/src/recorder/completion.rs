@@ -58,8 +58,7 @@ impl Listener {
         status: Option<u8>,
     ) -> io::Result<()> {
         let Self { parts, recording, others, .. } = self;
-        // Leaves out processes that made no reference. If another process continues such a process, that process is recorded as the
-        // continuation of the predecessor instead.
+        // Leaves out processes that made no reference. The process before such a process is then continued by the process after it.
         for number in (0..parts.len()).rev() {
             while let Some(next) = parts[number].continued
                 && parts[next as usize].references == 0

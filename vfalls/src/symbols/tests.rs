@@ -147,7 +147,7 @@ fn debugging_information_apart() {
     fs::create_dir_all(&below).unwrap();
     fs::rename(library.path(".debug/full.debug"), below.join("full.debug")).unwrap();
     library.knows_all("linked.so");
-    // If a file has the right name but another checksum, it is not used.
+    // A file with the right name but another checksum is not used.
     let mut bytes = fs::read(below.join("full.debug")).unwrap();
     bytes.push(0);
     fs::write(below.join("full.debug"), bytes).unwrap();

@@ -1,4 +1,4 @@
-//! Samples, events and hypercalls of a replay as text, in the style of `busstat`.
+//! Formats a replay's samples, events and hypercalls as text, in the style of `busstat`.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! The result of a replay as text that fits on one screen.
+//! Prints the result of a replay as text that fits on one screen.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};

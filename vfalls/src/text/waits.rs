@@ -1,4 +1,4 @@
-//! What threads did with their time, and what they waited for, as text.
+//! Prints what threads did with their time, and what they waited for.
 
 use std::io::{self, Write};
 
@@ -133,7 +133,7 @@ fn site(lock: &LockRun, names: &Names) -> String {
     }
 }
 
-/// Returns sentences, without their full stops, about the waits that are not simulated. The sentences tell what the recording host
+/// Returns sentences, without their full stops, about the waits that are not simulated. The sentences say what the recording host
 /// determined, which system calls take no time, and which references are left out.
 pub(crate) fn sentences(run: &Replayed, names: &Names) -> Vec<String> {
     let waits = &run.waits;

@@ -8,7 +8,7 @@ use simulator::execute::Execution;
 use simulator::execute::mailbox::GuestState;
 
 /// The consoles of all guests and of the hypervisor. If there are several guests, each line starts
-/// with the name of its guest. The lines of the hypervisor always start with `hypervisor: `.
+/// with the name of its guest. The hypervisor's lines always start with `hypervisor: `.
 pub(crate) struct Consoles {
     guests: Vec<GuestConsole>,
     hypervisor: Vec<u8>,
@@ -128,7 +128,7 @@ impl Consoles {
     }
 }
 
-/// Prints a line after the name of its guest, and clears the buffer.
+/// Prints a line, preceded by the name of its guest, and clears the buffer.
 fn end_line(name: &str, line: &mut Vec<u8>, output: &mut impl Write) -> io::Result<()> {
     write!(output, "{name}: ")?;
     output.write_all(line)?;

@@ -1,4 +1,4 @@
-//! Computes a time of day from the chosen clock that follows the system's time of day.
+//! Computes, from the chosen clock, a time of day that follows the system's.
 
 use std::fmt;
 

@@ -35,7 +35,7 @@ impl<J: Job> Beside<J> {
     }
 
     /// Calls `run` while other host threads do the jobs. Returns the result of `run`, and the results of all jobs, in any order. If the run
-    /// was stopped, stops the jobs, too, and returns no results of theirs.
+    /// was stopped, also stops the jobs, and returns none of their results.
     pub(super) fn run(
         self,
         run: impl FnOnce() -> anyhow::Result<Replayed>,

@@ -54,7 +54,7 @@ pub(super) struct Passes<'a> {
 }
 
 impl<'a> Passes<'a> {
-    /// Returns passes that count these events. In everything else, each pass is a replay like the prepared first pass.
+    /// Returns passes that count these events. Apart from the events, each pass is the same replay as the prepared first pass.
     pub(super) fn new(
         selections: &[Selection],
         source: &'a ReplaySource,

@@ -39,7 +39,7 @@ pub(super) struct Outcome {
 
 /// How often the correcting thread wakes up. One wake-up is due each second.
 const WAKE_UPS: i64 = 1000;
-/// The number of readings of the clock for each wake-up.
+/// How often the clock is read for each wake-up.
 const LOOKS: i64 = 10;
 const CONVERGED: i64 = 100_000;
 /// The rounding error of the time between two readings, in nanoseconds.

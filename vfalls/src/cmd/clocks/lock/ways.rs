@@ -5,7 +5,7 @@ use hv_core::time::TimeOfDay;
 
 use super::situation::{Situation, TICK};
 
-/// A time that follows a system time, and uses a local clock in between.
+/// A time that follows a system time with the help of a local clock.
 pub(super) trait Locked {
     /// Returns the time at the moment when the local clock shows `clock`.
     fn at(&mut self, clock: i64) -> i64;
@@ -24,8 +24,7 @@ pub(super) enum Way {
     HighGain,
     /// The rate is corrected in proportion to the error, with a gain of 1/2 per second.
     LowGain,
-    /// The correction of the rate is the sum of three parts, for the error, its integral, and its
-    /// trend.
+    /// The rate correction is the sum of three parts: for the error, its integral and its trend.
     Pid,
     /// The hypervisor's method: [`TimeOfDay`].
     TimeOfDay,
@@ -54,7 +53,7 @@ impl Way {
         }
     }
 
-    /// Returns a time that starts at 0. The local clock and the system time then show 0, too.
+    /// Returns a time that starts at 0, as the local clock and the system time do.
     pub(super) fn start(self, situation: Situation) -> Box<dyn Locked> {
         let gains = match self {
             Self::Bound => return Box::new(Bound(0)),

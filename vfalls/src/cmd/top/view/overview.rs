@@ -10,7 +10,7 @@ use crate::numbers::count;
 /// The width of the columns before the bar.
 const NUMBERS: usize = 59;
 
-/// The maximum number of functions that the overview lists, and of memory lines.
+/// The maximum number of functions, and of memory lines, that the overview lists.
 const MOST: usize = 10;
 
 pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
