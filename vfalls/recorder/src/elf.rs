@@ -37,7 +37,7 @@ impl Segment {
     const LOAD: u64 = 1;
     pub(crate) const NOTE: u64 = 4;
 
-    /// Returns the position in the file of the byte that is loaded to `address`; `None` if this segment has no byte at `address`.
+    /// Returns the position in the file of the byte that is loaded at `address`; `None` if this segment has no byte at `address`.
     pub(crate) fn position(&self, address: u64) -> Option<u64> {
         let within = address.wrapping_sub(self.address);
         (self.kind == Self::LOAD && within < self.length).then(|| self.offset.wrapping_add(within))

@@ -7,7 +7,7 @@
 //! 1. The earlier section wrote a word that this section only reads.
 //! 2. The earlier section wrote a word without reading it first, and this section reads it.
 //! 3. The earlier section read a word that this section writes without reading the word first. For example, the word is a queue slot that
-//!    is used again.
+//!    is reused.
 //! 4. The earlier section signalled a condition, and both sections read and then write the same word. For example, the word is the number
 //!    of items in a queue, and the program has no other word that shows the effect. This rule applies only if rules 1 to 3 have found no
 //!    new effect of a section that signals. An effect is not new if this thread has read the word before.
@@ -218,7 +218,7 @@ mod tests {
         // The second take needs the second put, not the third, although every put changes the sum and signals a condition.
         assert_eq!(after(&mut flow, 1, 3, &take(SLOT)), [0]);
         assert_eq!(after(&mut flow, 1, 4, &take(SLOT + 8)), [1]);
-        // The slot is used again after the first take.
+        // The slot is reused after the first take.
         assert_eq!(after(&mut flow, 0, 5, &put(SLOT)), [3]);
     }
 

@@ -1,4 +1,4 @@
-//! The lock functions of the C library, and their addresses in the program.
+//! The C library's lock functions, and their addresses in the program.
 
 use std::collections::HashMap;
 
@@ -132,7 +132,8 @@ impl<F> Symbol<F> {
     }
 }
 
-/// Returns the functions in a file's symbol tables to which `named` assigns a value. Returns `None` if the file is malformed.
+/// Returns the functions in a file's symbol tables for which `named` returns a value, given the name. Returns `None` if the file is
+/// malformed.
 pub(crate) fn symbols<F>(elf: &Elf, named: impl Fn(&str) -> Option<F>) -> Option<Vec<Symbol<F>>> {
     const SYMBOLS: u64 = 2;
     const DYNAMIC_SYMBOLS: u64 = 11;

@@ -3,7 +3,7 @@
 //! A *section* is what a thread does while it holds a lock. An *order* is a log entry that says, for example, that the thread takes a lock,
 //! or waits for a signal.
 //!
-//! Of a lock function, the recording contains only the blocks that a thread executes if it does not wait, each block once. The host
+//! The recording contains only those blocks of a lock function that a thread executes if it does not wait, each block once. The host
 //! determines which blocks are repeated, and which functions the lock function calls, so these blocks are left out. In their place, the
 //! replay puts the wait on the simulated machine.
 //!
@@ -46,7 +46,7 @@ struct HeldLock {
     lock: u64,
     /// The log position of the order that takes the lock. If a wait must come before this order, the wait is inserted here.
     place: Placeholder,
-    /// The length of the log, in words, up to which the section has been examined.
+    /// How far the section has been examined: a length of the log, in words.
     from: usize,
     /// The signal that marks the section's end; `None` until the section's accesses are examined.
     end: Option<u64>,
@@ -84,7 +84,7 @@ impl LockCalls {
 
     /// Closes the open calls and sections, because the log is about to be encoded. A call of a lock function that has not ended gets no
     /// order in the log, except that a wait for a condition gets the order that releases the mutex. The rest of an open section is not
-    /// known, so all later sections of the same lock stay after it.
+    /// known, so all later sections of the same lock stay after this section.
     pub(crate) fn close(&mut self, thread: u32, log: &mut Log, shared: Shared<'_>) {
         if let Some(call) = self.call.take() {
             call.give_up(log);
@@ -98,7 +98,7 @@ impl LockCalls {
         }
     }
 
-    /// Ends the open calls and sections, and releases all locks, because the recording of the thread pauses.
+    /// Ends the open calls and sections, and releases all locks, because the thread's recording pauses.
     pub(crate) fn pause(&mut self, thread: u32, log: &mut Log, shared: Shared<'_>) {
         self.close(thread, log, shared);
         while let Some(last) = self.held.len().checked_sub(1) {

@@ -1,4 +1,4 @@
-//! Knows the recorded program's locks, conditions, semaphores and barriers, which all threads share.
+//! Tracks the recorded program's locks, conditions, semaphores and barriers, which all threads share.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::flow::{Flow, Section};
 use crate::lock;
 
-/// The size of the C library's largest object, in bytes: that of `pthread_rwlock_t`.
+/// The size of the C library's largest object (`pthread_rwlock_t`), in bytes.
 const MOST_BYTES: u64 = 56;
 
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ impl Objects {
 
     /// Notes that a thread no longer waits for a condition variable. Returns the signal that woke the thread; `None` if no signal did.
     ///
-    /// The C library can wake another thread than the one that has waited longest, and a wait can time out. In both cases, this function
+    /// The C library can wake a thread other than the one that has waited longest, and a wait can time out. In both cases, this function
     /// assumes that the latest signal woke the thread, if that signal came after the wait began.
     pub(crate) fn woken(&self, condition: u64, thread: u32) -> Option<u64> {
         let mut known = self.known();

@@ -305,8 +305,8 @@ fn a_wait_that_does_not_end_has_given_the_mutex_back() {
     assert_eq!(thread.orders(), [acquire(A), release(A, 0), Order::LeftOut(3)]);
 }
 
-/// A signal handler interrupts a thread that waits inside a lock function, and makes a system call. The order (the entry of the log)
-/// for the system call stays in the log.
+/// A signal handler interrupts a thread that waits inside a lock function, and makes a system call. The order (the log entry) for the
+/// system call stays in the log.
 #[test]
 fn an_order_of_a_signal_handler_stays() {
     let program = Program::new();
