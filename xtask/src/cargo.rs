@@ -21,7 +21,7 @@ pub fn root() -> &'static Path {
 const PROGRESS: [&str; 5] =
     ["--quiet", "--config", "term.progress.when='always'", "--config", "term.progress.width=80"];
 
-/// Returns the path of the cargo that runs this program, or else `cargo`, which is searched in PATH.
+/// Returns the path of the cargo that runs this program, or else `cargo`, to be found in PATH.
 fn program() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"))
 }

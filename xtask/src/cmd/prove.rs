@@ -129,7 +129,7 @@ impl Steps for Prove {
     ];
 }
 
-/// The test that builds the hypervisor a second time. Only a change to the hypervisor's sources or build can make it fail, so `test` only
+/// The test that builds the hypervisor a second time. Only a change to the hypervisor's sources or build can make it fail, so `test` just
 /// compares one build with the bundled image, and leaves the second build to this command.
 const IN_ANY_DIRECTORY: &str = "the_hypervisor_is_the_same_in_any_directory";
 

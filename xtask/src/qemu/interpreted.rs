@@ -38,7 +38,7 @@ pub(super) fn run(boot: &Boot<'_>) -> anyhow::Result<(Vec<u8>, End)> {
     }
 }
 
-/// Returns the first line of the guest that differs under QEMU, or how the ends of the runs differ.
+/// Returns the first of the guest's lines that differs under QEMU, or how the ends of the runs differ.
 pub(super) fn difference((said, end): &(Vec<u8>, End), there: &(String, End)) -> Option<String> {
     let said = String::from_utf8_lossy(said);
     let lines = said.lines().zip(there.0.lines());

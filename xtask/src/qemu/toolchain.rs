@@ -17,7 +17,7 @@ pub struct Toolchain {
     pub rustc: PathBuf,
 }
 
-/// The path within a toolchain of a file in the standard library's source.
+/// The path of a standard library source file, relative to the toolchain.
 const SOURCE: &str = "lib/rustlib/src/rust/library/Cargo.lock";
 
 /// The directory of Debian's own toolchain.

@@ -30,7 +30,7 @@ const THREAD_ROUNDS: u32 = 20;
 const FEW: usize = 1_000_000;
 
 /// Simulates caches as large as a T2 Plus's with pycachesim. A single call passes all references, because one call for each would take 17
-/// times as long. All lines have one size, and all references have one size.
+/// times as long. All lines have the same size, and so do all references.
 const PYCACHESIM: &str = "\
 import array, cachesim, sys
 memory = cachesim.MainMemory()

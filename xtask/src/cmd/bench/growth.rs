@@ -22,8 +22,8 @@ struct Series {
     /// Further sizes, at which the instructions are not counted, but estimated from the time.
     timed: &'static [u64],
     /// The size with which all larger sizes are compared: a reference may cost at most [`MOST`] times as much there as at this size.
-    /// Smaller sizes do not serve, because the start of the process and the first misses are a large part of their cost, or because no two
-    /// strands share a core.
+    /// Smaller sizes are unsuitable, because the start of the process and the first misses are a large part of their cost, or because no
+    /// two strands share a core.
     from: u64,
 }
 
