@@ -44,7 +44,7 @@ pub(crate) trait Steps: Send + Sync + 'static {
     const BESIDE: &'static [&'static str] = &[];
 }
 
-/// The options that choose the steps of the command `S` to run.
+/// The options that choose steps of the command `S`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Chosen<S: Steps> {
     /// Run only this step (may be repeated), and the steps whose results it uses
