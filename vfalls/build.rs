@@ -33,7 +33,7 @@ fn variable(name: &str) -> OsString {
 }
 
 /// Compiles a crate by calling `rustc` directly, without Cargo. The crate is optimised in every
-/// profile, because each instruction of a recorded program calls the recorder.
+/// profile, because every instruction of a recorded program calls the recorder.
 fn compile(name: &str, kind: &str, source: &Path, output: &Path, linked: &[OsString]) -> PathBuf {
     let status = Command::new(variable("RUSTC"))
         .args(["--edition=2024", "-Copt-level=3", "-Ccodegen-units=1", "-Cstrip=symbols"])

@@ -1,4 +1,4 @@
-//! Limits the memory that a command may take, so that no input can exhaust the computer's memory.
+//! Limits a command's memory use, so that no input can exhaust the computer's memory.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,20 +13,20 @@ use crate::say::say;
 
 const MB: u64 = 1_000_000;
 
-/// The memory budget of a command in bytes, if the user sets no limit.
+/// A command's default memory budget, in bytes.
 static DEFAULT: AtomicU64 = AtomicU64::new(1000 * MB);
 
-/// The pause between two checks of the memory. In this time, a program can fill about 50 MB.
+/// The pause between two checks. A program can fill about 50 MB of memory in this time.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Adds `bytes` to the default budget of the command. A budget that the user sets does not change.
+/// Adds `bytes` to the command's default budget. Has no effect on a budget that the user sets.
 pub(crate) fn allow(bytes: u64) {
     DEFAULT.fetch_add(bytes, Ordering::Relaxed);
 }
 
-/// Watches the memory of this process from now on. If the memory exceeds `budget` MB, the watch
-/// ends the process with a one-line error and the exit status of bad input. On systems other than
-/// Linux there is no limit, because this tool cannot tell how much memory a process takes.
+/// Watches this process's memory from now on. If the memory exceeds `budget` MB, ends the process
+/// with a one-line error and the exit status for bad input. On systems other than Linux, sets no
+/// limit, because this tool cannot tell how much memory a process takes there.
 pub(crate) fn keep(budget: Option<u64>) -> anyhow::Result<()> {
     if memory().is_none() {
         return Ok(());
@@ -50,7 +50,7 @@ pub(crate) fn keep(budget: Option<u64>) -> anyhow::Result<()> {
     thread.map(drop).context("no thread for the budget of memory")
 }
 
-/// Returns the memory that this process takes, including swapped-out memory, in bytes; `None` on
+/// Returns the memory that this process takes, in bytes, including swapped-out memory; `None` on
 /// systems without the file /proc/self/status.
 fn memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;

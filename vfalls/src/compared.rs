@@ -1,4 +1,4 @@
-//! Runs side by side: the settings that differ, and the figures.
+//! Compares runs side by side: the settings that differ, and the figures.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -14,15 +14,15 @@ use simulator::run::{FigureValue, Run, SettingValue};
 use crate::numbers::counted_plainly;
 use crate::table::{self, Table, WIDTH, cut, wrap};
 
-/// Figures that the table has only if the user names them.
+/// Figures that appear in the table only if the user names them.
 const SELDOM: [&str; 5] = ["instructions", "local", "remote", "c2c", "hypercalls"];
 
 const JSON: &str = ".json";
 
-/// Named values of many runs. The names are in the order in which they first occur in the runs.
+/// The named values of many runs. The names are in the order in which they first occur in the runs.
 struct Fields<V> {
     names: Vec<Cow<'static, str>>,
-    /// The values of each run, in the order of the names. A run may lack the values at the end.
+    /// The values of each run, in the order of the names. A row can be shorter than the list of names.
     rows: Vec<Vec<Option<V>>>,
 }
 
@@ -54,7 +54,7 @@ impl<V: Clone + PartialEq> Fields<V> {
         self.rows[row].get(place)?.as_ref()
     }
 
-    /// Returns `true` if not all runs have the same value.
+    /// Returns `true` if the runs do not all have the same value.
     fn differs(&self, place: usize) -> bool {
         let first = self.get(0, place);
         (1..self.rows.len()).any(|row| self.get(row, place) != first)
@@ -78,8 +78,8 @@ impl Runs {
         self.figures.add(run.figures().into_iter().map(|one| (one.name, one.value)));
     }
 
-    /// Returns the number of runs whose settings all equal the settings of an earlier run, and an example: the name of such a run, and the
-    /// name of the earlier run. Returns `None` if there is no such run.
+    /// Returns the number of runs that repeat the settings of an earlier run, the name of one such run, and the name of the earlier run.
+    /// Returns `None` if there is no such run.
     pub(crate) fn repeated(&self) -> Option<(usize, &str, &str)> {
         let mut earlier = BTreeMap::new();
         let (mut number, mut example) = (0, None);
@@ -100,7 +100,7 @@ impl Runs {
 struct Column {
     name: Cow<'static, str>,
     values: Vec<Option<FigureValue>>,
-    /// The change of each value in percent of the base's value; `None` if a value is missing, or the base's value is 0.
+    /// The change of each value as a percentage of the base's value; `None` if a value is missing, or the base's value is 0.
     changes: Vec<Option<f64>>,
 }
 
@@ -109,16 +109,16 @@ pub(crate) struct Compared {
     names: Vec<String>,
     /// The name of the run that changes are relative to.
     base: String,
-    /// The settings and figures that all runs have in common. A setting is left out if a T2 Plus has the same value.
+    /// The settings and figures that all runs have in common. Leaves out settings that are the same on a T2 Plus.
     same: BTreeMap<Cow<'static, str>, Shared>,
     /// The settings that differ, and their values in each run.
     settings: Vec<(Cow<'static, str>, Vec<Option<SettingValue>>)>,
     figures: Vec<Column>,
-    /// The runs in the order of the rows.
+    /// The indices of the runs, in the order of the rows.
     order: Vec<usize>,
 }
 
-/// A value that all runs have.
+/// A setting or figure that is the same in all runs.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 enum Shared {
@@ -136,8 +136,8 @@ impl Shared {
 }
 
 impl Compared {
-    /// Compares the runs. `asked` contains the names of the figures. If `asked` is empty, the table shows the usual figures, as far as they
-    /// differ between the runs. `base` is the index of the run that changes are relative to.
+    /// Compares the runs. `asked` names the figures to show. If `asked` is empty, the table shows the usual figures that differ between the
+    /// runs. `base` is the index of the run that changes are relative to.
     pub(crate) fn new(runs: Runs, asked: &[String], base: usize) -> anyhow::Result<Self> {
         let Runs { names, settings, figures } = runs;
         let number = names.len();
@@ -207,7 +207,7 @@ impl Compared {
         self.order.reverse();
     }
 
-    /// Returns the order of two runs by a column.
+    /// Compares two runs by the value in a column.
     fn compare(&self, column: usize, one: usize, other: usize) -> Ordering {
         fn last<V>(
             one: Option<V>,
@@ -231,7 +231,7 @@ impl Compared {
         }
     }
 
-    /// Returns the place that each row has if the rows are sorted by a column.
+    /// Returns the position that each row has when the rows are sorted by a column.
     pub(crate) fn places(&self, column: usize) -> Vec<usize> {
         let mut sorted: Vec<usize> = (0..self.order.len()).collect();
         sorted.sort_by(|one, other| self.compare(column, self.order[*one], self.order[*other]));
@@ -242,7 +242,7 @@ impl Compared {
         places
     }
 
-    /// Returns the number of each row in percent of the largest number in a column of figures. Returns an empty list for other columns.
+    /// Returns each row's number as a percentage of the largest number in a column of figures. Returns an empty list for other columns.
     pub(crate) fn parts(&self, column: usize) -> Vec<Option<f64>> {
         let figures = column.checked_sub(1 + self.settings.len());
         let Some(Column { values, .. }) = figures.and_then(|place| self.figures.get(place)) else {
@@ -259,14 +259,14 @@ impl Compared {
         self.table(|name| name, |column| format!(">{column} %"), usize::MAX, None)
     }
 
-    /// Returns the table with rounded numbers. The names of the runs lack the beginning and the end that all of them share.
+    /// Returns the table with rounded numbers. Run names are shown without the beginning and the end that they all share.
     pub(crate) fn rounded(&self) -> Table {
         let (begin, end) = self.around();
         self.table(|name| &name[begin..name.len() - end], |_| ">%".to_owned(), 40, Some(2))
     }
 
-    /// Returns two lengths in bytes. The first is the length of the directory with which all names begin. The second is the length of
-    /// `.json` if all names end with it, and 0 otherwise.
+    /// Returns two lengths in bytes: the length of the directory prefix that all names share, and the length of `.json` if all names end
+    /// with it (0 otherwise).
     fn around(&self) -> (usize, usize) {
         let [first, others @ ..] = &self.names[..] else {
             return (0, 0);
@@ -282,9 +282,8 @@ impl Compared {
         (begin, if self.names.iter().all(ends) { JSON.len() } else { 0 })
     }
 
-    /// Returns the table. `shown` returns the part of a run's name that the table shows. `change` returns the heading of a column of
-    /// changes. `most` is the maximum number of characters of a setting. `digits` is the number of digits after the point of a ratio;
-    /// `None` for all digits.
+    /// Returns the table. `shown` returns the part of a run's name to show. `change` returns the heading of a column of changes. `most` is
+    /// the maximum number of characters in a setting. `digits` is the number of decimals in a ratio; `None` for all decimals.
     fn table(
         &self,
         shown: impl Fn(&str) -> &str,
@@ -317,7 +316,7 @@ impl Compared {
         table
     }
 
-    /// Returns sentences on what the table shows, without full stops.
+    /// Returns sentences about what the table shows, without full stops.
     pub(crate) fn about(&self) -> [String; 2] {
         let first = match self.names.len() {
             1 => "1 run".to_owned(),

@@ -12,8 +12,9 @@ use crate::say::say;
 /// The exit status of bad input, and of every failure except [`Mismatch`] and [`Interrupted`].
 pub(crate) const CANNOT: u8 = 2;
 
-/// Parses the arguments, and calls `run` with them. Returns the exit status: 0 for success, 1 for a [`Mismatch`], 130 after an interrupt, and
-/// 2 for any other error. A program must call this function before anything else, because it also sets up the handling of interrupts.
+/// Parses the arguments, and calls `run` with the result. Returns the exit status: 0 for success, 1 for a [`Mismatch`], 130 after an
+/// interrupt, and 2 for any other error. A program must call this function before anything else, because it also sets up the handling of
+/// interrupts.
 pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>) -> ExitCode {
     if let Err(error) = interrupt::end_at_once(output::remove_incomplete) {
         return failure(&error.into());
@@ -25,7 +26,7 @@ pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>
     }
 }
 
-/// Prints an error on one line. If the error is a closed pipe at standard output, prints it only if an output file has stayed incomplete.
+/// Prints an error on one line. If the error is a closed pipe at standard output, prints it only if an output file is incomplete.
 fn failure(error: &anyhow::Error) -> ExitCode {
     let gone = |cause: &&(dyn std::error::Error + 'static)| {
         let json = || cause.downcast_ref().and_then(serde_json::Error::io_error_kind);
@@ -52,7 +53,7 @@ fn failure(error: &anyhow::Error) -> ExitCode {
 /// Prints help as clap formats it. Prints an error in the arguments on one line.
 fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        // If the help cannot be printed, nobody reads it, so the error does not matter.
+        // If the help cannot be printed, there is nobody to read it, so the error does not matter.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
@@ -71,7 +72,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(CANNOT)
 }
 
-/// The error of a command that has done its work and found a defect. It makes the exit status 1.
+/// The error of a command that did its work and found a defect. The exit status is then 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Mismatch(pub String);

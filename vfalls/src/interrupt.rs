@@ -16,7 +16,8 @@ pub const EXIT_STATUS: i32 = 130;
 
 const SIGNALS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 
-/// `true` if the signal handler itself ends the process; `false` if a thread cleans up first.
+/// `true` if the signal handler ends the process itself; `false` if it leaves that to a thread,
+/// which cleans up first.
 static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 static CAUGHT: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -42,7 +43,7 @@ pub fn end_at_once(clean_up: fn(&mut dyn FnMut())) -> io::Result<()> {
     Ok(before.thread_set_mask()?)
 }
 
-/// Makes interrupts remove [incomplete files](crate::output) before they end the process.
+/// Makes an interrupt remove [incomplete files](crate::output) before it ends the process.
 pub fn clean_up() -> anyhow::Result<()> {
     let start = || -> io::Result<()> {
         let mut signals = Signals::new(SIGNALS)?;
@@ -71,20 +72,20 @@ pub(crate) fn end(last: impl Fn() -> i32) {
 }
 
 /// Registers a function that this program calls before it ends the process early. Only the first
-/// call of `before_end` has an effect.
+/// call has an effect.
 pub fn before_end(call: fn()) {
     let _ = BEFORE_END.set(call);
 }
 
 /// Makes the first interrupt only set a flag, which [`happened`] returns. A second interrupt ends
-/// the process at once.
+/// the process immediately.
 pub fn catch() -> anyhow::Result<()> {
     CAUGHT.store(true, Ordering::SeqCst);
     clean_up()
 }
 
-/// Ends the effect of [`catch`]. The next interrupt then ends the process, as after [`clean_up`].
-/// If there was an interrupt before, [`happened`] still returns `true`.
+/// Undoes [`catch`]. The next interrupt then ends the process, as after [`clean_up`]. If an
+/// interrupt came before this call, [`happened`] still returns `true`.
 pub fn release() {
     CAUGHT.store(false, Ordering::SeqCst);
 }
@@ -94,7 +95,7 @@ pub fn happened() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }
 
-/// The error of a command that an interrupt has stopped. The process ends with [`EXIT_STATUS`].
+/// The error of a command that an interrupt stopped. The process ends with [`EXIT_STATUS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted, nothing was written")]
 pub struct Interrupted;

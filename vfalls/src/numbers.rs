@@ -23,13 +23,12 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// Formats a number and its noun, with commas as thousands separators: `1 thread`, `12,345
-/// threads`.
+/// Formats a number with its noun, and with commas as thousands separators: `1 thread`, `12,345 threads`.
 pub(crate) fn counted(number: u64, what: &str) -> String {
     format!("{} {}", count(number), plural(number, what))
 }
 
-/// Formats a number and its noun, without separators: `1 thread`, `12345 threads`.
+/// Formats a number with its noun, without separators: `1 thread`, `12345 threads`.
 pub(crate) fn counted_plainly(number: u64, what: &str) -> String {
     format!("{number} {}", plural(number, what))
 }
@@ -63,8 +62,8 @@ pub(crate) fn short(number: f64) -> String {
     format!("{number:.places$}{prefix}")
 }
 
-/// Formats `part` in percent of `whole`: without decimals, such as `62%`, or with one decimal below
-/// 10%, such as `6.2%`. If `whole` is 0, returns `0%`.
+/// Formats `part` as a percentage of `whole`: without decimals, such as `62%`, or with one decimal below 10%, such as `6.2%`. If `whole` is
+/// 0, returns `0%`.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
     if part <= 0.0 || whole <= 0.0 {
         return "0%".to_owned();
@@ -109,7 +108,8 @@ pub(crate) struct TimeUnit {
 }
 
 impl TimeUnit {
-    /// Returns the unit for the times of a run: seconds, milliseconds or microseconds. It is the largest one that is not longer than the run.
+    /// Returns the unit for the times of a run: seconds, milliseconds or microseconds. Chooses the largest unit that is not longer than the
+    /// run.
     pub(crate) fn suiting(time: &Time) -> Self {
         let seconds = time.seconds_of(time.cycles);
         let (name, parts) = match seconds {

@@ -24,7 +24,7 @@ static INCOMPLETE: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap:
 
 static ABANDONED: AtomicBool = AtomicBool::new(false);
 
-/// Returns `true` if this program has dropped an output before it was complete.
+/// Returns `true` if this program has dropped an incomplete output.
 pub(crate) fn is_abandoned() -> bool {
     ABANDONED.load(Ordering::Relaxed)
 }
@@ -223,8 +223,8 @@ fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
 /// complete, it gets its final name.
 pub(crate) struct OutputDirectory {
     incomplete: Incomplete,
-    /// The names of the older directory's files. Only these files may be removed. `None` if there
-    /// was no directory.
+    /// The names of the files in the older directory, the only files that may be removed. `None` if
+    /// there was no directory.
     replaces: Option<Vec<OsString>>,
 }
 
@@ -253,7 +253,8 @@ impl OutputDirectory {
         Ok(Self { incomplete, replaces })
     }
 
-    /// Writes a file in the directory. `name` is a file name, or one subdirectory and a file name.
+    /// Writes a file into the directory. `name` is a file name, or one subdirectory and a file
+    /// name.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
         let Incomplete { temporary, path } = &self.incomplete;
         let file = temporary.join(name);

@@ -1,4 +1,4 @@
-//! Standard output for text. Control characters are escaped, so that no input can control the
+//! Standard output for text, with control characters escaped, so that no input can control the
 //! terminal.
 #![allow(clippy::disallowed_methods, reason = "the other modules print by this one")]
 
@@ -7,7 +7,7 @@ use std::str;
 
 use simulator::text;
 
-/// Returns standard output for text, buffered. The text is written when the buffer is full, when it
+/// Returns buffered standard output for text. The text is written when the buffer is full, when it
 /// is [flushed](Write::flush), and when it is dropped.
 pub fn stdout() -> BufWriter<Plain<Stdout>> {
     BufWriter::new(Plain::new(io::stdout()))
@@ -24,7 +24,7 @@ pub(crate) fn raw_stderr() -> io::Stderr {
     io::stderr()
 }
 
-/// Returns `true` if standard output is a terminal, so that a person reads it.
+/// Returns `true` if standard output is a terminal, which means that a person reads it.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }

@@ -24,7 +24,7 @@ pub(crate) fn progress_bar(recordings: &[Recording]) -> anyhow::Result<ProgressB
 
 /// Shows the progress, and lets the replay go on.
 pub(crate) fn advance(bar: &ProgressBar, progress: Progress) -> ControlFlow<()> {
-    // The references of a compressed recording are still being counted while the replay begins.
+    // When a replay begins, the references of a compressed recording are still being counted.
     if bar.length().is_none()
         && let Some((_, all)) = progress.done_of_all()
     {

@@ -1,4 +1,4 @@
-//! Tables and lines of text.
+//! Formats tables and wraps text.
 
 use std::mem;
 
@@ -17,8 +17,7 @@ pub fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Breaks text between words into lines of at most `most` characters. A word that is longer has its
-/// own line.
+/// Breaks text between words into lines of at most `most` characters. A longer word gets a line of its own.
 pub fn wrap(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -36,7 +35,7 @@ pub fn wrap(text: &str, most: usize) -> Vec<String> {
 /// A table of texts. The rows may have fewer cells than the table has columns.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// The texts of all cells, one after the other. A page has tens of thousands of cells, and most of them are short.
+    /// The text of all cells, one after the other. A page has tens of thousands of cells, and most of them are short.
     text: String,
     /// The end of each cell in `text`.
     ends: Vec<usize>,
@@ -115,10 +114,10 @@ pub fn text(table: &Table) -> String {
     drawn.trim_fmt() + "\n"
 }
 
-/// Returns a table as CSV according to RFC 4180, but with line feeds alone at the ends of lines.
+/// Returns a table as CSV according to RFC 4180, except that lines end with a line feed alone.
 pub(crate) fn csv(table: &Table) -> String {
     let mut csv = String::with_capacity(table.text.len() + table.ends.len());
-    // A search for one character is fast, above all in a long text. Most tables have numbers alone.
+    // Searching for single characters is fast, above all in a long text, and most tables contain only numbers.
     let is_special = |text: &str| [',', '"', '\n'].iter().any(|one| text.contains(*one));
     let has_special = is_special(&table.text);
     for line in table.lines() {

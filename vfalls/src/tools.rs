@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 /// A program in PATH, and the Debian package that contains it. A name with a slash is an absolute
-/// path, or a path relative to a directory of PATH.
+/// path, or a path relative to a directory in PATH.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tool {
     name: Cow<'static, str>,
@@ -64,11 +64,11 @@ const INSTALLERS: [(&str, &str); 6] = [
 ];
 
 impl Host {
-    /// Finds out the search path of this computer, and whether this process is root.
+    /// Returns the search path of this computer, and whether this process runs as root.
     pub fn here() -> Self {
         Self {
             path: env::var_os("PATH").unwrap_or_default(),
-            // In /proc, the directory of a process belongs to the process's effective user.
+            // In /proc, the directory of a process belongs to that process's effective user.
             root: fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0),
         }
     }

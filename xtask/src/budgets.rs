@@ -1,6 +1,6 @@
-//! The budgets limit the instructions of each kind of call, and of each reference that `vfalls stat` replays. They also limit the
-//! cost of the views that `vfalls stat` shows in addition to its summary. `cargo xtask bench` and `cargo xtask qemu` print the
-//! budgets beside their counts. `cargo xtask test` fails if a count is above its budget.
+//! Budgets, which limit how many instructions each kind of call takes, and each reference that `vfalls stat` replays. They also limit the
+//! cost of the views that `vfalls stat` shows in addition to its summary. `cargo xtask bench` and `cargo xtask qemu` print the budgets
+//! beside their counts. `cargo xtask test` fails if a count is above its budget.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use anyhow::bail;
 use simulator::conform::sun;
 use vfalls::table;
 
-/// The limit of one count. Most counts are the instructions of a call, or of the replay of one reference.
+/// The limit of one count. Most counts are the instructions that a call takes, or the replay of one reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// The name of the count, as in the files of `bench --json` and `qemu --json`.
+    /// The name of the count, as in the files that `bench --json` and `qemu --json` write.
     pub name: &'static str,
-    /// The number of instructions of the most similar function of another project. On SPARC V9, this function is Sun's code for
-    /// the UltraSPARC T2, assembled and executed in the same way.
+    /// The number of instructions that another project's most similar function takes. On SPARC V9, this function is Sun's code for the
+    /// UltraSPARC T2, assembled and executed in the same way.
     pub others: Option<u64>,
     /// The maximum number of instructions. A larger number is a defect.
     pub reach: u64,
@@ -27,9 +27,9 @@ const fn row(name: &'static str, others: Option<u64>, [reach, aim]: [u64; 2]) ->
     Budget { name, others, reach, aim }
 }
 
-/// The budgets of calls on SPARC V9. A count includes the trap, `done`, and all instructions in between. For a row that is named
-/// after a status, such as `get_no_access`, the calls for each kind of register that can be refused with this status are
-/// measured. The largest count must be within the budget.
+/// The budgets of calls on SPARC V9. A count includes the trap, `done`, and all instructions in between. A row that is named after a
+/// status, such as `get_no_access`, covers the calls for every kind of register that can be refused with this status. Their largest count
+/// must be within the budget.
 pub const SPARC: [Budget; 22] = [
     row("get_dram", Some(sun::GET_DRAM), [23, 21]),
     row("set_dram", Some(sun::SET_DRAM), [29, 27]),
@@ -84,8 +84,8 @@ pub const X86: [Budget; 19] = [
     row("reference_own", None, [70, 70]),
 ];
 
-/// The budgets of `vfalls stat`: the instructions of the whole process, divided by the number of references. `made.rs` generates the
-/// recordings.
+/// The budgets of `vfalls stat`: the instructions of the whole process, divided by the number of references. The recordings are generated
+/// by `made.rs`.
 pub const STAT: [Budget; 7] = [
     row("one_thread", None, [50, 12]),
     row("stream", None, [99, 35]),
@@ -96,7 +96,7 @@ pub const STAT: [Budget; 7] = [
     row("bundled", None, [294, 60]),
 ];
 
-/// The budgets of runs in which `vfalls stat` shows a view in addition to its summary, in percent of the instructions of a run without
+/// The budgets of runs in which `vfalls stat` shows a view in addition to its summary, as a percentage of the instructions of a run without
 /// the view.
 pub const VIEWS: [Budget; 3] = [
     row("details_one_thread", None, [182, 130]),
@@ -104,7 +104,7 @@ pub const VIEWS: [Budget; 3] = [
     row("html_bundled", None, [166, 130]),
 ];
 
-/// All budgets of one kind on one instruction set, and the project with which they are compared.
+/// All budgets of one kind for one instruction set, and the project with which they are compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Budgets {
     /// The quantity that is counted, as tables and messages name it.

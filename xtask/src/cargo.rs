@@ -21,7 +21,7 @@ pub fn root() -> &'static Path {
 const PROGRESS: [&str; 5] =
     ["--quiet", "--config", "term.progress.when='always'", "--config", "term.progress.width=80"];
 
-/// Returns the path of the cargo that runs this program, or else the name of the cargo in PATH.
+/// Returns the path of the cargo that runs this program, or else `cargo`, to be found in PATH.
 fn program() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"))
 }
@@ -33,7 +33,7 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// Runs a command with the standard output and error of this process. Fails if the command fails.
+/// Runs a command that shares this process's standard output and error. Fails if the command fails.
 pub(crate) fn passes(command: &mut Command) -> anyhow::Result<()> {
     let status = command.stdin(Stdio::null()).status();
     let name = || format!("{} cannot be run", command.get_program().display());
@@ -62,7 +62,7 @@ pub(crate) fn become_package(
     name: &str,
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
 ) -> anyhow::Result<()> {
-    // Does not change the current directory, because arguments may have paths relative to it.
+    // Does not change the current directory, because arguments may contain paths relative to it.
     let mut command = Command::new(program());
     command
         .arg("run")
@@ -74,8 +74,7 @@ pub(crate) fn become_package(
     Err(command.exec()).context("cargo cannot be run")
 }
 
-/// Adds components to the toolchain of this workspace if rustup is installed. Calls `say` first. Returns whether the components
-/// were added.
+/// If rustup is installed, calls `say`, and adds components to this workspace's toolchain. Returns whether the components were added.
 pub(crate) fn add_components(components: &[&str], say: impl FnOnce()) -> bool {
     let Some(rustup) = tools::find("rustup") else {
         return false;

@@ -1,6 +1,6 @@
 //! The figures in README files, which `cargo xtask test` compares with its counts.
 //!
-//! - A row of a table that begins with the words of `ROWS` has counts in its cells.
+//! - A table row that begins with the words of `ROWS` has counts in its cells.
 //! - A sentence of `SENTENCES` has counts in place of `{}`.
 //!
 //! Times are not compared, because each was measured on the machine that the text names.
@@ -13,8 +13,7 @@ use anyhow::Context;
 use crate::budgets::{Budgets, OF_SPARC, OF_X86};
 use crate::cargo::root;
 
-/// The counts with which figures are compared. A key consists of the name of an instruction set, which may be empty, and the name of the
-/// count.
+/// The counts with which figures are compared. A key is the name of an instruction set, which may be empty, and the name of the count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counted(BTreeMap<(&'static str, String), u64>);
 
@@ -140,7 +139,7 @@ fn sentence_of(text: &str, sentence: &str, counts: &[Name], counted: &Counted) -
     wrong.collect()
 }
 
-/// Finds a sentence in `text`. Returns the line number of its first word, and the numbers in place of each `{}`.
+/// Finds a sentence in `text`. Returns the line number of the sentence's first word, and the number in place of each `{}`.
 fn numbers(text: &str, sentence: &str) -> Option<(usize, Vec<u64>)> {
     let words: Vec<&str> = sentence.split_whitespace().collect();
     let lines = (1..).zip(text.lines());
@@ -163,7 +162,7 @@ fn numbers(text: &str, sentence: &str) -> Option<(usize, Vec<u64>)> {
     })
 }
 
-/// Returns the names of the budgets for which there is no count.
+/// Returns the names of the budgets that have no count.
 pub(crate) fn not_counted(budgets: &Budgets, counted: &Counted) -> Vec<&'static str> {
     let names = budgets.all.iter().map(|budget| budget.name);
     names.filter(|name| counted.get(budgets.name, name).is_none()).collect()

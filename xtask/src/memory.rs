@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-/// The pause between two looks at a process. Memory that the process takes in its last pause is not seen.
+/// The pause between two looks at a process. Memory that a process takes only during the last pause goes unnoticed.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Returns the peak memory of a process so far, in KB. `process` is the process's number, or `self`. Returns `None` if the system does
-/// not report the peak, or if the process has ended.
+/// Returns the peak memory of a process so far, in KB. `process` is the process id, or `self`. Returns `None` if the system does not report
+/// the peak, or if the process has ended.
 fn peak(process: impl Display) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

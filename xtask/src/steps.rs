@@ -1,4 +1,4 @@
-//! Commands that consist of steps, each announced and timed. The first failure ends the command.
+//! Runs commands that consist of steps, each announced and timed. The first failure ends the command.
 
 use std::env;
 use std::fs::File;
@@ -39,7 +39,7 @@ pub(crate) trait Steps: Send + Sync + 'static {
     type Shared: Default + 'static;
     /// The steps, in the order in which they run. If all steps run, the first step runs alone.
     const STEPS: &'static [CommandStep<Self::Shared>];
-    /// If all steps run, a second process runs these steps while this process runs the others, because a single step seldom keeps two
+    /// The steps that a second process runs if all steps are to run, while this process runs the others. A single step seldom keeps two
     /// cores busy.
     const BESIDE: &'static [&'static str] = &[];
 }
@@ -62,7 +62,7 @@ fn names<S: Steps>() -> PossibleValuesParser {
 }
 
 impl<S: Steps> Chosen<S> {
-    /// Runs the chosen steps in their order, or lists them.
+    /// Runs the chosen steps in order, or lists them.
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let steps = self.steps();
         if self.list {
@@ -85,7 +85,7 @@ impl<S: Steps> Chosen<S> {
         others.map_or(Ok(()), Others::finish).and(run)
     }
 
-    /// Runs steps in their order, and calls `begun` after the first step.
+    /// Runs steps in order, and calls `begun` after the first step.
     fn run_here(
         &self,
         steps: &[&CommandStep<S::Shared>],

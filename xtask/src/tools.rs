@@ -1,5 +1,5 @@
-//! The external tools with which this project is built and checked. A missing tool is installed, or the error says what to type. This
-//! module has its own installer, because no maintained crate installs a distribution's packages.
+//! The external tools with which this project is built and checked. If a tool is missing, it is installed, or the error says what to type.
+//! This module has its own installer, because no maintained crate installs a distribution's packages.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use vfalls::say::say;
 use vfalls::tools::Host;
 pub use vfalls::tools::{QEMU_SPARC, QEMU_X86, Tool, find};
 
-/// Counts the instructions of programs.
+/// Counts a program's instructions.
 pub const VALGRIND: Tool = Tool::new("valgrind", "valgrind");
 /// Reads event traces.
 pub const BABELTRACE: Tool = Tool::new("babeltrace2", "babeltrace2");
@@ -42,13 +42,13 @@ pub const CHROMIUM: Tool = Tool::new("chromium", "chromium");
 pub const TMUX: Tool = Tool::new("tmux", "tmux");
 /// The debugger that tests attach to guests.
 pub const GDB: Tool = Tool::new("gdb-multiarch", "gdb-multiarch");
-/// Decides the formulas of proofs.
+/// Decides the formulas in proofs.
 pub const Z3: Tool = Tool::new("z3", "z3");
 /// Compiles libFuzzer, and reads the C header as C++.
 pub const CXX: Tool = Tool::new("c++", "g++");
 
-/// Installs all missing `tools` at once, as root on Debian and its derivatives. Waits for other
-/// processes that install packages, and for other users of apt.
+/// Installs all missing `tools` together, as root on Debian and its derivatives. Waits for other processes that install packages, and for
+/// other users of apt.
 pub fn require(tools: &[Tool]) -> anyhow::Result<()> {
     Installer::here().require(tools)
 }
@@ -88,7 +88,7 @@ impl Installer {
             bail!("{}; {}", missing.not_installed(), self.host.advice(&missing))
         };
         let _lock = self.lock()?;
-        // Another process may have installed some tools meanwhile.
+        // Another process may have installed some of the tools meanwhile.
         let missing = self.host.missing(tools);
         if missing.is_empty() {
             return Ok(());
@@ -109,7 +109,7 @@ impl Installer {
         Ok(())
     }
 
-    /// Waits until no other process of this program installs packages, and then takes the lock.
+    /// Waits until no other instance of this program is installing packages, and then takes the lock.
     fn lock(&self) -> anyhow::Result<Flock<File>> {
         let open = || {
             let mut options = OpenOptions::new();

@@ -9,7 +9,7 @@ use serde_json::Value;
 const LICENCES: [&str; 6] =
     ["0BSD", "MIT", "Apache-2.0", "BSD-3-Clause", "Zlib", "(MIT OR Apache-2.0) AND Unicode-3.0"];
 
-/// Dependencies under another licence, unmodified, and linked only with unpublished programs.
+/// Dependencies under another licence. They are unmodified, and linked only into unpublished programs.
 const NOT_PUBLISHED: [(&str, &str); 2] = [
     // This crate writes the header of the C interface. Its licence does not cover what it writes.
     ("cbindgen", "MPL-2.0"),
@@ -41,8 +41,8 @@ impl Metadata {
         self.packages().iter().filter(ours)
     }
 
-    /// Returns the names of the published packages and of their dependencies, direct and indirect.
-    /// Dependencies that only tests use are left out.
+    /// Returns the names of the published packages and of their dependencies, direct and indirect. Leaves out dependencies that only tests
+    /// use.
     fn built_in(&self) -> BTreeSet<&str> {
         let mut found = BTreeSet::new();
         let mut open: Vec<_> = self.published().map(|package| &package["id"]).collect();

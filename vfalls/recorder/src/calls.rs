@@ -7,13 +7,13 @@ use crate::decode::Target;
 /// A system call of the recorded program. Its addresses point into the program's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SystemCall {
-    /// Starts a thread. The kernel clears the word at `tid` when the thread has ended.
+    /// Starts a thread. The kernel clears the word at `tid` when the thread ends.
     Thread {
         tid: Option<u64>,
     },
     /// Starts a process that is a copy of this one.
     Process,
-    /// Replaces the process's program. The fields are the addresses of the new program's path, of its list of arguments, and of its list of
+    /// Replaces the process's program. The fields are the addresses of the new program's path, its argument list and its list of
     /// environment variables.
     Exec {
         path: u64,
@@ -37,7 +37,7 @@ pub(crate) enum SystemCall {
         futex: u64,
         other: Option<u64>,
     },
-    /// Sleeps. The program's memory holds the duration at the address `time`.
+    /// Sleeps. The duration is in the program's memory, at the address `time`.
     Sleep {
         time: u64,
     },
@@ -47,8 +47,8 @@ pub(crate) enum SystemCall {
     },
     /// Maps a file into memory as executable code.
     MapCode,
-    /// Maps memory that the process shares with others: `length` bytes of a file, from the position `offset` in the file. If `file` is
-    /// negative, the memory is shared only with processes that this process forks.
+    /// Maps memory that the process shares with others: `length` bytes of a file, starting at the position `offset`. If `file` is negative,
+    /// the process shares the memory only with processes that it forks.
     Share {
         length: u64,
         file: i32,
@@ -61,7 +61,7 @@ pub(crate) enum SystemCall {
     Other,
 }
 
-/// Flags of the system call `clone`.
+/// Flags of the `clone` system call.
 const VM: u64 = 0x100;
 const VFORK: u64 = 0x4000;
 const CHILD_CLEARTID: u64 = 0x20_0000;
@@ -74,8 +74,8 @@ const EXECUTE: u64 = 4;
 
 /// The flags `MAP_SHARED` and `MAP_SHARED_VALIDATE` of the system call `mmap` have this bit.
 const SHARED: u64 = 1;
-/// The size of a large mapping, in bytes. Some emulators note every page. For a mapping of this size, these emulators need more than a
-/// second, and gigabytes of memory.
+/// The size from which a mapping counts as large, in bytes. Some emulators keep a record of every page; for a mapping of this size, they
+/// need more than a second, and gigabytes of memory.
 pub(crate) const LARGE: u64 = 1 << 38;
 
 impl SystemCall {
@@ -285,8 +285,8 @@ mod tests {
         {
             assert_eq!(call(target, sleep, 0), SystemCall::Sleep { time: 1 });
             assert_eq!(call(target, clock_sleep, 0), SystemCall::Sleep { time: 0x30 });
-            // If a thread sleeps until an absolute time, the duration of the sleep is not known. The recorder records the sleep as a call
-            // that blocks.
+            // If a thread sleeps until an absolute time, the duration of the sleep is not known. Such a sleep is recorded as a call that
+            // blocks.
             let named = |name| SystemCall::Blocking {
                 call: BLOCKING_CALLS.iter().position(|call| *call == name).unwrap() as u8,
             };
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn large_mappings_are_told_apart() {
-        // The first size is 16 TiB: a sanitizer reserves memory of this size, without access. The second size is one page less than 256
+        // The first size is 16 TiB: a sanitizer reserves this amount of memory, without access. The second size is one page less than 256
         // GiB.
         let map = |number, bytes| [0, bytes, 0, 0x4022, number, 0];
         for (target, number) in [(Target::X86, 9), (Target::Sparc, 71)] {

@@ -1,10 +1,10 @@
-//! Reads ELF files of 64 bits, in either byte order (System V Application Binary Interface, "Object Files"). The recorder cannot use a
-//! crate for this, because `build.rs` compiles the recorder with `rustc` alone.
+//! Reads 64-bit ELF files, in either byte order (System V Application Binary Interface, "Object Files"). The recorder cannot use a crate
+//! for this, because `build.rs` compiles the recorder with `rustc` alone.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// The maximum size in bytes of a table that is read from a file.
+/// The maximum size of a table that is read from a file, in bytes.
 const MOST_BYTES: u64 = 1 << 28;
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Section {
     pub(crate) kind: u64,
     pub(crate) offset: u64,
     pub(crate) length: u64,
-    /// The number of a related section. For a table of symbols, this section contains the symbols' names.
+    /// The index of a related section. For a symbol table, that section contains the symbols' names.
     pub(crate) link: u64,
 }
 
@@ -37,7 +37,7 @@ impl Segment {
     const LOAD: u64 = 1;
     pub(crate) const NOTE: u64 = 4;
 
-    /// Returns the position in the file of the byte that is loaded to `address`; `None` if this segment has no byte at `address`.
+    /// Returns the position in the file of the byte that is loaded at `address`; `None` if this segment has no byte at `address`.
     pub(crate) fn position(&self, address: u64) -> Option<u64> {
         let within = address.wrapping_sub(self.address);
         (self.kind == Self::LOAD && within < self.length).then(|| self.offset.wrapping_add(within))
@@ -45,7 +45,7 @@ impl Segment {
 }
 
 impl Elf {
-    /// Opens the file at `path`; `None` if it is not an ELF file of 64 bits.
+    /// Opens the file at `path`; `None` if it is not a 64-bit ELF file.
     pub(crate) fn open(path: &str) -> Option<Self> {
         let file = File::open(path).ok()?;
         let mut header = [0; 64];
@@ -60,8 +60,8 @@ impl Elf {
         Some(bytes)
     }
 
-    /// Reads an integer of `size` bytes at position `at` of `bytes`, in the byte order of the file. Returns `None` if `bytes` ends before
-    /// the end of the integer.
+    /// Reads an integer of `size` bytes at position `at` of `bytes`, in the file's byte order. Returns `None` if the integer extends beyond
+    /// the end of `bytes`.
     pub(crate) fn number(&self, bytes: &[u8], at: usize, size: usize) -> Option<u64> {
         let bytes = bytes.get(at..at.checked_add(size)?)?;
         let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
@@ -71,11 +71,11 @@ impl Elf {
         })
     }
 
-    /// Returns the bytes of a table, and the size of an entry. Each argument is the position of a field in the header:
+    /// Returns the bytes of a table, and the size of an entry. Each argument is the position of a header field:
     ///
-    /// - `offset`: the field holds the table's position in the file.
-    /// - `size`: the field holds the size of an entry.
-    /// - `count`: the field holds the number of entries.
+    /// - `offset`: the table's position in the file.
+    /// - `size`: the size of an entry.
+    /// - `count`: the number of entries.
     fn table(&self, offset: usize, size: usize, count: usize) -> Option<(Vec<u8>, usize)> {
         let size = self.number(&self.header, size, 2)?;
         let length = size * self.number(&self.header, count, 2)?;

@@ -1,13 +1,13 @@
-//! The flow of data between the sections of a lock.
+//! Follows the data flow between the sections of a lock.
 //!
 //! A *section* is what a thread does while it holds a lock. The replay can often execute the sections of a lock in an order that differs
-//! from the recorded order. But if a section has seen the effect of another thread's section, it must stay after that other section. The
+//! from the recorded order. But a section that has seen the effect of another thread's section must stay after that other section. The
 //! following rules find the latest *earlier section* whose effect *this section* has seen:
 //!
 //! 1. The earlier section wrote a word that this section only reads.
-//! 2. The earlier section wrote a word without reading the word first, and this section reads the word.
-//! 3. The earlier section read a word that this section writes without reading the word first. For example, the word is a slot of a queue
-//!    that is used again.
+//! 2. The earlier section wrote a word without reading it first, and this section reads it.
+//! 3. The earlier section read a word that this section writes without reading the word first. For example, the word is a queue slot that
+//!    is reused.
 //! 4. The earlier section signalled a condition, and both sections read and then write the same word. For example, the word is the number
 //!    of items in a queue, and the program has no other word that shows the effect. This rule applies only if rules 1 to 3 have found no
 //!    new effect of a section that signals. An effect is not new if this thread has read the word before.
@@ -16,7 +16,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// A section: its thread, and the number of the signal that marks its end.
+/// A section, with its thread and the number of the signal that marks its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) thread: u32,
@@ -26,7 +26,7 @@ pub(crate) struct Section {
 /// How a section has accessed a word.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
-    /// Whether the section read the word before it wrote the word.
+    /// Whether the section read the word before writing it.
     read: bool,
     written: bool,
 }
@@ -43,9 +43,9 @@ pub(crate) struct Uses {
 #[derive(Debug, Default)]
 struct WordHistory {
     writer: Option<Section>,
-    /// Whether the writer read the word before it wrote the word.
+    /// Whether the writer read the word before writing it.
     changed: bool,
-    /// For each thread, its latest section that read the word after the latest write.
+    /// The latest section of each thread that read the word after the latest write.
     readers: Vec<Section>,
 }
 
@@ -56,13 +56,13 @@ const MOST_WORDS: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
     words: HashMap<u64, WordHistory>,
-    /// The sections that have signalled a condition. Each is represented by the signal that marks its end.
+    /// The sections that have signalled a condition, each represented by the signal that marks its end.
     signalling: HashSet<u64>,
-    /// For each thread, its latest section whose accesses are not known. Every later section must stay after these sections.
+    /// The latest section of each thread whose accesses are not known. Every later section must stay after these sections.
     unknown: Vec<Section>,
 }
 
-/// Adds a section to a list that has at most one section of each thread. Replaces an earlier section of the same thread.
+/// Adds a section to a list with at most one section of each thread, replacing an earlier section of the same thread.
 fn set(sections: &mut Vec<Section>, section: Section) {
     match sections.iter_mut().find(|other| other.thread == section.thread) {
         Some(other) => *other = section,
@@ -70,7 +70,7 @@ fn set(sections: &mut Vec<Section>, section: Section) {
     }
 }
 
-/// The sections that must stay before a section of the thread `own`. The list has at most one section of each other thread: the latest.
+/// The sections that must stay before a section of the thread `own`. The list has only the latest section of each other thread.
 struct Earlier {
     own: u32,
     sections: Vec<Section>,
@@ -143,7 +143,7 @@ impl Flow {
                     }
                 }
                 (Use { read: false, .. }, writer) => {
-                    // A section that changed the word has read it too.
+                    // A section that changed the word also read it.
                     let changer = writer.filter(|_| history.changed);
                     for seen in history.readers.iter().copied().chain(changer) {
                         earlier.add(seen);
@@ -202,7 +202,7 @@ mod tests {
         for (thread, signal) in [(0, 0), (1, 1), (0, 2), (2, 3)] {
             assert!(after(&mut flow, thread, signal, &[(SUM, LOAD), (SUM, STORE)]).is_empty());
         }
-        // A section that only reads the sum has seen the latest write.
+        // A section that only reads the sum sees the latest write.
         assert_eq!(after(&mut flow, 3, 4, &[(SUM, LOAD)]), [3]);
     }
 
@@ -218,7 +218,7 @@ mod tests {
         // The second take needs the second put, not the third, although every put changes the sum and signals a condition.
         assert_eq!(after(&mut flow, 1, 3, &take(SLOT)), [0]);
         assert_eq!(after(&mut flow, 1, 4, &take(SLOT + 8)), [1]);
-        // The slot is used again after the first take.
+        // The slot is reused after the first take.
         assert_eq!(after(&mut flow, 0, 5, &put(SLOT)), [3]);
     }
 
@@ -241,7 +241,7 @@ mod tests {
         assert!(after(&mut flow, 1, 3, &change).is_empty());
     }
 
-    /// The first section sets up what all later sections read, such as the address of a function.
+    /// The first section writes what all later sections read, such as a function's address.
     #[test]
     fn a_count_keeps_its_order_beside_what_is_always_read() {
         let change = [(SLOT, LOAD), (SUM, LOAD), (SUM, STORE)];
@@ -273,7 +273,8 @@ mod tests {
     fn a_section_may_be_noted_in_parts() {
         let mut flow = Flow::default();
         assert!(after(&mut flow, 0, 0, &[(SUM, LOAD), (SUM, STORE)]).is_empty());
-        // In the first call, the section reads the sum. In the second call, the same section writes the sum. So the section changes the sum.
+        // In the first call, the section reads the sum. In the second call, the same section writes the sum. Together, the section changes
+        // the sum.
         let (section, uses) = (Section { thread: 1, signal: 1 }, &mut Uses::default());
         flow.section(section, uses, [(SUM, 8, LOAD), (SLOT, 8, STORE)]);
         assert!(flow.section(section, uses, [(SUM, 8, STORE)]).is_empty());

@@ -1,4 +1,4 @@
-//! The lock functions of the C library, and their addresses in the program.
+//! The C library's lock functions, and their addresses in the program.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use refs::Mapping;
 
 use crate::elf::Elf;
 
-/// A function of the C library that makes threads wait, or lets waiting threads continue.
+/// A C library function that makes threads wait, or lets waiting threads continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Function {
@@ -60,7 +60,7 @@ impl Function {
         Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
     }
 
-    /// Returns the function with this symbol. A C library may have several symbols for one function, such as `pthread_mutex_lock`,
+    /// Returns the function with this symbol. A C library can have several symbols for one function, such as `pthread_mutex_lock`,
     /// `__pthread_mutex_lock` and `__GI___pthread_mutex_lock`. A symbol may end with `@` and a version.
     fn named(symbol: &str) -> Option<Self> {
         let name = symbol.split('@').next()?.trim_start_matches('_');
@@ -94,7 +94,7 @@ impl Function {
 /// The lock functions that were found in the mapped files.
 #[derive(Debug, Default)]
 pub(crate) struct Functions {
-    /// The functions. The key is the address of a function's first instruction.
+    /// The functions, by the address of their first instruction.
     found: HashMap<u64, Function>,
 }
 
@@ -132,7 +132,8 @@ impl<F> Symbol<F> {
     }
 }
 
-/// Returns the functions in a file's symbol tables for whose names `named` returns a value. Returns `None` if the file is malformed.
+/// Returns the functions in a file's symbol tables for which `named` returns a value, given the name. Returns `None` if the file is
+/// malformed.
 pub(crate) fn symbols<F>(elf: &Elf, named: impl Fn(&str) -> Option<F>) -> Option<Vec<Symbol<F>>> {
     const SYMBOLS: u64 = 2;
     const DYNAMIC_SYMBOLS: u64 = 11;
@@ -202,7 +203,7 @@ mod tests {
             }
             bytes[at..at + size].copy_from_slice(&value);
         };
-        // The header of the file. There is a table of one segment at 0x40, and a table of three sections at 0x80.
+        // The header of the file. The table at 0x40 has one segment, and the table at 0x80 has three sections.
         for (at, size, value) in
             [(32, 8, 0x40), (40, 8, 0x80), (54, 2, 56), (56, 2, 1), (58, 2, 64), (60, 2, 3)]
         {

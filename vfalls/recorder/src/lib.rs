@@ -1,18 +1,17 @@
-//! A plug-in for QEMU's user-mode emulator. `vfalls record` records programs with this plug-in.
+//! The plug-in for QEMU's user-mode emulator with which `vfalls record` records programs.
 //!
 //! QEMU calls the plug-in when it translates a block of instructions, when a block executes, when an instruction accesses data, and around
 //! system calls. The plug-in fills a [`Log`](refs::Log) for each thread, and encodes it into the frames that [`refs`] describes. The
-//! program executes as it does without the plug-in.
+//! program behaves as it does without the plug-in.
 //!
 //! A process that the program forks is recorded, too. A process can also replace its program. If the emulator can execute the new program,
 //! the plug-in replaces the old program with the emulator, and the emulator executes the new program. In the recording, the new program is
 //! a further process.
 //!
-//! With `only=NAME`, which can be repeated, the plug-in records nothing but the functions with these symbols (module `only`).
+//! With `only=NAME`, which can be repeated, the plug-in records only the function with these symbols (module `only`).
 //!
 //! The plug-in connects to the socket `socket=PATH` for each message. A message is a line that begins with the number of the process. If
-//! the program has replaced another program, the option `process=NUMBER` gives the number of its process. The line continues in one of
-//! these ways:
+//! the program has replaced another program, the option `process=NUMBER` gives this number. The line continues in one of these ways:
 //!
 //! ```text
 //! frames BYTES REFERENCES INSTRUCTIONS THREAD  one or two frames follow this line
@@ -31,13 +30,13 @@
 //! ```
 //!
 //! The recording host determines how long a thread waits for a lock, and which thread takes the lock first. The recorder leaves these waits
-//! out of the recording. To find the waits, the recorder knows the C library's functions for locks (module `functions`) and follows their
-//! calls (module `lock_call`). The recorder also finds each section of a lock that has seen the effect of another section, and must
-//! therefore stay after that section (module `flow`).
+//! out of the recording. It finds them because it knows the C library's lock functions (module `functions`) and follows calls to them
+//! (module `lock_call`). It also finds each section of a lock that has seen the effect of another section and must therefore stay after it
+//! (module `flow`).
 //!
-//! Simplifications: QEMU restarts a repeated string instruction of x86 after each element, and each start is recorded. A block that a
-//! signal interrupts is recorded whole. A conditional branch of SPARC at the end of a page is recorded as not taken. The kernel's memory
-//! accesses and the traps of SPARC's register windows are not recorded.
+//! Simplifications: QEMU restarts a repeated x86 string instruction after each element, and each start is recorded. A block that a signal
+//! interrupts is recorded whole. A conditional SPARC branch at the end of a page is recorded as not taken. The kernel's memory accesses and
+//! the traps of SPARC's register windows are not recorded.
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(dead_code, reason = "QEMU calls it"))]
 

@@ -1,16 +1,16 @@
-//! A thread's calls of lock functions, and the locks that the thread holds.
+//! Follows a thread's calls of lock functions, and the locks that the thread holds.
 //!
-//! A *section* is what a thread does while it holds a lock. An *order* is an entry of the log that says, for example, that the thread takes
-//! a lock, or waits for a signal.
+//! A *section* is what a thread does while it holds a lock. An *order* is a log entry that says, for example, that the thread takes a lock,
+//! or waits for a signal.
 //!
-//! The recording contains only the blocks of a lock function that the thread executes if it does not wait, each block once. The host
-//! determines which blocks are repeated, and which functions the lock function calls. All these blocks are left out. In their place, the
+//! The recording contains only those blocks of a lock function that a thread executes if it does not wait, each block once. The host
+//! determines which blocks are repeated, and which functions the lock function calls, so these blocks are left out. In their place, the
 //! replay puts the wait on the simulated machine.
 //!
-//! Simplifications: A signal handler that interrupts a lock function may end the call. The recording may lack the blocks of such a handler.
-//! If a thread leaves a lock function without a return, the recorder notices this only after the thread has executed many blocks. The
-//! recorder does not know spin locks that `pthread_spin_trylock` takes, timed waits for semaphores and read-write locks, or locks of other
-//! libraries.
+//! Simplifications: A signal handler that interrupts a lock function can end the call. The blocks of such a handler may be missing from the
+//! recording. If a thread leaves a lock function without returning from it, the recorder notices this only after the thread has executed
+//! many blocks. The recorder does not know spin locks that `pthread_spin_trylock` takes, timed waits for semaphores and read-write locks,
+//! or locks of other libraries.
 
 mod call;
 
@@ -36,7 +36,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) orders: &'a Orders,
     pub(crate) definitions: &'a Mutex<Definitions>,
     pub(crate) target: Target,
-    /// Returns the kernel's number of the calling thread.
+    /// Returns the kernel's id of the calling thread.
     pub(crate) tid: fn() -> u32,
 }
 
@@ -44,16 +44,16 @@ pub(crate) struct Shared<'a> {
 #[derive(Debug)]
 struct HeldLock {
     lock: u64,
-    /// The position in the log of the order that takes the lock. If a wait must come before this order, the wait is inserted here.
+    /// The log position of the order that takes the lock. If a wait must come before this order, the wait is inserted here.
     place: Placeholder,
-    /// The number of words in the log at the end of the examined part of the section.
+    /// How far the section has been examined: a length of the log, in words.
     from: usize,
-    /// The signal that marks the section's end; `None` until accesses of the section are examined.
+    /// The signal that marks the section's end; `None` until the section's accesses are examined.
     end: Option<u64>,
     signals: bool,
-    /// Whether the thread took the lock when a signal ended its wait for a condition.
+    /// Whether the thread took the lock again when a signal ended its wait for a condition.
     is_woken: bool,
-    /// What the examined accesses did.
+    /// What the section's examined accesses did.
     uses: Uses,
     /// Whether the log has been encoded since the section began.
     is_closed: bool,
@@ -65,8 +65,8 @@ pub(crate) struct LockCalls {
     held: Vec<HeldLock>,
     /// The lock that the thread released last, with the section that ended at the release.
     latest: Option<(u64, Section)>,
-    /// For each other thread and each lock, the latest section that this thread must stay after. The key is the number of the other thread,
-    /// and the address of the lock. The value is the number of the section's signal, plus 1.
+    /// The latest section of each other thread and each lock that this thread must stay after. The key is the other thread's number and the
+    /// lock's address. The value is the number of the section's signal plus 1.
     seen: HashMap<(u32, u64), u64>,
 }
 
@@ -77,14 +77,14 @@ impl LockCalls {
         self.call.is_some()
     }
 
-    /// Returns `true` if the log must not be encoded yet, because some of its orders are not known.
+    /// Returns `true` if the log must not be encoded yet, because some of its orders are not known yet.
     pub(crate) fn is_open(&self) -> bool {
         self.call.is_some() || !self.held.is_empty()
     }
 
-    /// Closes the open calls and sections, because the log is about to be encoded. If a call of a lock function has not ended, the log has
-    /// no order for the call. There is one exception: if the call waits for a condition, the log has the order that releases the mutex. The
-    /// rest of an open section is not known, so all later sections of the same lock stay after this section.
+    /// Closes the open calls and sections, because the log is about to be encoded. A call of a lock function that has not ended gets no
+    /// order in the log, except that a wait for a condition gets the order that releases the mutex. The rest of an open section is not
+    /// known, so all later sections of the same lock stay after this section.
     pub(crate) fn close(&mut self, thread: u32, log: &mut Log, shared: Shared<'_>) {
         if let Some(call) = self.call.take() {
             call.give_up(log);
@@ -98,7 +98,7 @@ impl LockCalls {
         }
     }
 
-    /// Ends the open calls and sections, and releases all locks, because the recording of the thread pauses.
+    /// Ends the open calls and sections, and releases all locks, because the thread's recording pauses.
     pub(crate) fn pause(&mut self, thread: u32, log: &mut Log, shared: Shared<'_>) {
         self.close(thread, log, shared);
         while let Some(last) = self.held.len().checked_sub(1) {
@@ -145,8 +145,8 @@ impl LockCalls {
         let place = log.placeholder();
         let mut call = LockCall::new(function, block, place, log.len());
         match function {
-            // The function releases a lock. The section of this lock must be examined first. The lock is not known yet, so the sections of
-            // all locks are examined.
+            // The function releases a lock, whose section must be examined first. The lock is not known yet, so the sections of all locks
+            // are examined.
             Function::Unlock | Function::Wait | Function::TimedWait => {
                 for at in 0..self.held.len() {
                     self.examine(at, thread, log, shared);
@@ -193,7 +193,7 @@ impl LockCalls {
         }
     }
 
-    /// Ends a call. `site` is the address to which the function has returned.
+    /// Ends a call that has returned to the address `site`.
     fn end(&mut self, call: LockCall, thread: u32, log: &mut Log, shared: Shared<'_>, site: u64) {
         let place = call.place;
         call.say_what_is_left_out(log);
@@ -229,14 +229,14 @@ impl LockCalls {
                 self.acquire(Acquire { lock, shared: true, site }, place, log);
             }
             (Function::TryLock, Some(lock)) => {
-                /// The offset of the owner's thread number in a mutex of the GNU C library, in bytes.
+                /// The offset of the owner's thread id in a GNU C library mutex, in bytes.
                 const OWNER: u64 = 8;
                 if shared.target.word(lock + OWNER) == Some((shared.tid)()) {
                     self.acquire(Acquire { lock, shared: false, site }, place, log);
                 }
             }
             (Function::Barrier, Some(barrier)) => {
-                /// The offset of the number of threads in a barrier of the GNU C library, in bytes.
+                /// The offset of the number of threads in a GNU C library barrier, in bytes.
                 const COUNT: u64 = 8;
                 let threads = shared.target.word(barrier + COUNT).unwrap_or(0);
                 if threads > 0 {
@@ -279,8 +279,8 @@ impl LockCalls {
         self.held.iter().rposition(|held| held.lock == lock)
     }
 
-    /// If the call waits for a condition, looks in its latest block for the mutex that the wait releases. This mutex is a lock that the
-    /// thread holds and that the block stores to. Ends the mutex's section.
+    /// If the call waits for a condition, looks in its latest block for the mutex that the wait releases. The mutex is a lock that the
+    /// thread holds and to which the block stores. Ends the mutex's section.
     fn find_mutex(&mut self, call: &mut LockCall, thread: u32, log: &mut Log, shared: Shared<'_>) {
         let is_wait = matches!(call.function, Function::Wait | Function::TimedWait);
         if !is_wait || call.mutex.is_some() {
@@ -294,7 +294,7 @@ impl LockCalls {
 
     /// Examines what the thread has done since it took a lock, or since the latest examination. Finds the sections that must come before
     /// the thread's section of this lock. For each of them, inserts a wait into the log, before the order that took the lock. Returns the
-    /// thread's section. Returns `None` if the start of this section has been encoded already, because then the log no longer contains the
+    /// thread's section. Returns `None` if the start of this section has been encoded already, because the log then no longer contains the
     /// order that took the lock.
     fn examine(
         &mut self,
@@ -315,12 +315,12 @@ impl LockCalls {
         let accesses = accesses
             .map(|access| (access.address, access.place.size().into(), access.place.is_store()));
         for earlier in flow.section(section, &mut held.uses, accesses) {
-            // The sections of one thread and lock end in the order of their signals, so a wait for the latest of them is enough.
+            // A thread's sections of one lock end in the order of their signals, so waiting for the latest of them is enough.
             let seen = self.seen.entry((earlier.thread, held.lock)).or_insert(earlier.signal);
             if earlier.signal >= *seen {
                 *seen = earlier.signal + 1;
                 // The recording host determined whether the thread found the condition already true, or waited for it. In the replay, a
-                // thread that comes before the signal waits for the condition.
+                // thread that arrives before the signal waits for the condition.
                 let cause = match flow.has_signalled(earlier) && !held.is_woken {
                     true => Cause::Condition,
                     false => Cause::Section,
@@ -332,7 +332,7 @@ impl LockCalls {
         Some(section)
     }
 
-    /// Ends a section. At position `place` in the log, inserts the order that releases the lock. Returns the address of the lock.
+    /// Ends a section, and inserts the order that releases the lock into the log at `place`. Returns the address of the lock.
     fn release(
         &mut self,
         at: usize,

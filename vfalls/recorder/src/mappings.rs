@@ -10,7 +10,7 @@ use crate::elf::{Elf, Segment};
 /// The mappings of the program's code that have been found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
-    /// The first address and the end of each of the emulator's own mappings, which are in the program's address space.
+    /// The start and the end of each of the emulator's own mappings, which share the program's address space.
     emulator: Vec<(u64, u64)>,
     found: HashSet<(u64, u64, u64, String)>,
     /// The build id of each file, or `None` if the file is not an ELF file.

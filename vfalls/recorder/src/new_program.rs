@@ -1,4 +1,4 @@
-//! Programs that replace the program of a process, by the system call `execve`.
+//! Programs that replace a process's program by the system call `execve`.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::File;
@@ -17,8 +17,7 @@ pub(crate) struct NewProgram {
     arguments: Vec<CString>,
 }
 
-/// The bits of a file's mode that let its program execute with the rights of the file's owner or group. An emulated program does not get
-/// these rights.
+/// The mode bits that let a program execute with the rights of its file's owner or group. An emulated program does not get these rights.
 const SET_RIGHTS: u32 = 0o6000;
 
 const EXECUTABLE: u32 = 0o111;
@@ -34,7 +33,7 @@ impl NewProgram {
     }
 
     fn with(target: Target, path: CString, mut arguments: Vec<CString>) -> Option<Self> {
-        // A path in /proc can name another file in the emulator, or after the descriptors are closed.
+        // A path in /proc can name a different file in the emulator, or once the descriptors are closed.
         let is_of_process = path.as_bytes().starts_with(b"/proc/");
         let start = start_of_program(&path).filter(|_| !is_of_process)?;
         if let Some(line) = start.strip_prefix(b"#!") {

@@ -1,4 +1,4 @@
-//! The locks, conditions, semaphores and barriers of the recorded program, which all threads share.
+//! Tracks the recorded program's locks, conditions, semaphores and barriers, which all threads share.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::flow::{Flow, Section};
 use crate::lock;
 
-/// The size in bytes of the largest object of the C library: `pthread_rwlock_t` has 56 bytes.
+/// The size of the C library's largest object (`pthread_rwlock_t`), in bytes.
 const MOST_BYTES: u64 = 56;
 
 #[derive(Debug, Default)]
@@ -25,8 +25,8 @@ struct Known {
 /// The threads that wait for a condition variable.
 #[derive(Debug, Default)]
 struct Condition {
-    /// The waiting threads that no signal has woken. Each thread comes with the latest signal before its wait. The thread that has waited
-    /// longest is first.
+    /// The waiting threads that no signal has woken, each with the latest signal before its wait. The thread that has waited longest comes
+    /// first.
     waiting: VecDeque<(u32, Option<u64>)>,
     /// The woken threads that have not continued, with their signals.
     woken: Vec<(u32, u64)>,
@@ -39,12 +39,12 @@ impl Objects {
         lock(&self.known)
     }
 
-    /// Forgets all objects, because the process is a copy of another one, and no other thread uses them.
+    /// Forgets all objects, because the process is a forked copy, in which no other thread uses them.
     pub(crate) fn forget(&self) {
         *self.known() = Known::default();
     }
 
-    /// Returns the flow of data between the sections of the lock at this address.
+    /// Returns the data flow between the sections of the lock at this address.
     pub(crate) fn flow(&self, lock: u64) -> Arc<Mutex<Flow>> {
         Arc::clone(self.known().flows.entry(lock).or_default())
     }
@@ -62,7 +62,7 @@ impl Objects {
     }
 
     /// Notes that a signal wakes threads that wait for a condition variable. If `all` is `true`, the signal wakes all of them. Otherwise,
-    /// the signal wakes only the thread that has waited longest. `inside` is an address in the condition variable.
+    /// the signal wakes only the thread that has waited longest. `inside` is an address within the condition variable.
     pub(crate) fn wake(&self, inside: u64, signal: u64, all: bool) {
         let mut known = self.known();
         let found = known.conditions.range_mut(..=inside).next_back();
@@ -79,8 +79,8 @@ impl Objects {
 
     /// Notes that a thread no longer waits for a condition variable. Returns the signal that woke the thread; `None` if no signal did.
     ///
-    /// The C library need not wake the thread that has waited longest, and a wait may time out. In both cases, this function assumes that
-    /// the latest signal woke the thread, if this signal came after the wait began.
+    /// The C library can wake a thread other than the one that has waited longest, and a wait can time out. In both cases, this function
+    /// assumes that the latest signal woke the thread, if that signal came after the wait began.
     pub(crate) fn woken(&self, condition: u64, thread: u32) -> Option<u64> {
         let mut known = self.known();
         let condition = known.conditions.get_mut(&condition)?;
@@ -97,7 +97,7 @@ impl Objects {
         condition.latest.filter(|latest| Some(*latest) != before)
     }
 
-    /// Returns the value that a semaphore had before the first action on it. `value` computes this value at the first action.
+    /// Returns the value that a semaphore had before the first action on it. At the first action, `value` computes it.
     pub(crate) fn semaphore(&self, at: u64, value: impl FnOnce() -> u32) -> u32 {
         *self.known().semaphores.entry(at).or_insert_with(value)
     }
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(objects.woken(0x100, 1), Some(6));
     }
 
-    /// The wait of thread 2 times out just after the signal for thread 1. Both threads stay after the signal.
+    /// Thread 2's wait times out just after the signal for thread 1. Both threads stay after the signal.
     #[test]
     fn a_wait_that_ends_at_its_time_takes_no_signal_from_another() {
         let objects = Objects::default();

@@ -1,13 +1,13 @@
 //! Records one function alone. Recording begins when a thread calls the function, and ends when the function returns. The recording
 //! includes everything that the function calls.
 //!
-//! While a thread executes the function, all threads are recorded. Otherwise QEMU translates blocks without callbacks, except the first
-//! blocks of the function, so the program is as fast as without the plug-in. When the first thread enters the function, and some time after
+//! While a thread executes the function, all threads are recorded. Otherwise, QEMU translates all blocks but the function's first ones
+//! without callbacks, so that the program is as fast as without the plug-in. When the first thread enters the function, and some time after
 //! the last one has left it, all blocks are translated again.
 //!
-//! Simplifications: a thread can leave the function without a return, by `longjmp` or an exception. Such a thread is treated as inside the
-//! function until a function that called it returns. If a signal handler interrupts the function, the return of the handler is taken for a
-//! return of the function.
+//! Simplifications: a thread can leave the function by `longjmp` or an exception, without returning from it. Such a thread counts as inside
+//! the function until one of the function's callers returns. If a signal handler interrupts the function, the handler's return is taken for
+//! the function's return.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -20,9 +20,8 @@ use crate::functions::symbols;
 use crate::lock;
 use crate::lock_call::{BlockFacts, Leave};
 
-/// The number of blocks that a thread executes with callbacks, but without being recorded, before all blocks are translated again. The
-/// translation takes longer than the execution of these blocks. Therefore, a function that is called often does not cause many
-/// translations.
+/// How many blocks a thread executes with callbacks, but without being recorded, before all blocks are translated again. The delay keeps a
+/// function that is called often from causing many translations, which take longer than these blocks.
 const PATIENCE: u32 = 1 << 16;
 
 /// The function that is recorded alone.
@@ -32,13 +31,13 @@ pub(crate) struct Only {
     names: Vec<String>,
     /// The addresses at which the function begins: one for each of its symbols in each mapping.
     entries: Mutex<HashSet<u64>>,
-    /// The number of threads that execute the function.
+    /// The number of threads that are executing the function.
     inside: AtomicU32,
     /// Whether all blocks are translated with callbacks.
     is_on: AtomicBool,
 }
 
-/// Whether a thread is inside the function, and whether the thread is recorded.
+/// Whether a thread is inside the function, and whether it is being recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Whereabouts {
     /// The number of calls inside the function that have not returned; `None` while the thread does not execute the function.
@@ -51,11 +50,11 @@ pub(crate) struct Whereabouts {
     unrecorded: u32,
 }
 
-/// The decision about a block that begins.
+/// What to do about a block that begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) is_recorded: bool,
-    /// Whether this is the first block that is not recorded.
+    /// Whether this is the first block that is no longer recorded.
     pub(crate) pauses: bool,
     /// Whether all blocks have to be translated again.
     pub(crate) switches: bool,
@@ -93,13 +92,13 @@ impl Only {
         self.is_on.load(Ordering::Relaxed)
     }
 
-    /// Decides whether blocks are translated with callbacks from now on. Must be called while no thread executes a block.
+    /// Decides whether blocks get callbacks when they are translated from now on. Must be called while no thread executes a block.
     pub(crate) fn switch(&self) {
         let is_on = self.inside.load(Ordering::Relaxed) > 0;
         self.is_on.store(is_on, Ordering::Relaxed);
     }
 
-    /// Notes that a thread begins a block with callbacks. `enters` is `true` if the function begins with the block.
+    /// Notes that a thread begins a block with callbacks. `enters` is `true` if the block is the function's first.
     pub(crate) fn block(&self, at: &mut Whereabouts, block: BlockFacts, enters: bool) -> Verdict {
         at.depth = match (at.depth, at.leaves) {
             (Some(depth), Leave::Call) => Some(depth + 1),
@@ -126,7 +125,7 @@ impl Only {
         Verdict { is_recorded, pauses, switches }
     }
 
-    /// Notes that the process is a copy of another one. The only thread of this process is `at`.
+    /// Notes that this process is a forked copy, whose only thread is `at`.
     pub(crate) fn forked(&self, at: &Whereabouts) {
         self.inside.store(at.depth.is_some().into(), Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! The order of events in different threads: starts, ends, waits and wakes.
+//! Orders the events of different threads: starts, ends, waits and wakes.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,12 +9,12 @@ use crate::lock;
 /// Numbers the signals of a process. Here, a signal is an event that other threads wait for: the start of a thread, the end of a
 /// thread, or a wake.
 ///
-/// When a thread has ended, the kernel clears the thread's word. The C library joins the thread when it loads the cleared word, so the
-/// recorder watches all loads of these words.
+/// When a thread has ended, the kernel clears a word that belongs to it. The C library joins the thread when it loads the cleared word, so
+/// the recorder watches all loads of such words.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
     signals: AtomicU64,
-    /// A filter of 512 bits. Bit n is set if the address of a watched 8-byte word has the value n in its bits 11:3.
+    /// A filter of 512 bits. Bit n is set if bits 11:3 of the address of some watched 8-byte word have the value n.
     watched: [AtomicU64; 8],
     known: Mutex<Known>,
 }
@@ -25,8 +25,8 @@ struct Known {
     wakes: HashMap<u64, u64>,
     /// The watched words. The key is the word's address divided by 8.
     threads: HashMap<u64, Watched>,
-    /// The child processes that this process has not waited for. The key is the kernel's number of the child. The value is the number
-    /// of the child in the recording.
+    /// The child processes that this process has not waited for. The key is the child's process id, and the value is its number in the
+    /// recording.
     children: HashMap<u32, u32>,
 }
 
@@ -46,7 +46,7 @@ impl Orders {
         self.signals.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Forgets everything, because the process is a copy of another one, and has only one thread.
+    /// Forgets everything, because the process is a forked copy, which has only one thread.
     pub(crate) fn forget(&self) {
         self.signals.store(0, Ordering::Relaxed);
         for word in &self.watched {
@@ -55,12 +55,12 @@ impl Orders {
         *self.known() = Known::default();
     }
 
-    /// Notes that the child process with the kernel's number `id` has the number `process` in the recording.
+    /// Notes that the child process with the process id `id` has the number `process` in the recording.
     pub(crate) fn child(&self, id: u32, process: u32) {
         self.known().children.insert(id, process);
     }
 
-    /// Returns the number in the recording of a child process that has ended.
+    /// Returns the recording's number for a child process that has ended.
     pub(crate) fn ended_child(&self, id: u32) -> Option<u32> {
         self.known().children.remove(&id)
     }
@@ -73,7 +73,7 @@ impl Orders {
         signal
     }
 
-    /// Returns the signal that has ended a wait at the address `futex`.
+    /// Returns the signal that ended a wait at the address `futex`.
     pub(crate) fn woken(&self, futex: u64) -> Option<u64> {
         self.known().wakes.get(&futex).copied()
     }
@@ -124,7 +124,7 @@ impl Orders {
     }
 }
 
-/// Returns the index in [`Orders::watched`] of the word for `address`, and the mask of the bit for `address` in this word.
+/// Returns where [`Orders::watched`] has the bit for `address`: the index of the word, and a mask of the bit.
 fn place(address: u64) -> (usize, u64) {
     ((address >> 9) as usize & 7, 1 << (address >> 3 & 63))
 }

@@ -10,20 +10,20 @@ use refs::{Definitions, Frame, Stored};
 
 use crate::lock;
 
-/// The socket to which all threads of the process write. Each message has its own connection, because the program could close an open
-/// descriptor.
+/// The socket to which all threads of the process write. Each message has its own connection, because the program could close a descriptor
+/// that stays open.
 pub(crate) struct Output {
     socket: OsString,
     /// The number of this process in the recording.
     process: AtomicU32,
-    /// Ends the process at once with this exit status.
+    /// Ends the process immediately with this exit status.
     end: fn(i32) -> !,
     written: Mutex<Written>,
 }
 
 #[derive(Default)]
 struct Written {
-    /// The number of frames of definitions in the recording of this process.
+    /// The number of definition frames in this process's recording.
     defined: u64,
     definitions: Frame,
 }
@@ -39,16 +39,17 @@ impl Output {
         self.process.load(Ordering::Relaxed)
     }
 
-    /// Notes that this process is a copy of another recorded process, with the number `process`. Must be called in the copy, before it
-    /// writes anything. The copy knows the blocks that the other process has defined, so its recording begins with their definitions.
+    /// Notes that this process is a forked copy of another recorded process, and has the number `process`. Must be called in the copy,
+    /// before it writes anything. The copy knows the blocks that the other process has defined, so the copy's recording begins with their
+    /// definitions.
     pub(crate) fn forked(&self, process: u32) {
         self.process.store(process, Ordering::Relaxed);
         let written = lock(&self.written);
         self.say("forked", &format!("{} {}", written.defined, std::process::id()));
     }
 
-    /// Writes the definitions that a frame of references needs, and then the frame. `instructions` is the number of fetches among
-    /// the references.
+    /// Writes the definitions that a frame of references needs, and then the frame. `instructions` is the number of instruction fetches
+    /// among the references.
     pub(crate) fn references(
         &self,
         frame: &Frame,
@@ -75,7 +76,7 @@ impl Output {
         self.append(&bytes, [0; 3]);
     }
 
-    /// Sends frames. Ends the program if they cannot be sent.
+    /// Sends frames, or ends the program if that fails.
     fn append(&self, bytes: &[u8], [references, instructions, thread]: [u64; 3]) {
         let text = format!("{} {references} {instructions} {thread}", bytes.len());
         if let Err(error) = self.send("frames", &text, bytes) {
@@ -85,11 +86,11 @@ impl Output {
 
     /// Sends a line: a keyword and its argument.
     pub(crate) fn say(&self, word: &str, text: &str) {
-        // The error is ignored, because the process that started the emulator may be gone.
+        // Ignores the error, because the process that started the emulator may be gone.
         let _ = self.send(word, &text.replace('\n', " "), &[]);
     }
 
-    /// Asks for the number of a new process. `bytes` is the content of the message; `text` must begin with the length of `bytes`.
+    /// Asks for the number of a new process. `bytes` follows the message line, and `text` must begin with the length of `bytes`.
     pub(crate) fn new_process(&self, word: &str, text: &str, bytes: &[u8]) -> Option<u32> {
         let mut stream = self.send(word, text, bytes).ok()?;
         let mut answer = String::new();

@@ -32,12 +32,12 @@ pub(crate) struct Process {
     objects: Objects,
     /// The function that is recorded alone; `None` if everything is recorded.
     pub(crate) only: Option<Only>,
-    /// Returns the kernel's number of the calling thread.
+    /// Returns the kernel's id of the calling thread.
     tid: fn() -> u32,
     describe: Describe,
     mappings: Mutex<Mappings>,
     functions: Mutex<Functions>,
-    /// Whether the program might have mapped files with code since the mappings were last read.
+    /// Whether the program may have mapped files with code since the mappings were last read.
     maps: AtomicBool,
     threads: AtomicU32,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Process {
 const WAIT_FOR_CHILD: u8 = 7;
 const _: () = assert!(matches!(BLOCKING_CALLS[WAIT_FOR_CHILD as usize].as_bytes(), b"wait4"));
 
-/// The results of system calls that have failed.
+/// The results by which system calls report failure.
 const ERRORS: RangeInclusive<i64> = -4095..=-1;
 
 /// The maximum number of threads in a recording.
@@ -60,12 +60,12 @@ struct Start {
 }
 
 thread_local! {
-    /// The thread that this host thread is about to start. [`Process::thread`] takes this value when it is called on this host thread.
+    /// The thread that this host thread is about to start. [`Process::thread`] takes this value on this host thread.
     static START: Cell<Option<Start>> = const { Cell::new(None) };
 }
 
 impl Process {
-    /// Returns this process. Must be called before the emulator loads the program.
+    /// Returns the state of this process. Must be called before the emulator loads the program.
     pub(crate) fn new(
         target: Target,
         output: Output,
@@ -126,12 +126,12 @@ impl Process {
         thread
     }
 
-    /// Notes that a thread enters the kernel. A call that forks the process has a function of its own, [`forks`](Self::forks).
+    /// Notes that a thread makes a system call. A call that forks the process has its own function, [`forks`](Self::forks).
     pub(crate) fn call(&self, thread: &mut Thread, call: SystemCall) {
         self.look();
         thread.waits = None;
         match call {
-            // The thread executes a lock function. The replay determines which thread takes the lock, so this system call is not recorded.
+            // The replay determines which thread takes a lock, so a system call inside a lock function is not recorded.
             SystemCall::Wait { .. } | SystemCall::Wake { .. } if thread.locks.is_inside() => {}
             SystemCall::Thread { tid } => {
                 let signal = self.orders.signal();
@@ -171,7 +171,7 @@ impl Process {
         thread.write_now_and_then(self);
     }
 
-    /// Notes that a thread returns from the kernel with the result `value`.
+    /// Notes that a system call returns `value` to a thread.
     pub(crate) fn returned(&self, thread: &mut Thread, call: SystemCall, value: i64) {
         if let Some(share) = thread.shares.take().filter(|_| !ERRORS.contains(&value)) {
             self.output.say("shares", &format!("{} {share}", value.cast_unsigned()));
@@ -183,7 +183,7 @@ impl Process {
                     thread.log.order(Order::Wait(Cause::Wake, signal));
                 }
             }
-            // The value is 0 if no signal has interrupted the sleep. Only then did the sleep take the time that the thread asked for.
+            // The value is 0 if no signal interrupted the sleep, so that it took the time that the thread asked for.
             SystemCall::Sleep { .. } if value == 0 => {
                 if let Some(time) = thread.sleeps.take() {
                     thread.log.order(Order::Sleep(time));
@@ -195,11 +195,11 @@ impl Process {
         }
     }
 
-    /// Returns the order (the entry of the log) for a thread that has waited for a child process. `id` is the kernel's number of the
-    /// child.
+    /// Returns the order (the log entry) for a thread that has waited for a child process. `id` is the child's process id.
     fn after_child(&self, status: u64, id: i64) -> Order {
         let word = if status == 0 { 0 } else { self.target.word(status).unwrap_or(0) };
-        // The call also returns when the child has stopped or continued (wait.h: WIFSTOPPED, WIFCONTINUED). Then the child has not ended.
+        // The call also returns when the child has stopped or continued (wait.h: WIFSTOPPED, WIFCONTINUED). In these cases, the child has
+        // not ended.
         let has_ended = word & 0xff != 0x7f && word != 0xffff;
         let id = u32::try_from(id).ok().filter(|id| *id != 0 && has_ended);
         match id.and_then(|id| self.orders.ended_child(id)) {
@@ -216,8 +216,8 @@ impl Process {
         Some(process)
     }
 
-    /// Notes that this process is the new process of a fork, with the number `process`. Returns the only thread of this process. This
-    /// thread continues `before`, the thread that forked the other process.
+    /// Notes that this process is a forked copy with the number `process`. Returns its only thread, which continues `before`, the thread
+    /// that made the fork.
     pub(crate) fn forked(&self, process: u32, before: &mut Thread) -> Thread {
         self.orders.forget();
         self.objects.forget();
@@ -266,7 +266,7 @@ impl Process {
     }
 }
 
-/// Returns the path at `address` in memory if it is the path of a program.
+/// Returns the path that is stored at `address`, if a program has this path.
 fn program_at(address: u64) -> Option<String> {
     let path = string_at(address)?.to_string_lossy().into_owned();
     let metadata = fs::metadata(&path).ok()?;

@@ -1,4 +1,4 @@
-//! Numbers and strings in the recorded program's memory.
+//! Reads numbers and strings from the recorded program's memory.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -6,10 +6,10 @@ use std::os::unix::fs::FileExt;
 
 use crate::decode::Target;
 
-/// The maximum number of arguments of a program, and of strings in its environment.
+/// The maximum number of a program's arguments, and of its environment strings.
 const MOST_STRINGS: u64 = 1 << 16;
 
-/// The maximum length of a string: Linux's limit for an argument of a program.
+/// The maximum length of a string: Linux's limit for a program's argument.
 const LONGEST: usize = 1 << 17;
 
 /// Returns the C string at `address`. The program may pass a bad address, so memory is read through /proc/self/mem.
@@ -34,18 +34,17 @@ fn string(memory: &File, address: u64) -> Option<CString> {
 }
 
 impl Target {
-    /// Reads a time from the program's memory, where it is two 64-bit numbers: seconds and nanoseconds. Returns the time in nanoseconds.
+    /// Reads a time from the program's memory, where it consists of two 64-bit numbers: seconds and nanoseconds. Returns it in nanoseconds.
     pub(crate) fn time(self, address: u64) -> Option<u64> {
         let mut bytes = [0; 16];
         File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, address).ok()?;
         let [seconds, nanoseconds] =
             [&bytes[..8], &bytes[8..]].map(|half| self.number(half.try_into().unwrap_or_default()));
-        // A program may ask for a time that does not fit into 64 bits of nanoseconds, so the seconds are clamped to 2^32.
+        // The seconds are clamped to 2^32, because a program can ask for a time whose nanoseconds do not fit into 64 bits.
         (nanoseconds < 1_000_000_000).then(|| seconds.min(1 << 32) * 1_000_000_000 + nanoseconds)
     }
 
-    /// Returns the 32-bit number at an address of the program's memory. The address may be bad, so memory is read through
-    /// /proc/self/mem.
+    /// Returns the 32-bit number at an address in the program's memory. The address may be bad, so memory is read through /proc/self/mem.
     pub(crate) fn word(self, address: u64) -> Option<u32> {
         let mut bytes = [0; 4];
         File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, address).ok()?;

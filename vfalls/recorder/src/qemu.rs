@@ -1,4 +1,4 @@
-//! The part of QEMU's plug-in interface, version 1, that the recorder needs (QEMU's docs/devel/tcg-plugins.rst). This module defines
+//! The parts of QEMU's plug-in interface, version 1, that the recorder needs (QEMU's docs/devel/tcg-plugins.rst). This module defines
 //! `qemu_plugin_install`, which QEMU calls, and `qemu_plugin_version`, which QEMU reads. QEMU defines the functions of [`interface`].
 #![allow(unsafe_code, unreachable_pub, reason = "a C interface")]
 
@@ -36,7 +36,7 @@ pub static qemu_plugin_version: c_int = 1;
 
 static PROCESS: OnceLock<Process> = OnceLock::new();
 
-/// A thread. While it executes, only its host thread uses it. During a system call, only the holder of its lock uses it.
+/// A thread. While the thread executes, only its host thread uses this value; during a system call, only the holder of its lock.
 struct SharedThread {
     /// `true` while the thread is in a system call. During the call, this lock guards `thread`.
     in_call: Mutex<bool>,
@@ -54,10 +54,10 @@ unsafe impl Sync for SharedThread {}
 // SAFETY: nothing in a `Thread` is bound to a host thread.
 unsafe impl Send for SharedThread {}
 
-/// All threads. The index is QEMU's number of the thread's virtual processor, which QEMU reuses.
+/// All threads, indexed by QEMU's number for the thread's virtual processor. QEMU reuses these numbers.
 static THREADS: Mutex<Vec<Option<Arc<SharedThread>>>> = Mutex::new(Vec::new());
 
-/// Whether a load may join a thread, because the process has had several threads.
+/// Whether a load can join a thread, which is possible once the process has had several threads.
 static MAY_JOIN: AtomicBool = AtomicBool::new(false);
 
 fn threads() -> MutexGuard<'static, Vec<Option<Arc<SharedThread>>>> {
@@ -75,7 +75,7 @@ unsafe fn shared_thread<'a>(vcpu: c_uint) -> Option<(&'a SharedThread, &'static 
     Some((shared, PROCESS.get()?))
 }
 
-/// A thread that executes, with its closed cursor. The cursor is opened when this value is dropped.
+/// A thread that executes, with its cursor closed. Dropping this value opens the cursor.
 struct Executing<'a> {
     thread: &'a mut Thread,
     cursor: &'a Cursor,
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     0
 }
 
-/// Registers the callbacks of the plug-in.
+/// Registers the plug-in's callbacks.
 fn register(id: u64) {
     // SAFETY: the callbacks have the signatures of QEMU's interface.
     unsafe {
@@ -265,7 +265,7 @@ extern "C" fn translate(_: u64, block: *mut Block) {
     }
 }
 
-/// Returns whether an access is a store, and the binary logarithm of its number of bytes. `info` is QEMU's description of the access.
+/// Returns whether an access is a store, and the binary logarithm of its size in bytes. `info` is QEMU's description of the access.
 fn describe(info: u32) -> (bool, u8) {
     // SAFETY: `info` is QEMU's.
     unsafe { (qemu_plugin_mem_is_store(info), qemu_plugin_mem_size_shift(info) as u8) }
@@ -278,7 +278,7 @@ extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
     }
 }
 
-/// Logs a block that begins to execute, on the slow path: the thread may have to examine the block first.
+/// Logs a block that begins to execute, on the slow path, because the block may have to be examined first.
 #[cold]
 extern "C" fn execute_examined(vcpu: c_uint, block: *mut c_void) {
     // SAFETY: QEMU calls this function on the thread's host thread.
@@ -287,7 +287,7 @@ extern "C" fn execute_examined(vcpu: c_uint, block: *mut c_void) {
     }
 }
 
-/// An instruction has accessed data. `instruction` is not a pointer: its bits are the [`access_word`].
+/// An instruction has accessed data. `instruction` is not a pointer: its bits are the instruction's [`access_word`].
 extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
     let words = [instruction.addr() as u64 | u64::from(info), address];
     if !Cursor::of(vcpu).access(words) {
@@ -295,7 +295,7 @@ extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_
     }
 }
 
-/// Logs a data access on the slow path: the program has several threads, or the log has to be examined.
+/// Logs a data access on the slow path, because the program has several threads, or the log has to be examined.
 extern "C" fn access_examined(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
     let Some(process) = PROCESS.get() else {
         return;
@@ -389,7 +389,7 @@ extern "C" fn leave(_: u64, vcpu: c_uint, number: i64, value: i64) {
     *in_call = false;
 }
 
-/// The program exits. Threads no longer execute, but may be in system calls.
+/// The program exits. The threads no longer execute, but may be in system calls.
 extern "C" fn exit(_: u64, _: *mut c_void) {
     let Some(process) = PROCESS.get() else {
         return;

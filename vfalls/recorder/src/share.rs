@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 /// Memory that a thread maps to share it with other processes.
 pub(crate) struct Share {
     length: u64,
-    /// The device and the number of the file; `None` if the memory belongs to no file.
+    /// The device and inode numbers of the file; `None` if the memory belongs to no file.
     file: Option<(u64, u64)>,
     offset: u64,
 }

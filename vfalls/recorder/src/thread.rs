@@ -9,13 +9,13 @@ use crate::only::Whereabouts;
 use crate::process::Process;
 use crate::share::Share;
 
-/// At a system call, the recorder writes a thread's references if the last write was long enough ago: at least `PERIOD`, and at least the
-/// thread's age divided by [`TIMES`]. So a recording has few frames, and loses few references if the program is killed.
+/// At a system call, the recorder writes a thread's references if the last write was at least this long ago, and at least the thread's age
+/// divided by [`TIMES`]. A recording then has few frames, but loses few references if the program is killed.
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 
-/// When a log has this number of words (32 MiB), it is encoded even if the thread holds a lock. The section of that lock then keeps its
-/// recorded place among the sections of the lock.
+/// The length in words (32 MiB) at which a log is encoded even though the thread holds a lock. The section of that lock then keeps its
+/// recorded place among the lock's sections.
 const LONGEST_SECTION: usize = 16 * Log::FULL;
 
 /// A thread, and its references since the last frame.
@@ -23,7 +23,7 @@ pub(crate) struct Thread {
     pub(crate) log: Log,
     pub(crate) number: u32,
     pub(crate) locks: LockCalls,
-    /// If the log has at least this number of words, each new block is examined. 0 while the thread executes a lock function.
+    /// The length of the log, in words, from which each new block is examined. 0 while the thread executes a lock function.
     examined_from: usize,
     /// The address of the word that the kernel clears when the thread has ended.
     pub(crate) tid: Option<u64>,
@@ -35,7 +35,7 @@ pub(crate) struct Thread {
     pub(crate) status: u64,
     /// The memory that the thread is mapping.
     pub(crate) shares: Option<Share>,
-    /// Whether the thread is inside the function, if a function is recorded alone.
+    /// Whether the thread is inside the function that is recorded alone, if there is one.
     pub(crate) at: Whereabouts,
     encoder: Encoder,
     frame: Frame,
@@ -76,8 +76,8 @@ impl Thread {
         self.examined_from
     }
 
-    /// Logs the start of a block if a thread executes the function that is recorded alone. `enters` is `true` if the function begins with
-    /// the block. Returns `true` if all blocks have to be translated again.
+    /// Logs the start of a block if any thread is executing the function that is recorded alone. `enters` is `true` if the block is the
+    /// function's first. Returns `true` if all blocks have to be translated again.
     pub(crate) fn block_alone(
         &mut self,
         process: &Process,
@@ -95,7 +95,7 @@ impl Thread {
         verdict.switches
     }
 
-    /// Examines a block before its start is logged, because the block may belong to a lock function or the log may be full.
+    /// Examines a block before its start is logged, because the block may belong to a lock function, or the log may be full.
     #[cold]
     fn examine(&mut self, process: &Process, block: BlockFacts) {
         let (number, shared) = (self.number, process.shared());
@@ -125,7 +125,7 @@ impl Thread {
         }
     }
 
-    /// Writes the references, unless the last write was recent. The current block must have ended.
+    /// Writes the thread's references, unless the last write was recent. The current block must have ended.
     pub(crate) fn write_now_and_then(&mut self, process: &Process) {
         if self.locks.is_open() {
             return;
@@ -136,7 +136,7 @@ impl Thread {
         }
     }
 
-    /// Writes the references. The current block is written only if it has `ended`.
+    /// Writes the thread's references. `ended` says whether the current block has ended; otherwise, it is not written yet.
     #[cold]
     pub(crate) fn write(&mut self, process: &Process, ended: bool) {
         self.locks.close(self.number, &mut self.log, process.shared());

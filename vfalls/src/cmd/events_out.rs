@@ -55,12 +55,12 @@ pub(crate) struct TracingArgs {
 }
 
 impl FileArgs {
-    /// Returns `true` if the user names an output file or directory for events.
+    /// Returns `true` if the user named an output file or directory for events.
     pub(crate) fn wanted(&self) -> bool {
         self.events_out.is_some() || self.events_chrome.is_some()
     }
 
-    /// Creates a second directory for events, in the same form.
+    /// Creates another directory for events, with the same options.
     pub(crate) fn directory(&self, path: &PathBuf, force: Force) -> anyhow::Result<Outputs> {
         Ok(Outputs { directory: Some((create(path, force)?, self.events_endian)), chrome: None })
     }

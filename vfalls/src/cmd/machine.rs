@@ -1,4 +1,4 @@
-//! The options `--machine`, `--nodes`, `--config` and `--memory` of several commands.
+//! Defines the options `--machine`, `--nodes`, `--config` and `--memory`, which several commands share.
 
 use std::path::PathBuf;
 
@@ -44,8 +44,7 @@ pub(crate) struct ConfiguredArgs {
 }
 
 impl ConfiguredArgs {
-    /// Returns the configuration. If the file does not select a machine, the options `--machine` and `--nodes` select the
-    /// machine.
+    /// Returns the configuration. If the file does not select a machine, the options `--machine` and `--nodes` do.
     pub(crate) fn configuration(&self) -> anyhow::Result<Configuration> {
         let MachineArgs { machine, nodes } = self.machine;
         let other = match (machine, nodes) {
@@ -60,8 +59,8 @@ impl ConfiguredArgs {
         })
     }
 
-    /// Returns the content of the configuration file. Without a file, returns T2 Plus processors and no machine. `other` is the name of
-    /// another option that selects a machine, if the user gave one. Fails if the file selects a machine, too.
+    /// Returns the content of the configuration file; without a file, T2 Plus processors and no machine. `other` names another option that
+    /// selects a machine, if the user gave one. In that case, fails if the file selects a machine as well.
     pub(crate) fn file(&self, other: Option<&str>) -> anyhow::Result<Configured> {
         let Some(path) = &self.config else {
             return Ok(Configured { machine: None, memory: Config::T2_PLUS });
@@ -123,7 +122,7 @@ impl ReplayMachineArgs {
     }
 }
 
-/// Lists, one line each, how the configuration differs from a machine with T2 Plus processors.
+/// Lists how the configuration differs from a machine with T2 Plus processors, one line for each difference.
 pub(crate) fn differences(configuration: &Configuration) -> Vec<String> {
     match configuration.differences().join(", ") {
         none if none.is_empty() => Vec::new(),

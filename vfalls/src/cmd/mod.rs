@@ -1,4 +1,4 @@
-//! The commands. Each is a module with a struct of arguments and a function `run`.
+//! The commands. Each is a module with an argument struct and a function `run`.
 
 mod annotate;
 pub mod boot;
@@ -62,7 +62,7 @@ fn by_name<T: Copy>(
     found.map(|place| items[place]).with_context(|| unknown(what, name, names))
 }
 
-/// Defines the command line, and runs the commands. Each command is a module with a struct of arguments and a function `run`.
+/// Defines the command line, and runs the commands. Each command is a module with an argument struct and a function `run`.
 #[macro_export]
 macro_rules! commands {
     ($($name:ident: $module:ident::$args:ident),* $(,)?) => {

@@ -22,14 +22,14 @@ pub(crate) struct NewImageArgs {
     directory: PathBuf,
 }
 
-/// Includes the content of a file of the repository.
+/// Includes the content of a file in the repository.
 macro_rules! file {
     ($path:literal) => {
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../", $path))
     };
 }
 
-/// The paths and contents of the project's files. Some files also belong to the example guest's project, and come from that project.
+/// The paths and contents of the project's files. Some files come from the example guest's project.
 pub const FILES: [(&str, &str); 12] = [
     ("README.md", file!("hypervisor/smallest/README.md")),
     ("Cargo.toml", file!("hypervisor/smallest/Cargo.toml")),
@@ -51,7 +51,7 @@ pub const FILES: [(&str, &str); 12] = [
 pub(crate) fn run(args: NewImageArgs) -> anyhow::Result<()> {
     let shown = args.directory.display();
     ensure!(fs::symlink_metadata(&args.directory).is_err(), "{shown}: is there");
-    // This also fails if another program has created the directory in the meantime.
+    // Also fails if another program creates the directory in the meantime.
     let directory = OutputDirectory::create(&args.directory, |_| bail!("{shown}: is there"))?;
     for (path, content) in FILES {
         directory.write(path, content.as_bytes())?;

@@ -96,7 +96,7 @@ fn summary(recorded: &Recorded, args: &RecordArgs) -> String {
     let file = args.output.as_deref().unwrap_or(Path::new(source::DEFAULT));
     let (file, size) = (file.display(), HumanBytes(recorded.bytes));
     let bytes = recorded.bytes as f64 / recorded.references as f64;
-    // Shows two significant digits, because recordings have from 0.001 to 1 byte a reference.
+    // Shows two significant digits, because recordings take from 0.001 to 1 byte for each reference.
     let digits = 1 - bytes.log10().floor().clamp(-4.0, 1.0) as i32;
     let digits = digits.unsigned_abs() as usize;
     format!("{recorded} in {file} ({size}, {bytes:.digits$} bytes a reference)")

@@ -39,8 +39,8 @@ pub(crate) struct RegionArgs {
     warm_up: Option<PointArg>,
 }
 
-/// A function that returns the addresses and names of functions or markers. With a part of a name, it may leave out the files that have
-/// no symbol with this part.
+/// A function that returns the addresses and names of functions or markers. Given part of a name, it can skip files that have no symbol
+/// containing this part.
 type AllNamed<'a> = fn(&'a Symbols, Option<&str>) -> Vec<(u64, &'a str)>;
 
 /// A point of a replay, as the user names it.
@@ -134,8 +134,8 @@ impl PointArg {
         Ok(Point { name: self.text.clone(), at })
     }
 
-    /// Returns the addresses of the functions or markers with this name, each with the index of its program. `all` returns the functions
-    /// or markers of one program.
+    /// Returns the addresses of the functions or markers with this name, each with the index of its program. `all` returns all functions or
+    /// markers of one program.
     fn addresses<'a>(
         &self,
         programs: &[Option<&'a Symbols>],
@@ -164,7 +164,7 @@ impl PointArg {
         if !addresses.is_empty() {
             return Ok(addresses);
         }
-        // The name may be in a separate file with debugging information. The first search may have left out this file.
+        // The first search skips a file if only its separate debug file contains the name.
         let all = found(None);
         let addresses = named(&all);
         if addresses.is_empty() {
@@ -176,7 +176,7 @@ impl PointArg {
 }
 
 impl RegionArgs {
-    /// Returns the region of these recordings. `symbols` has the functions of the program, if there is only one recording.
+    /// Returns the selected region of these recordings. `symbols` holds the program's functions, if there is only one recording.
     pub(crate) fn region(
         &self,
         source: &ReplaySource,
@@ -191,7 +191,7 @@ impl RegionArgs {
         }
     }
 
-    /// Returns the region of these recordings. `machine` and `placement` say which strands execute the threads.
+    /// Returns the selected region of these recordings. `machine` and `placement` say which strands execute the threads.
     fn region_with(
         &self,
         source: &ReplaySource,
@@ -214,7 +214,7 @@ impl RegionArgs {
         Ok(Region { from, to, warm_up })
     }
 
-    /// Returns the region of recordings whose files name the symbols.
+    /// Returns the selected region of recordings that name the files with their symbols.
     pub(crate) fn region_of(
         &self,
         source: &ReplaySource,

@@ -48,7 +48,7 @@ fn register(text: &str) -> anyhow::Result<PerfReg> {
     })
 }
 
-/// A row of the list, in the form that JSON and CSV have. The addresses and the mask are
+/// A row of the list, in the form used for JSON and CSV. The addresses and the mask are
 /// hexadecimal.
 #[derive(Serialize)]
 struct RegisterRow {

@@ -1,4 +1,4 @@
-//! Finds the recordings that a command replays. Also records programs.
+//! Finds or makes the recordings that a command replays.
 
 use std::env;
 use std::ffi::OsString;
@@ -21,13 +21,13 @@ use crate::table::{WIDTH, cut};
 /// The file name for recordings that are written or replayed, if the user names no file.
 pub(crate) const DEFAULT: &str = "vfalls.refs";
 
-/// The size in bytes up to which a recording adds nothing to the memory budget.
+/// The largest recording, in bytes, that adds nothing to the memory budget.
 const FREE: u64 = 10_000_000;
 
-/// The size in bytes beyond which a recording adds no more to the memory budget.
+/// The recording size, in bytes, beyond which the memory budget no longer grows.
 const LARGE: u64 = 1 << 40;
 
-/// The name that an older recording receives when a new recording takes the name [`DEFAULT`].
+/// The name that an older recording gets when a new recording takes the name [`DEFAULT`].
 const OLDER: &str = "vfalls.refs.old";
 
 #[derive(clap::Args, Debug)]
@@ -68,7 +68,7 @@ impl SourceArgs {
 }
 
 impl SourceArgs {
-    /// Records the program that the arguments name into a temporary file. A message says that this is recording `number` of `all`.
+    /// Records the program that the arguments name into a temporary file. Prints that this is recording `number` of `all`.
     pub(crate) fn record_aside(&self, number: u32, all: u32) -> anyhow::Result<ReplaySource> {
         recorder::check(&self.command, Options::default())?;
         let path = env::temp_dir().join(format!("vfalls.{number}.refs"));
@@ -81,8 +81,7 @@ impl SourceArgs {
     }
 }
 
-/// Returns the recordings in these files. Adds 100 bytes to the memory budget for each byte of a
-/// file beyond [`FREE`].
+/// Returns the recordings in these files. For each byte of a file beyond [`FREE`], adds 100 bytes to the memory budget.
 fn files(paths: Vec<PathBuf>) -> ReplaySource {
     allow(paths.iter().map(|path| size(path)));
     ReplaySource::Files(paths)
@@ -92,7 +91,7 @@ fn allow(sizes: impl Iterator<Item = u64>) {
     sizes.for_each(|bytes| budget::allow(100 * bytes.min(LARGE).saturating_sub(FREE)));
 }
 
-/// Returns the size of a file, or of all files in a directory and in its folder `trace`. Returns 0 if the size is not known.
+/// Returns the size of a file, or of all files in a directory and in its folder `trace`. Returns 0 if the size is unknown.
 fn size(path: &Path) -> u64 {
     let files = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
     let sum = |path: &Path| {
@@ -112,11 +111,11 @@ pub(crate) enum ReplaySource {
     Files(Vec<PathBuf>),
     /// A recording in a temporary file, which is removed when this value is dropped.
     Temporary(OutputFile),
-    /// The paths of files. If a path belongs to a stream, the temporary file has the content of the stream.
+    /// The paths of files and streams. A stream comes with a temporary file that holds its content.
     Copied(Vec<(PathBuf, Option<OutputFile>)>),
 }
 
-/// Copies a stream to a temporary file. `number` differs for each stream of the command.
+/// Copies a stream to a temporary file. `number` is different for each stream of the command.
 fn copied(path: &Path, number: usize) -> anyhow::Result<OutputFile> {
     let name = format!("vfalls.copy{number}.refs");
     let mut file = OutputFile::create(env::temp_dir().join(name), true)?;
@@ -143,7 +142,7 @@ impl ReplaySource {
         }
     }
 
-    /// Returns recordings that can be opened several times: copies streams to temporary files.
+    /// Copies streams to temporary files, so that the recordings can be opened several times.
     pub(crate) fn rereadable(self) -> anyhow::Result<Self> {
         let paths = match self {
             Self::Files(paths) if paths.iter().any(|path| is_stream(path)) => paths,
@@ -185,13 +184,13 @@ impl ReplaySource {
     }
 }
 
-/// Returns `true` if the recording at this path can be opened only once. Returns `false` for a path that does not exist. An attempt to open
-/// such a path then reports an error that names the path.
+/// Returns `true` if the recording at this path can be opened only once. Returns `false` for a path that does not exist, so that opening it
+/// later reports an error that names the path.
 fn is_stream(path: &Path) -> bool {
     path.as_os_str() == "-" || path.metadata().is_ok_and(|file| !file.is_file() && !file.is_dir())
 }
 
-/// Opens the recordings in a file, or in the copy of a stream. Recordings from a copy have the name of the stream.
+/// Opens the recordings in a file, or in the copy of a stream. Recordings from a copy get the name of the stream.
 fn open_copy(
     (path, copy): &(PathBuf, Option<OutputFile>),
 ) -> Result<Vec<Recording>, RecordingError> {
@@ -202,8 +201,7 @@ fn open_copy(
     }
 }
 
-/// Starts to count the references of recordings ahead of their replay, for the progress that a terminal shows. Without a terminal, nothing
-/// is counted.
+/// Starts to count the references of recordings ahead of their replay, for the progress bar. Without a terminal, counts nothing.
 pub(crate) fn counted(recordings: Vec<Recording>) -> Vec<Recording> {
     match plain::raw_stderr().is_terminal() || plain::is_terminal() {
         true => recordings.into_iter().map(Recording::count_ahead).collect(),
@@ -211,8 +209,7 @@ pub(crate) fn counted(recordings: Vec<Recording>) -> Vec<Recording> {
     }
 }
 
-/// Returns a line that names these recordings. If another recorded process started some of the processes, the line states only the
-/// number of the started processes.
+/// Returns a line that names these recordings. Processes that another recorded process started are counted, but not named.
 pub(crate) fn line(recordings: &[Recording]) -> String {
     let is_first =
         |one: &&Recording| one.process().number == 0 || std::ptr::eq(*one, &recordings[0]);

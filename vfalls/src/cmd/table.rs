@@ -150,7 +150,7 @@ fn read(paths: &[PathBuf]) -> anyhow::Result<Runs> {
     Ok(runs)
 }
 
-/// Prints a note about the runs that have a flaw. `what` names the flaw, such as counters that do not show what happened.
+/// Prints a note that names the runs with a flaw. `what` names the flaw, such as counters that do not show what happened.
 fn note(runs: &[String], what: &str) {
     match runs {
         [] => {}

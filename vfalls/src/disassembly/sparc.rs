@@ -50,8 +50,7 @@ const fn bits(word: u32, from: u32, many: u32) -> u32 {
 }
 
 /// Disassembles an instruction. Arithmetic instructions, loads, stores, `sethi` and `illtrap` have
-/// operands. For most other instructions, the text is the name alone. Returns `None` if the code is
-/// unused.
+/// operands. Most other instructions appear by name alone. Returns `None` if the code is unused.
 pub(crate) fn disassembly(word: u32) -> Option<String> {
     let op3 = bits(word, 19, 6);
     let rd = register(bits(word, 25, 5));
@@ -138,14 +137,14 @@ fn signed(word: u32, many: u32) -> i64 {
     i64::from((word << (32 - many)).cast_signed() >> (32 - many))
 }
 
-/// Returns the name at index `number` of a list, or `-` beyond its end.
+/// Returns the name at index `number` of a list, or `-` if the list is shorter.
 fn nth(list: &'static str, number: u32) -> &'static str {
     let mut words = list.split_ascii_whitespace();
     words.nth(number as usize).unwrap_or("-")
 }
 
-/// Returns the name that follows `number` in a list. The list consists of pairs of a hexadecimal
-/// number and a name.
+/// Returns the name that follows `number` in a list. The list alternates hexadecimal numbers and
+/// names.
 fn named(list: &'static str, number: u32) -> Option<&'static str> {
     let mut words = list.split_ascii_whitespace();
     while let (Some(digits), Some(name)) = (words.next(), words.next()) {
@@ -173,8 +172,8 @@ fn second(word: u32) -> String {
 mod tests {
     use super::*;
 
-    /// Other tools verify the expected names: the GNU assembler translates each name to its code,
-    /// and binutils disassembles each code to its name.
+    /// The expected names agree with other tools: the GNU assembler translates each name to its
+    /// code, and binutils disassembles each code to its name.
     #[test]
     fn words_are_named() {
         for (word, expected) in [

@@ -77,8 +77,7 @@ fn refuses_what_is_no_ordinary_file() {
     assert!(names(&place).is_empty());
 }
 
-/// A file with the output's name already exists when the output starts, or appears before the
-/// output is complete.
+/// A file with the output's name already exists when the output starts, or is created before the output is complete.
 #[test]
 fn files_that_are_in_the_way_stay() {
     let place = tempdir().unwrap();
@@ -121,8 +120,7 @@ fn a_name_is_taken_only_if_it_is_free() {
     assert_eq!(fs::read(&to).unwrap(), b"new");
 }
 
-/// The renaming fails because the temporary file has been removed. The claimed name must be free
-/// again.
+/// The renaming fails because the temporary file has been removed. The claimed name must become free again.
 #[test]
 fn a_name_is_free_again_if_nothing_gets_it() {
     let place = tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The chart that shows the difference between the machine's clocks and the true time.
+//! The chart that shows how far the machine's clocks differ from the true time.
 
 use std::cmp::Reverse;
 
@@ -9,11 +9,11 @@ use super::figure::{Figure, legend};
 use crate::numbers::TimeUnit;
 use crate::table;
 
-/// The colours of the lines. They are [`PARTS`] without the first colour, which is grey like the
+/// The colours of the lines. They are [`PARTS`] without the first colour, which is grey, like the
 /// grid.
 const COLOURS: &[&str] = PARTS.split_at(1).1;
 
-/// Returns the chart of the clocks that a scenario has changed; `None` if it has changed no clock.
+/// Returns the chart of the clocks that a scenario has changed; `None` if it has not changed any.
 pub(super) fn figure(run: &Executed) -> Option<Figure> {
     let most = |one: &ClockRun| one.ahead.iter().map(|(_, ahead)| ahead.unsigned_abs()).max();
     let mut clocks: Vec<_> = run.clocks.iter().collect();
@@ -96,8 +96,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the chart of `clocks` clocks. At the end, clock number n is n microseconds behind
-    /// the true time.
+    /// Returns a chart of `clocks` clocks. At the end, the nth clock is n microseconds behind the
+    /// true time.
     fn chart(clocks: u64) -> Option<Figure> {
         let clock = |number| {
             json!({
@@ -125,7 +125,7 @@ mod tests {
     fn lines_and_marks() {
         let Figure { drawing, legend, .. } = chart(1).unwrap();
         let marks = drawing.unwrap().marks.into_string();
-        // On the axis of time, the run lasts from 48 to 354. The height of a line is 150 units.
+        // On the time axis, the run lasts from 48 to 354. The height of a line is 150 units.
         for part in [
             "<path class=\"limit\" d=\"M201 8V158\"><title>%stick of strand 1 stops</title></path>",
             "<path class=\"truth\" d=\"M124.5 8V158\"><title>[0.000000250] warning: clock a</title></path>",

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-/// The maximum number of characters of a function's name in a sentence.
+/// The maximum number of characters in a function's name within a sentence.
 pub(super) const NAME: usize = 64;
 
 /// Returns the text if it has at most `most` characters. Otherwise, replaces its middle with "…", so that it has `most` characters. The
 /// names of C++ and Rust functions often differ only at their ends.
 pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
-    // No character has less than one byte.
+    // Every character has at least one byte.
     if text.len() <= most {
         return text.into();
     }

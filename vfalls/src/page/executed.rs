@@ -119,7 +119,7 @@ fn console(whose: &str, text: &str) -> Markup {
     }
 }
 
-/// The work of one strand, or the total work of a node's strands.
+/// The work of a strand, or of all strands of a node.
 struct Work {
     label: String,
     instructions: ByWhom,
@@ -131,7 +131,7 @@ impl Work {
         self.cycles.sum() as f64 / self.instructions.sum().max(1) as f64
     }
 
-    /// Returns the cells of instructions, cycles and cycles per instruction.
+    /// Returns the table cells for instructions, cycles and cycles per instruction.
     fn cells(&self) -> [String; 5] {
         let Self { label: _, instructions, cycles } = self;
         let [guest, hypervisor] = [instructions.guest, instructions.hypervisor];
@@ -145,7 +145,7 @@ impl Work {
         Self { label: format!("strand {strand}"), instructions, cycles }
     }
 
-    /// Returns the total work of a node's strands; `None` if the node has no strands.
+    /// Returns the combined work of a node's strands; `None` if the node has no strands.
     fn of_node(run: &Executed, node: usize) -> Option<Self> {
         let on = || run.strands.iter().filter(|one| one.strand.node().index() == node);
         let sum = |of: fn(&StrandRun) -> ByWhom| {
@@ -202,8 +202,7 @@ fn strands(run: &Executed) -> Vec<Figure> {
     std::iter::once(all).chain(charts("node", &work, &nodes)).collect()
 }
 
-/// Returns a chart of instructions and a chart of cycles. `each` is the word for what a bar stands for: `strand` or
-/// `node`.
+/// Returns a chart of instructions and a chart of cycles. `each` says what a bar stands for: `strand` or `node`.
 fn charts(each: &str, work: &[Work], table: &Table) -> Vec<Figure> {
     let chart = |id: &str, of: fn(&Work) -> ByWhom, value: fn(&Work) -> String, text: String| {
         let bar = |one: &Work| {
@@ -310,8 +309,7 @@ fn event_figure(number: usize, event: &EventCounts) -> Option<Figure> {
     })
 }
 
-/// Returns a character of a console, or a visible replacement if the page cannot show the
-/// character.
+/// Returns a console character, or a visible replacement if the page cannot show it.
 fn displayable(character: char) -> char {
     match character {
         '\n' | '\t' => character,

@@ -7,10 +7,10 @@ use super::cut::cut;
 use super::draw::WIDTH;
 use crate::table::{Table, csv};
 
-/// A picture as SVG. The page scales it to the width of the column if it is [`WIDTH`] units wide.
+/// A picture as SVG. If it is [`WIDTH`] units wide, the page scales it to the column's width.
 pub(super) struct Drawing {
-    /// If the width is greater than [`WIDTH`], the picture is as wide as the page. All horizontal places of such a picture are
-    /// percentages, so that its text is of the same size at all widths.
+    /// If the width is greater than [`WIDTH`], the picture is as wide as the page. All horizontal positions in such a picture are
+    /// percentages, so that its text has the same size at every width.
     pub width: f64,
     pub height: f64,
     /// The SVG elements of the picture.
@@ -38,7 +38,7 @@ const CELL: [usize; 2] = [100, 160];
 /// The maximum number of characters in a figure's title.
 const TITLE: usize = 80;
 
-/// Returns a table in HTML, with numbers and their names aligned right.
+/// Returns a table as HTML, with numeric columns aligned right.
 fn table_html(table: &Table, title: &str, most: usize) -> Markup {
     let is_number = |text: &str| text.parse::<f64>().is_ok();
     let first: Vec<_> = table.rows().take(1).flatten().collect();
@@ -62,11 +62,11 @@ fn table_html(table: &Table, title: &str, most: usize) -> Markup {
 }
 
 fn is_long(text: &str, most: usize) -> bool {
-    // No character has less than one byte.
+    // Every character has at least one byte.
     text.len() > most && text.chars().nth(most).is_some()
 }
 
-/// Returns whether a table is too wide for a column of the page. Estimates the widths in pixels.
+/// Returns whether a table is too wide for a page column, based on estimated widths in pixels.
 fn is_wide(table: &Table) -> bool {
     const CHARACTER: usize = 7;
     const BETWEEN: usize = 16;
@@ -97,7 +97,7 @@ pub(super) struct Figure {
 }
 
 impl Figure {
-    /// Returns whether the figure takes the width of the page instead of the width of a column.
+    /// Returns whether the figure is as wide as the page rather than a column.
     pub(super) fn is_wide(&self) -> bool {
         match &self.drawing {
             Some(drawing) => drawing.is_wide(),
@@ -105,11 +105,11 @@ impl Figure {
         }
     }
 
-    /// Returns the height of the figure in a column of a wide window, roughly, in pixels.
+    /// Returns the figure's approximate height in pixels, in a column of a wide window.
     pub(super) fn height(&self) -> f64 {
         const FRAME: f64 = 80.0;
         const LINE: f64 = 20.0;
-        // The number of characters in a line of text.
+        // The number of characters that fit in a line of text.
         const LINE_LENGTH: usize = 66;
         // The width of a legend's entry without its text, in characters.
         const ENTRY: usize = 5;
@@ -125,7 +125,7 @@ impl Figure {
         FRAME + LINE * lines as f64 + numbers
     }
 
-    /// Returns the figure as a card. `order` is the place of the card among the cards of its section on a page with one column.
+    /// Returns the figure as a card. `order` is the card's position within its section when the page has one column.
     pub(super) fn html(&self, order: usize) -> Markup {
         let Self { id, title, text, .. } = self;
         let wide = self.is_wide();

@@ -1,17 +1,17 @@
-//! The places of figures on a page.
+//! Arranges figures on a page.
 
 use maud::{Markup, html};
 
 use super::figure::Figure;
 
-/// The number of columns of a wide window.
+/// The number of columns in a wide window.
 const COLUMNS: usize = 3;
 
-/// Lays out the figures of a section. Figures that are not wide stand in columns. Above them are the wide figures with which the
-/// section begins, and below them all other wide figures.
+/// Lays out the figures of a section. Figures that are not wide are in columns. The wide figures at the start of the section are above the
+/// columns, and all other wide figures are below.
 ///
-/// A wide window shows the columns that this function makes, so that no card moves to another column when a reader opens its numbers.
-/// In a narrower window, the browser makes two columns of the same cards, or one column in the order of the figures.
+/// A wide window shows the columns that this function makes, so that no card moves to another column when a reader unfolds a card's
+/// numbers. In a narrower window, the browser makes two columns of the same cards, or one column in the order of the figures.
 pub(super) fn layout(figures: &[Figure]) -> Markup {
     let first = figures.iter().take_while(|figure| figure.is_wide()).count();
     let (first, others) = figures.split_at(first);
@@ -30,7 +30,7 @@ pub(super) fn layout(figures: &[Figure]) -> Markup {
     }
 }
 
-/// Divides cards of these heights into columns of similar heights. Returns the places of each column's cards. No column is empty.
+/// Divides cards of the given heights into columns of similar height. Returns the indices of the cards in each column. No column is empty.
 fn columns(heights: &[f64]) -> Vec<Vec<usize>> {
     let mut highest: Vec<_> = (0..heights.len()).collect();
     highest.sort_by(|one, other| heights[*other].total_cmp(&heights[*one]));

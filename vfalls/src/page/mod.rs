@@ -1,5 +1,5 @@
-//! Pages about runs. A page is one HTML file with charts and their numbers. A page needs no network. Its
-//! script sorts and searches tables; without the script, a page shows the same numbers.
+//! Pages about runs. A page is one HTML file with charts and their numbers, and needs no network. Its script sorts and searches tables;
+//! without the script, a page shows the same numbers.
 
 mod clocks;
 mod cut;
@@ -43,7 +43,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Makes the page of a run. Fails for runs of scenarios and of `c2c`, which have no page.
+    /// Makes the page of a run. Fails for runs of scenarios and of `c2c`, because they have no page.
     pub fn new(run: &Run) -> anyhow::Result<Self> {
         match run {
             Run::Replay(run) => Ok(replay(run)),
@@ -112,11 +112,11 @@ impl Page {
 
 /// A picture of how values depend on sizes, on logarithmic axes.
 pub struct Growth<'a> {
-    /// The name of the picture, for people who do not see it.
+    /// The name of the picture, for readers who cannot see it.
     pub title: &'a str,
-    /// Sentences that explain the picture to those who do not see it.
+    /// Sentences that explain the picture to readers who cannot see it.
     pub text: &'a str,
-    /// The titles of the two axes: first the axis for sizes, then the axis for values.
+    /// The titles of the two axes: first for sizes, then for values.
     pub axes: [&'a str; 2],
     /// The curves. There are at most four, because there are four colours for curves.
     pub curves: &'a [Curve],

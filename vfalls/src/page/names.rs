@@ -28,8 +28,9 @@ impl Names {
         Self(programs.iter().map(symbols).collect())
     }
 
-    /// Describes the place of a call. `returns_to` is the address to which the called function returns. The place is the name of the calling
-    /// function, which may be inlined, and its source file and line if they are known. If the function is unknown, the place is the address.
+    /// Describes where a call is made. `returns_to` is the address to which the called function returns. The text is the name of the
+    /// calling function, which may be inlined, with its source file and line if they are known. If the function is unknown, the text is the
+    /// address.
     pub(crate) fn call(&self, program: usize, returns_to: u64) -> String {
         let address = returns_to.saturating_sub(1);
         let caller = self.symbols(program).and_then(|symbols| {
@@ -74,8 +75,7 @@ impl Names {
     }
 }
 
-/// Returns the index of the program that a thread executes. Threads are numbered across all
-/// programs.
+/// Returns the index of the program that a thread executes. Thread numbers run across all programs.
 pub(crate) fn program_of(run: &Replayed, thread: usize) -> usize {
     let ends = run.programs().iter().scan(0, |end, program| {
         *end += program.threads;

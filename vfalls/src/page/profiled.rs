@@ -19,9 +19,9 @@ use crate::table::{self, Table};
 
 /// The maximum number of functions in a chart.
 const BARS: usize = 10;
-/// A function gets a bar only if it has at least this percentage of the events.
+/// The minimum percentage of the events that a function needs to get a bar.
 const LEAST: f64 = 1.0;
-/// The maximum number of stacks in the table.
+/// The maximum number of stacks in a table.
 const STACKS: usize = 500;
 
 /// The source lines of one function in one file.
@@ -47,9 +47,9 @@ pub struct SourceLine {
     pub counts: Vec<(u64, u64)>,
 }
 
-/// Makes the page of a profile. `stacks` are the stacks of all samples in folded form. If the
+/// Makes the page of a profile. `stacks` holds the stacks of all samples, in folded form. If the
 /// profile has several events, the outermost frame of each stack is the name of the event. `lines`
-/// are the source lines of the functions with the most events.
+/// holds the source lines of the functions with the most events.
 pub fn profile(run: &ProfileReport, stacks: &[String], lines: &[SourceLines]) -> Page {
     let names: Vec<_> = run.events().map(|event| &*event.event).collect();
     let title = format!("{} in {}", names.join(", "), run.program);

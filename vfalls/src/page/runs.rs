@@ -1,8 +1,7 @@
 //! The page of many runs: one table, whose rows the reader can sort.
 //!
-//! This page has no script. It has a hidden radio button for each column. The rows are in a flexible box, and the selected button
-//! determines the order of the rows in this box. Therefore, the browser does not lay out the rows as a table, and the page states the width
-//! of each column.
+//! This page has no script. It has a hidden radio button for each column. The rows are flex items, and the selected button sets their
+//! order. Since the browser does not lay out flex items as a table, the page states the width of each column.
 
 use std::fmt::Write;
 
@@ -83,15 +82,15 @@ pub(crate) fn runs(compared: &Compared) -> String {
 struct Column {
     width: usize,
     is_number: bool,
-    /// How rows are sorted by the column. `None` for a column of changes, because its order is the order of the column before it.
+    /// How rows are sorted by this column. `None` for a column of changes, which has the same order as the column before it.
     sort: Option<Sort>,
-    /// The number of each row in percent of the largest number in the column; empty for settings and changes.
+    /// Each row's number as a percentage of the largest number in the column; empty for settings and changes.
     parts: Vec<Option<f64>>,
 }
 
 struct Sort {
     id: usize,
-    /// The place that each row has if the rows are sorted by this column.
+    /// The position that each row has when the rows are sorted by this column.
     places: Vec<usize>,
 }
 
@@ -135,7 +134,7 @@ fn columns(compared: &Compared, header: &[&str], rows: &[Vec<&str>]) -> Vec<Colu
     columns
 }
 
-/// Returns the style that states the place of a row for each column.
+/// Returns the CSS that states a row's position for each sort column.
 fn places(columns: &[Column], row: usize) -> String {
     let sorts = columns.iter().filter_map(|column| column.sort.as_ref());
     sorts.fold(String::new(), |mut style, Sort { id, places }| {

@@ -93,7 +93,7 @@ fn most_moved_line(run: &Replayed, names: &Names) -> Option<Finding> {
     Some((ratio(line.moves.transfers, misses), sentence))
 }
 
-/// Finds a node that serves most of another node's misses.
+/// Finds a node that served most of another node's misses.
 fn served_by_another_node(run: &Replayed) -> Option<Finding> {
     let gives = |one: &&Traffic| matches!(one.kind, TrafficKind::Memory | TrafficKind::C2c);
     let all: u64 = run.usage.traffic.iter().filter(gives).map(|one| one.lines).sum();
@@ -158,8 +158,8 @@ fn refused_calls(run: &Replayed) -> Option<Finding> {
         guest.name,
         count(all),
     );
-    // Calls take only a small part of a run, so the weight is only a quarter of the share of
-    // refused calls.
+    // Calls take only a small part of a run, so the weight is only a quarter of the refused calls'
+    // share.
     Some((ratio(times, all) / 4.0, sentence))
 }
 

@@ -1,5 +1,3 @@
-//! The function that is recorded alone.
-
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
@@ -15,13 +13,13 @@ pub(super) struct Alone {
     pub(super) function: String,
     /// The names of the function's symbols.
     pub(super) symbols: Vec<String>,
-    /// The message that the program has no such function; `None` if the program has the function.
+    /// The message that the program has no such function; `None` if it has one.
     unknown: Option<String>,
 }
 
 impl Alone {
-    /// Finds a function of a program. If the program does not have the function, one of its shared libraries may have it. Fails if the
-    /// program has no libraries.
+    /// Finds a function of a program. If the program itself lacks the function, one of its shared libraries may have it. Fails if the
+    /// program has no shared libraries.
     pub(super) fn find(program: &Path, function: &str) -> anyhow::Result<Self> {
         let shown = || program.display().to_string();
         let bytes = input::read_found(program, LONGEST_PROGRAM)?;
@@ -47,14 +45,14 @@ impl Alone {
         Ok(Self { function: function.to_owned(), symbols, unknown: missing })
     }
 
-    /// Returns why nothing was recorded of a program.
+    /// Returns the message for a program that never called the function.
     pub(super) fn never_called(&self, program: &str) -> String {
         let function = &self.function;
         let unknown = self.unknown.as_ref().map(|unknown| format!(": in the program, {unknown}"));
         format!("{program} never called {function}{}", unknown.unwrap_or_default())
     }
 
-    /// Returns a note on what is recorded of a program.
+    /// Returns a note that says which part of a program is recorded.
     pub(super) fn note(&self, program: &str) -> String {
         format!("{program} is recorded only while a thread executes {}", self.function)
     }

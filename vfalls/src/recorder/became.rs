@@ -1,17 +1,17 @@
-//! The programs that a recorded process becomes, one after another.
+//! Follows the programs that a recorded process executes, one after another.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Follows a process through its programs. Under a version manager, a process is first a shell
-/// script, and in the end the real program. The process id stays the same.
+/// Follows a process from program to program. Under a version manager, a process is first a shell script, and in the end the real program.
+/// The process id stays the same.
 pub(super) struct Became {
     process: PathBuf,
     emulator: Option<PathBuf>,
     /// The latest program that is not the emulator, and its command line in the format of /proc. The command line is empty for a short time
-    /// after the program has replaced another program.
+    /// after the program replaces another.
     latest: Option<(PathBuf, Vec<u8>)>,
 }
 
@@ -41,8 +41,8 @@ impl Became {
         }
     }
 
-    /// Returns the command line of the latest program. `turns` is the path of the first program that replaced the recorded program. If
-    /// `turns` is still the latest program, returns `None`.
+    /// Returns the command line of the process's latest program. `turns` is the path of the first program that replaced the recorded one.
+    /// Returns `None` if `turns` is still the latest program.
     pub(super) fn other_than(self, turns: &str) -> Option<String> {
         let (program, line) = self.latest?;
         let same = fs::canonicalize(turns).is_ok_and(|turns| turns == program);
@@ -50,12 +50,12 @@ impl Became {
     }
 }
 
-/// Returns `true` if this is the tool's own program, which the process executes between fork and exec.
+/// Returns `true` if `program` is this tool, which the process still executes between fork and exec.
 fn is_own(program: &Path) -> bool {
     std::env::current_exe().is_ok_and(|own| own == program)
 }
 
-/// Converts a command line from /proc to shell syntax. The first word of the result is the path of the program.
+/// Converts a command line from /proc to shell syntax. The first word of the result is the program's path.
 fn command(program: &Path, line: &[u8]) -> String {
     let words = line.strip_suffix(b"\0").unwrap_or(line).split(|byte| *byte == 0);
     let words = words.skip(1).map(|word| quoted(OsStr::from_bytes(word)));
@@ -63,7 +63,7 @@ fn command(program: &Path, line: &[u8]) -> String {
     [program].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a word in shell syntax.
+/// Quotes a word for the shell if necessary.
 pub(super) fn quoted(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);

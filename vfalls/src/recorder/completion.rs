@@ -1,4 +1,4 @@
-//! Completes recordings, with notes on what they lack.
+//! Completes recordings, and notes what they lack.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -15,7 +15,7 @@ use super::part::{ProcessEnd, ProcessRecording};
 use crate::interrupt;
 
 impl Listener {
-    /// Completes the recording after the end of the program, with notes on the parts that are missing.
+    /// Completes the recording after the program has ended. Adds notes on the parts that are missing.
     pub(super) fn complete(
         mut self,
         status: ExitStatus,
@@ -49,8 +49,8 @@ impl Listener {
         })
     }
 
-    /// Writes the end of each recording. Appends the recordings of further processes to the recording of the first process, which
-    /// contains the notes.
+    /// Ends each recording. The notes go into the first process's recording, and the recordings of all further processes are appended to
+    /// it.
     fn write_ends(
         &mut self,
         end: Option<&str>,
@@ -58,8 +58,7 @@ impl Listener {
         status: Option<u8>,
     ) -> io::Result<()> {
         let Self { parts, recording, others, .. } = self;
-        // A process that made no reference is left out. If another process continues it, that other process then continues the predecessor
-        // of the process that is left out.
+        // Leaves out processes that made no reference. The process before such a process is then continued by the process after it.
         for number in (0..parts.len()).rev() {
             while let Some(next) = parts[number].continued
                 && parts[next as usize].references == 0
@@ -86,8 +85,8 @@ impl Listener {
         Ok(())
     }
 
-    /// Returns the number of the last process in a chain. The chain begins with the first process. Each further process continues
-    /// the process before it with another program.
+    /// Returns the number of the last process in the chain that starts with the first process. Each further process of the chain continues
+    /// the one before it with another program.
     pub(super) fn last(&self) -> usize {
         let mut last = 0;
         while let Some(next) = self.parts[last].continued {
@@ -96,7 +95,7 @@ impl Listener {
         last
     }
 
-    /// Returns a note on the end of the program, unless it has exited with status 0.
+    /// Returns a note on how the program ended; `None` if it exited with status 0 and nothing is missing.
     fn ended(&self, status: ExitStatus) -> Option<String> {
         let last = &self.parts[self.last()];
         let cut = match (&last.end, &last.turns) {
@@ -151,8 +150,8 @@ impl Listener {
         notes
     }
 
-    /// Returns a note on the processes whose recordings are not complete. The note leaves out the last process of the program that
-    /// the user started.
+    /// Returns a note on the processes whose recordings are incomplete. Does not mention the last process of the program that the user
+    /// started.
     fn cut(&self) -> Option<String> {
         let last = self.last();
         let others = self.parts.iter().enumerate().filter(|(number, _)| *number != last);

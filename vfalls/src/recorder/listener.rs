@@ -19,42 +19,42 @@ use super::is_running;
 use super::mapping::Mappings;
 use super::part::{FilePart, ProcessEnd, ProcessRecording, Store, words};
 
-/// The maximum number of programs with their own notes. One more note states the number of the other programs.
+/// The maximum number of programs that get a note each. One more note states the number of the others.
 pub(super) const MOST_NAMED: usize = 10;
 
-/// The compression level. A negative level leaves literals uncompressed, which makes the recording a fifth longer, and shortens the
-/// time to read the recording by a sixth.
+/// The compression level. A negative level leaves literals uncompressed. This makes the recording a fifth longer, but a sixth quicker to
+/// read.
 const COMPRESSION: i32 = -1;
 
 /// The message that ends the [`Listener`].
 pub(super) const DONE: &str = "0 done\n";
 
-/// The processes that are being recorded, by their numbers in the kernel.
+/// The processes that are being recorded, by process id.
 pub(super) type Running = Arc<Mutex<Vec<u32>>>;
 
 /// A recording that is being written.
 pub(super) struct Listener {
     pub(super) path: PathBuf,
     pub(super) target: String,
-    /// The recording. The references of the first process are written to it directly.
+    /// The recording, into which the first process's references are written directly.
     pub(super) recording: Store,
     /// The recordings of all other processes.
     pub(super) others: Store,
     pub(super) compressor: Compressor<'static>,
-    /// The recorded processes. The index is the number of the process.
+    /// The recorded processes. The index is the process's number.
     pub(super) parts: Vec<ProcessRecording>,
-    /// For each process, the number of the process that started it.
+    /// The number of each process's parent.
     pub(super) parents: Vec<u32>,
     pub(super) limit: u64,
     pub(super) references: u64,
     pub(super) running: Running,
-    /// The unrecorded programs that recorded processes have started, each with the number of its starts.
+    /// The unrecorded programs that recorded processes have started, each with how often it was started.
     pub(super) started: Vec<(String, u64)>,
     pub(super) mappings: Mappings,
     /// The function that is recorded alone; `None` if everything is recorded.
     pub(super) alone: Option<Alone>,
     pub(super) spinner: ProgressBar,
-    /// The reason why the recording cannot be written; `None` if it can.
+    /// Why the recording cannot be written; `None` if it can.
     pub(super) cannot_write: Option<String>,
 }
 
@@ -102,7 +102,7 @@ impl Listener {
         })
     }
 
-    /// Reads messages until the message [`DONE`], or until the recording has to end. Then ends the recorded processes.
+    /// Handles messages until [`DONE`] arrives or the recording has to end. Then ends the recorded processes.
     pub(super) fn listen(mut self, socket: &UnixListener) -> io::Result<Self> {
         self.spinner.enable_steady_tick(Duration::from_millis(100));
         for stream in socket.incoming() {
@@ -129,7 +129,7 @@ impl Listener {
         Ok(self)
     }
 
-    /// Handles a message of a process. Returns `false` if the recording has to end.
+    /// Handles a message from a process. Returns `false` if the recording has to end.
     fn hear(
         &mut self,
         process: u32,
@@ -267,7 +267,7 @@ impl Listener {
                 let part = &mut self.parts[process as usize];
                 let shared = left.min(length);
                 part.share(start, shared, file.clone(), (owner, at));
-                // This process is the first that maps the rest of the file.
+                // This process is the first to map the rest of the file.
                 if let Some(file) = file.filter(|_| shared < length) {
                     let (start, offset) = (start + shared, file.offset.saturating_add(shared));
                     let rest = FilePart { offset, ..file };
@@ -282,7 +282,7 @@ impl Listener {
         Ok(())
     }
 
-    /// Notes that a process runs. `id` is the kernel's number of the process.
+    /// Notes that a process is being recorded. `id` is its process id.
     fn runs(&self, id: u32) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if !running.contains(&id) {

@@ -5,22 +5,22 @@ use std::process::Command;
 
 use indicatif::HumanBytes;
 
-/// The time in nanoseconds that QEMU 7.2 needs to map a page of the program. An idle host takes 10 s for 1 TiB of an x86-64 program, which has
-/// pages of 4 KiB; a host that is busy, or short of memory, takes two to three times as long.
+/// The time in nanoseconds that QEMU 7.2 needs to map one page of the program. An idle host takes 10 s to map 1 TiB for an x86-64 program,
+/// whose pages have 4 KiB. A host that is busy or short of memory takes two to three times as long.
 const NANOSECONDS: u64 = 40;
 
-/// The size in bytes of QEMU's note about a page of the program (`PageDesc` in QEMU 7.2's `accel/tcg/translate-all.c`).
+/// The size of QEMU's record of a page, in bytes (`PageDesc` in QEMU 7.2's `accel/tcg/translate-all.c`).
 const NOTE: u64 = 24;
 
-/// The first major version of QEMU that notes the flags of whole ranges of pages, so that large mappings cost nothing.
+/// The first major version of QEMU that keeps flags for whole ranges of pages, so that a large mapping costs nothing.
 const BY_RANGE: u64 = 8;
 
-/// The program's large mappings, and what is known about the emulator.
+/// The cost of the program's large mappings under the emulator in use.
 pub(super) struct Mappings {
     emulator: PathBuf,
     /// The size of the program's pages, in bytes.
     page: u64,
-    /// The size in bytes of the largest mapping so far.
+    /// The size of the largest mapping so far, in bytes.
     largest: u64,
 }
 
@@ -58,7 +58,7 @@ fn time(seconds: u64) -> String {
     }
 }
 
-/// Returns the major version of the emulator; `None` if it does not say its version.
+/// Returns the major version of the emulator; `None` if it does not report its version.
 fn version(emulator: &Path) -> Option<u64> {
     let said = Command::new(emulator).arg("--version").output().ok()?;
     major(&String::from_utf8_lossy(&said.stdout))

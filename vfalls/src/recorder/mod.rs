@@ -1,4 +1,4 @@
-//! Records programs under QEMU's user-mode emulator with the plug-in of the crate `recorder`.
+//! Records programs under QEMU's user-mode emulator, with the plug-in from the crate `recorder`.
 
 mod alone;
 mod became;
@@ -41,7 +41,7 @@ pub struct Options<'a> {
     pub limit: Option<u64>,
     /// The directory of the program's shared libraries. The default is `/` or, for SPARC V9, Debian's directory.
     pub sysroot: Option<&'a Path>,
-    /// The only function that is recorded, with all that it calls; `None` to record everything.
+    /// The only function to record, with everything that it calls; `None` to record everything.
     pub only: Option<&'a str>,
 }
 
@@ -54,13 +54,13 @@ pub struct Recorded {
     pub instructions: u64,
     /// The number of threads that made references.
     pub threads: u32,
-    /// The number of processes that made references. A process that replaces its program is counted again.
+    /// The number of processes that made references. A process is counted again when it replaces its program.
     pub processes: usize,
-    /// The length of the file, in bytes.
+    /// The length of the recording, in bytes.
     pub bytes: u64,
     /// A sentence about the end of the program; `None` if it exited with status 0.
     pub end: Option<String>,
-    /// Notes on what is missing, such as programs that this program started.
+    /// Notes on what is missing, such as other programs that the program started.
     pub notes: Vec<String>,
 }
 
@@ -104,7 +104,7 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
     let running = Running::default();
     let socket = Socket::new().context("the socket for the recorder cannot be made")?;
     let mut plugin = escaped(library.path().as_os_str());
-    // The recorder names the plug-in to the emulator again when a process replaces its program.
+    // When a process replaces its program, the recorder starts the emulator again, with the path of the plug-in.
     for (name, value) in [("plugin", library.path()), ("socket", &socket.name)] {
         plugin.push(format!(",{name}="));
         plugin.push(escaped(value.as_os_str()));
@@ -147,7 +147,7 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
         still_running(&running);
     });
     wait_for_others(&command[0], &running, &name);
-    // A failure is ignored, because the listener may have ended before.
+    // A failure is ignored, because the listener may have ended already.
     let _ = UnixStream::connect(&name).and_then(|mut end| end.write_all(DONE.as_bytes()));
     let heard = listener.join().map_err(|_| anyhow!("the messages of the recorder are lost"))?;
     heard?.complete(status?, became)
@@ -156,7 +156,7 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
 /// The socket to which the recorder connects.
 struct Socket {
     listener: UnixListener,
-    /// A short name for the socket, which is valid for processes in other directories, too. The name of a socket is limited to 108 bytes.
+    /// A short path of the socket, which is also valid for processes in other directories. The path of a socket is limited to 108 bytes.
     name: PathBuf,
     /// The directory of the socket. It is private, and removed with this value.
     directory: (TempDir, File),
@@ -172,8 +172,7 @@ impl Socket {
     }
 }
 
-/// Waits until all recorded processes have ended. Processes can run longer than the process that started them. After an interrupt, ends
-/// these processes.
+/// Waits until all recorded processes have ended, because a process can outlive its parent. After an interrupt, ends these processes.
 fn wait_for_others(program: &OsStr, running: &Running, socket: &Path) {
     let mut is_said = false;
     let (started, mut interrupted) = (Instant::now(), None);
@@ -216,22 +215,22 @@ fn synchronise(socket: &Path) -> bool {
     ask().is_ok_and(|read| read > 0)
 }
 
-/// Forgets the processes that have ended, because the kernel uses their numbers again. Returns the others.
+/// Forgets the processes that have ended, because the kernel reuses their ids. Returns the ids of the others.
 fn still_running(running: &Running) -> Vec<u32> {
     let mut ids = running.lock().unwrap_or_else(PoisonError::into_inner);
     ids.retain(|id| is_running(*id));
     ids.clone()
 }
 
-/// Returns `true` if the process with the kernel's number `id` has not ended. A process that has ended may still have an entry in /proc,
-/// until its parent asks for its status.
+/// Returns `true` if the process `id` has not ended. A process that has ended keeps its entry in /proc until its parent asks for its
+/// status.
 fn is_running(id: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{id}/stat"));
     let state = |status: String| {
         let (_, after) = status.rsplit_once(") ")?;
         after.chars().next()
     };
-    // The first thread of a process may end before the others.
+    // The first thread of a process can end before the others.
     let has_threads = || fs::read_dir(format!("/proc/{id}/task")).is_ok_and(|all| all.count() > 1);
     status.is_ok_and(|status| match state(status) {
         None | Some('X') => false,
@@ -240,8 +239,7 @@ fn is_running(id: u32) -> bool {
     })
 }
 
-/// After this time, a message says that processes still run. After an interrupt, the recorder waits for the processes no longer than this
-/// time.
+/// How long to wait for processes before a message says that they still run. After an interrupt, this is the longest wait.
 const LONGEST_END: Duration = Duration::from_secs(1);
 
 /// The plug-in, which `build.rs` compiles; `None` on systems other than Linux, because the emulator needs Linux.
@@ -270,8 +268,8 @@ fn escaped(text: &OsStr) -> OsString {
     OsString::from_vec(parts.join(&b",,"[..]))
 }
 
-/// Waits for the program, and calls `look` every 10 ms. After an interrupt, sends SIGTERM and later
-/// SIGKILL, but not at once: the terminal may have sent the interrupt to the program, too.
+/// Waits for the program, and calls `look` every 10 ms. After an interrupt, sends SIGTERM and later SIGKILL, but not immediately, because
+/// the terminal may have sent the interrupt to the program as well.
 fn wait(child: &mut Child, mut look: impl FnMut()) -> io::Result<ExitStatus> {
     let steps =
         [(Duration::from_millis(300), Signal::SIGTERM), (Duration::from_secs(3), Signal::SIGKILL)];

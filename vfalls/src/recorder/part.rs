@@ -11,7 +11,7 @@ use refs::{
 };
 use zstd::bulk::Compressor;
 
-/// The number of bytes that are copied at once.
+/// The maximum number of bytes to copy in one step.
 const LONGEST_COPY: u64 = 1 << 20;
 
 /// The size of a page of the recorded program's memory, in bytes.
@@ -29,7 +29,7 @@ impl Store {
         Self { file, length: 0 }
     }
 
-    /// Appends bytes. Returns their position.
+    /// Appends bytes, and returns their position.
     fn append(&mut self, bytes: &[u8]) -> io::Result<Range<u64>> {
         self.file.write_all(bytes)?;
         let start = self.length;
@@ -60,30 +60,30 @@ pub(super) struct ProcessRecording {
     pub(super) references: u64,
     pub(super) instructions: u64,
     pub(super) threads: u32,
-    /// The kernel's number of the process; `None` until the process begins.
+    /// The process id; `None` until the process begins.
     pub(super) id: Option<u32>,
-    /// The number of the process that has the same [`id`](Self::id) and began first.
+    /// The number of the first process with the same [`id`](Self::id).
     pub(super) first: u32,
     /// The number of the process that continues this process with another program.
     pub(super) continued: Option<u32>,
-    /// The unrecorded program that replaces the process's program.
+    /// The unrecorded program that replaced the process's program.
     pub(super) turns: Option<String>,
     pub(super) end: ProcessEnd,
-    /// The memory that the process shares. If a range of this memory is mapped from a file, the range comes with the part of the file.
+    /// The memory that the process shares. A range that is mapped from a file comes with the part of the file.
     shared: Vec<(SharedRange, Option<FilePart>)>,
-    /// The positions in the store of the frames of definitions.
+    /// The store positions of the definition frames.
     definitions: Vec<Range<u64>>,
 }
 
 /// A part of a file that processes map into memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FilePart {
-    /// The device and the number of the file.
+    /// The file's device and inode numbers.
     pub(super) file: String,
     pub(super) offset: u64,
 }
 
-/// How a recorded process has ended.
+/// How a recorded process ended.
 pub(super) enum ProcessEnd {
     /// The recorder was killed, and has not announced the end.
     Cut,
@@ -122,19 +122,18 @@ impl ProcessRecording {
         Ok(part)
     }
 
-    /// Begins the recording of a process that this process forks. The new process has the number `number`, and shares the memory that this
-    /// process shares.
+    /// Begins the recording of process `number`, which this process forks. The new process shares the memory that this process shares.
     pub(super) fn fork(&self, store: &mut Store, number: u32) -> io::Result<Self> {
         let part = Self::new(store, &self.target, self.command.clone(), number)?;
         Ok(Self { shared: self.shared.clone(), ..part })
     }
 
-    /// Returns the first `count` frames of definitions.
+    /// Returns the first `count` definition frames.
     pub(super) fn definitions(&self, store: &mut Store, count: usize) -> io::Result<Vec<Vec<u8>>> {
         self.definitions.iter().take(count).map(|at| store.read(at.clone())).collect()
     }
 
-    /// Adds frames of definitions.
+    /// Adds definition frames.
     pub(super) fn define(&mut self, store: &mut Store, frames: &[Vec<u8>]) -> io::Result<()> {
         for frame in frames {
             let at = self.append(store, frame)?;
@@ -163,7 +162,7 @@ impl ProcessRecording {
         self.append(store, &[&header, &*frame.content].concat()).map(drop)
     }
 
-    /// Compresses frames of the recorder, and writes them.
+    /// Compresses the frames that the recorder sent, and writes them.
     pub(super) fn frames(
         &mut self,
         store: &mut Store,
@@ -190,8 +189,8 @@ impl ProcessRecording {
         Ok(())
     }
 
-    /// Notes that the process has mapped memory to share it. `owner` is the process that first mapped this memory, and the address of the
-    /// memory in that process.
+    /// Notes that the process has mapped memory to share it. `owner` is the process that first mapped this memory, with the memory's
+    /// address in that process.
     pub(super) fn share(
         &mut self,
         start: u64,
@@ -206,7 +205,7 @@ impl ProcessRecording {
     }
 
     /// If this process has mapped the start of `part`, returns three values: the process that first mapped this part of the file, the
-    /// address of the part in that process, and the number of bytes from this address to the end of the mapping. Otherwise, returns `None`.
+    /// part's address in that process, and the number of bytes from this address to the end of the mapping. Otherwise, returns `None`.
     pub(super) fn owner(&self, part: &FilePart) -> Option<(u32, u64, u64)> {
         self.shared.iter().find_map(|(range, mapped)| {
             let mapped = mapped.as_ref().filter(|mapped| mapped.file == part.file)?;

@@ -1,4 +1,4 @@
-//! The program of a command, and the emulator that executes it.
+//! Finds the program of a command, and what the emulator needs to execute it.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -15,7 +15,7 @@ use object::{Endianness, FileKind};
 use super::became::quoted;
 use crate::tools::{self, QEMU_SPARC, QEMU_X86, Tool};
 
-/// Debian's directory of shared libraries for SPARC V9.
+/// Debian's directory for SPARC V9 shared libraries.
 const SPARC_SYSROOT: &str = "/usr/sparc64-linux-gnu";
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Program {
             .with_context(|| format!("there is no program '{shown}', expected one to run"))?;
         let cannot = || format!("{} cannot be read", path.display());
         let mut data = Vec::new();
-        // The headers are at the start of the file, so only this part is read.
+        // The headers are at the start of the file, so this reads only the start.
         let file = File::open(&path).with_context(cannot)?;
         file.take(1 << 16).read_to_end(&mut data).with_context(cannot)?;
         if let Some(line) = data.strip_prefix(b"#!") {
@@ -92,8 +92,8 @@ fn machine_name(machine: Machine) -> String {
     }
 }
 
-/// Returns the error message for a program that is a script. It shows the command that records the script's interpreter. `line` is the
-/// content of the file after `#!`.
+/// Returns the error message for a program that is a script. The message shows the command that records the script's interpreter instead.
+/// `line` is the file's content after `#!`.
 fn script(path: &Path, line: &[u8], arguments: &[OsString]) -> String {
     let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);

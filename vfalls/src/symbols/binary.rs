@@ -40,16 +40,15 @@ struct Segment {
 
 /// The functions and variables of an ELF file, by their addresses in the file.
 pub(super) struct Binary {
-    /// Whether the file is position-independent, so that it can be loaded at any address.
+    /// Whether the file is position-independent and can therefore be loaded at any address.
     pub(super) anywhere: bool,
     segments: Vec<Segment>,
     /// The size of a page of memory, in bytes.
     page: u64,
-    /// The functions, sorted by address, without overlaps. The variables in `variables` are sorted
-    /// in the same way.
+    /// The functions, sorted by address, without overlaps. `variables` is sorted in the same way.
     functions: Vec<Named>,
     variables: Vec<Named>,
-    /// The address and the name of each place of a marker.
+    /// The address and the name of each marker. A marker can be in several places.
     markers: Vec<(u64, String)>,
     debugging: Option<Debugging>,
 }
@@ -131,12 +130,11 @@ impl Binary {
         })
     }
 
-    /// Returns the first address and the name of each function.
     pub(super) fn functions(&self) -> impl Iterator<Item = (u64, &str)> {
         self.functions.iter().map(|function| (function.start, &*function.name))
     }
 
-    /// Returns the address and the name of each place of a marker.
+    /// Returns the address and the name of each marker. A marker can be in several places.
     pub(super) fn markers(&self) -> impl Iterator<Item = (u64, &str)> {
         self.markers.iter().map(|(address, name)| (*address, &**name))
     }
@@ -156,8 +154,7 @@ impl Binary {
             return Some(0);
         }
         let page = |number: u64| number / self.page * self.page;
-        // If several segments share a page of the file, the loader maps the page once for each
-        // segment.
+        // If several segments share a page of the file, the loader maps that page once for each segment.
         let begins = |one: &&Segment| page(one.offset) == offset;
         let holds = |one: &&Segment| (one.offset..one.offset + one.length).contains(&offset);
         let at = |one: &Segment| {
@@ -193,8 +190,8 @@ impl Binary {
         Some((location.file?.to_owned(), location.line?))
     }
 
-    /// Returns the source file and line of an instruction. If the instruction comes from inlined
-    /// functions, the line is in the function that contains them.
+    /// Returns the source file and line of an instruction. If the instruction comes from inlined functions, the line is in the function
+    /// into which they are inlined.
     pub(super) fn source(&self, address: u64) -> Option<String> {
         let mut frames = self.debugging.as_ref()?.frames(address)?;
         let mut outermost = None;
@@ -218,7 +215,7 @@ impl Binary {
             let name = function.and_then(|name| name.raw_name().ok());
             names.push(name.map_or_else(|| "?".to_owned(), |name| demangled(&name)));
         }
-        // The last frame is not inlined: it is the function that contains the others.
+        // The last frame is not inlined: it is the function into which the others are inlined.
         names.pop();
         names.reverse();
         names
@@ -243,8 +240,8 @@ fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
             Some((symbol.address(), symbol.size(), symbol.is_local(), name))
         })
         .collect();
-    // If several symbols have one address, the longest function comes first. Among equally long
-    // ones, global symbols come before local symbols, and shorter names before longer names.
+    // If several symbols have the same address, the longest function comes first. For equal lengths, global symbols come before local ones,
+    // and shorter names before longer ones.
     named.sort_by_key(|&(start, size, local, name)| {
         (start, std::cmp::Reverse(size), local, name.len(), name)
     });
@@ -266,8 +263,8 @@ fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
     named.map(|((start, _, _, name), end)| Named { start, end, name: demangled(name) }).collect()
 }
 
-/// Returns the address and the name of each place of a marker. A compiler can put a marker in several places. So the header
-/// `vfalls-marker.h` appends a dot and a number to the marker's name.
+/// Returns the address and the name of each marker. A compiler can emit a marker in several places, so the header `vfalls-marker.h` appends
+/// a dot and a number to the marker's name.
 fn markers(files: &[&object::File<'_>]) -> Vec<(u64, String)> {
     let symbols = files.iter().flat_map(|elf| elf.symbols());
     let marker = |symbol: object::Symbol<'_, '_>| {
@@ -334,8 +331,8 @@ mod tests {
         }
     }
 
-    /// A linker may give a segment an address that differs from the segment's offset in the file by
-    /// whole pages. A mapping of the file still shows where the library is loaded.
+    /// A linker can place a segment at an address that differs from its file offset by whole pages. A mapping of the file still shows where
+    /// the library is loaded.
     #[test]
     fn where_a_file_is_loaded_follows_from_a_mapping() {
         let base = 0x7f00_0000_0000;
@@ -344,7 +341,7 @@ mod tests {
             let at = shared.loaded_at(base + address, offset, base);
             assert_eq!(at, Some(base), "{address:#x}");
         }
-        // All segments of this file are in one page.
+        // All segments of this file are within one page.
         let small = binary(&[(0, 0, 0x4c0), (0x14c0, 0x4c0, 0x150), (0x2610, 0x610, 0x1b0)]);
         for address in [0, 0x1000, 0x2000] {
             assert_eq!(small.loaded_at(base + address, 0, base), Some(base), "{address:#x}");

@@ -1,5 +1,5 @@
 //! The debugging information of an ELF file. This module reads the files into memory itself,
-//! because `addr2line` would open every path that a file names.
+//! because `addr2line` would open any path that a file names.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -20,8 +20,8 @@ type DebugSlice = EndianArcSlice<RunTimeEndian>;
 pub(crate) struct Debugging(Context<DebugSlice>);
 
 impl Debugging {
-    /// Reads the debugging information of an ELF file. `shared` is a file with debugging
-    /// information that several ELF files share.
+    /// Reads the debugging information of an ELF file. `shared` holds debugging information that
+    /// several ELF files share.
     pub(crate) fn new(elf: &[u8], shared: Option<&[u8]>) -> anyhow::Result<Self> {
         let mut dwarf = sections(elf, |id| Some(id.name()))?;
         if let Some(shared) = shared {
@@ -37,8 +37,8 @@ impl Debugging {
         self.0.find_location(address).ok()?
     }
 
-    /// Returns the functions at an address: the inlined ones, with the innermost first, and then
-    /// the function that contains them.
+    /// Returns the functions at an address: the inlined ones, the innermost first, and then the
+    /// function into which they are inlined.
     pub(crate) fn frames(&self, address: u64) -> Option<FrameIter<'_, DebugSlice>> {
         let mut found = self.0.find_frames(address);
         loop {

@@ -21,13 +21,13 @@ use crate::say::say;
 use binary::Binary;
 pub(crate) use binary::demangled;
 
-/// The address at which valgrind loads a program that can be loaded anywhere.
+/// The address at which valgrind loads a position-independent program.
 const VALGRIND_LOADS_AT: u64 = 0x10_8000;
 
 /// The directory in which distributions keep separate debugging information.
 const SEPARATE: &str = "/usr/lib/debug";
 
-/// A file that a program had in memory. The file is read when one of its functions is first looked up.
+/// A file that a program had in memory. It is read when an address in it is first looked up.
 struct File {
     path: String,
     /// The path with control characters escaped, so that it fits on one line.
@@ -68,7 +68,7 @@ pub(crate) struct Symbols {
     places: Places,
 }
 
-/// Returns the mappings of all processes, each once, at their addresses in images.
+/// Returns the mappings of all processes, without duplicates, at their addresses in images.
 fn in_images(recordings: &[Recording]) -> Vec<Mapping> {
     let mut all: Vec<Mapping> = Vec::new();
     for (recording, image) in recordings.iter().zip(CodeImage::of_all(recordings)) {
@@ -83,10 +83,9 @@ fn in_images(recordings: &[Recording]) -> Vec<Mapping> {
     all
 }
 
-/// The locations of the files in the program's memory.
+/// Where the files are in the program's memory.
 enum Places {
-    /// There is only one file. The number is the difference between an address in the recording and
-    /// the address in the file.
+    /// One file for all addresses. The number is what to subtract from an address in the recording to get the address in the file.
     Everywhere(u64),
     /// The mappings, each with the index of its file.
     Mapped(Vec<(Mapping, usize)>),
@@ -101,9 +100,8 @@ impl Symbols {
         symbols
     }
 
-    /// Reads the symbols of an ELF file that was loaded at `loaded_at`. Without `loaded_at`,
-    /// assumes the address that the file names, or valgrind's address if the file can be loaded
-    /// anywhere.
+    /// Reads the symbols of an ELF file that was loaded at `loaded_at`. Without `loaded_at`, assumes the address in the file, or valgrind's
+    /// address if the file is position-independent.
     fn open(path: &Path, loaded_at: Option<u64>) -> anyhow::Result<Self> {
         let name = path.display().to_string();
         let binary = Binary::open(path, &[], Path::new(SEPARATE))?;
@@ -127,9 +125,9 @@ impl Symbols {
         }
     }
 
-    /// Returns the symbols of a recorded program; `None` if its files are not known. The recordings of its processes
-    /// name the files. If `file` is given, it replaces one of them, or it is the only file if the
-    /// recordings name none. Addresses are those of [images](CodeImage::address).
+    /// Returns the symbols of a recorded program; `None` if its files are not known. The files are those that the recordings of its
+    /// processes name. If `file` is given, it replaces one of these files, or is the only file if the recordings name none. Addresses are
+    /// those of [images](CodeImage::address).
     pub(crate) fn of_recordings(
         recordings: &[Recording],
         is_bundled: bool,
@@ -204,8 +202,7 @@ impl Symbols {
         }
     }
 
-    /// Returns a line about each file that cannot be used. Files that have not been read yet are
-    /// left out.
+    /// Returns a line about each file that cannot be used. Skips files that have not been read yet.
     fn unusable(&self) -> impl Iterator<Item = &str> {
         let binaries = self.files.iter().filter_map(|file| file.binary.get());
         binaries.filter_map(|binary| binary.as_ref().err().map(String::as_str))
@@ -233,20 +230,20 @@ impl Symbols {
         })
     }
 
-    /// Returns the first address and the name of each function. If `part` is given, leaves out files without a symbol whose name contains
-    /// `part`.
+    /// Returns the first address and the name of each function. If `part` is given, reads only the files that have a symbol whose name
+    /// contains `part`.
     pub(crate) fn functions(&self, part: Option<&str>) -> Vec<(u64, &str)> {
         self.located(part, Binary::functions)
     }
 
-    /// Returns the address and the name of each place of a marker, which the header `vfalls-marker.h` defines. If `part` is given, leaves
-    /// out files without a symbol whose name contains `part`.
+    /// Returns the address and the name of each marker (see the header `vfalls-marker.h`). A marker can be in several places. If `part` is
+    /// given, reads only the files that have a symbol whose name contains `part`.
     pub(crate) fn markers(&self, part: Option<&str>) -> Vec<(u64, &str)> {
         self.located(part, Binary::markers)
     }
 
-    /// Calls `all` for each file, and returns the names that `all` finds, each with its address in the recording. It takes long to read
-    /// all symbols and the debugging information of a file, so files without a symbol whose name contains `part` are left out.
+    /// Calls `all` for each file, and returns the names that `all` finds, each with its address in the recording. Reading all symbols and
+    /// the debugging information of a file takes long, so this reads only the files that have a symbol whose name contains `part`.
     fn located<'a, I: Iterator<Item = (u64, &'a str)>>(
         &'a self,
         part: Option<&str>,
@@ -301,8 +298,7 @@ impl Symbols {
         Some((part, &self.files[*file]))
     }
 
-    /// Returns the file that contains `address`, and the difference between an address in the
-    /// recording and the address in the file.
+    /// Returns the file that contains `address`, and what to subtract from an address in the recording to get the address in the file.
     fn file_at(&self, address: u64) -> Option<(&Binary, u64)> {
         match self.places {
             Places::Everywhere(loaded_at) => {

@@ -1,4 +1,4 @@
-//! Debugging information in separate files, in the form in which distributions ship it.
+//! Finds debugging information in separate files, as distributions ship it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -17,9 +17,9 @@ pub(super) struct Separate {
 impl Separate {
     /// Returns the file with the debugging information of the ELF file `elf`, whose path is `path`.
     ///
-    /// Looks first below `root`, by the build id of `elf`. Then looks for a file with the name and
-    /// the checksum in .gnu_debuglink: in the directory of `path`, in the subdirectory .debug, and
-    /// below `root`.
+    /// Looks first below `root`, by the build id of `elf`. Then looks for a file that has the name
+    /// and checksum given in .gnu_debuglink: in the directory of `path`, in the subdirectory
+    /// .debug, and below `root`.
     pub(super) fn find(elf: &object::File<'_>, path: &Path, root: &Path) -> Option<Self> {
         let build_id = elf.build_id().ok().flatten().unwrap_or_default();
         if let Some(path) = by_build_id(root, build_id)
@@ -42,7 +42,7 @@ impl Separate {
         })
     }
 
-    /// Returns the content of the file with debugging information that several debug files share;
+    /// Returns the content of the file that holds debugging information for several debug files;
     /// `None` if there is no such file. Looks first at the path in .gnu_debugaltlink, and then
     /// below `root` by build id.
     pub(super) fn shared(&self, root: &Path) -> Option<Vec<u8>> {

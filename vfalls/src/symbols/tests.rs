@@ -29,7 +29,7 @@ pub extern "C" fn outer(n: u64) -> u64 {
 }
 "#;
 
-/// The line of [`SOURCE`] on which `hidden` begins.
+/// The number of the line in [`SOURCE`] on which `hidden` begins.
 const HIDDEN_LINE: u32 = 12;
 
 const BUILD_ID: [u8; 4] = [0xab, 0x12, 0xcd, 0x34];
@@ -147,7 +147,7 @@ fn debugging_information_apart() {
     fs::create_dir_all(&below).unwrap();
     fs::rename(library.path(".debug/full.debug"), below.join("full.debug")).unwrap();
     library.knows_all("linked.so");
-    // If a file has the right name but another checksum, it is not used.
+    // A file with the right name but another checksum is not used.
     let mut bytes = fs::read(below.join("full.debug")).unwrap();
     bytes.push(0);
     fs::write(below.join("full.debug"), bytes).unwrap();
@@ -196,7 +196,7 @@ fn a_file_that_has_changed_is_not_used() {
     );
 }
 
-/// For the bundled program, the tool finds the functions that `nm` lists for the unstripped program.
+/// The tool finds the functions of the bundled program that `nm` lists for the unstripped program.
 #[test]
 fn the_bundled_symbols() {
     let symbols = Symbols::bundled();

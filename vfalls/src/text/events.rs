@@ -1,4 +1,4 @@
-//! The summary of events as tables.
+//! Formats the summary of events as tables.
 
 use std::collections::BTreeSet;
 use std::fmt;

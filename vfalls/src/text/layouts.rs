@@ -1,4 +1,4 @@
-//! The layouts of event headers as a table.
+//! Formats the layouts of event headers as a table.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub(crate) struct LayoutsText<'a>(pub(crate) &'a Layouts);
 const UNITS: [(f64, &str); 5] =
     [(31_557_600.0, "years"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")];
 
-/// Returns a time with four digits. The unit is the largest one that is not longer than the time.
+/// Returns a time with four digits. Chooses the largest unit that is not longer than the time.
 pub(crate) fn time(seconds: f64) -> String {
     let fits = UNITS.into_iter().find(|(unit, _)| seconds >= *unit);
     let (unit, name) = fits.unwrap_or(UNITS[4]);

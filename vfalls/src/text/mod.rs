@@ -1,4 +1,4 @@
-//! Results of the simulator as text.
+//! Formats the simulator's results as text.
 
 pub(crate) mod events;
 pub(crate) mod layouts;

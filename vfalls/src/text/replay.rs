@@ -1,4 +1,4 @@
-//! Samples, events and hypercalls of a replay as text, in the style of `busstat`.
+//! Formats a replay's samples, events and hypercalls as text, in the style of `busstat`.
 
 use std::io::{self, Write};
 
@@ -23,7 +23,7 @@ fn instance(place: Place) -> String {
     }
 }
 
-/// The widths of the columns in the table of samples: first of the column of instances, then of each column of events.
+/// The widths of the columns in the table of samples: first the column of instances, then each column of events.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns([usize; 2]);
 
@@ -34,7 +34,7 @@ impl Columns {
         Self([instance.max().unwrap_or(0).max(8), event.max().unwrap_or(0).max(6)])
     }
 
-    /// Prints the header of samples of these units.
+    /// Prints the header for samples of these units.
     pub(crate) fn header(output: &mut impl Write, pairs: &[Pair]) -> io::Result<Self> {
         let units: Vec<_> = pairs.iter().map(unit).collect();
         Self::new(units.iter()).print_header(output)
@@ -94,7 +94,7 @@ struct PassSamples {
 }
 
 impl Samples {
-    /// Adds a sample of the only pass.
+    /// Adds a sample, if there is only one pass.
     pub(crate) fn add(&mut self, references: u64, pairs: &[Pair]) {
         if self.passes.is_empty() {
             let units = pairs.iter().map(unit).collect();
@@ -113,7 +113,7 @@ impl Samples {
         self.passes.append(&mut others.passes);
     }
 
-    /// Prints the samples in the order of time. In each sample, a unit has a line for each pass that counts its events.
+    /// Prints the samples in order of time. In each sample, a unit has a line for each pass that counts its events.
     pub(crate) fn print(&self, output: &mut impl Write) -> io::Result<()> {
         let [first, ..] = &*self.passes else { return Ok(()) };
         let all = self.passes.iter().flat_map(|pass| &pass.units);

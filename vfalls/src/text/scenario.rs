@@ -1,4 +1,4 @@
-//! The steps, phases and result of a scenario as text.
+//! Prints the steps, phases and result of a scenario as text.
 
 use std::io::{self, Write};
 

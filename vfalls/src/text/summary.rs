@@ -1,4 +1,4 @@
-//! The result of a replay as text that fits on one screen.
+//! Prints the result of a replay as text that fits on one screen.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -16,8 +16,7 @@ use crate::text::layouts::time;
 /// even if they do not fit on the screen.
 const LINES: usize = 24;
 
-/// The minimum number of rows in the table of threads. The table has these rows even if there are so many events that the summary is longer
-/// than a screen.
+/// The minimum number of rows in the table of threads. The table gets these rows even if the events make the summary longer than a screen.
 const FEWEST: usize = 4;
 
 /// The number of lines outside the tables: three header lines, two empty lines, and the line that compares the counters with the truth.
@@ -35,7 +34,7 @@ pub(crate) fn totals(counters: &[CounterResult]) -> String {
     table::text(&table)
 }
 
-/// How many threads have their own rows.
+/// How many threads get rows of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ThreadRows {
     /// As many as fit on a screen.
@@ -58,8 +57,8 @@ impl FromStr for ThreadRows {
     }
 }
 
-/// Prints the tables of events and threads, and compares the counters with the truth (the simulator's own counts). With a header of three
-/// lines and the usual rows, the output fills a screen.
+/// Prints the tables of events and threads, and compares the counters with the truth (the simulator's own counts). With a three-line header
+/// and the usual rows, the output fills a screen.
 pub(crate) fn print(output: &mut impl Write, run: &Replayed, rows: ThreadRows) -> io::Result<()> {
     let sums = Total::by_event(&run.counters);
     writeln!(output, "{}", units(&sums, run))?;
@@ -70,8 +69,7 @@ pub(crate) fn print(output: &mut impl Write, run: &Replayed, rows: ThreadRows) -
     truth(output, run)
 }
 
-/// Returns the threads that have their own rows, and the threads that share the last row. The threads with the fewest instructions share
-/// the last row.
+/// Returns the threads that get rows of their own, and the threads that share the last row because they execute the fewest instructions.
 pub(crate) fn shown(run: &Replayed, rows: ThreadRows) -> (Vec<&ThreadRun>, Vec<&ThreadRun>) {
     let mut busiest: Vec<&ThreadRun> = run.threads.iter().collect();
     let own = match rows {
@@ -91,8 +89,7 @@ pub(crate) fn shown(run: &Replayed, rows: ThreadRows) -> (Vec<&ThreadRun>, Vec<&
     (busiest, others)
 }
 
-/// Returns a table of events. Each event has a row with the sum over all units, its rate, and the
-/// sum of each node or hub.
+/// Returns a table of events. Each event has a row with the sum over all units, the rate, and the sum for each node or hub.
 fn units(sums: &[Total], run: &Replayed) -> String {
     let places = match sums.iter().any(Total::is_by_hub) {
         true => 4,
@@ -129,7 +126,7 @@ fn threads(run: &Replayed, rows: ThreadRows) -> String {
     table::text(&table)
 }
 
-/// The maximum number of processes with their own rows.
+/// The maximum number of processes that get rows of their own.
 const MOST_PROCESSES: usize = 8;
 
 /// Returns a table of processes. The processes with the fewest instructions share the last row.
@@ -163,7 +160,7 @@ fn processes(all: &[ProcessRun]) -> String {
     table::text(&table)
 }
 
-/// The maximum number of characters of a command line in the table of processes.
+/// The maximum length of a command line in the table of processes, in characters.
 const MOST_COMMAND: usize = 40;
 
 fn cells(thread: String, strand: String, results: &ThreadRun) -> Vec<String> {

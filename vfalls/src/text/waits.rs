@@ -1,4 +1,4 @@
-//! What threads did with their time, and what they waited for, as text.
+//! Prints what threads did with their time, and what they waited for.
 
 use std::io::{self, Write};
 
@@ -9,8 +9,7 @@ use crate::page::names::Names;
 use crate::table::{self, WIDTH, wrap};
 use crate::text::summary::{ThreadRows, shown};
 
-/// The maximum number of pairs of threads in the text. The same maximum applies to the locks in the text, and to the places in each
-/// sentence.
+/// The maximum number of thread pairs in the text. The same maximum applies to locks, and to the places in each sentence.
 const MOST: usize = 5;
 
 /// Prints how long threads were in each state, which threads waited for which others, and the locks with the longest waits. Prints nothing
@@ -84,7 +83,7 @@ fn states(run: &Replayed, rows: ThreadRows) -> String {
     table::text(&table)
 }
 
-/// Formats `part` in percent of `whole`, with one decimal. Returns a hyphen if `part` is 0.
+/// Formats `part` as a percentage of `whole`, with one decimal. Returns a hyphen if `part` is 0.
 fn percent(part: u64, whole: u64) -> String {
     match part as f64 * 100.0 / whole.max(1) as f64 {
         _ if part == 0 => "-".to_owned(),
@@ -96,7 +95,7 @@ fn percent(part: u64, whole: u64) -> String {
 /// Returns a table of the longest waits of one thread for another. The table has at most `most` rows.
 pub(crate) fn pairs(run: &Replayed, most: usize) -> table::Table {
     let mut table = table::with_header(">thread|waits for|>ended by thread|>times|>cycles");
-    // The strands of a dealt recording execute one thread, which does not wait for itself.
+    // In a dealt recording, all strands execute one thread, which does not wait for itself.
     let is_thread = |number: usize| run.threads.get(number).is_some_and(|one| one.thread == number);
     let real = run.waits.pairs.iter().filter(|pair| is_thread(pair.thread) && pair.cycles > 0);
     for pair in real.take(most) {
@@ -122,8 +121,7 @@ pub(crate) fn locks(run: &Replayed, names: &Names, most: usize) -> table::Table 
     table
 }
 
-/// Returns the place where one thread takes the lock most often, and the number of other places. Returns an empty string if no place is
-/// known.
+/// Returns the place where the lock is taken most often, and the number of other places. Returns an empty string if no place is known.
 fn site(lock: &LockRun, names: &Names) -> String {
     let Some(most) = lock.sites.iter().max_by_key(|site| (site.most, site.address)) else {
         return String::new();
@@ -135,7 +133,7 @@ fn site(lock: &LockRun, names: &Names) -> String {
     }
 }
 
-/// Returns sentences, without their full stops, about the waits that are not simulated. The sentences tell what the recording host
+/// Returns sentences, without their full stops, about the waits that are not simulated. The sentences say what the recording host
 /// determined, which system calls take no time, and which references are left out.
 pub(crate) fn sentences(run: &Replayed, names: &Names) -> Vec<String> {
     let waits = &run.waits;
@@ -179,7 +177,7 @@ fn dividing(lock: &LockRun) -> impl Iterator<Item = &LockSite> {
     lock.sites.iter().filter(|site| site.divides_work())
 }
 
-/// Lists the functions of these places with their numbers of waits, in the form ` (in f: 3, in g: 1)`.
+/// Lists the functions that contain these places, each with its number of waits, in the form ` (in f: 3, in g: 1)`.
 fn places(places: &[WaitPlace], names: &Names) -> String {
     let mut functions: Vec<(String, u64)> = Vec::new();
     for place in places.iter().filter(|place| place.address.is_some()) {

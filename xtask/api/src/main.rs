@@ -1,9 +1,9 @@
-//! Lists the public items of the library crates, one line each, in `xtask/api/listings`, so that a review sees each change of an
-//! interface. `cargo xtask api` runs this program.
+//! Lists the public items of the library crates, one line each, in `xtask/api/listings`, so that a review sees every interface change.
+//! `cargo xtask api` runs this program.
 //!
 //! rustdoc writes the items as JSON, and the crate `public-api` turns them into lines. Stable rustdoc writes JSON only with
-//! `RUSTC_BOOTSTRAP` in its environment. If cargo had this variable, it would rebuild dependencies. So cargo starts this program in place
-//! of rustdoc, and the program sets the variable for rustdoc.
+//! `RUSTC_BOOTSTRAP` in its environment. With this variable, cargo itself would rebuild dependencies. Therefore, cargo starts this program
+//! in place of rustdoc, and the program sets the variable for rustdoc.
 //!
 //! The exit status is 1 if `--check` finds a difference, and 2 if a listing cannot be created.
 
@@ -18,7 +18,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 
-/// The packages, and the names of their libraries in Rust.
+/// The packages, and the Rust names of their libraries.
 const LIBRARIES: [(&str, &str); 5] = [
     ("sun4v-guest-abi", "guest_abi"),
     ("sun4v-hv-core", "hv_core"),
@@ -27,10 +27,10 @@ const LIBRARIES: [(&str, &str); 5] = [
     ("sun4v-simulator", "simulator"),
 ];
 
-/// The format of rustdoc's JSON that `public-api` reads.
+/// The version of rustdoc's JSON format that `public-api` reads.
 const FORMAT: u32 = 57;
 
-/// If this environment variable is set, the program becomes rustdoc. The value is the path of rustdoc.
+/// The environment variable that makes this program act as rustdoc. Its value is the path of rustdoc.
 const RUSTDOC: &str = "VFALLS_API_RUSTDOC";
 
 fn main() -> ExitCode {
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
             Err(error) => (2, format!("{error:#}")),
         }
     };
-    // An error is ignored, because the exit status reports the failure, too.
+    // Ignores an error, because the exit status reports the failure, too.
     let _ = writeln!(io::stderr(), "error: {said}");
     ExitCode::from(status)
 }
@@ -59,7 +59,7 @@ fn run(check: bool) -> anyhow::Result<Vec<String>> {
     for json in documented()? {
         let found = format_of(&json)?;
         if found != FORMAT {
-            // An error is ignored, because the line is only a note.
+            // Ignores an error, because the line is only a note.
             let _ = writeln!(
                 io::stderr(),
                 "not compared: this toolchain writes format {found} of rustdoc's JSON, public-api reads {FORMAT}"
@@ -89,7 +89,7 @@ fn run(check: bool) -> anyhow::Result<Vec<String>> {
     Ok(differences)
 }
 
-/// Lets rustdoc write the JSON of all libraries, and returns the files.
+/// Makes rustdoc write the JSON of all libraries, and returns the paths of the files.
 fn documented() -> anyhow::Result<Vec<PathBuf>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);

@@ -1,4 +1,4 @@
-//! Writes the header of the C interface, `guest-abi/c/include/vfperf.h`. `cargo xtask header` runs this program.
+//! Writes the C interface's header, `guest-abi/c/include/vfperf.h`. `cargo xtask header` runs this program.
 //!
 //! The numbers come from the tables of guest-abi. The types and functions come from the source of guest-abi-c, which cbindgen
 //! reads.
@@ -26,10 +26,10 @@ struct Args {
     check: bool,
 }
 
-/// The source files of the types and functions of the C interface, in the order of the header.
+/// The source files of the C interface's types and functions, in the order of the header.
 const SOURCES: [&str; 4] = ["types", "function", "unit", "sampling"];
 
-/// Parameters that are numbers in Rust, and enumerations in C.
+/// The parameters that are numbers in Rust and enumerations in C.
 const ENUMERATIONS: [&str; 6] =
     ["counter", "perf_config", "reg", "sparc_event", "unit", "unit_event"];
 
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         }
         Err(error) => (2, format!("{error:#}")),
     };
-    // An error is ignored, because the exit status reports the failure, too.
+    // Ignores an error, because the exit status reports the failure, too.
     let _ = writeln!(io::stderr(), "error: {said}");
     ExitCode::from(status)
 }
@@ -77,7 +77,7 @@ fn first_difference(found: &str, expected: &str) -> Option<usize> {
     (found != expected).then(|| same.count() + 1)
 }
 
-/// Returns the header for the current source.
+/// Returns the header that the current source requires.
 fn header() -> anyhow::Result<String> {
     let mut config = Config {
         language: Language::C,

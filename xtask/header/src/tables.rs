@@ -1,4 +1,4 @@
-//! The numbers of the header, from the tables of guest-abi.
+//! Writes the header's numbers, which come from the tables of guest-abi.
 
 use std::fmt::{Display, Write};
 

@@ -1,4 +1,4 @@
-//! `fuzz`: libFuzzer generates inputs for the code that must cope with any input.
+//! `fuzz`: has libFuzzer generate inputs for the code that must cope with any input.
 
 use std::fs;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ const TARGETS: [(&str, u32); 5] = [
     ("recording_input", 1024),
 ];
 
-/// The directory of the corpus and of failing inputs, relative to the root of the workspace.
+/// The directory for the corpus and for failing inputs, relative to the root of the workspace.
 const PLACE: &str = "target/fuzz";
 
 pub fn run(args: FuzzArgs) -> anyhow::Result<()> {
@@ -103,7 +103,7 @@ impl Fuzz {
         command
     }
 
-    /// Runs a target, which reports its progress. Returns `false` if an input makes it fail.
+    /// Runs a target, which reports its progress. Returns `false` if an input makes the target fail.
     fn run(&self, name: &str, longest: u32, minutes: u64) -> anyhow::Result<bool> {
         let place = root().join(PLACE);
         let [corpus, finds] = ["corpus", "found"].map(|folder| place.join(folder).join(name));

@@ -1,4 +1,4 @@
-//! `mutants`: cargo-mutants changes the code in one place at a time. Each change should make a test fail.
+//! `mutants`: has cargo-mutants change the code in one place at a time. Each change should make a test fail.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -39,20 +39,20 @@ fn shard(text: &str) -> Result<(usize, usize), &'static str> {
     numbers.filter(|(k, n)| k < n).ok_or("expected K/N with K < N, such as 0/7")
 }
 
-/// The command that installs cargo-mutants. This module reads and writes the files of exactly this version.
+/// The command that installs cargo-mutants. This module reads and writes files in the format of exactly this version.
 const INSTALL: &str = "cargo install --locked cargo-mutants@27.1.0";
 
 /// The configuration of cargo-mutants, relative to the root of the workspace.
 const CONFIG: &str = ".cargo/mutants.toml";
 
-/// The maximum number of mutants in a thousand that [`Config::exclude_re`] may exclude.
+/// The maximum number of mutants per thousand that [`Config::exclude_re`] may exclude.
 const MOST_EXCLUDED: usize = 30;
 
-/// Tests that run together on each mutant. The suites closest to the code come first, because later suites do not need to build the mutants
-/// that an earlier suite catches.
+/// Tests that run together on each mutant. The suites closest to the code come first, because a mutant that an earlier suite catches need
+/// not be built for later ones.
 struct Suite {
     name: &'static str,
-    /// The files whose mutants the suite tests. If there are none, the suite tests the mutants of all files.
+    /// The files whose mutants the suite tests. If the list is empty, the suite tests the mutants of all files.
     files: &'static [&'static str],
     /// The arguments of `cargo test`, in addition to the package of the mutant.
     tests: &'static str,
@@ -60,8 +60,8 @@ struct Suite {
     on_sparc: bool,
 }
 
-/// The last suite tests mutants of all files, so a mutant that it misses is missed by all. Suites
-/// leave out examples in documentation, and tests that take minutes with a mutant.
+/// The last suite tests the mutants of all files, so a mutant that it misses has escaped all suites. The suites leave out documentation
+/// examples, and tests that take minutes with a mutant.
 const SUITES: [Suite; 4] = [
     Suite {
         name: "tests of the package",
@@ -151,7 +151,7 @@ pub fn run(args: MutantsArgs) -> anyhow::Result<()> {
 }
 
 impl Suite {
-    /// Tests the mutants that no earlier suite has caught.
+    /// Tests the mutants that no earlier suite caught.
     fn test(&self, place: &Path) -> anyhow::Result<()> {
         let mut command = mutants(self.on_sparc)?;
         command.args(["--iterate", "--colors=never", "--output"]).arg(place);
@@ -200,8 +200,8 @@ impl Config {
         toml::from_str(&text).context(CONFIG)
     }
 
-    /// Lists the names of all mutants, including mutants that the regular expressions of the configuration exclude. A name looks
-    /// like `hv-core/src/caller.rs:26:9: replace GuestId::index -> usize with 1`.
+    /// Lists the names of all mutants, including those that the configuration's regular expressions exclude. A name looks like
+    /// `hv-core/src/caller.rs:26:9: replace GuestId::index -> usize with 1`.
     fn mutants(&self) -> anyhow::Result<Vec<String>> {
         let mut command = mutants(false)?;
         command.args(["--no-config", "--list", "--colors=never"]);

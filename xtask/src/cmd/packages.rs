@@ -22,7 +22,7 @@ pub const PUBLISHED: [&str; 8] = [
 
 /// Creates the packages, unpacks them side by side, and compiles them there.
 ///
-/// Does not let `cargo package` compile them, because cargo assumes that a version of a package, once compiled, never changes.
+/// Does not let `cargo package` compile them, because cargo assumes that a package version never changes once it has been compiled.
 pub fn check() -> anyhow::Result<()> {
     let mut package = cargo();
     package.args("package --quiet --locked --allow-dirty --no-verify".split(' '));
@@ -39,7 +39,7 @@ pub fn check() -> anyhow::Result<()> {
     for name in PUBLISHED {
         let package = format!("{name}-{}", env!("CARGO_PKG_VERSION"));
         let mut tar = Command::new("tar");
-        // The files of a package always have the same times, and cargo compares times, so `--touch` sets new ones.
+        // The files in a package always have the same modification times. Cargo compares these times, so `--touch` sets new ones.
         tar.arg("--touch").arg("-xzf").arg(target.join(format!("package/{package}.crate")));
         tar.arg("-C").arg(&place);
         passes(&mut tar)?;

@@ -69,7 +69,7 @@ impl Steps for Prove {
         step(
             "shuttle",
             "a million random schedules of shuttle, and a million of PCT",
-            // `SCHEDULES` multiplies the number of schedules. Without it, all tests together run 10,000 schedules of each kind.
+            // `SCHEDULES` multiplies the number of schedules. By default, all tests together run 10,000 schedules of each kind.
             |()| models("shuttle", &[], &[("SCHEDULES", "100")]),
         ),
         step(
@@ -129,12 +129,12 @@ impl Steps for Prove {
     ];
 }
 
-/// The test that builds the hypervisor once more. A change of its sources or of how it is built is the only way to break it, so `test`
+/// The test that builds the hypervisor a second time. Only a change to the hypervisor's sources or build can make it fail, so `test` just
 /// compares one build with the bundled image, and leaves the second build to this command.
 const IN_ANY_DIRECTORY: &str = "the_hypervisor_is_the_same_in_any_directory";
 
-/// Parts of the names of the tests that `test` leaves to this command. Most of them test checks of the production image: they break the image
-/// in many ways, and each of these defects must be found.
+/// Parts of the names of the tests that `test` leaves to this command. Most of them test the checks of the production image: they break the
+/// image in many ways, and the checks must find each defect.
 pub(crate) const LEFT_OUT: [&str; 3] = [IN_ANY_DIRECTORY, "defect", "find_each_barrier"];
 
 /// Runs the tests of the production image whose names contain one of `names`. Runs each test in full (`ALL`).
@@ -150,7 +150,7 @@ fn sweep(name: &str) -> anyhow::Result<()> {
     cargo_passes(&format!("{test} {name}"))
 }
 
-/// Parts of the names of loom's models that end in minutes without a limit on preemptions.
+/// Parts of the names of loom models that end within minutes without a limit on preemptions.
 const UNLIMITED: [&str; 9] = [
     "loom_owned_lock",
     "loom_gate::a_strand_that_has_gone_costs_r_refusals",
@@ -163,7 +163,7 @@ const UNLIMITED: [&str; 9] = [
     "negotiation::two_strands_negotiate",
 ];
 
-/// Parts of the names of models that take minutes with 3 preemptions. The models of `WITH_4` take minutes with 4 preemptions.
+/// Parts of the names of models that take minutes with 3 preemptions; for those in `WITH_4`, with 4.
 const WITH_3: [&str; 5] = [
     "the_strand_that_stays",
     "one_access_in_flight",

@@ -1,4 +1,4 @@
-//! `qemu`: the images under `tests/images` on QEMU's niagara machine.
+//! `qemu`: boots the images under `tests/images` on QEMU's niagara machine.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -57,13 +57,14 @@ impl Steps for Test {
             "programs",
             "tests that need other programs: recordings with the real emulator; the interpreter compared with it; the production image, and a debugger there; top in a real terminal, a page in a real browser; blocks of README files; proofs for any number of strands, and of the fast path for all inputs; the C header as C++",
             |_| {
-                // Checks the whole workspace. If fewer packages were selected, cargo would rebuild them with fewer features.
+                // Checks the whole workspace, because cargo would rebuild a selection of packages with fewer features.
                 let tests = "test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number --test=fast_path --test=c -- --ignored";
                 let skips = LEFT_OUT.map(|part| format!(" --skip {part}"));
                 cargo_passes(&format!("{tests}{}", skips.concat()))
             },
         ),
-        // These steps are late, because cargo lets only one process at a time compile for the same profile, and `tests` compiles for minutes.
+        // These steps come late, because cargo lets only one process at a time compile for a profile, and the step `tests` compiles for
+        // minutes.
         step("doc", "cargo doc --workspace --no-deps --all-features, without warnings", |_| {
             documentation()
         }),
@@ -98,8 +99,8 @@ pub fn run(args: TestArgs) -> anyhow::Result<()> {
     args.chosen.run()
 }
 
-/// Runs cargo with arguments that spaces separate. Turns incremental compilation off, because no later build would use its data. Divides a
-/// crate into 4 parts instead of 16: two processors compile the simulator in less time.
+/// Runs cargo with arguments separated by spaces. Turns incremental compilation off, because no later build would use its data. Divides a
+/// crate into 4 codegen units instead of 16, which two processors compile faster.
 pub(crate) fn cargo_passes(arguments: &str) -> anyhow::Result<()> {
     let mut cargo = cargo();
     cargo.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_CODEGEN_UNITS", "4");
@@ -118,8 +119,8 @@ fn with_flags(command: &mut Command, name: &str, flags: &str) {
 }
 
 /// Runs the models that `checker` (loom or shuttle) checks: the models of single parts, which are beside the code, and the models of the
-/// whole service, which are in `tests`. Uses a target directory of its own, because the flag `--cfg` rebuilds everything. If there are
-/// `names`, runs only models whose names contain one of them.
+/// whole service, which are in `tests`. Uses a target directory of its own, because the flag `--cfg` rebuilds everything. If `names` is not
+/// empty, runs only models whose names contain one of them.
 pub(crate) fn models(
     checker: &str,
     names: &[&str],
@@ -173,7 +174,7 @@ fn components() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Counts the instructions of every kind of call. The budgets apply only on x86-64.
+/// Counts the instructions of every kind of call. The counts are compared with budgets only on x86-64.
 fn budgets(counted: &mut Counted) -> anyhow::Result<()> {
     let counter = Counter::new()?;
     let mut counts = BTreeMap::new();
@@ -192,7 +193,7 @@ struct OnSparc {
     instructions: BTreeMap<String, u64>,
 }
 
-/// Checks the images on SPARC V9, and compares their counts with the budgets.
+/// Checks the images on SPARC V9, and compares the counts with their budgets.
 fn qemu(counted: &mut Counted) -> anyhow::Result<()> {
     let file = root().join("target/qemu.json");
     passes(Command::new(env::current_exe()?).args(["qemu", "--force", "--json"]).arg(&file))?;

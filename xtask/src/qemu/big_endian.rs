@@ -11,7 +11,7 @@ use crate::tools::{self, QEMU_SPARC, SPARC_GCC, SPARC_LIBC};
 
 const TARGET: &str = "sparc64-unknown-linux-gnu";
 
-/// The directory of Debian's C library for the target.
+/// The directory of Debian's C library for the target architecture.
 const LIBRARY: &str = "/usr/sparc64-linux-gnu";
 
 /// The arguments with which [`cargo`] compiles for SPARC V9.
@@ -37,7 +37,7 @@ pub fn test() -> anyhow::Result<()> {
     let mut cargo = cargo()?;
     cargo
         .current_dir(root())
-        // Without optimisation, an emulated test takes a minute instead of a second. 4 parts of a crate are compiled in less time than 16.
+        // Without optimisation, an emulated test takes a minute instead of a second. A crate compiles faster in 4 codegen units than in 16.
         .env("CARGO_PROFILE_TEST_OPT_LEVEL", "2")
         .env("CARGO_PROFILE_TEST_CODEGEN_UNITS", "4")
         .args(["test", "--quiet", "--lib", "--tests"])

@@ -33,7 +33,7 @@ pub enum Devices {
 }
 
 impl Devices {
-    /// Returns the name on the command line. A feature of the image, if there is one, has the same name.
+    /// Returns the name on the command line. If the image has a feature for these devices, it has the same name.
     fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
@@ -41,10 +41,10 @@ impl Devices {
 
 const TARGET: &str = "sparc64-unknown-none-sun4v";
 
-/// The folder of the example guest in Rust. Other images use its target file, too.
+/// The folder of the Rust example guest. Other images use its target file, too.
 const GUEST_TO_COPY: &str = "guest-abi/guests/rust";
 
-/// Returns the directory for built images, and for the files with which QEMU boots them.
+/// Returns the directory for built images, and for the files that QEMU needs to boot them.
 pub fn directory() -> PathBuf {
     root().join("target/images")
 }
@@ -59,13 +59,13 @@ pub fn hypervisor(toolchain: &Toolchain, devices: Devices) -> anyhow::Result<Pat
     build(toolchain, "board", &name, &["--features", features])
 }
 
-/// The forms in which the production image is built.
+/// A form in which the production image is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Production {
     Shipped,
-    /// The form for QEMU, which lacks %pcr and %pic. Words of memory replace these registers.
+    /// For QEMU, which lacks %pcr and %pic: words in memory replace these registers.
     PcrInMemory,
-    /// The rings of events hold only few events, so that they overflow.
+    /// The event rings hold only a few events, so that they overflow.
     SmallRings,
     /// Nothing stops a guest's accesses beyond the end of its memory.
     Unbounded,
@@ -150,8 +150,8 @@ fn bare_metal(checkout: &Path, directory: &Path) -> [OsString; 7] {
 
 const HYPERVISOR: &str = "hypervisor/image";
 
-/// Returns a cargo command that builds images of the workspace in `folder` of a checkout. An image is the same, byte for byte,
-/// wherever the checkout, the toolchain and the downloaded crates are.
+/// Returns a cargo command that builds the images of the workspace in `folder`, a directory of the checkout. An image is the same, byte for
+/// byte, wherever the checkout, the toolchain and the downloaded crates are.
 fn cargo(toolchain: &Toolchain, checkout: &Path, folder: &str) -> Command {
     let mut cargo = toolchain.cargo();
     let sysroot = toolchain.rustc.ancestors().nth(2).unwrap_or(Path::new("/"));
@@ -201,7 +201,7 @@ fn build_in(
 /// Runs a cargo command that builds a package. Returns the path of the image for this variant.
 fn complete(cargo: &mut Command, package: &str, variant: &str) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(directory())?;
-    // Cargo gives all variants of a package the same file name, and other threads and processes may build at the same time.
+    // Cargo gives all variants of a package the same file name, and other threads and processes may be building at the same time.
     let lock = File::create(directory().join("lock"))?;
     let _lock = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| error)?;
     passes(cargo).with_context(|| format!("the image {package} ({variant}) does not build"))?;

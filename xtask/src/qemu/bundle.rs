@@ -17,7 +17,7 @@ use crate::tools::{self, SPARC_LD, SPARC_OBJCOPY};
 /// The folder of the bundled files, in the checkout.
 const FOLDER: &str = "vfalls/bundled";
 
-/// The name of the file that contains the lines of [`versions`] for the toolchain of the bundled files.
+/// The file that names the toolchain of the bundled files, in the lines that [`versions`] returns.
 const TOOLCHAIN: &str = "toolchain.txt";
 
 /// The names of the bundled files, without `.elf.gz`.
@@ -46,7 +46,7 @@ pub fn versions(toolchain: &Toolchain) -> anyhow::Result<String> {
     Ok(format!("{rustc}\n{linker}\n"))
 }
 
-/// Returns the lines that name the toolchain of the bundled files.
+/// Returns the lines that name the bundled files' toolchain.
 pub fn pinned() -> anyhow::Result<String> {
     let path = root().join(FOLDER).join(TOOLCHAIN);
     fs::read_to_string(&path).with_context(|| path.display().to_string())
@@ -59,7 +59,7 @@ pub fn build(toolchain: &Toolchain) -> anyhow::Result<[Vec<u8>; 2]> {
     Ok([stripped(&hypervisor)?, stripped(&guest)?])
 }
 
-/// Returns an image without debugging information. Symbols stay, because messages about traps name functions.
+/// Returns an image without debugging information. The symbols stay, because messages about traps name functions.
 pub fn stripped(image: &Path) -> anyhow::Result<Vec<u8>> {
     let stripped = image.with_extension("stripped");
     let mut objcopy = Command::new(tools::path(&SPARC_OBJCOPY)?);
@@ -68,7 +68,7 @@ pub fn stripped(image: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(fs::read(&stripped)?)
 }
 
-/// Rebuilds the bundled files. If `pins` is `true`, first pins the installed toolchain. Fails unless the installed toolchain is the pinned
+/// Rebuilds the bundled files. If `pins` is `true`, first pins the installed toolchain. Fails if the installed toolchain is not the pinned
 /// one.
 pub fn make(pins: bool) -> anyhow::Result<()> {
     let toolchain = Toolchain::find()?;
@@ -82,7 +82,7 @@ pub fn make(pins: bool) -> anyhow::Result<()> {
         "the bundled files are built by\n{pinned}here is\n{found}(rustup toolchain install, or --pin to build them by this one)"
     );
     for (name, elf) in NAMES.into_iter().zip(build(&toolchain)?) {
-        // The compressed file has neither a name nor a time, so that it is always the same.
+        // The compressed file contains neither a name nor a time, so that it is always the same.
         let mut gz = GzBuilder::new().write(Vec::new(), Compression::best());
         gz.write_all(&elf)?;
         fs::write(path(name), gz.finish()?)?;

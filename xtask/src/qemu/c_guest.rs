@@ -13,12 +13,12 @@ use crate::tools::{self, SPARC_GCC};
 const SOURCES: &str = "guest.c preserved.c contract.c report.c ../assembly/entry.s ../assembly/around.s ../assembly/deep.s \
                        ../assembly/left.s ../assembly/level.s";
 
-/// Options for a kernel: no FPU, and no addresses beyond 32 bits. The assembly files do not say
+/// Options for a kernel: no FPU, and no addresses beyond 32 bits. The assembly files do not declare
 /// that they need no executable stack, so a linker option does (`noexecstack`).
 const FLAGS: &str = "-std=c99 -Wall -Wextra -Werror -pedantic -O2 -ffreestanding -fno-pie -fno-pic -mcpu=v9 -mcmodel=medlow -mno-fpu \
                      -Wa,-Av9b -nostdlib -static -no-pie -Wl,--build-id=none,--gc-sections -Wl,-z,noexecstack";
 
-/// Builds the C interface as a static library for kernels of SPARC V9.
+/// Builds the C interface as a static library for SPARC V9 kernels.
 ///
 /// # Errors
 /// The library does not compile.

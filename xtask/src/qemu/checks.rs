@@ -1,4 +1,4 @@
-//! Checks the hypervisor. Boots guests on every build, inspects the image files, runs the sweep, takes samples, and boots guests that must
+//! Checks the hypervisor: boots guests on every build, inspects the image files, runs the sweep, takes samples, and boots guests that must
 //! fail.
 
 use std::fs;
@@ -37,11 +37,11 @@ mod task {
     /// Like SWEEP, with words of memory in place of devices.
     pub(super) const SWEEP_OF_MEMORY: u64 = 12;
     pub(super) const TRAP_AT_ACCESS: u64 = 13;
-    /// Checks what the sweep does not cover: preserved registers, hubs of other strands, and traced calls.
+    /// Checks what the sweep does not cover: preserved registers, hubs that other strands use, and traced calls.
     pub(super) const STATES_OF_MEMORY: u64 = 14;
     /// Counts the instructions of calls.
     pub(super) const COUNTS: u64 = 15;
-    /// Counts the instructions of calls for a hub that another strand has taken.
+    /// Counts the instructions of calls to a hub that another strand has taken.
     pub(super) const COUNTS_OF_TAKEN: u64 = 16;
 }
 
@@ -85,8 +85,8 @@ pub fn run(
 }
 
 impl Checks<'_> {
-    /// Boots both guests on each build that they can check. Counts the instructions of calls on the
-    /// shipped hypervisor, which here has words of memory for %pcr and %pic.
+    /// Boots both guests on each build that they can check. Counts the instructions of calls on the shipped hypervisor, here with words in
+    /// memory in place of %pcr and %pic.
     fn guests(&mut self) -> anyhow::Result<()> {
         let rust = [self.guest.clone()];
         let both = [self.guest.clone(), c_guest::guest(self.toolchain)?];
@@ -127,7 +127,7 @@ impl Checks<'_> {
     }
 
     /// Checks the image files of the shipped hypervisor and of the hypervisor that `vfalls new-image` writes. Also checks an image that
-    /// serves the control calls of tests, to show that the check for control calls finds them.
+    /// serves the tests' control calls, to show that the check for control calls finds them.
     fn look(&mut self) -> anyhow::Result<()> {
         let shipped = build::production(self.toolchain, Production::Shipped)?;
         let smallest = build::smallest(self.toolchain)?;
@@ -174,8 +174,8 @@ impl Checks<'_> {
         self.say(&lines)
     }
 
-    /// Checks the shipped entry code in states that the sweep does not reach. Words of memory replace the devices. Also performs a part of
-    /// the sweep while its calls are traced; the answers and counts must equal the host's.
+    /// Checks the shipped entry code in states that the sweep does not reach. Words in memory replace the devices. Also performs part of
+    /// the sweep with tracing on; the answers and counts must equal the host's.
     fn states(&mut self) -> anyhow::Result<()> {
         const READ_BACK: Detail = Detail::Configurations(1);
         let hypervisor = build::hypervisor(self.toolchain, Devices::Memory)?;
@@ -188,7 +188,7 @@ impl Checks<'_> {
         self.say(&Report::line(name, missing.as_deref()))
     }
 
-    /// Boots a guest that takes samples. Then boots it again, and compares the two outputs.
+    /// Boots a guest that takes samples twice, and compares the two outputs.
     fn sampling(&mut self) -> anyhow::Result<()> {
         let hypervisor = build::hypervisor(self.toolchain, Devices::Control)?;
         let (said, end) = self.boot(&hypervisor, &self.guest.clone(), task::SAMPLING)?;
@@ -230,7 +230,7 @@ impl Checks<'_> {
             let (said, end) = self.boot(&hypervisor, &self.guest.clone(), task)?;
             let in_order =
                 says.iter().try_fold(&*said, |said, part| Some(said.split_once(part)?.1));
-            // The first line after the registers tells where the trap was.
+            // The first line after the registers says where the trap was.
             let placed = in_order.and_then(|said| said.split_once("\n%tpc 0x")?.1.lines().next());
             let right = end == End::Code(TRAPPED)
                 && in_order.is_some()
@@ -241,7 +241,7 @@ impl Checks<'_> {
         Ok(())
     }
 
-    /// Runs this program with `--guest` for guests of a few instructions. Checks the messages and the exit status.
+    /// Runs this program with `--guest` on guests of a few instructions. Checks the messages and the exit status.
     fn guests_of_others(&mut self) -> anyhow::Result<()> {
         // The instruction is `ba,a,pt` to itself.
         const ENDLESS: [u32; 1] = [0x3080_0000];
@@ -304,7 +304,7 @@ impl Checks<'_> {
         let (console, end) = machine::run(&boot, &mut io::stdout().lock())?;
         let said = String::from_utf8_lossy(&console).into_owned();
         self.report.add(&said);
-        // A call that is under test may also end the guest with code 0, so the last line must be there.
+        // A call under test could end the guest with code 0, too, so the last line must be there.
         if end == End::Code(0) && !said.ends_with("checked\n") {
             self.say(&Report::line("a guest comes to its end", Some("it ends before")))?;
         }

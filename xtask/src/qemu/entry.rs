@@ -1,9 +1,9 @@
-//! Compares the entry code of two images. If the code is the same, tests of one image also hold for the other image.
+//! Compares the entry code of two images. If the code is the same, tests of one image also apply to the other.
 //!
-//! The entry code is the boot code, the trap table, the veneers (assembly that serves traps before any Rust code), the leaf functions,
-//! the handlers of faults, and the code around calls of Rust. The entry code contains everything that a call on the fast path executes.
-//! Each instruction must be the same in both images, except for addresses of other code and of data. Two such addresses must have the
-//! same symbol, or the same constants must be at both.
+//! The entry code is the boot code, the trap table, the veneers (assembly that serves traps before any Rust code), the leaf functions, the
+//! fault handlers, and the code around calls of Rust functions. The entry code contains everything that a call on the fast path executes.
+//! Each instruction must be the same in both images, except for addresses of other code and of data. Two such addresses must have the same
+//! symbol, or hold the same constants.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,7 +52,7 @@ impl Image {
         Ok(Self { symbols, code, constants })
     }
 
-    /// Returns the names at the nearest named address at or below `address`, and the distance between the two addresses.
+    /// Returns the names at the nearest named address that is not above `address`, and the distance to it.
     fn names(&self, address: u64) -> Option<(&BTreeSet<String>, u64)> {
         let (at, names) = self.symbols.range(..=address).next_back()?;
         Some((names, address - at))
@@ -66,7 +66,7 @@ impl Image {
     }
 }
 
-/// Returns the last part of the path of a function or static, without type parameters and hashes.
+/// Returns the last part of the path of a function or static variable, without type parameters and hashes.
 fn last_name(symbol: &str) -> String {
     let path = format!("{:#}", rustc_demangle::demangle(symbol));
     let mut depth = 0;
@@ -83,8 +83,8 @@ fn last_name(symbol: &str) -> String {
     parts.last().unwrap_or(symbol).to_owned()
 }
 
-/// Returns the first difference between the entry code of two images. Ignores the trap table's entries for the software traps in `claimed`:
-/// one of the images claims these traps.
+/// Returns the first difference between the entry code of two images. Ignores the trap table's entries for the software traps in `claimed`,
+/// which only one of the images claims.
 pub fn difference(
     shipped: &Elf<'_>,
     tested: &Elf<'_>,
@@ -100,8 +100,8 @@ pub fn difference(
 
 fn first_difference(images: &[Image; 2]) -> Option<String> {
     let [shipped, tested] = images;
-    // For each register, the upper half of the address that an instruction has put there, in both images. If the two halves
-    // differ, `open` holds the register until an instruction adds the lower half.
+    // The upper half of an address that an instruction has put into each register, in both images. If the two halves differ, `open` holds
+    // the register until an instruction adds the lower half.
     let mut upper = [None; 32];
     let mut open = BTreeMap::new();
     for ((address, a), (other, b)) in shipped.code.iter().zip(&tested.code) {
@@ -143,8 +143,8 @@ fn first_difference(images: &[Image; 2]) -> Option<String> {
     open.values().next().map(|address| format!("another constant at {address:#x}"))
 }
 
-/// Returns whether `tested` replaces `shipped` on a machine without %pcr: a load or store of a word
-/// of the strand's block (%g6) in place of `rd %pcr, %o1` or `wr %g3, 0, %pcr`.
+/// Returns whether `tested` is what replaces `shipped` on a machine without %pcr: a load or store of a word in the strand's block (%g6) in
+/// place of `rd %pcr, %o1` or `wr %g3, 0, %pcr`.
 const fn stands_for_pcr(shipped: u32, tested: u32) -> bool {
     matches!((shipped, tested & !0x1fff), (0x9344_0000, 0xd259_a000) | (0xa180_e000, 0xc671_a000))
 }

@@ -7,8 +7,8 @@ use crate::cargo::{output, root};
 use crate::tools::{self, SPARC_ADDR2LINE};
 use vfalls::cmd::boot::fatal::addresses;
 
-/// Returns a line for each code address in the registers that the hypervisor has printed: the address of the trap, and the addresses of calls
-/// in %o7 and in each window's %i7. Omits addresses outside functions.
+/// Returns a line for each code address in the registers that the hypervisor printed: the trap's address, and the call addresses in %o7 and
+/// in each window's %i7. Omits addresses outside functions.
 pub fn places(console: &str, hypervisor: &Path, guest: &Path) -> anyhow::Result<String> {
     let Some((is_hypervisor, addresses)) = addresses(console) else {
         return Ok(String::new());

@@ -1,4 +1,4 @@
-//! Checks of a linked hypervisor image.
+//! Checks a linked hypervisor image.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use object::{Object, ObjectSymbol};
 
 use vfalls::cmd::boot::elf::{self, Elf, instructions};
 
-/// The name of a check, and the reason if it has failed.
+/// The name of a check, and the reason if it failed.
 pub type Finding = (&'static str, Option<String>);
 
 /// The mangled name of a symbol, and its address.
@@ -70,8 +70,8 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
     ])
 }
 
-/// Returns `true` if an image lets its guest control the machine, as only test images do. Such an image contains a symbol of the crate
-/// `conform`, or loads the function number of the control call.
+/// Returns `true` if an image lets its guest control the machine, as only test images do. Such an image contains a symbol from the crate
+/// `conform`, or loads the control call's function number.
 pub fn has_control(elf: &Elf<'_>) -> anyhow::Result<bool> {
     Ok(control(&symbols(elf)?, &instructions(elf)?).is_some())
 }
@@ -143,7 +143,7 @@ const fn target(code: u32) -> Option<u32> {
     let rd = code >> 25 & 31;
     match op(code) {
         0 if code >> 22 & 7 == 4 => Some(rd),
-        // These instructions write no register: state writes, traps, barriers, returns and window instructions.
+        // State writes, traps, barriers, returns and window instructions write no register.
         2 if !matches!(op3(code), 0x30..=0x33 | 0x39..=0x3b | 0x3e) && rd != 0 => Some(rd),
         // Stores do not write a register, but exchanges do.
         3 if !matches!(op3(code), 0x04..=0x07 | 0x0e | 0x14..=0x17 | 0x1e) => Some(rd),

@@ -1,4 +1,4 @@
-//! Runs an image on the simulator's interpreter, and compares the run with QEMU's. In this way, the interpreter and QEMU test each other.
+//! Runs an image on the simulator's interpreter, and compares the run with QEMU's, so that the interpreter and QEMU test each other.
 
 use std::fs;
 use std::time::Instant;
@@ -16,14 +16,14 @@ use vfalls::interrupt::{self, Interrupted};
 /// The number of instructions between two checks of the console and the clock.
 const BATCH: u64 = 1 << 16;
 
-/// Boots the guest. Returns what the guest writes, and how the run ends.
+/// Boots the guest. Returns what the guest wrote, and how the run ended.
 pub(super) fn run(boot: &Boot<'_>) -> anyhow::Result<(Vec<u8>, End)> {
     let deadline = Instant::now() + boot.timeout;
     let mut execution = loaded(boot)?;
     let mut console = Console::default();
     loop {
         match execution.run(Limits::instructions(BATCH)) {
-            // Before the hypervisor switches the machine off or halts, it prints how the guest ended.
+            // Before it switches the machine off or halts, the hypervisor prints how the guest ended.
             Stop::Limit | Stop::Off | Stop::Ended => {}
             stop => bail!("the machine stops: {stop:?}"),
         }
@@ -38,7 +38,7 @@ pub(super) fn run(boot: &Boot<'_>) -> anyhow::Result<(Vec<u8>, End)> {
     }
 }
 
-/// Returns the guest's first line that differs under QEMU, or a different end of the run.
+/// Returns the first of the guest's lines that differs under QEMU, or how the ends of the runs differ.
 pub(super) fn difference((said, end): &(Vec<u8>, End), there: &(String, End)) -> Option<String> {
     let said = String::from_utf8_lossy(said);
     let lines = said.lines().zip(there.0.lines());
@@ -49,7 +49,7 @@ pub(super) fn difference((said, end): &(Vec<u8>, End), there: &(String, End)) ->
     (!same).then(|| format!("it ends with {end:?}, under QEMU with {:?}", there.1))
 }
 
-/// Returns a machine that has all images and words in its memory.
+/// Returns a machine with all images and words loaded into its memory.
 fn loaded(boot: &Boot<'_>) -> anyhow::Result<Execution> {
     let mut execution = Execution::new(&Setup::new(Machine::new(Model::Batoka, 1)?).niagara(true))?;
     execution.load(RESET, RESET_CODE.map(u32::to_be_bytes).as_flattened())?;

@@ -19,7 +19,7 @@ use vfalls::cmd::boot::console::Console;
 use vfalls::interrupt::{self, Interrupted};
 use vfalls::say::say;
 
-/// The address of the task, for the guests that check the service.
+/// Where the guests that check the service find the number of their task.
 pub const TASK: u64 = MEMORY.end - 8;
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Killing fails if the process has already ended, so ignore errors.
+        // Killing fails if the process has already ended, so errors are ignored.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -143,7 +143,7 @@ fn watch(
     }
 }
 
-/// Reads a pipe in a thread of its own until it is closed. Returns the receiver of the bytes.
+/// Reads a pipe in a thread of its own until the pipe is closed. Returns the receiver of the bytes.
 fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
@@ -158,7 +158,7 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// Returns the value of a QEMU option that loads a file. Doubles the commas in the file's path, because a single comma would end the path.
+/// Returns the value of a QEMU option that loads a file. Doubles the commas in the file's path, because a single one would end the path.
 fn loader(key: &str, path: &Path) -> anyhow::Result<String> {
     let text =
         path.to_str().with_context(|| format!("{}: expected a name in UTF-8", path.display()))?;

@@ -12,37 +12,37 @@
 //! - Software traps 0x84 and 0xfe, which the hypervisor claims for its own checks: they return their number and the sum of %o0 to %o5.
 //! - All other software traps between 0x80 and 0xff return EBADTRAP.
 //!
-//! The guest ends with a call of `exit`, with code 0 if all went well. The guest also ends if it causes a trap that privileged code cannot
+//! The guest ends with a call to `exit`, with code 0 if all went well. The guest also ends if it causes a trap that privileged code cannot
 //! take, because there is no device at a physical address or because the trap level would exceed 2. After such a trap, the hypervisor
-//! prints the registers. This program then looks up the addresses in the registers in the ELF file's symbols and debugging information, and
-//! prints their functions and source lines.
+//! prints the registers. For each code address in them, this program then prints the function and the source line from the ELF file's
+//! symbols and debugging information.
 //!
-//! The devices are models, unless `--devices` chooses another kind of device. Every run of a guest is the same: %tick and %stick advance by
-//! 102.4 for each executed instruction.
+//! The devices are models, unless `--devices` chooses another kind of device. Every run of a guest is the same, because %tick and %stick
+//! advance by 102.4 for each executed instruction.
 //!
 //! # The sweep
 //! The tests on the host make more than two million calls, and compare the results with a reference model. The calls cover hundreds of
 //! machines, every grant, busy hubs, and units that fault. The guest makes the same calls with real traps. It runs on the build `control`
-//! of the hypervisor, which serves an additional call. With this call, the guest switches on another machine, changes the machine, and
-//! chooses the strand that makes the next calls. The guest must get the same answers and counts as the tests on the host. If it does not,
-//! the check names the first call that differs. Because the devices are models, every call takes the slow path.
+//! of the hypervisor, which serves an additional call. With this call, the guest switches to another machine, changes it, and chooses the
+//! strand that makes the next calls. The guest must get the same answers and counts as the tests on the host. Otherwise, the check names
+//! the first call that differs. Because the devices are models, every call takes the slow path.
 //!
-//! The build `memory` also serves the additional call, but it has the shipped entry code with the fast path. QEMU does not have the
-//! devices. So the service's register table contains the addresses of words in memory instead of device registers. If a device faults or is
-//! busy, the table contains an unaligned address, so that the access of the fast path traps. A word in memory also replaces %pcr, so the
-//! guest writes %pcr without the bits HOLDOV. The words between the registers must not change.
+//! The build `memory` also serves the additional call, but it has the shipped entry code with the fast path. Since QEMU does not have the
+//! devices, the service's register table contains the addresses of words in memory instead of device registers. If a device faults or is
+//! busy, the table contains an unaligned address, so that the fast path's access traps. A word in memory also replaces %pcr, so the guest
+//! writes %pcr without the HOLDOV bits. The words between the registers must not change.
 //!
 //! # Sampling
-//! On the build `control`, a guest takes samples with `guest_abi::sampling` in its handler of overflow traps.
+//! On the build `control`, a guest takes samples with `guest_abi::sampling` in its overflow trap handler.
 //!
 //! - Real: the guest's trap table and trap handlers. `rd` and `wr` of %pcr and %pic trap as illegal instructions. The overflow trap is
 //!   interrupt_level_15 (0x4f). The processor takes the trap when bit 15 of %softint is set, and when PSTATE.IE and PIL permit the trap.
 //!   The address of a sample is the trap's TPC, its mode comes from TSTATE, and its time is %stick. The overflow handler does what a guest
 //!   does on hardware, and it also makes the hypercalls that set HT.
-//! - Modelled: the counters. They are a `StrandUnit` of `platform::models`. The guest's handler of illegal instructions decodes the
-//!   instruction, uses the additional call to perform the instruction on the model, and skips it. The model does not see the events of the
-//!   processor, so the guest reports them with the additional call. If an overflow is pending after the call, the hypervisor sets bit 15 of
-//!   %softint. The trap then comes at the instruction after the call, or as soon as the guest permits it.
+//! - Modelled: the counters. They are a `StrandUnit` of `platform::models`. The guest's illegal-instruction handler decodes the
+//!   instruction, uses the additional call to perform it on the model, and skips it. The model does not see the processor's events, so the
+//!   guest reports them with the additional call. If an overflow is pending after the call, the hypervisor sets bit 15 of %softint. The
+//!   trap then comes at the instruction after the call, or as soon as the guest permits it.
 //! - Not tested: an overflow trap in the middle of code that makes no calls, the distance between the trap and the instruction that caused
 //!   the overflow, and samples in user mode.
 //!
@@ -53,17 +53,17 @@
 //! # What QEMU does not show
 //! - %pcr and %pic: QEMU has neither. In images with devices, a word in the strand's memory replaces %pcr (feature `pcr-in-memory` of
 //!   `platform`). A load or a store replaces the instruction that reads or writes %pcr.
-//! - Devices of the processor: in the image `mmio`, reads at their addresses return 0.
-//! - Isolation of memory: with the MMU off, a guest reads and writes the hypervisor's memory, because the machine does not translate real
+//! - The processor's devices: in the image `mmio`, reads at their addresses return 0.
+//! - Memory isolation: with the MMU off, a guest reads and writes the hypervisor's memory, because the machine does not translate real
 //!   addresses. So these checks say nothing about isolation.
-//! - Levels of globals: a guest can select level 3, and find there the values that the hypervisor's assembly left.
-//!   Privileged code cannot do so on UltraSPARC T2 Plus.
+//! - Global register levels: a guest can select level 3, and find the values that the hypervisor's assembly left there. Privileged code
+//!   cannot do so on UltraSPARC T2 Plus.
 //! - Trap levels above 2: a guest can set them by `wrpr %tl`. Privileged code cannot do so on
 //!   UltraSPARC T2 Plus. A trap at TL 6 ends QEMU. (A trap at TL 2 goes to the hypervisor and ends
 //!   the guest, as on the processor.)
 //! - More than one strand.
-//! - Stores that fail after the strand has continued: on QEMU, a store fails at once or never. In the image `faults`, an instruction that
-//!   traps replaces an instruction of the guest or of the hypervisor. With software trap 0x84, the guest tells the hypervisor what the
+//! - Stores that fail after the strand has continued: on QEMU, a store fails immediately or never. In the image `faults`, an instruction
+//!   that traps replaces an instruction of the guest or of the hypervisor. With software trap 0x84, the guest tells the hypervisor what the
 //!   processor would report about the failed store. So these checks do not test how the hypervisor reads the registers in which the
 //!   UltraSPARC T2 reports failed stores.
 //!

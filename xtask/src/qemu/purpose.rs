@@ -1,5 +1,4 @@
-//! Shows the purpose of each instruction of a call, from comments in the source. All instructions in Rust are in one
-//! row of the table.
+//! Shows what each instruction of a call is for, from comments in the source. All instructions of Rust code share one row of the table.
 
 use std::array;
 use std::collections::BTreeMap;
@@ -11,7 +10,7 @@ const TRAP_TABLE: &str = include_str!("../../../platform/src/sparc64/table.rs");
 const FAST_PATH: &str = include_str!("../../../perfctr-service/src/sparc64/fast_path.rs");
 const SLOW_PATH: &str = include_str!("../../../platform/src/sparc64/general.rs");
 
-/// A call: the name of its count, the comment at its entry in the trap table, and the labels to which it branches, in order of execution.
+/// A call: the name of its count, the comment at its trap table entry, and the labels to which it branches, in order of execution.
 type Call = (&'static str, &'static str, &'static [&'static str]);
 
 const CALLS: [Call; 10] = [
@@ -30,7 +29,7 @@ const CALLS: [Call; 10] = [
 const FAST: &str = "! 0x180";
 const CORE: &str = "! 0x1ff";
 
-/// The words that the source uses for purposes, and their meanings.
+/// The words for purposes in the source, and their meanings.
 const PURPOSES: [(&str, &str); 16] = [
     ("state", "switch to the hypervisor's PSTATE and GL"),
     ("block", "load the strand's block from the scratchpad"),
@@ -50,7 +49,7 @@ const PURPOSES: [(&str, &str); 16] = [
     ("return", "set the status, done"),
 ];
 
-/// The word for instructions that enter and leave Rust.
+/// The word for instructions that enter and leave Rust code.
 const ENTER: &str = "enter";
 
 /// A line of the assembly source that is a label or an instruction.
@@ -77,7 +76,7 @@ impl Line {
     }
 }
 
-/// Returns the labels and instructions of the source, from this entry of the trap table on.
+/// Returns the labels and instructions of the source, starting with this trap table entry.
 fn source(entry: &str) -> Vec<Line> {
     let entry = TRAP_TABLE
         .lines()
@@ -158,7 +157,7 @@ fn purposes(source: &[Line], labels: &[&'static str]) -> Vec<&'static str> {
     purposes
 }
 
-/// Returns a table of purposes, and the result of a check that the table's sums equal the counts.
+/// Returns a table of purposes, and the result of checking that its sums equal the counts.
 pub fn lines(counted: &BTreeMap<String, u64>) -> String {
     let calls = CALLS.map(|(_, entry, labels)| purposes(&source(entry), labels));
     let names = CALLS.map(|(name, ..)| name).join("|>");
@@ -167,7 +166,7 @@ pub fn lines(counted: &BTreeMap<String, u64>) -> String {
         let of_call = |call: &Vec<&str>| call.iter().filter(|purpose| **purpose == word).count();
         table.add_row([what.to_owned()].into_iter().chain(cells(calls.each_ref().map(of_call))));
     }
-    // A call that enters Rust executes the rest of its counted instructions in Rust.
+    // A call that enters Rust code executes the rest of its counted instructions there.
     let rust: [usize; CALLS.len()] = array::from_fn(|call| {
         let (count, assembly) = (counted.get(CALLS[call].0), &calls[call]);
         let enters = count.filter(|_| assembly.contains(&ENTER));
@@ -176,7 +175,7 @@ pub fn lines(counted: &BTreeMap<String, u64>) -> String {
     table.add_row(["serve the call, in Rust".to_owned()].into_iter().chain(cells(rust)));
     let sums = array::from_fn(|call| calls[call].len() + rust[call]);
     table.add_row(["all".to_owned()].into_iter().chain(cells(sums)));
-    // A machine without hubs has no counts for calls on hubs.
+    // A machine without hubs has no counts for calls to hubs.
     let wrong = CALLS.iter().zip(sums).find_map(|((call, ..), sum)| {
         let count = *counted.get(*call)?;
         (count != sum as u64).then(|| format!("{call} takes {count}, the table has {sum}"))

@@ -6,15 +6,15 @@ use serde::Serialize;
 
 use crate::budgets::OF_SPARC;
 
-/// The results of a run, in the form in which `--json` writes them.
+/// The results of a run, in the form that `--json` writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     pub passed: Vec<String>,
     pub failed: Vec<String>,
     /// The number of calls that were compared with the contract.
     pub cases: u64,
-    /// The number of instructions of each kind of call. The number includes the trap, `done`, and all instructions in between. On QEMU, a
-    /// word in memory replaces %pcr.
+    /// The instructions that each kind of call takes, including the trap, `done`, and all instructions in between. On QEMU, a word in
+    /// memory replaces %pcr.
     pub instructions: BTreeMap<String, u64>,
     pub console: String,
 }
@@ -38,7 +38,7 @@ impl Report {
         self.console.push_str(console);
     }
 
-    /// Formats the result of a check by this program in the form that guests use. `wrong` is the reason if the check failed.
+    /// Formats the result of one of this program's own checks in the form that guests use. `wrong` is the reason if the check failed.
     pub fn line(name: &str, wrong: Option<&str>) -> String {
         match wrong {
             None => format!("check {name}: passed\n"),
@@ -46,8 +46,8 @@ impl Report {
         }
     }
 
-    /// Returns a table of the counts. Below the table, a line for each kind of call with a budget tells whether the count is within the
-    /// budget.
+    /// Returns a table of the counts. Below the table, there is a line for each kind of call with a budget, which says whether the count is
+    /// within the budget.
     pub fn budgets(&self) -> String {
         let counted = OF_SPARC.all.iter().filter_map(|budget| {
             let count = self.instructions.get(budget.name)?;

@@ -1,4 +1,4 @@
-//! Performs the sweep on the host, and finds the first call for which a guest's answer differs.
+//! Performs the sweep on the host, and finds the first call to which a guest gets a different answer.
 
 use conform::modelled::Modelled;
 use conform::plain::WithPlain;
@@ -39,7 +39,7 @@ impl Machines for Host {
     }
 }
 
-/// An image without functions. It stands for all services that the sweep negotiates, but does not call.
+/// An image without functions, which stands for all services that the sweep negotiates but does not call.
 #[derive(Clone, Copy)]
 struct Below;
 
@@ -119,8 +119,8 @@ pub fn expected(of: SweptDevices, detail: Detail) -> Vec<String> {
     lines
 }
 
-/// Compares what a guest and the host have written about each part. Returns a check and the number
-/// of calls for each part. If a part differs, `ask` boots the guest again for a longer report.
+/// Compares what a guest and the host wrote about each part. Returns a check and the number of calls for each part. If a part differs,
+/// `ask` boots the guest again for a more detailed report.
 pub fn compare(
     of: SweptDevices,
     console: &str,
@@ -141,13 +141,13 @@ pub fn compare(
     Ok(lines)
 }
 
-/// Parses the number of calls in the line about a part.
+/// Parses the number of calls in a part's line.
 fn calls(line: &str) -> u64 {
     let number = line.rsplit_once(": ").and_then(|(_, digest)| digest.split(' ').next());
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Returns the first call of this part for which the answer differs.
+/// Returns the first call of this part whose answer differs.
 fn locate(
     of: SweptDevices,
     part: usize,

@@ -17,7 +17,7 @@ pub struct Toolchain {
     pub rustc: PathBuf,
 }
 
-/// The path, in a toolchain, of a file of the standard library's source.
+/// The path of a standard library source file, relative to the toolchain.
 const SOURCE: &str = "lib/rustlib/src/rust/library/Cargo.lock";
 
 /// The directory of Debian's own toolchain.
@@ -53,7 +53,7 @@ impl Toolchain {
         }
     }
 
-    /// Returns the first suitable rustup toolchain. The names are in reverse order, so nightly comes before numbered versions.
+    /// Returns the first suitable rustup toolchain. The names are in reverse order, so that nightly comes before numbered versions.
     fn of_rustup(home: &Path) -> Option<Self> {
         let entries = fs::read_dir(home.join("toolchains")).ok()?;
         let mut places = entries.filter_map(|entry| Some(entry.ok()?.path())).collect::<Vec<_>>();
@@ -86,7 +86,7 @@ impl Toolchain {
 
     fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
-        // Removes the settings of the cargo that runs this program, which must not reach the toolchain's cargo.
+        // Settings of the cargo that runs this program must not reach the toolchain's cargo.
         for (name, _) in env::vars_os() {
             let text = name.to_string_lossy();
             let of_cargo = ["CARGO", "RUSTC", "RUSTUP", "RUSTFLAGS", "RUSTDOC"];

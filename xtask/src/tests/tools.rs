@@ -20,7 +20,8 @@ fn host(name: &str, root: bool) -> (Installer, PathBuf) {
 }
 
 /// Writes a script from another process. If this process opened the file, a child that another test
-/// starts meanwhile would inherit it, and a file that is open for writing cannot be executed.
+/// starts meanwhile would inherit the open file, and a file that is open for writing cannot be
+/// executed.
 pub(crate) fn program(path: &Path, text: &str) {
     let write = r#"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 755 "$1""#;
     let status = Command::new("sh").args(["-c", write, "sh"]).arg(path).arg(text).status();
@@ -40,7 +41,7 @@ fn apt_get(place: &Path, before: &str) {
     program(&place.join("apt-get"), &script);
 }
 
-/// Returns the subcommands that apt-get was called with.
+/// Returns the subcommands with which apt-get was called.
 fn log(place: &Path) -> Vec<String> {
     let log = fs::read_to_string(place.join("log")).unwrap();
     let command = |line: &str| line.split(' ').nth(3).map(str::to_owned);
@@ -104,7 +105,7 @@ fn locks_of_apt_are_waited_for() {
     host.require(&[TOOL, SECOND]).unwrap();
     assert_eq!(log(&place), ["update", "update", "update", "install", "install"]);
 
-    // The installer gives up when its time limit has passed.
+    // The installer gives up after its time limit.
     fs::remove_file(place.join("tool")).unwrap();
     apt_get(&place, locked);
     host.patience = Duration::from_millis(100);
@@ -121,7 +122,7 @@ fn locks_of_apt_are_waited_for() {
 fn two_at_once_install_once() {
     let (first, place) = host("two", true);
     let (second, _) = host("two", true);
-    // This apt-get fails if another apt-get runs at the same time.
+    // This apt-get fails if another one runs at the same time.
     apt_get(&place, "/bin/mkdir at-work || exit 1\n/bin/sleep 0.2\n/bin/rmdir at-work");
     // The lock belongs to the open file, so two threads conflict just as two processes do.
     thread::scope(|scope| {

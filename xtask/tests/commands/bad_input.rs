@@ -9,7 +9,7 @@ fn arguments() {
     }
 }
 
-/// The command refuses an unsuitable guest before it builds, installs or writes anything.
+/// The command rejects an unsuitable guest before it builds, installs or writes anything.
 #[test]
 fn guests() {
     let place = place("guests");

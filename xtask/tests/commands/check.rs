@@ -5,7 +5,7 @@ use std::fs;
 use crate::program::{Ended, command, end, listed, place, script, xtask};
 
 /// Runs `test` with scripts. The script for cargo fails if its arguments match the shell pattern `fails`. If `fails` is the name of a tool,
-/// this tool is missing. The script for valgrind reports `collected` instructions. Returns how `test` ended and its logged calls.
+/// that tool is missing. The script for valgrind reports `collected` instructions. Returns how `test` ended, and the logged calls.
 fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ended, Vec<String>) {
     let steps: Vec<&str> = STEPS.split(' ').flat_map(|step| ["--only", step]).collect();
     check_only(&steps, name, fails, collected, rustup)
@@ -38,7 +38,7 @@ fn check_only(
     for name in TOOLS.split(' ').filter(|name| *name != fails) {
         script(&place, &format!("bin/{name}"), "exit 1");
     }
-    // Makes a toolchain that has the source of the standard library, and a cargo that is new enough but fails to build.
+    // Makes a toolchain with the source of the standard library, and with a cargo that is new enough but fails to build.
     let toolchain = |file: &str| format!("rustup-home/toolchains/nightly/{file}");
     place.file(&toolchain("lib/rustlib/src/rust/library/Cargo.lock"), "");
     let is_new = "case $* in '-Z help') echo json-target-spec;; *) exit 1;; esac";
@@ -66,7 +66,7 @@ fn check_only(
 const TOOLS: &str = "babeltrace2 c++ sparc64-linux-gnu-gcc sparc64-linux-gnu-ld ../sparc64-linux-gnu/lib/crt1.o make qemu-x86_64 \
                      qemu-sparc64 qemu-system-sparc64 chromium tmux z3 gdb-multiarch";
 
-/// A valgrind whose callgrind reports COLLECTED instructions.
+/// A script for valgrind, whose callgrind reports COLLECTED instructions.
 const VALGRIND: &str = "\
 echo \"valgrind $*\" >> LOG
 case \"$*\" in
@@ -143,7 +143,7 @@ fn the_first_failure_ends_it() {
         let (ended, log) = check(&format!("failure-{number}"), fails, 20_000, None);
         assert_eq!(ended.status, 1);
         assert_eq!(ended.stderr, format!("error: {step}: exit status: 101\n"));
-        let passed = number + 1; // the tools are there
+        let passed = number + 1; // the step that looks for the tools passes, too
         let summary = format!("{passed} passed, 1 failed");
         assert_eq!(ended.stdout.lines().last(), Some(&*summary));
         assert_eq!(log.len(), passed + 1);

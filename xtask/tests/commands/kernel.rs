@@ -1,4 +1,4 @@
-//! Links the C interface in the way in which a kernel module of SPARC V9 is linked.
+//! Links the C interface as a SPARC V9 kernel module is linked.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use xtask::tools::{self, SPARC_GCC, SPARC_LD};
 const FLAGS: &str = "-D__KERNEL__ -nostdinc -std=gnu11 -Wall -Wextra -Werror -O2 -ffreestanding -fno-pie -m64 -mno-fpu \
                      -mcpu=ultrasparc -mcmodel=medlow -ffixed-g4 -ffixed-g5 -fcall-used-g7 -c driver.c -o driver.o";
 
-/// The relocations that Linux's loader of modules knows (arch/sparc/kernel/module.c).
+/// The relocations that Linux's module loader knows (arch/sparc/kernel/module.c).
 const RELOCATIONS: &str = "R_SPARC_DISP32 R_SPARC_64 R_SPARC_UA64 R_SPARC_WDISP19 R_SPARC_OLO10 R_SPARC_32 R_SPARC_UA32 \
                            R_SPARC_WDISP30 R_SPARC_WDISP22 R_SPARC_LO10 R_SPARC_HI22";
 
@@ -26,7 +26,7 @@ fn printed(directory: &Path, mut command: Command) -> String {
     printed
 }
 
-/// Runs a program of binutils.
+/// Runs a binutils program.
 fn binutil(directory: &Path, arguments: &str) -> String {
     let (name, arguments) = arguments.split_once(' ').unwrap();
     let ld = tools::path(&SPARC_LD).unwrap();
@@ -42,8 +42,7 @@ fn block(language: &str) -> String {
     from.split_once("```\n").unwrap().0.to_owned()
 }
 
-/// Compiles the driver, links it as the README says, and checks the module. The part of the module that comes from the library may have at
-/// most `most` bytes.
+/// Compiles the driver, links it as the README says, and checks the module. The library's part of the module may have at most `most` bytes.
 fn check_module(directory: &Path, driver: &str, most: u64) {
     let interface = root().join("guest-abi/c");
     fs::write(directory.join("driver.c"), driver).unwrap();
@@ -62,7 +61,7 @@ fn check_module(directory: &Path, driver: &str, most: u64) {
     binutil(directory, "ld -r driver.o vfperf.o -o module.o");
 
     let undefined = binutil(directory, "nm --undefined-only module.o");
-    // gcc declares its use of %g2 and %g3 by symbols without a name.
+    // gcc declares that it uses %g2 and %g3 by means of symbols without a name.
     let named = undefined.lines().filter(|line| line.trim() != "U").collect::<Vec<_>>();
     assert!(named.is_empty(), "{undefined}");
     let defined =

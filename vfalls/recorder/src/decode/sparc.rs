@@ -67,8 +67,8 @@ pub(crate) fn class(instruction: &[u8]) -> Class {
     }
 }
 
-/// Returns `true` if a call with this delay slot is a tail call: the called function returns to the caller of the calling function. The
-/// delay slot of a tail call is RESTORE, or writes %o7.
+/// Returns `true` if a call with this delay slot is a tail call: the called function returns to its caller's caller. The delay slot of a
+/// tail call is RESTORE, or writes %o7.
 pub(crate) fn ends_its_call(slot: &[u8]) -> bool {
     let word = slot.try_into().map_or(0, u32::from_be_bytes);
     word >> 30 == 2 && (word >> 19 & 0x3f == 0x3d || word >> 25 & 0x1f == 15)
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// An assembler translated the instructions in the comments to these words.
+    /// These words are what an assembler produced from the instructions in the comments.
     #[test]
     fn classes_of_sparc() {
         for (word, expected) in [
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn an_annulled_delay_slot_is_skipped() {
-        // bne,a at 0x1004. Its delay slot at 0x1008 executes only if the branch is taken.
+        // The instruction at 0x1004 is bne,a, whose delay slot at 0x1008 executes only if the branch is taken.
         let expected = Exit::Conditional { instruction: 1, next: 0x100c };
         assert_eq!(exit_of(&[NOP, 0x3280_0004], 0x1008), expected);
         assert_eq!(exit_of(&[NOP, 0x3080_0004], 0x1008), Exit::Jump { instruction: 1 });

@@ -26,7 +26,7 @@ pub(crate) fn class(instruction: &[u8]) -> Class {
     if instruction[..at].contains(&LOCK) {
         return Class::Atomic;
     }
-    // A byte beyond the end of the instruction is taken as 0. No class depends on such a byte.
+    // A byte beyond the end of the instruction counts as 0. No class depends on such a byte.
     let byte = |at: usize| instruction.get(at).copied().unwrap_or(0);
     match byte(at) {
         0x0f => match byte(at + 1) {
@@ -34,7 +34,7 @@ pub(crate) fn class(instruction: &[u8]) -> Class {
             0x3a => of_map_0f3a(byte(at + 2)),
             opcode => of_map_0f(opcode, byte(at + 2)),
         },
-        // VEX prefixes. Bits 4:0 of the second byte of the long form are the number of the opcode map.
+        // VEX prefixes. In the long form, bits 4:0 of the second byte are the opcode map's number.
         0xc5 => of_map_0f(byte(at + 2), byte(at + 3)),
         0xc4 => match byte(at + 1) & 0x1f {
             1 => of_map_0f(byte(at + 3), byte(at + 4)),
@@ -46,7 +46,7 @@ pub(crate) fn class(instruction: &[u8]) -> Class {
     }
 }
 
-/// Returns `true` if the operand in a ModR/M byte is in memory.
+/// Returns `true` if the operand that a ModR/M byte describes is in memory.
 fn is_memory(modrm: u8) -> bool {
     modrm < 0xc0
 }
@@ -71,11 +71,11 @@ fn of_one_byte(opcode: u8, modrm: u8) -> Class {
     }
 }
 
-/// Returns the class of an instruction of the x87 unit. Loads and stores that do not convert an integer are [`Class::Other`].
+/// Returns the class of an x87 instruction. Loads and stores that do not convert an integer are [`Class::Other`].
 fn of_x87(opcode: u8, modrm: u8) -> Class {
     if is_memory(modrm) {
         return match (opcode, modrm >> 3 & 7) {
-            // Loads and stores of numbers, of the environment, and of the control and status words.
+            // Loads and stores of numbers, the environment, and the control and status words.
             (0xd9, _) | (0xdb, 4..=7) | (0xdd, 0 | 2..=7) => Class::Other,
             _ => Class::FloatingPoint,
         };
@@ -92,10 +92,10 @@ fn of_x87(opcode: u8, modrm: u8) -> Class {
     }
 }
 
-/// Returns the class of an instruction with an opcode of the map 0F.
+/// Returns the class of an instruction whose opcode is in map 0F.
 fn of_map_0f(opcode: u8, modrm: u8) -> Class {
     match (opcode, modrm >> 3 & 7) {
-        // SYSCALL, CLTS, SYSRET, INVD, WBINVD, UD2, moves of control registers, WRMSR, RDMSR, SYSENTER, SYSEXIT
+        // SYSCALL, CLTS, SYSRET, INVD, WBINVD, UD2, moves to or from control registers, WRMSR, RDMSR, SYSENTER, SYSEXIT
         (0x05..=0x09 | 0x0b | 0x20..=0x23 | 0x30 | 0x32 | 0x34 | 0x35, _) => Class::System,
         // LLDT, LTR; LGDT, LIDT, LMSW, INVLPG
         (0x00, 2 | 3) => Class::System,
@@ -120,8 +120,8 @@ fn of_map_0f(opcode: u8, modrm: u8) -> Class {
     }
 }
 
-/// Returns the class of an instruction with an opcode of the map 0F 38. `vex_f2` is `true` if the instruction has a VEX prefix that
-/// includes the prefix F2.
+/// Returns the class of an instruction whose opcode is in map 0F 38. `vex_f2` is `true` if the instruction has a VEX prefix that includes
+/// the prefix F2.
 fn of_map_0f38(opcode: u8, modrm: u8, vex_f2: bool) -> Class {
     match opcode {
         // MULX
@@ -136,7 +136,7 @@ fn of_map_0f38(opcode: u8, modrm: u8, vex_f2: bool) -> Class {
     }
 }
 
-/// Returns the class of an instruction with an opcode of the map 0F 3A.
+/// Returns the class of an instruction whose opcode is in map 0F 3A.
 fn of_map_0f3a(opcode: u8) -> Class {
     match opcode {
         // ROUND, VCVTPS2PH, DPPS, DPPD
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// An assembler translated the instructions in the comments to these bytes.
+    /// These bytes are what an assembler produced from the instructions in the comments.
     #[test]
     fn classes_of_x86() {
         let cases: &[(&[u8], Class)] = &[

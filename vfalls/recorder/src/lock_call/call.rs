@@ -6,8 +6,8 @@ use refs::{Log, Order, Placeholder};
 
 use crate::functions::Function;
 
-/// The facts that QEMU's callback knows about a block. They are packed into the 64 bits of the callback's argument. This argument is also
-/// the block's word in the log ([`refs::block_word`]).
+/// What QEMU's callback knows about a block, packed into the callback's 64-bit argument. The argument is also the block's word in the log
+/// ([`refs::block_word`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockFacts(pub(crate) u64);
 
@@ -22,8 +22,7 @@ pub(crate) enum Leave {
 }
 
 impl BlockFacts {
-    /// The highest bits hold the number of the lock function that begins with the block, or 0 if no lock function begins with it. This
-    /// constant is the position of the lowest of these bits.
+    /// The position of the highest eight bits, which hold the number of the lock function that begins with the block, or 0 if none does.
     pub(crate) const ENTERS: u32 = 56;
 
     pub(crate) fn new(
@@ -69,18 +68,18 @@ pub(super) struct LockCall {
     pub(super) from: usize,
     /// Whether the current block stays in the log.
     keeps: bool,
-    /// The numbers of the blocks of this call that stay in the log.
+    /// The numbers of this call's blocks that stay in the log.
     kept: Vec<u32>,
     /// The numbers of all blocks that the thread has executed in this call.
     executed: HashSet<u32>,
-    /// The position in the log before the function's first block.
+    /// The log position before the function's first block.
     pub(super) place: Placeholder,
     /// The address of the object that the function works on. It is the address of the call's first atomic access, or for
     /// [`Function::Unlock`] the address of a lock that the thread holds. `None` until such an access is found.
     pub(super) object: Option<u64>,
     /// The signal that a call sends when it wakes threads that wait for a condition; `None` for other calls.
     pub(super) signal: Option<u64>,
-    /// The address of the mutex that a wait for a condition releases. `None` until the mutex is known, and for calls that do not wait.
+    /// The address of the mutex that a wait for a condition releases. `None` until the mutex is known, and for other calls.
     pub(super) mutex: Option<u64>,
     /// The number of references that the log leaves out of this call.
     left_out: u64,
@@ -150,7 +149,7 @@ impl LockCall {
     }
 
     /// Begins a block. `from` is the number of words in the log. Returns `false` if the thread has executed more than `MOST_BLOCKS`
-    /// different blocks in this call. Then the thread must have left the function without a return.
+    /// different blocks in this call. The thread must then have left the function without returning from it.
     pub(super) fn begin_block(&mut self, block: BlockFacts, from: usize) -> bool {
         /// The maximum number of different blocks that a lock function executes, including the blocks of the functions that it calls.
         const MOST_BLOCKS: usize = 1 << 10;

@@ -1,4 +1,4 @@
-//! Tests with handmade logs. They state what threads do in lock functions, and which orders are then in the recording.
+//! Tests with handmade logs. Each test says what threads do in lock functions, and which orders the recording then contains.
 
 use std::sync::Mutex;
 
@@ -15,7 +15,7 @@ const DATA: u64 = 0x8000;
 /// The address of every block outside lock functions. Lock functions return to this address.
 const SITE: u64 = 0x4000;
 
-/// The number of the block that is outside lock functions. Blocks 2 and above are in lock functions. Except for [`PLAIN`], they have an
+/// The number of the block that is outside lock functions. Blocks 2 and above are in lock functions. All of these except [`PLAIN`] have an
 /// atomic instruction.
 const OUTSIDE: u32 = 1;
 /// The number of the only block in lock functions that has no atomic instruction.
@@ -35,7 +35,7 @@ struct Recorded<'a> {
     log: Log,
 }
 
-/// Accesses of a block. Each pair is [`LOAD`] or [`STORE`], and the address. One instruction performs all accesses of the block.
+/// A block's accesses: [`LOAD`] or [`STORE`], and the address. One instruction performs all of them.
 type Accesses<'a> = &'a [(bool, u64)];
 const LOAD: bool = false;
 const STORE: bool = true;
@@ -101,7 +101,7 @@ impl Recorded<'_> {
         self.calls(Function::Unlock, &[(STORE, lock)]);
     }
 
-    /// Waits for the condition variable, and releases `mutex` during the wait. Calls `wakes` during the wait.
+    /// Waits for the condition variable, with `mutex` released. Calls `wakes` during the wait.
     fn waits(&mut self, mutex: u64, wakes: impl FnOnce()) {
         self.block(3, Leave::Call, Some(Function::Wait), &[(LOAD, CONDITION), (STORE, CONDITION)]);
         self.block(4, Leave::Return, None, &[(LOAD, mutex), (STORE, mutex)]);
@@ -305,8 +305,8 @@ fn a_wait_that_does_not_end_has_given_the_mutex_back() {
     assert_eq!(thread.orders(), [acquire(A), release(A, 0), Order::LeftOut(3)]);
 }
 
-/// A signal handler interrupts a thread that waits inside a lock function, and makes a system call. The order (the entry of the log)
-/// for the system call stays in the log.
+/// A signal handler interrupts a thread that waits inside a lock function, and makes a system call. The order (the log entry) for the
+/// system call stays in the log.
 #[test]
 fn an_order_of_a_signal_handler_stays() {
     let program = Program::new();
@@ -322,7 +322,7 @@ fn an_order_of_a_signal_handler_stays() {
     assert_eq!(thread.orders(), [acquire(A), Order::Call(2), Order::LeftOut(5), release(A, 0)]);
 }
 
-/// A thread leaves a lock function by `longjmp`, from a function that the lock function has called.
+/// A thread leaves a lock function by calling `longjmp` in a function that the lock function called.
 #[test]
 fn a_thread_that_has_left_a_lock_function_by_a_jump_is_recorded_again() {
     let program = Program::new();
@@ -334,7 +334,7 @@ fn a_thread_that_has_left_a_lock_function_by_a_jump_is_recorded_again() {
     thread.locks(A);
     thread.unlocks(A);
     let (references, orders) = thread.ends();
-    // The first 1,024 blocks after the jump are missing, each with its store. The remaining blocks are recorded, and so are the calls
+    // The first 1,024 blocks after the jump are missing, and so are their stores. The remaining blocks are recorded, and so are the calls
     // that take and release the lock.
     assert_eq!(orders, [Order::LeftOut(2 * 1024), acquire(A), release(A, 0)]);
     assert_eq!(references, 1 + 2 * (1_996 - 1024) + 6);

@@ -1,4 +1,4 @@
-//! The fast path from QEMU's callbacks to the log of a thread. It uses two pointers, and no lock.
+//! The fast path from QEMU's callbacks to a thread's log, which uses two pointers and no lock.
 
 use std::cell::Cell;
 use std::ptr;
@@ -8,18 +8,18 @@ use super::SharedThread;
 use crate::process::MOST_THREADS;
 use crate::thread::Thread;
 
-/// The place at which the callbacks of a thread append words to the thread's log.
+/// Where a thread's callbacks append words to the thread's log.
 ///
 /// A cursor is open or closed. While it is open, the words before `next` belong to the log, although the log does not count them yet.
 /// During this time, only the callbacks of the thread's blocks and accesses use the log. All other code closes the cursor before it uses
 /// the log.
 #[repr(align(64))]
 pub(super) struct Cursor {
-    /// The place of the next word; null if the cursor is closed.
+    /// Where the next word goes; null if the cursor is closed.
     next: Cell<*mut u64>,
-    /// From this place on, blocks take the slow path, although the log has room for two more words. Null if the cursor is closed.
+    /// From here on, blocks take the slow path, although the log still has room for two words. Null if the cursor is closed.
     end: Cell<*mut u64>,
-    /// From this place on, accesses take the slow path. The place is `end`, or null if loads may join threads.
+    /// From here on, accesses take the slow path. Equal to `end`, or null if loads may join threads.
     access_end: Cell<*mut u64>,
     thread: AtomicPtr<SharedThread>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Cursor {
 // other thread executes.
 unsafe impl Sync for Cursor {}
 
-/// The cursors of all threads. The index is QEMU's number of the thread's virtual processor. Each has a cache line of its own.
+/// The cursors of all threads, indexed by QEMU's number for the thread's virtual processor. Each cursor has a cache line of its own.
 static CURSORS: [Cursor; MOST_THREADS as usize] = [const {
     Cursor {
         next: Cell::new(ptr::null_mut()),
@@ -39,8 +39,8 @@ static CURSORS: [Cursor; MOST_THREADS as usize] = [const {
 }; MOST_THREADS as usize];
 
 impl Cursor {
-    /// Returns the cursor of a virtual processor. A processor without a recorded thread may share the cursor of another processor, because
-    /// such a processor does not execute.
+    /// Returns the cursor of a virtual processor. A processor without a recorded thread does not execute, so it can share another
+    /// processor's cursor.
     #[inline(always)]
     pub(super) fn of(vcpu: u32) -> &'static Self {
         const { assert!(MOST_THREADS == 1 << 16) };
@@ -80,7 +80,8 @@ impl Cursor {
         self.append_access(words, self.access_end.get())
     }
 
-    /// Appends the words of an access that joins no thread. Returns `false` if the cursor is closed or the log has to be examined.
+    /// Appends the words of an access that is known to join no thread. Returns `false` if the cursor is closed or the log has to be
+    /// examined.
     #[inline(always)]
     pub(super) fn access_without_join(&self, words: [u64; 2]) -> bool {
         self.append_access(words, self.end.get())

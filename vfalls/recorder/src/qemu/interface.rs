@@ -1,4 +1,4 @@
-//! The functions and types of QEMU and of the C library.
+//! Declares the QEMU and C library functions and types that the recorder uses.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -21,8 +21,8 @@ pub struct Info {
 }
 
 unsafe extern "C" {
-    /// While no thread executes, forgets all translated blocks and all callbacks of the plug-in, and then calls `call`. Does nothing if an
-    /// earlier call of this function has not forgotten the blocks yet.
+    /// While no thread executes, forgets all translated blocks and all callbacks of the plug-in, and then calls `call`. Does nothing while
+    /// an earlier call is still pending.
     pub(super) fn qemu_plugin_reset(id: u64, call: Simple0);
     pub(super) fn qemu_plugin_register_vcpu_init_cb(id: u64, call: Simple);
     pub(super) fn qemu_plugin_register_vcpu_exit_cb(id: u64, call: Simple);
@@ -62,9 +62,9 @@ unsafe extern "C" {
     pub(super) fn qemu_plugin_mem_is_store(info: u32) -> bool;
     /// The C library's function that ends the process without calling its exit handlers.
     pub(super) fn _exit(status: c_int) -> !;
-    /// The C library's function that returns the kernel's number of the calling thread.
+    /// The C library's function that returns the kernel's id of the calling thread.
     pub(super) fn gettid() -> c_int;
-    /// The C library's function that replaces the program of the process. It returns only if it fails.
+    /// The C library's function that replaces the process's program. It returns only if it fails.
     pub(super) fn execve(
         path: *const c_char,
         arguments: *const *const c_char,

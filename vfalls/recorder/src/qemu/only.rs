@@ -7,7 +7,7 @@ use super::interface::{Simple0, qemu_plugin_reset};
 use super::{access_examined, executing, register};
 use crate::lock_call::BlockFacts;
 
-/// QEMU's number of this plug-in.
+/// QEMU's id for this plug-in.
 pub(super) static ID: OnceLock<u64> = OnceLock::new();
 
 /// The first block of the function begins to execute.
@@ -34,14 +34,14 @@ fn begin(vcpu: c_uint, block: *mut c_void, enters: bool) {
     }
 }
 
-/// Records a data access of an instruction if the instruction's block is recorded.
+/// Records an instruction's data access if the instruction's block is being recorded.
 pub(super) extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
     if is_recorded(vcpu) {
         access_examined(vcpu, info, address, instruction);
     }
 }
 
-/// Records a data access of an atomic instruction if the instruction's block is recorded.
+/// Records an atomic instruction's data access if the instruction's block is being recorded.
 pub(super) extern "C" fn atomic(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
     if is_recorded(vcpu) {
         super::atomic(vcpu, info, address, instruction);
@@ -53,8 +53,7 @@ fn is_recorded(vcpu: c_uint) -> bool {
     unsafe { executing(vcpu) }.is_some_and(|(thread, _)| thread.at.is_recorded)
 }
 
-/// QEMU calls this function after it has forgotten all blocks and callbacks, and while no thread
-/// executes.
+/// QEMU calls this function while no thread executes, after it has forgotten all blocks and callbacks.
 extern "C" fn again(id: u64) {
     if let Some(only) = super::PROCESS.get().and_then(|process| process.only.as_ref()) {
         only.switch();

@@ -1,4 +1,4 @@
-//! Processes that fork, and processes that replace their programs.
+//! Handles processes that fork, and processes that replace their programs.
 
 use std::cell::RefCell;
 use std::ffi::{CString, OsString, c_uint};
@@ -16,12 +16,11 @@ use crate::lock;
 use crate::new_program::{NewProgram, escaped};
 use crate::process::Process;
 
-/// A thread that forks the process holds this lock for writing. Some other callbacks change the recorder's state while no block executes.
-/// These callbacks hold the lock for reading. (QEMU forks only when no thread executes a block.) Therefore, the state in the new process is
-/// consistent.
+/// Keeps the recorder's state consistent in a forked process. QEMU forks only when no thread executes a block, but some callbacks change
+/// the state at such times, too. These callbacks hold this lock for reading, and a thread that forks holds it for writing.
 static FORKS: RwLock<()> = RwLock::new(());
 
-/// The forking of the process by the current host thread.
+/// A fork that the current host thread is making.
 struct Forking {
     /// The number of the new process in the recording; `None` if it cannot be recorded.
     process: Option<u32>,
@@ -38,11 +37,11 @@ pub(super) fn no_fork() -> RwLockReadGuard<'static, ()> {
     FORKS.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How long an exiting process waits for another thread's fork to end.
+/// How long an exiting process waits for the end of another thread's fork.
 const LONGEST_FORK: Duration = Duration::from_secs(1);
 
-/// Waits until no thread forks this process, which is about to exit. The wait has a limit, because QEMU does not report the end of a fork
-/// at this time. Returns `false` in a forked process that has not begun its own recording.
+/// Waits until no thread is forking this process, which is about to exit. The wait is limited, because QEMU no longer reports the end of a
+/// fork at this point. Returns `false` in a forked process that has not begun its own recording.
 pub(super) fn wait_for_forks() -> bool {
     if FORKING.take().is_some() {
         return false;
@@ -54,7 +53,7 @@ pub(super) fn wait_for_forks() -> bool {
     true
 }
 
-/// The arguments with which this plug-in was loaded. An emulator that executes another program of the process needs them.
+/// The arguments with which this plug-in was loaded. They are passed on when the process starts the emulator with another program.
 #[derive(Default)]
 pub(super) struct Arguments {
     pub(super) plugin: OsString,
@@ -67,7 +66,7 @@ pub(super) struct Arguments {
 pub(super) static ARGUMENTS: OnceLock<Arguments> = OnceLock::new();
 
 impl Arguments {
-    /// Returns a value of the emulator's option `-plugin`. With this value, the emulator records its program as process number `process`.
+    /// Returns the value of the emulator's option `-plugin` with which the emulator records its program as process `process`.
     fn of_process(&self, process: u32) -> CString {
         let [plugin, socket, sysroot] =
             [&self.plugin, &self.socket, &self.sysroot].map(|text| escaped(text).into_vec());
@@ -83,7 +82,7 @@ impl Arguments {
     }
 }
 
-/// Prepares the fork of the process by a thread.
+/// Prepares a fork of the process by the thread `shared`.
 pub(super) fn begin_fork(shared: &SharedThread, process: &Process) {
     let whole = FORKS.write().unwrap_or_else(PoisonError::into_inner);
     let mut in_call = lock(&shared.in_call);
@@ -93,8 +92,8 @@ pub(super) fn begin_fork(shared: &SharedThread, process: &Process) {
     FORKING.set(Some(Forking { process: number, _whole: whole }));
 }
 
-/// Continues after the fork of the process, in both processes. `child` is the kernel's number of the new process. It is 0 in the new
-/// process, and negative if there is no new process.
+/// Continues after a fork, in both processes. `child` is the id of the new process; 0 in the new process itself, and negative if the fork
+/// failed.
 pub(super) fn end_fork(vcpu: c_uint, shared: &SharedThread, process: &Process, child: i64) {
     let Some(forking) = FORKING.take() else {
         return;
@@ -124,14 +123,14 @@ pub(super) fn end_fork(vcpu: c_uint, shared: &SharedThread, process: &Process, c
     } else {
         if let Ok(child) = u32::try_from(child) {
             process.orders.child(child, number);
-            // The parent reports the child, because the parent may end before the child reports its own start.
+            // The parent reports the child, because the parent might end before the child could report its own start.
             process.output.say("child", &child.to_string());
         }
         *lock(&shared.in_call) = false;
     }
 }
 
-/// Replaces the program of the process with another program, and executes it under the emulator. Returns only if this is not possible.
+/// Replaces the process's program with another one, which the emulator executes. Returns only if this fails.
 pub(super) fn replace_program(
     process: &Process,
     program: NewProgram,

@@ -20,7 +20,7 @@ enum State {
 }
 
 impl Console {
-    /// Handles the next bytes from the UART. Returns the new part of the guest's text.
+    /// Takes the next bytes from the UART, and returns the new part of the guest's text.
     pub fn push(&mut self, bytes: &[u8]) -> &[u8] {
         let old = self.text.len();
         for byte in bytes {
@@ -46,7 +46,7 @@ impl Console {
         &self.text
     }
 
-    /// Returns the exit code of the guest; `None` if the guest has not ended.
+    /// Returns the guest's exit code; `None` if the guest has not ended.
     pub fn ended(&self) -> Option<u64> {
         match self.state {
             State::Ended(code) => Some(code),

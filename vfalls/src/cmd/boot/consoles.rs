@@ -8,7 +8,7 @@ use simulator::execute::Execution;
 use simulator::execute::mailbox::GuestState;
 
 /// The consoles of all guests and of the hypervisor. If there are several guests, each line starts
-/// with the name of its guest. The lines of the hypervisor always start with `hypervisor: `.
+/// with the name of its guest. The hypervisor's lines always start with `hypervisor: `.
 pub(crate) struct Consoles {
     guests: Vec<GuestConsole>,
     hypervisor: Vec<u8>,
@@ -101,8 +101,8 @@ impl Consoles {
         self.guests[guest].console.text()
     }
 
-    /// Returns the state of a guest. The state comes from the hypervisor's mailbox, or from the
-    /// message on the guest's console if the mailbox does not contain the state.
+    /// Returns a guest's state from the hypervisor's mailbox. If it is not there, returns the state
+    /// from the message on the guest's console.
     pub(crate) fn state(&self, execution: &mut Execution, guest: usize) -> GuestState {
         match (execution.guest(guest), self.guests[guest].console.ended()) {
             (GuestState::Absent | GuestState::Unknown, Some(code)) => match code {
@@ -128,7 +128,7 @@ impl Consoles {
     }
 }
 
-/// Prints a line after the name of its guest, and clears the buffer.
+/// Prints a line, preceded by the name of its guest, and clears the buffer.
 fn end_line(name: &str, line: &mut Vec<u8>, output: &mut impl Write) -> io::Result<()> {
     write!(output, "{name}: ")?;
     output.write_all(line)?;

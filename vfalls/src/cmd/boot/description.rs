@@ -1,5 +1,5 @@
-//! The machine description that the hypervisor reads. It is the user's file, completed with the
-//! memory of the guests, or a generated description of a machine with one guest.
+//! The machine description that the hypervisor reads. It is either the user's file, to which the
+//! guests' memory is added, or a generated description of a machine with one guest.
 
 use std::ffi::OsStr;
 use std::ops::Range;
@@ -27,8 +27,8 @@ pub(crate) struct Complete {
 }
 
 /// Reads a binary or TOML description, and adds the memory and the entry of each guest. If `images`
-/// is empty, each guest is the bundled guest. Fails if the number of images differs from the number
-/// of guests.
+/// is empty, every guest executes the bundled image. Fails if the number of images differs from the
+/// number of guests.
 pub(crate) fn from_file(path: &Path, images: Vec<Image>, memory: u64) -> anyhow::Result<Complete> {
     let name = || path.display().to_string();
     let description =
@@ -42,7 +42,7 @@ pub(crate) fn from_file(path: &Path, images: Vec<Image>, memory: u64) -> anyhow:
     complete(description, images, memory).with_context(name)
 }
 
-/// Returns the description of a machine with one guest that has every right.
+/// Returns the description of a machine with a single guest, which has every right.
 pub(crate) fn with_one_guest(
     machine: Machine,
     strands: &[StrandId],

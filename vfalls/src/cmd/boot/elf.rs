@@ -14,8 +14,8 @@ use simulator::execute::{Execution, Interfaces};
 /// An ELF file for SPARC V9, which [`parse`] has checked.
 pub type Elf<'a> = ElfFile64<'a, BigEndian>;
 
-/// Parses the headers of an ELF file for SPARC V9. The error says whether the file has the wrong
-/// format or is truncated.
+/// Parses the headers of an ELF file for SPARC V9. The error distinguishes a wrong format from a
+/// truncated file.
 pub fn parse(file: &[u8]) -> anyhow::Result<Elf<'_>> {
     // The fields e_ident, e_type and e_machine.
     let kind = file.get(..20).unwrap_or_default();
@@ -74,7 +74,7 @@ fn segments(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
     Some(segments)
 }
 
-/// Returns the address range from the first executable section to the end of the last.
+/// Returns the address range from the first executable section to the end of the last one.
 #[must_use]
 pub fn text(elf: &Elf<'_>) -> Range<u64> {
     let executable = elf

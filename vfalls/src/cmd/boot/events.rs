@@ -45,12 +45,11 @@ pub(super) struct EventArgs {
 /// events fit into its ring.
 const BETWEEN_READS: u64 = 1 << 14;
 
-/// The conditions from which the time between heartbeats is computed for each layout. No strand delays an interrupt for longer than
-/// `longest_off_ns`.
+/// The conditions from which each layout's heartbeat interval is computed. No strand delays an interrupt for longer than `longest_off_ns`.
 const CONDITIONS: Conditions =
     Conditions { hz: HZ, probe_ns: 200, timer_hz: 100, longest_off_ns: 20_000_000 };
 
-/// The output files that the user wants, and the events for them.
+/// The output files that the user wants, and the source of their events.
 pub(super) struct Events {
     epoch: Option<Epoch>,
     /// The files for recorded events, and the rings. `None` if the user wants no such file, or if
@@ -65,7 +64,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Creates the files that `args` name. Switches tracing on in the hypervisor if the user wants its events.
+    /// Creates the files that `args` name. Switches the hypervisor's tracing on if the user wants its events.
     pub(super) fn begin(
         args: &EventArgs,
         force: Force,
@@ -95,7 +94,7 @@ impl Events {
         Ok(Self { epoch, recorded, observed, dump, calls, strands, last_heartbeat: 0 })
     }
 
-    /// Returns the number of instructions to execute before the next [`read`](Self::read).
+    /// Returns how many instructions to execute before the next [`read`](Self::read).
     pub(super) fn patience(&self) -> u64 {
         if self.recorded.is_some() { BETWEEN_READS } else { u64::MAX }
     }

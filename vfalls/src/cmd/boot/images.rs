@@ -12,14 +12,14 @@ use simulator::text::line;
 
 use crate::cmd::boot::elf;
 
-/// The maximum size of an image file, in bytes. Larger files are refused.
+/// The maximum size of an image file, in bytes. Larger files are rejected.
 const LONGEST: u64 = 1 << 30;
 
-// Images that gzip has compressed. bundled/README.md names their sources.
+// Images compressed with gzip. bundled/README.md says where they come from.
 const HYPERVISOR: &[u8] = include_bytes!("../../../bundled/hypervisor.elf.gz");
 const GUEST: &[u8] = include_bytes!("../../../bundled/guest.elf.gz");
 
-/// An ELF file for SPARC V9, and where it comes from.
+/// An ELF file for SPARC V9, and its origin.
 #[derive(Clone)]
 pub(crate) struct Image {
     /// The name of the image in messages.

@@ -149,7 +149,7 @@ pub(crate) struct BootArgs {
     force: Force,
 }
 
-/// The maximum number of instructions between two checks. A check prints the consoles, and performs the operator's steps that are due.
+/// The maximum number of instructions between two checks. A check prints the consoles, and carries out the operator's steps that are due.
 const BATCH: u64 = 1 << 20;
 
 /// The period at which the hypervisor's watchdog compares the clocks, in microseconds.
@@ -259,7 +259,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     ended(&mut execution, stop, &consoles, &complete.guests)
 }
 
-/// Prints the optional interfaces that an image lacks. Also prints the interfaces whose version in the image is unknown to this program.
+/// Prints which optional interfaces an image lacks, and which of its interfaces have a version that this program does not know.
 fn tell_interfaces(image: &str, interfaces: &Interfaces) {
     let lacking: Vec<_> = interfaces.lacking().map(|one| format!("no {}", one.name())).collect();
     if !lacking.is_empty() {
@@ -356,7 +356,7 @@ fn load(
     Ok(())
 }
 
-/// Executes until the machine stops. In between, performs the operator's steps, prints the consoles, and reads the events.
+/// Executes until the machine stops. Meanwhile, carries out the operator's steps, prints the consoles, and reads the events.
 fn execute(
     execution: &mut Execution,
     (consoles, events, operator): &mut (&mut Consoles, &mut Events, &mut Operator),
@@ -371,7 +371,7 @@ fn execute(
     let mut stop = Stop::Limit;
     loop {
         let executed = match stop {
-            // No strand will execute again, so all remaining steps are due.
+            // No strand will execute again, so all remaining steps become due.
             Stop::Ended => u64::MAX,
             _ => most - left,
         };

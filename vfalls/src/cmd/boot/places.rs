@@ -12,8 +12,8 @@ use crate::cmd::boot::{elf, fatal};
 use crate::disassembly::sparc::disassembly;
 use crate::symbols::debugging::Debugging;
 
-/// Looks for consoles that end with the message of a fatal trap. For each address in such a
-/// message, prints the function and the source line. Also prints the instruction at %tpc.
+/// Looks for consoles that end with the message of a fatal trap. Prints the function and the source
+/// line of each address in such a message, and the instruction at %tpc.
 pub(crate) fn print(
     output: &mut impl Write,
     consoles: &Consoles,
@@ -48,7 +48,7 @@ pub(crate) fn print(
 }
 
 impl Image {
-    /// Reads the word at a virtual address from the image file.
+    /// Reads the word at a virtual address in the image file.
     fn word(&self, address: u64) -> Option<u32> {
         let elf = elf::parse(&self.bytes).ok()?;
         let mut parts = elf.elf_program_headers().iter();

@@ -58,7 +58,7 @@ fn told(failure: &Failure) -> String {
     format!("operator: {failure}\n") + &lines.collect::<String>()
 }
 
-/// Describes a step of the operator in one line. `scenario` is the name of the scenario file.
+/// Describes one of the operator's steps in one line. `scenario` is the name of the scenario file.
 pub(crate) fn step(scenario: &str, step: &StepRun) -> String {
     let mut line = format!("operator: {} ({scenario}:{})", step.action, step.line);
     if let Some(reason) = &step.rejected {
@@ -89,7 +89,7 @@ pub(crate) fn log(output: &mut impl Write, log: &Log) -> io::Result<()> {
     }
 }
 
-/// Returns a table of counts. It has a row for each event, and a column for each node or hub.
+/// Returns a table of event counts, with a row for each event, and a column for each node or hub.
 fn events(run: &Executed) -> String {
     let places = run.events.iter().map(|event| event.by_place.len()).max().unwrap_or(0);
     let header: String = (0..places).map(|node| format!("|>node {node}")).collect();

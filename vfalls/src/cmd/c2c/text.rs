@@ -14,14 +14,14 @@ use simulator::machine::strands::ranges;
 /// The maximum number of rows in the table of a line's users.
 const MOST_GROUPS: usize = 24;
 
-/// The maximum number of characters of a function's name that the text shows.
+/// The maximum length of a function's name in the text, in characters.
 const MOST_NAME: usize = 40;
 
-/// The maximum number of variables that the text names for a line.
+/// The maximum number of variables that the text names for each line.
 const MOST_VARIABLES: usize = 3;
 
-/// Prints the lines, the users of each line, and the cost of a replay in which falsely shared bytes
-/// are in separate lines.
+/// Prints the lines, the users of each line, and the cost of a replay that keeps falsely shared
+/// bytes in separate lines.
 pub(crate) fn print(output: &mut impl Write, report: &SharingReport) -> io::Result<()> {
     let SharingReport { program, configuration, placement, threads, .. } = report;
     let SharingReport { cost, lines_moved, lines, apart, .. } = report;
@@ -103,8 +103,8 @@ struct Group<'a> {
     times: u64,
 }
 
-/// Returns a table of the users of a line. The rows are sorted by the lowest byte that they use,
-/// and then by the number of uses, the largest number first.
+/// Returns a table of the users of a line. The rows are sorted by the lowest byte used, and then by
+/// the number of uses, in descending order.
 fn users(line: &SharedLine) -> String {
     let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
     for user in &line.users {

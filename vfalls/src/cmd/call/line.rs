@@ -37,7 +37,7 @@ impl Malformed {
 
 const FORM: &str = "STRAND fast|core FUNCTION [ARG0 .. ARG4], or STRAND trap NUMBER [ARG0 .. ARG5]";
 
-/// Parses a line. Returns the number of the calling strand, and its call; `None` for an empty line or a line with only a comment.
+/// Parses a line. Returns the calling strand's number and its call; `None` for a line that is empty or contains only a comment.
 pub(super) fn parse(text: &str) -> Result<Option<(u64, Call)>, Malformed> {
     let text = text.split('#').next().unwrap_or_default().trim();
     if text.is_empty() {

@@ -97,7 +97,7 @@ fn make_all(
     output.flush()
 }
 
-/// Makes each call as soon as its line is read. Prints the answer before reading the next line.
+/// Makes each call as soon as its line is read, and prints the answer before reading the next line.
 fn make_as_read(
     mut script: Script<impl Read>,
     mut output: Answers<'_, impl Write>,

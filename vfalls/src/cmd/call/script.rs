@@ -1,4 +1,4 @@
-//! Reads calls from a file or stream, and checks that their guests have not stopped.
+//! Reads calls from a file or stream, and checks that the calling guests have not stopped.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -13,7 +13,7 @@ use super::line::{self, Call, Malformed, Trap};
 /// The maximum length of a line, in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// The maximum number of characters of a bad line that an error message shows.
+/// How many characters of a bad line an error message shows at most.
 const SHOWN: usize = 60;
 
 #[derive(Clone, Copy, Debug)]
@@ -82,8 +82,7 @@ impl<R: Read> Script<R> {
         Ok(Some((strand, call)))
     }
 
-    /// Returns strand number `number`, and the index of its guest. The error says what kind of
-    /// strand is expected.
+    /// Returns strand number `number`, and the index of its guest. The error says which strands are allowed.
     fn guest_of(&self, number: u64) -> Result<(StrandId, usize), String> {
         let strand = usize::try_from(number).ok().and_then(StrandId::new);
         let found = strand.and_then(|strand| {

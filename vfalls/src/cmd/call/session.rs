@@ -23,8 +23,8 @@ impl Embedder for StderrConsole {
             ConsoleOutput::Byte(byte) => &[byte][..],
             ConsoleOutput::Break => b"(break)",
         };
-        // A guest expects a console to accept all output, even if nobody reads it. So errors are
-        // ignored.
+        // A guest expects a console to accept all output, even if nobody reads it. Therefore,
+        // errors are ignored.
         let _ = raw_stderr().write_all(bytes);
         Ok(())
     }
@@ -61,7 +61,7 @@ impl<'a> Session<'a> {
         Self { strands: strands.collect() }
     }
 
-    /// Makes a call of a strand, and returns the registers after the call.
+    /// Makes a call on behalf of a strand, and returns the registers after the call.
     pub(super) fn make(&self, strand: StrandId, call: &Call) -> Registers {
         let mut registers = call.registers;
         if let Some(strand) = &self.strands[strand.index()] {

@@ -1,4 +1,4 @@
-//! A time of day that is computed from the chosen clock, and follows the system's time of day.
+//! Computes, from the chosen clock, a time of day that follows the system's.
 
 use std::fmt;
 
@@ -8,22 +8,22 @@ use serde::Serialize;
 
 use crate::cmd::clocks::host::HostClock;
 
-/// The numbers of readings of the system's time of day, grouped by the correction that followed
-/// each reading.
+/// How many readings of the system's time of day led to each kind of correction, and the difference
+/// at the end.
 #[derive(Serialize, Default)]
 pub(super) struct Day {
     readings: u32,
     agreed: u32,
-    /// The number of readings after which the rate changed.
+    /// The number of readings that changed the rate.
     slewed: u32,
-    /// The number of readings after which the time stepped forward or stood still.
+    /// The number of readings that made the time step forward or stand still.
     stepped: u32,
-    /// The difference at the end, in nanoseconds: the computed time minus the system's time of day.
+    /// The computed time minus the system's time of day at the end, in nanoseconds.
     ahead: i64,
 }
 
 impl Day {
-    /// Counts a reading, and the correction that followed it.
+    /// Counts a reading by the correction that followed it.
     fn note(&mut self, followed: Followed) {
         self.readings += 1;
         match followed {
@@ -53,8 +53,8 @@ pub(super) struct Following<C> {
 }
 
 impl<C: Clock> Following<C> {
-    /// Starts with the system's time of day. Returns `None` if the system has no time of day.
-    /// `step` is the smallest step of `clock`, in nanoseconds.
+    /// Starts at the system's time of day. Returns `None` if the system has none. `step` is the
+    /// smallest step of `clock`, in nanoseconds.
     pub(super) fn new(clock: C, step: u64) -> Option<Self> {
         let system = HostClock::time_of_day()?;
         Some(Self {
@@ -88,7 +88,7 @@ fn read(clock: &impl Clock, step: u64, system: &HostClock) -> DayReading {
     let try_once = || DayReading {
         before: clock.ticks(),
         // `clock` may be behind by up to `step`, so the system's time can seem to be ahead by
-        // `step`. A reading must never be ahead, so `step` is subtracted.
+        // `step`. A reading must never be ahead, which is why `step` is subtracted.
         day: system.now().saturating_sub(step),
         after: clock.ticks(),
         late: system.describe().step.saturating_add(step),

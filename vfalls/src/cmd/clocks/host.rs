@@ -1,4 +1,4 @@
-//! The clocks that a host may have. Finds them, and reads their time.
+//! Finds the host's clocks, and reads their time.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -49,7 +49,7 @@ impl ClockName {
         }
     }
 
-    /// Returns the number by which the system identifies the clock; `None` if the system has no such clock.
+    /// Returns the system's id for the clock; `None` if the system has no such clock.
     const fn id(self) -> Option<ClockId> {
         match self {
             Self::Tsc => None,
@@ -74,12 +74,12 @@ pub(crate) struct HostClock {
 enum How {
     Cycles,
     System(ClockId),
-    /// A file that contains the number of seconds since 1970. The file stays open until the program ends.
+    /// A file that contains the seconds since 1970. The file stays open until the program ends.
     Seconds(&'static File),
 }
 
 impl HostClock {
-    /// Returns the clock named `name`; `None` if the host does not have it. The cycle counter has no frequency until
+    /// Returns the clock named `name`; `None` if the host does not have it. The cycle counter's frequency is unknown until
     /// [`with_hz`](Self::with_hz) sets it.
     pub(crate) fn find(name: ClockName, processors: &Processors) -> Option<Self> {
         if name == ClockName::Tsc {
@@ -95,8 +95,8 @@ impl HostClock {
             });
         }
         let hazards = match name {
-            // The system copies this clock from a variable that a timer interrupt updates. It reads
-            // no counter, so the hazards of counters do not apply.
+            // This clock is a copy of a variable that a timer interrupt updates. Reading it involves no counter, so a counter's hazards do
+            // not apply.
             ClockName::MonotonicCoarse => Hazards::default(),
             _ => processors.kernel_hazards(),
         };
@@ -113,9 +113,8 @@ impl HostClock {
         Self::of_system(dynamic(open(path)?)?, "ptp", 0, Hazards::default())
     }
 
-    /// Returns a clock that a file shows in whole seconds. The clock counts nanoseconds, and is
-    /// exact only at the moment when the file's value changes. Returns `None` if the file cannot be
-    /// read.
+    /// Returns a clock that reads whole seconds from a file. The clock counts nanoseconds, and is exact only when the file's value changes.
+    /// Returns `None` if the file cannot be read.
     pub(crate) fn of_seconds(path: &Path) -> Option<Self> {
         let file = open(path)?;
         seconds(file)?;
@@ -149,7 +148,7 @@ impl HostClock {
         self
     }
 
-    /// Marks the clock as one that may show different times on different processors.
+    /// Marks the clock as possibly showing different times on different processors.
     pub(crate) fn unsynchronised(mut self) -> Self {
         self.description.scope = Scope::StrandUnsynchronised;
         self
@@ -187,7 +186,7 @@ fn open(path: &Path) -> Option<&'static File> {
     Some(Box::leak(Box::new(File::open(path).ok()?)))
 }
 
-/// Returns the kernel's number for the clock of an open device. clock_getres(2) has the formula, under "Dynamic clocks".
+/// Returns the kernel's id for the clock of an open device. clock_getres(2) has the formula, under "Dynamic clocks".
 #[cfg(target_os = "linux")]
 fn dynamic(file: &File) -> Option<ClockId> {
     use std::os::fd::AsRawFd;
@@ -225,8 +224,7 @@ pub(super) fn discipline() -> Option<Discipline> {
     None
 }
 
-/// Reads the processor's cycle counter. The processor does not reorder the read with instructions
-/// before or after it.
+/// Reads the processor's cycle counter. The processor does not reorder the read with the instructions around it.
 #[cfg(target_arch = "x86_64")]
 fn cycles() -> Option<u64> {
     use std::arch::x86_64::{_mm_lfence, _rdtsc};

@@ -4,7 +4,7 @@ use std::fs;
 
 use guest_abi::clock::{Hazards, Scope};
 
-/// What Linux reports about the processors. On other systems, `count` is 1, and the rest is
+/// What Linux reports about the processors. On other systems, `count` is 1, and everything else is
 /// unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Processors {
@@ -68,8 +68,8 @@ impl Processors {
         }
     }
 
-    /// Returns what can go wrong with the system's clocks. The kernel derives them from a counter.
-    /// If the counter is unknown, returns what can go wrong with the cycle counter.
+    /// Returns what can go wrong with the system's clocks. The kernel derives these clocks from a
+    /// counter. If that counter is unknown, assumes the cycle counter.
     pub(crate) fn kernel_hazards(&self) -> Hazards {
         let current = self.kernel.as_ref().map(|clocks| &*clocks.current);
         match current {
@@ -137,7 +137,7 @@ mod tests {
         let steady = TWO.replace("fpu", "fpu constant_tsc nonstop_tsc");
         let processors = Processors::new(&steady, Some(("tsc", "tsc")));
         assert_eq!(processors.kernel_hazards(), good);
-        // On a machine without a cycle counter, the kernel's counter cannot be the cycle counter.
+        // On a machine that has no cycle counter, the kernel must use another counter.
         for kernel in [None, Some(("arch_sys_counter", "arch_sys_counter"))] {
             assert_eq!(Processors::new("", kernel).kernel_hazards(), good);
         }

@@ -13,7 +13,7 @@ use crate::cmd::clocks::fit::Fit;
 use crate::cmd::clocks::host::HostClock;
 use crate::interrupt::{self, Interrupted};
 
-/// How long to measure the frequency of the cycle counter.
+/// How long to measure the cycle counter's frequency.
 const CALIBRATION: Duration = Duration::from_millis(250);
 
 /// Measures the frequency of a clock against a reference clock.
@@ -30,7 +30,7 @@ impl Comparison {
         Self { of, by, meter }
     }
 
-    /// Tries several times to read both clocks together, and adds the quickest reading.
+    /// Reads both clocks together several times, and adds the quickest reading.
     pub(crate) fn read(&mut self) {
         let readings = (0..32).map(|_| Reading {
             before: self.by.now(),
@@ -41,8 +41,8 @@ impl Comparison {
         closest.into_iter().for_each(|reading| self.meter.add(reading));
     }
 
-    /// Waits until the clock steps by a whole second, and adds a reading of this step. If the clock
-    /// does not step within 1.5 s, adds no reading.
+    /// Waits until the clock steps to the next whole second, and adds a reading at this step. Adds
+    /// none if the clock does not step within 1.5 s.
     pub(crate) fn read_at_step(&mut self) -> anyhow::Result<()> {
         const SECOND: u64 = 1_000_000_000;
         const LONGEST: Duration = Duration::from_millis(1500);
@@ -86,8 +86,8 @@ pub(crate) fn frequency(of: HostClock, by: HostClock) -> u64 {
     millihertz.map_or(0, |millihertz| (millihertz + 500) / 1000)
 }
 
-/// Returns how far the clock steps back from one thread to another, in ticks. This is the largest
-/// difference between a reading and a smaller reading that any thread takes later.
+/// Returns how far the clock steps back between threads, in ticks: the largest amount by which a
+/// reading is below an earlier reading of any thread.
 pub(crate) fn step_back(clock: &HostClock, threads: usize) -> u64 {
     const TIME: Duration = Duration::from_millis(30);
     let (latest, worst) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -109,7 +109,7 @@ pub(crate) fn step_back(clock: &HostClock, threads: usize) -> u64 {
     worst.into_inner()
 }
 
-/// Returns how long a read of the clock takes, in nanoseconds: the median of several batches of
+/// Returns how long it takes to read the clock, in nanoseconds: the median over several batches of
 /// reads.
 pub(crate) fn cost(clock: &HostClock) -> f64 {
     const READS: u32 = 500;
@@ -134,7 +134,7 @@ pub(crate) fn resolution(clock: &HostClock) -> Option<u64> {
     let begun = Instant::now();
     let (mut steps, mut smallest, mut last) = (0, None, clock.now());
     while steps < STEPS && begun.elapsed() < TIME {
-        // A check of the elapsed time takes longer than a read of the clock, so 100 reads share one
+        // Checking the elapsed time takes longer than reading the clock, so 100 reads share one
         // check.
         for _ in 0..100 {
             let now = clock.now();
@@ -170,8 +170,8 @@ impl Rounds {
         }
     }
 
-    /// Reads all clocks, one after another. Repeats this several times, and adds the quickest try
-    /// as a round.
+    /// Reads all clocks, one after another. Repeats this several times, and adds the quickest
+    /// attempt as a round.
     pub(crate) fn read(&mut self) {
         let read = || {
             let begun = Instant::now();
@@ -189,11 +189,11 @@ impl Rounds {
         self.rounds.push(passed.collect());
     }
 
-    /// Returns the drift of `clock` relative to the clock `from`. Slope and error are in parts per
-    /// million; the scatter is in nanoseconds.
+    /// Returns the drift of `clock` relative to the clock `from`. The slope and its error are in
+    /// parts per million, and the scatter is in nanoseconds.
     pub(crate) fn drift(&self, clock: usize, from: usize) -> Option<Fit> {
-        // The horizontal position of a point is the first clock's time in the round, whatever
-        // clocks are compared. So an exchange of `clock` and `from` changes only the sign of the
+        // The horizontal position of a point is the first clock's time in the round, whichever
+        // clocks are compared. Exchanging `clock` and `from` therefore changes only the sign of the
         // drift.
         let difference = |round: &Vec<f64>| {
             let apart = round.get(clock)? - round.get(from)?;

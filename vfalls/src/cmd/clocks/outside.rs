@@ -64,7 +64,7 @@ pub(super) struct Discipline {
 }
 
 impl Discipline {
-    /// Bit STA_UNSYNC of the status in adjtimex(2): nothing corrects the time of day.
+    /// Bit STA_UNSYNC of the status in adjtimex(2), which is set if nothing corrects the time of day.
     const UNSYNCHRONISED: i32 = 0x40;
 
     /// Converts fields of the structure that adjtimex(2) fills in. Each argument has the name of
@@ -87,12 +87,12 @@ const TOLERANCE: f64 = 500.0;
 pub(super) struct Compared {
     clock: &'static str,
     with: String,
-    /// By how much the clock is faster than the device; `None` if the device stands still or no longer answers.
+    /// How much faster the clock is than the device; `None` if the device stands still or no longer answers.
     faster: Option<Faster>,
     agree: bool,
 }
 
-/// A difference of two rates, with its uncertainty.
+/// The difference between two rates, with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Faster {
     parts_per_million: f64,
@@ -100,8 +100,7 @@ struct Faster {
 }
 
 impl Compared {
-    /// Creates the result of a comparison. `frequency` is the frequency of the device, measured with
-    /// the clock. The device counts nanoseconds.
+    /// Creates the result of a comparison. `frequency` is the device's frequency, measured with the clock. The device counts nanoseconds.
     pub(super) fn new(clock: &'static str, with: String, frequency: Option<Frequency>) -> Self {
         let faster = frequency.map(|frequency| Faster {
             parts_per_million: 1e6 - frequency.millihertz() as f64 / 1e6,
@@ -130,8 +129,7 @@ impl fmt::Display for Compared {
 pub(super) struct Comparisons(Vec<(Device, Comparison)>);
 
 impl Comparisons {
-    /// Takes the first reading of each device. To read a real-time clock, waits up to 1.5 s for the
-    /// clock to step to the next second.
+    /// Takes the first reading of each device. For a real-time clock, waits up to 1.5 s until it steps to the next second.
     pub(super) fn begin(devices: &[Device], by: Option<HostClock>) -> anyhow::Result<Self> {
         let pairs = devices.iter().filter_map(|device| Some((device, device.clock?, by?)));
         let mut all =
@@ -230,7 +228,7 @@ mod tests {
             panic!("one comparison")
         };
         assert_eq!(with, "rtc0");
-        // By the reference clock, the device's second lasts at least 1 s and at most `longest` seconds.
+        // According to the reference clock, the device's second lasts at least 1 s and at most `longest` seconds.
         let Faster { parts_per_million, uncertainty } = *faster;
         assert!(parts_per_million + uncertainty >= 0.0, "{faster:?}");
         assert!(parts_per_million - uncertainty <= 1e6 - 1e6 / longest, "{faster:?}");
@@ -245,8 +243,8 @@ mod tests {
         }
     }
 
-    /// The device counts nanoseconds, so its frequency is 1 GHz. In this test, the frequency that the clock measures for the device is 700
-    /// parts per million lower. So the clock is 700 parts per million too fast.
+    /// The device counts nanoseconds, so its frequency is 1 GHz. In this test, the clock measures a frequency for the device that is 700
+    /// parts per million lower, so the clock is 700 parts per million too fast.
     #[test]
     fn a_clock_that_differs_from_its_witness_is_named() {
         let compared = |frequency| Compared::new("monotonic", "rtc0".to_owned(), frequency);

@@ -12,7 +12,7 @@ use crate::cmd::clocks::outside::Compared;
 use crate::cmd::clocks::witness::{Witness, Witnesses};
 use crate::table;
 
-/// All measurements. This struct is the form of the JSON file.
+/// All measurements. The JSON file has the form of this struct.
 #[derive(Serialize)]
 pub(super) struct ClockReport {
     pub(super) architecture: &'static str,
@@ -52,7 +52,7 @@ pub(super) struct ClockRow {
 pub(super) struct Measured {
     hz: f64,
     uncertainty: f64,
-    /// The name of the reference clock, which the measurement assumes to be right.
+    /// The name of the reference clock, which is assumed to be right.
     pub(super) by: &'static str,
 }
 
@@ -82,14 +82,13 @@ pub(super) struct Drift {
     pub(super) error: f64,
 }
 
-/// The findings of the watchdog's checks.
+/// What the watchdog's checks found.
 #[derive(Serialize, Default)]
 pub(super) struct Watched {
     pub(super) checks: u32,
     pub(super) agreed: u32,
     pub(super) skipped: u32,
-    /// The number of checks that found a difference between two clocks, but did not find which
-    /// clock is wrong.
+    /// How many checks found that two clocks differ, but not which of them is wrong.
     pub(super) undecided: u32,
     pub(super) demoted: Vec<String>,
     /// The measured frequency of the chosen clock.
@@ -190,7 +189,7 @@ impl ClockReport {
 }
 
 impl Watched {
-    /// Counts a check of the watchdog under its finding.
+    /// Counts one of the watchdog's checks under its finding.
     pub(super) fn note(&mut self, finding: Finding) {
         self.checks += 1;
         match finding {

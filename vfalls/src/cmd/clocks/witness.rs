@@ -1,5 +1,5 @@
 //! Groups clocks by the counter from which they are derived. Clocks that are derived from one
-//! counter go wrong together, so all of them together are one witness of the time.
+//! counter go wrong together, so together they are only one witness of the time.
 
 use serde::Serialize;
 
@@ -35,7 +35,7 @@ const OF_HOST: [&str; 3] = ["KVM virtual PTP", "hyperv", "ptp_vmw"];
 
 impl Witnesses {
     /// Groups the clocks of `devices` and the kernel's clocks, whose names are in `clocks`.
-    /// `discipline` tells whether a time server or another source corrects the clock `realtime`. A
+    /// `discipline` says whether a time server or another source corrects the clock `realtime`. A
     /// corrected clock shows the time of its source, and belongs to the witness `NTP`.
     pub(super) fn new(
         processors: &Processors,
@@ -80,7 +80,7 @@ impl Witnesses {
         }
     }
 
-    /// Returns whether both clocks belong to the same witness.
+    /// Returns whether two clocks belong to the same witness.
     pub(super) fn are_one(&self, clocks: [&str; 2]) -> bool {
         let has = |witness: &Witness, name: &str| witness.clocks.iter().any(|clock| clock == name);
         self.0.iter().any(|witness| clocks.iter().all(|clock| has(witness, clock)))
@@ -108,7 +108,7 @@ impl Witnesses {
 }
 
 /// Returns the counter from which the kernel derives its clocks, and the evidence for it. If the
-/// counter is unknown, returns the TSC on processors that have one.
+/// counter is unknown, assumes the TSC on processors that have one.
 fn of_kernel(processors: &Processors) -> (&str, String) {
     let current = processors.kernel.as_ref().map(|kernel| &*kernel.current);
     let has_tsc = processors.has("tsc");
@@ -132,7 +132,7 @@ fn of_kernel(processors: &Processors) -> (&str, String) {
 }
 
 /// Returns the oscillator behind a timer outside the processors, and the evidence for it. In a
-/// virtual machine, the hypervisor emulates the timer with the host's clock.
+/// virtual machine, the hypervisor uses the host's clock to emulate the timer.
 fn of_timer<'a>(processors: &Processors, timer: &'a str, what: &str) -> (&'a str, String) {
     match processors.has("hypervisor") {
         true => ("host", format!("{what}, {timer}, is emulated with the host's clock")),

@@ -63,7 +63,7 @@ struct Difference {
     /// second run.
     a: Option<f64>,
     b: Option<f64>,
-    /// The number in the second run minus the number in the first run. A missing number is taken as 0.
+    /// The number in the second run minus the number in the first run. A missing number counts as 0.
     change: f64,
     #[serde(skip)]
     weight: Weight,
@@ -81,7 +81,7 @@ struct Setting {
 struct Differences {
     settings: Vec<Setting>,
     numbers: Vec<Difference>,
-    /// The spread of each run's cycles.
+    /// The spread of the cycles of each run.
     #[serde(skip)]
     spreads: [f64; 2],
 }
@@ -102,8 +102,8 @@ fn name(path: &Path) -> String {
 }
 
 impl Differences {
-    /// Returns all differences by group. The run's own numbers are first. Then comes the group with the difference that matters most. In each
-    /// group, the differences that matter most are first, and those that are left out are last.
+    /// Returns all differences by group. The runs' own numbers come first, followed by the group with the difference that matters most.
+    /// Within a group, the differences that matter most come first, and those that the output leaves out come last.
     fn new(a: &Values, b: &Values) -> Self {
         fn keys<'r, K: Ord, V>(a: &'r BTreeMap<K, V>, b: &'r BTreeMap<K, V>) -> Vec<&'r K> {
             let more = b.keys().filter(|key| !a.contains_key(key));
@@ -187,7 +187,7 @@ impl Differences {
         text + "\n"
     }
 
-    /// Returns sentences about the rows that are left out.
+    /// Returns sentences that say which rows are left out.
     fn left_out(&self) -> String {
         let count = |weight: Weight| self.numbers.iter().filter(|one| one.weight == weight).count();
         let mut parts = Vec::new();

@@ -12,11 +12,11 @@ pub(super) const RUN: &str = "run";
 /// The fields that can identify an item of a list, in order of preference.
 const NAMES: [&str; 5] = ["thread", "name", "event", "counter", "strand"];
 
-/// Lists of fields that identify an item together. A list is used for an item that has all fields of the list. The first list identifies a
-/// wait of one thread for another thread. The second list identifies the item at an address of a program.
+/// Lists of fields that together identify an item. A list applies to items that have all of its fields. The first list identifies a wait of
+/// one thread for another thread. The second list identifies the item at an address of a program.
 const TOGETHER: [&[&str]; 2] = [&["thread", "state", "ended_by"], &["program", "address"]];
 
-/// Fields that identify an item together. They are used only if the item has none of the fields in [`NAMES`].
+/// Fields that together identify an item that has none of the fields in [`NAMES`].
 const PLACES: [&str; 6] = ["kind", "from", "to", "hub", "node", "mcu"];
 
 /// The numbers and strings of a run. The key of a number consists of its group and its name.
@@ -24,14 +24,14 @@ const PLACES: [&str; 6] = ["kind", "from", "to", "hub", "node", "mcu"];
 pub(super) struct Values {
     pub(super) numbers: BTreeMap<(String, String), Number>,
     pub(super) texts: BTreeMap<String, String>,
-    /// The largest difference between the longest and the shortest of several replays, as a fraction of the shortest.
+    /// The largest difference between the longest and the shortest replay, as a fraction of the shortest.
     pub(super) spread: f64,
 }
 
 pub(super) struct Number {
     pub(super) value: f64,
-    /// The names of the fields that lead to the number, without those that identify an item of a list. In a list of counters, the event is
-    /// part of the kind.
+    /// The names of the fields that lead to the number, without those that identify a list item. In a list of counters, the event is part
+    /// of the kind.
     pub(super) kind: String,
 }
 
@@ -108,15 +108,15 @@ impl Values {
     }
 }
 
-/// Returns the fields that identify an item together; an empty list if the item lacks some of them.
+/// Returns the fields that together identify an item; an empty list if the item lacks some of them.
 fn together(item: &Value) -> &'static [&'static str] {
     let has_all = |fields: &&&[&str]| fields.iter().all(|field| !item[*field].is_null());
     TOGETHER.iter().find(has_all).copied().unwrap_or_default()
 }
 
-/// Returns the name of a list item. The name consists of the fields that identify the item `together`. Without such fields, the name consists
-/// of the item's fields that [`NAMES`] lists, up to the first numeric field. If the item has none of these fields, the name consists of its
-/// fields in [`PLACES`]. If the item has none of the fields in [`PLACES`] either, the name is the item's index in the list.
+/// Returns the name of a list item. The name consists of the fields in `together`, if there are any. Otherwise, it consists of the item's
+/// fields that are in [`NAMES`], up to the first numeric field, or else of its fields that are in [`PLACES`]. If the item has none of these
+/// fields, its name is its index in the list.
 fn label(number: usize, item: &Value, together: &[&str]) -> String {
     let word = |key: &&str| match &item[*key] {
         Value::String(text) => Some((false, text.clone())),

@@ -7,7 +7,7 @@ use super::values::{RUN, Values};
 /// How much a difference matters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Weight {
-    /// The measure by which differences are sorted, from 0 to 1.
+    /// How much the difference matters, from 0 to 1. Differences are sorted by this number.
     Matters(f64),
     WithinSpread,
     FewCounts,
@@ -30,20 +30,20 @@ const ALWAYS: [&str; 3] = [RUN, "time", "configuration"];
 /// The groups that hold the spread of a run's cycles.
 const SPREADS: [&str; 2] = ["orders", "repeats"];
 
-/// Fields that hold cycles, or that consist of fields that hold cycles. Other fields are counts.
+/// Fields that hold cycles, or whose own fields hold cycles. All other fields hold counts.
 const CYCLES: [&str; 5] = ["cycles", "busy", "waited", "stack", "states"];
 
-/// The number of cycles that one event is assumed to take. With this number, changes of counts are compared with the cycles of a run.
+/// The number of cycles that one event is assumed to take, by which changed counts are compared with a run's cycles.
 const CYCLES_OF_EVENT: f64 = 100.0;
 
-/// The part of a sum below which a number is of no importance.
+/// The fraction of a sum below which a number is unimportant.
 const FEW: f64 = 0.001;
 
 /// The numbers that determine how much the differences between two runs matter.
 pub(super) struct Weights<'v> {
     a: &'v Values,
     b: &'v Values,
-    /// For each group and kind, the sum of its numbers in the run where this sum is larger.
+    /// The sum of the numbers of each group and kind, in the run where this sum is larger.
     sums: BTreeMap<(&'v str, &'v str), f64>,
     /// The cycles of the longer run; 0 if neither run contains its cycles.
     cycles: f64,
@@ -96,8 +96,8 @@ impl<'v> Weights<'v> {
         }
     }
 
-    /// Returns `true` if another row shows the same change. Such a row exists for the true number of a counter that measured the same
-    /// number, for the time of a run whose cycles are shown, and for the lengths in a spread.
+    /// Returns `true` if another row shows the same change. This is the case for a true count if the counter measured the same count, for
+    /// the time of a run whose cycles are shown, and for the lengths in a spread.
     fn is_repeated(&self, group: &str, name: &str, numbers: [Option<f64>; 2]) -> bool {
         let same = |other: &str| [self.a, self.b].map(|run| run.number(group, other)) == numbers;
         match group {

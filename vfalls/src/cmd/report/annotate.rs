@@ -1,4 +1,4 @@
-//! The source lines or instructions of a function, with their counts.
+//! Shows a function's source lines or instructions, with their counts.
 
 use simulator::text::line;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ use simulator::recording::BUNDLED_SOURCE;
 /// The number of lines that are shown before and after a line with a count.
 const CONTEXT: u32 = 3;
 
-/// The maximum number of characters of an instruction that the output shows.
+/// The maximum length of an instruction in the output, in characters.
 const MOST_INSTRUCTION: usize = 60;
 
 /// Prints the counts of functions by instruction or by source line.
@@ -37,8 +37,7 @@ pub(crate) struct Annotator<'a> {
     pub(crate) instructions: bool,
 }
 
-/// A pair of numbers for each event of the report: the number that the samples estimate, and the
-/// true number.
+/// Two counts for each event of the report: the estimate from the samples, and the true count.
 type EventCounts = Vec<(u64, u64)>;
 
 impl Annotator<'_> {
@@ -62,8 +61,8 @@ impl Annotator<'_> {
         self.symbols.function(address).map(|(start, _)| start)
     }
 
-    /// Returns the source lines of the functions with the most samples, with their counts. For each
-    /// event, `functions` functions are selected.
+    /// Returns the source lines of the functions with the most samples, with their counts:
+    /// `functions` functions for each event.
     pub(crate) fn hottest(&self, functions: usize) -> Vec<SourceLines> {
         let of_event = |event: &EventProfile| -> Vec<u64> {
             let rows = event.rows.iter().filter(|row| row.samples > 0);
@@ -157,7 +156,7 @@ impl Annotator<'_> {
             let line = lines.entry(line.parse()?);
             line.or_insert_with(|| self.nothing());
         }
-        // The file of the function itself comes first. The files of inlined functions follow.
+        // The function's own file comes first, followed by the files of inlined functions.
         let mut files: Vec<_> = files.into_iter().collect();
         files.sort_by_key(|(file, _)| own.is_none_or(|(own, _)| own != file));
         for (file, lines) in files {
@@ -265,8 +264,8 @@ impl Annotator<'_> {
         Ok(print(output, &table)?)
     }
 
-    /// Returns a table without rows. Each event has two columns, or three columns if it is the only
-    /// event. The columns in `rest` come last.
+    /// Returns a table without rows. Each event has two columns, or three if it is the only event.
+    /// The columns in `rest` come last.
     fn table(&self, rest: &str) -> Table {
         let events: Vec<_> = self.report.events().collect();
         let columns: Vec<_> =
@@ -301,7 +300,7 @@ fn print(output: &mut impl Write, table: &Table) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns a source line with spaces instead of tabs. Control characters are escaped.
+/// Replaces tabs in a source line with spaces, and escapes control characters.
 fn with_spaces(source: &str) -> String {
     let mut text = String::new();
     let mut column = 0;

@@ -14,7 +14,7 @@ use simulator::text;
 /// The name that callgrind writes for an unknown function or file.
 const UNKNOWN: &str = "???";
 
-/// The number of events of each kind.
+/// The number of events of each kind, in the order of the report's events.
 type Costs = Vec<u64>;
 
 #[derive(Default)]
@@ -27,9 +27,9 @@ struct FunctionCosts {
 
 /// Writes the events of each function by line, and the events of its callees by call.
 ///
-/// A tail call is written as a call from the first line of the function that makes it. The number
-/// of tail calls is not known. The number 1 is written, because `callgrind_annotate` would add the
-/// events of 0 calls to the function's own events.
+/// A tail call is written as a call from the first line of the function that makes it. Since the
+/// number of tail calls is not known, it is written as 1: for 0 calls, `callgrind_annotate` would
+/// add the callee's events to the function's own.
 pub(crate) fn write(
     output: &mut impl Write,
     report: &ProfileReport,
@@ -114,7 +114,7 @@ pub(crate) fn write(
     writeln!(output, "\ntotals: {}", joined(&totals))
 }
 
-/// Returns the calls of a stack that ends at the instruction at `address`. Tail calls are included.
+/// Returns the calls in a stack that ends at the instruction at `address`, including tail calls.
 fn calls<'a>(
     calls: &[CallEdge],
     address: u64,

@@ -1,5 +1,5 @@
-//! Flame graphs. The module writes stacks in folded form, with one stack on each line. It also
-//! writes the picture that the crate `inferno` draws of these stacks.
+//! Writes flame graphs: stacks in folded form, one on each line, and the picture that the crate
+//! `inferno` draws from them.
 //!
 //! Each active function has a frame. If there is debugging information, each inlined function also
 //! has a frame. If several events are sampled, the outermost frame is the name of the event.
@@ -15,8 +15,8 @@ use simulator::analysis::profile::report::ProfileReport;
 
 use crate::symbols::Symbols;
 
-/// Returns a line for each stack. A line contains the frames separated by semicolons, with the
-/// outermost frame first, and the number of samples.
+/// Returns a line for each stack: the frames, separated by semicolons, with the outermost frame
+/// first; then the number of samples.
 pub(crate) fn folded(report: &ProfileReport, symbols: Option<&Symbols>) -> Vec<String> {
     let functions = symbols.map(|symbols| symbols as &dyn Functions);
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();

@@ -98,7 +98,7 @@ pub(crate) struct ReportArgs {
     force: Force,
 }
 
-/// The number of functions whose source lines the page shows for each event.
+/// For how many functions the page shows source lines, for each event.
 const PAGE_FUNCTIONS: usize = 5;
 
 pub(crate) fn run(args: ReportArgs) -> anyhow::Result<()> {

@@ -78,7 +78,7 @@ pub(crate) struct SamplingArgs {
 
 /// The result of sampling: the report, and the symbols that its output needs.
 pub(crate) struct Sampled {
-    /// The line of the report that names the recording.
+    /// The report's line that names the recording.
     pub(crate) line: String,
     pub(crate) report: ProfileReport,
     pub(crate) symbols: Option<Symbols>,
@@ -220,14 +220,14 @@ impl SamplingArgs {
     }
 }
 
-/// Returns the numbers of all events of an R10000.
+/// Returns a list of the numbers of all R10000 events.
 fn all_events() -> String {
     let numbers = R10000Event::ALL.iter().map(|event| (*event as u8).to_string());
     numbers.collect::<Vec<_>>().join(",")
 }
 
-/// Prints a note if most samples of instructions are outside the functions of the file. Then the recording may be
-/// of another program, or the program may have been loaded at another address.
+/// Prints a note if most sampled instructions are outside the file's functions. The recording may then be of another program, or the
+/// program may have been loaded at another address.
 fn note_unnamed(report: &ProfileReport, symbols: &Symbols, path: &Path) {
     let Some(loaded_at) = symbols.loaded_at() else {
         return;

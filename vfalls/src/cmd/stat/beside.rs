@@ -1,4 +1,4 @@
-//! Replays on other host threads, beside the replay that is shown.
+//! Performs replays on other host threads, beside the replay that is shown.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,8 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use anyhow::{Context, anyhow};
 use simulator::run::Replayed;
 
-/// The stack of a replay's host thread, in bytes. In a build without optimisation, several stack frames each contain a service of 160 KB.
+/// The stack size of a replay's host thread, in bytes. In a build without optimisation, several stack frames each contain a service of 160
+/// KB.
 const STACK: usize = 8 << 20;
 
 /// A replay that is not shown.
@@ -18,7 +19,7 @@ pub(super) trait Job: Send {
     fn run(self, stop: &AtomicBool) -> anyhow::Result<Self::Done>;
 }
 
-/// The jobs that no host thread has taken yet, and the results of the finished jobs.
+/// The jobs that no host thread has taken yet, and the results of those that are done.
 pub(super) struct Beside<J: Job> {
     left: Mutex<std::vec::IntoIter<J>>,
     done: Mutex<Vec<J::Done>>,
@@ -33,8 +34,8 @@ impl<J: Job> Beside<J> {
         Self { left, done: Mutex::default(), stop: AtomicBool::new(false) }
     }
 
-    /// Calls `run` while other host threads do the jobs. Returns the result of `run`, and the results of all jobs in any order. If the run
-    /// was stopped, stops the jobs and returns none of their results.
+    /// Calls `run` while other host threads do the jobs. Returns the result of `run`, and the results of all jobs, in any order. If the run
+    /// was stopped, also stops the jobs, and returns none of their results.
     pub(super) fn run(
         self,
         run: impl FnOnce() -> anyhow::Result<Replayed>,
@@ -55,8 +56,8 @@ impl<J: Job> Beside<J> {
         Ok((run, done))
     }
 
-    /// Starts host threads that do jobs: at most one for each job, and at most one for each processor of the host except this thread's
-    /// processor. If there is a job, starts at least one.
+    /// Starts host threads that do jobs: at most one for each job, and at most one for each host processor other than this thread's. If
+    /// there is a job, starts at least one.
     fn start<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
@@ -83,13 +84,13 @@ impl<J: Job> Beside<J> {
         }
     }
 
-    /// Makes all host threads stop soon.
+    /// Asks all host threads to stop soon.
     fn stop(&self) {
         lock(&self.left).by_ref().for_each(drop);
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Does the remaining jobs, and waits for the jobs of the other host threads.
+    /// Does the remaining jobs, and waits until the other host threads have done theirs.
     fn finish(&self, workers: Vec<Worker<'_>>) -> anyhow::Result<()> {
         let own = if workers.is_empty() { Ok(()) } else { self.work() };
         let failed = || Err(anyhow!("a replay has failed"));

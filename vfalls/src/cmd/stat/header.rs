@@ -1,4 +1,4 @@
-//! The lines before a replay's results.
+//! Prints the lines before a replay's results.
 
 use std::io::{self, Write};
 
@@ -15,8 +15,8 @@ use crate::cmd::stat::ReplayArgs;
 use crate::numbers::counted_plainly;
 use crate::table::WIDTH;
 
-/// Prints one line each for recordings, machine and placement. Then prints the settings that
-/// `--config` has changed, and an empty line.
+/// Prints one line each for the recordings, the machine and the placement. Then prints the settings that `--config` has changed, and an
+/// empty line.
 pub(crate) fn print(
     output: &mut impl Write,
     prepared: &Prepared,
@@ -43,7 +43,7 @@ pub(crate) fn print(
     writeln!(output)
 }
 
-/// Returns the end of the machine's line, which states how memory is spread over nodes. The end is empty if the machine has one node.
+/// Returns the end of the machine's line, which says how memory is spread over the nodes; empty if the machine has one node.
 fn memory(setup: &Setup) -> String {
     let interleave = match setup.machine.interleave() {
         Interleave::Bytes512 => "512 bytes",
@@ -56,7 +56,7 @@ fn memory(setup: &Setup) -> String {
     }
 }
 
-/// Returns a line with the placement and the strands of the threads, cut after a comma if it is too long.
+/// Returns a line with the placement and the threads' strands, cut after a comma if it is too long.
 fn placement(prepared: &Prepared) -> String {
     let mut line = format!("placement: {}", prepared.placement());
     if !matches!(prepared.placement(), Placement::Deal(_)) {

@@ -1,4 +1,4 @@
-//! `stat`: a replay, with the counts that the guest measured and the true counts.
+//! `stat`: replays a program, and shows the counts that the guest measured beside the true counts.
 
 mod beside;
 pub(crate) mod header;
@@ -375,7 +375,7 @@ fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyh
     Ok(run)
 }
 
-/// Stops a replay at the first output error, and keeps the error in `shown`.
+/// Stops a replay at the first output error, and stores the error in `shown`.
 pub(crate) fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) -> ControlFlow<()> {
     *shown = result;
     match shown {

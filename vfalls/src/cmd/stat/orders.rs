@@ -1,5 +1,5 @@
-//! Performs replays in addition to the replay that `stat` shows. In some of them, the threads start slightly later. Others replay other
-//! recordings of the same program.
+//! Performs replays in addition to the one that `stat` shows: with threads that start slightly later, or of other recordings of the same
+//! program.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -14,8 +14,8 @@ use crate::cmd::stat::ReplayArgs;
 use crate::cmd::stat::beside::{Beside, Job};
 use crate::table::{self, WIDTH, wrap};
 
-/// If a recording of several threads has at most this number of references, `stat` replays it a second time, to see whether the order of
-/// the threads matters.
+/// The maximum number of references in a recording of several threads that `stat` replays a second time, to see whether the order of the
+/// threads matters.
 const MOST_CHECKED: u64 = 50_000_000;
 
 #[derive(clap::Args, Debug)]
@@ -29,14 +29,14 @@ pub(crate) struct OrdersArgs {
 /// The purpose of a replay that is not shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Purpose {
-    /// The replay shows whether a small change of order matters.
+    /// The replay shows whether a small change in the order matters.
     Check,
     Orders,
-    /// The replay uses another recording of the program.
+    /// The replay is of another recording of the program.
     Repeat,
 }
 
-/// A replay of which only the number of cycles is used.
+/// A replay that is done only for its number of cycles.
 struct Order<'a> {
     number: usize,
     source: &'a ReplaySource,
@@ -44,7 +44,7 @@ struct Order<'a> {
     purpose: Purpose,
 }
 
-/// The purpose and the number of a replay, and its number of cycles. The number of cycles is `None` if the recording is too long for a check.
+/// A replay's purpose, its index, and its number of cycles. The cycles are `None` if the recording is too long for a check.
 type Done = (Purpose, usize, Option<u64>);
 
 impl Job for Order<'_> {
@@ -70,7 +70,7 @@ impl Job for Order<'_> {
 /// The replays that `stat` performs in addition to the replay that it shows.
 pub(super) struct Orders<'a> {
     jobs: Vec<Order<'a>>,
-    /// The reason why the check of the order is left out. `None` if the order is checked, or if the order cannot matter.
+    /// Why the order is not checked; `None` if it is checked, or if it cannot matter.
     unchecked: Option<String>,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Orders<'a> {
         };
         let mut jobs: Vec<_> = (1..=others).map(job).collect();
         for (number, source) in earlier.iter().enumerate() {
-            // The program may be at other addresses in each recording.
+            // The program may be at different addresses in each recording.
             let region = replay.region_of(source, &source.open()?, setup.machine)?;
             let setup = setup.again(Vec::new(), 0).region(region);
             jobs.push(Order { number, source, setup, purpose: Purpose::Repeat });
@@ -121,7 +121,7 @@ impl<'a> Orders<'a> {
         Ok(Self { jobs, unchecked })
     }
 
-    /// Calls `run` while other host threads do these replays. Adds their lengths to the run, unless it was stopped.
+    /// Calls `run` while other host threads do these replays. Adds the lengths of these replays to the run, unless the run was stopped.
     pub(super) fn beside(
         self,
         run: impl FnOnce() -> anyhow::Result<Replayed>,
@@ -145,16 +145,16 @@ impl<'a> Orders<'a> {
     }
 }
 
-/// What is to be said about the lengths of the replays in a run.
+/// What to print about the lengths of the replays in a run.
 pub(super) struct Spreads {
-    /// Whether the user has asked for replays in other orders.
+    /// Whether the user asked for replays in other orders.
     asked: bool,
-    /// The reason why the order was not checked. `None` if the order was checked, or if the order cannot matter.
+    /// Why the order was not checked; `None` if it was checked, or if it cannot matter.
     unchecked: Option<String>,
 }
 
 impl Spreads {
-    /// Prints how much the cycles of these replays differ, or why the replays were not compared.
+    /// Prints how much the cycles of the replays differ, or why the replays were not compared.
     pub(super) fn print(self, output: &mut impl Write, run: &Replayed) -> io::Result<()> {
         if run.stopped {
             return Ok(());
@@ -194,12 +194,12 @@ fn long() -> String {
     )
 }
 
-/// Returns `true` if the numbers of cycles differ by more than 5% plus the longest delay of a thread's start.
+/// Returns `true` if the cycles differ by more than 5% plus the longest delay of a thread's start.
 fn matters(orders: &Spread) -> bool {
     orders.most - orders.least > orders.least / 20 + Setup::LATEST
 }
 
-/// Prints the smallest, the median and the largest number of cycles of several runs, and how far each is from the median.
+/// Prints the least, median and most cycles of several runs, and how far the extremes are from the median.
 fn spread(output: &mut impl Write, runs: &str, spread: &Spread) -> io::Result<()> {
     writeln!(output, "\nThe cycles of {} {runs}:\n", spread.cycles.len())?;
     let mut table = table::with_header("|>cycles|>from the median");

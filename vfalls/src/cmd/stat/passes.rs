@@ -1,4 +1,4 @@
-//! Replays that count the events for which one replay has too few counters.
+//! Performs further replays (passes), which count the events for which one replay has too few counters.
 
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -49,12 +49,12 @@ impl Job for Pass<'_> {
 /// The passes after the first one.
 pub(super) struct Passes<'a> {
     passes: Vec<Pass<'a>>,
-    /// The number of passes that have been made; shown after the first pass, which has a bar of its own.
+    /// Shows how many passes are done, after the end of the first pass, which has a bar of its own.
     bar: ProgressBar,
 }
 
 impl<'a> Passes<'a> {
-    /// Returns passes that count these events. Apart from the events, each pass replays what the prepared first pass replays.
+    /// Returns passes that count these events. Apart from the events, each pass is the same replay as the prepared first pass.
     pub(super) fn new(
         selections: &[Selection],
         source: &'a ReplaySource,
@@ -71,13 +71,13 @@ impl<'a> Passes<'a> {
         Self { passes: selections.iter().enumerate().map(pass).collect(), bar }
     }
 
-    /// Returns the number of all passes, with the first one.
+    /// Returns the number of all passes, including the first one.
     pub(super) fn number(&self) -> usize {
         1 + self.passes.len()
     }
 
-    /// Calls `first`, which performs the first pass and keeps its samples. At the same time, other host threads perform these passes. Adds
-    /// their counters to the run, and their samples to the samples of the first pass, unless the run was stopped.
+    /// Calls `first`, which performs the first pass and keeps its samples. At the same time, other host threads perform these passes.
+    /// Unless the run was stopped, adds the counters of these passes to the run, and their samples to those of the first pass.
     pub(super) fn beside(
         self,
         samples: &mut Samples,
@@ -103,7 +103,7 @@ impl<'a> Passes<'a> {
     }
 }
 
-/// Prints in how many passes the events were counted.
+/// Prints how many passes it took to count the events.
 pub(super) fn print(output: &mut impl Write, passes: usize, run: &Replayed) -> io::Result<()> {
     let events = Total::by_event(&run.counters).len();
     let sentence = format!(

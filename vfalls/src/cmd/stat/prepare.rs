@@ -20,7 +20,7 @@ pub(super) struct Inputs {
     pub(super) earlier: Vec<ReplaySource>,
     pub(super) source: ReplaySource,
     pub(super) prepared: Prepared,
-    /// The events of the passes after the prepared one.
+    /// The events of all passes after the prepared one.
     pub(super) others: Vec<Selection>,
     pub(super) scenario: Option<Scenario>,
 }
@@ -48,7 +48,7 @@ pub(super) fn prepare(args: &StatArgs) -> anyhow::Result<Inputs> {
 }
 
 impl ReplayArgs {
-    /// Opens the recordings, and returns the setup of one pass that the arguments describe.
+    /// Opens the recordings, and returns the setup for one pass, as the arguments describe it.
     pub(crate) fn setup(&self, source: &ReplaySource) -> anyhow::Result<Setup> {
         let (configuration, guests) = machine_and_guests(self, None)?;
         let selections = self.selections(configuration.machine, one_pass)?;
@@ -83,7 +83,7 @@ impl ReplayArgs {
             .region(region))
     }
 
-    /// Returns the region of these recordings.
+    /// Returns the region of these recordings that the arguments select.
     pub(super) fn region_of(
         &self,
         source: &ReplaySource,
@@ -96,7 +96,7 @@ impl ReplayArgs {
 
 type Parse = fn(&str) -> Result<Vec<Selection>, SelectionError>;
 
-/// Parses a list of events that one pass counts.
+/// Parses a list of events that must fit into one pass.
 fn one_pass(list: &str) -> Result<Vec<Selection>, SelectionError> {
     Selection::parse(list).map(|selection| vec![selection])
 }
@@ -129,13 +129,13 @@ fn machine_and_guests(
     Ok((configuration, guests))
 }
 
-/// If the machine has no hubs, removes the events of hubs, and prints a note.
+/// If the machine has no hubs, removes hub events, and prints a note.
 fn selections_of(machine: Machine, passes: Vec<Selection>) -> anyhow::Result<Vec<Selection>> {
     if !machine.hubs().is_empty() {
         return Ok(passes);
     }
     let name = machine.model().name();
-    // The first pass has events of each class that a later pass has.
+    // The first pass has events of every class that any later pass has.
     let classes = passes.first().map(Selection::of_hubs).unwrap_or_default();
     let left = passes.into_iter().map(Selection::without_hubs);
     let left: Vec<_> = left.filter(|pass| !pass.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Several recordings of one program.
+//! Makes several recordings of one program.
 
 use crate::cmd::source::{ReplaySource, SourceArgs};
 

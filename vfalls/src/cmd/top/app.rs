@@ -1,4 +1,4 @@
-//! The state of the interactive view. Handles its keys, and draws it.
+//! Holds the state of the interactive view, handles its keys, and draws it.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::cmd::top::view::{Look, View, ViewPage};
 use crate::numbers::count;
 use crate::text::layouts::time;
 
-/// What a key asks the caller to do. A key that only changes the view asks nothing.
+/// What a key asks the caller to do. A key that only changes the view asks for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     Nothing,
-    /// Set a new pace. A paused replay takes this number of further intervals.
+    /// Set a new pace. A paused replay goes on for this number of intervals.
     Pace(u64),
     /// Suspend the program, as Ctrl-Z does in a shell.
     Stop,
@@ -47,11 +47,11 @@ pub(crate) struct App {
     about: About,
     pub(crate) pace: Pace,
     view: View,
-    /// The number of the column by which each view sorts its rows.
+    /// The index of the column by which each view sorts its rows.
     sort: [usize; View::ALL.len()],
     scroll: usize,
-    /// `true` if the view shows totals since the start of the replay; `false` if it shows the
-    /// difference from the end of the previous interval.
+    /// `true` if the view shows totals since the start of the replay; `false` if it shows only the
+    /// latest interval.
     whole: bool,
     help: bool,
     ended: bool,
@@ -59,7 +59,7 @@ pub(crate) struct App {
     now: Option<LiveSample>,
     /// The difference between the latest two samples.
     last: Option<Replayed>,
-    /// How many scrolling lines the screen showed when it was last drawn.
+    /// How many scrolling lines fitted on the screen when it was last drawn.
     room: usize,
 }
 
@@ -174,8 +174,8 @@ impl App {
         }
     }
 
-    /// Returns the lines above all views: the title, the progress, the shown interval, and the
-    /// names of the views.
+    /// Returns the lines above all views: the title, the progress, the interval that is shown, and
+    /// the names of the views.
     fn head(&self, width: usize) -> Vec<Line<'static>> {
         let state = match (self.ended, self.pace.paused, self.pace.rate()) {
             (true, ..) => "ENDED".to_owned(),

@@ -1,4 +1,4 @@
-//! Formats columns, bars and numbers for the views. All characters are ASCII, so every terminal and every file can show them.
+//! Formats columns, bars and numbers for the views. All characters are ASCII, so that every terminal and every file can show them.
 
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 pub(crate) struct Grid {
     /// `true` for each column whose cells align right.
     right: Vec<bool>,
-    /// The column by which the rows are sorted. Its header is underlined.
+    /// The index of the column by which the rows are sorted. The column's header is underlined.
     sorted: Option<usize>,
     rows: Vec<Vec<Line<'static>>>,
     /// The indices of the header rows in `rows`. Each part of the grid has one header row.
@@ -79,7 +79,7 @@ impl Grid {
     }
 }
 
-/// Returns `part` in percent of `whole`, or `-` if `whole` is 0.
+/// Returns `part` as a percentage of `whole`, or `-` if `whole` is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     match whole {
         0 => "-".to_owned(),

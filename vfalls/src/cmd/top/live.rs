@@ -1,4 +1,4 @@
-//! The replay that the view shows. It runs in its own thread, at a pace that the view sets.
+//! Performs the replay that the view shows, in its own thread, at a pace that the view sets.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use simulator::run::Replayed;
 const RATES: [Option<u32>; 8] =
     [Some(1), Some(2), Some(5), Some(10), Some(20), Some(50), Some(100), None];
 
-/// The index in [`RATES`] of 10 samples per second. A user can follow the view at this rate.
+/// The index in [`RATES`] of 10 samples per second, a rate at which a user can follow the view.
 const TEN_A_SECOND: usize = 3;
 
 /// The stack size of the replay's thread, in bytes. In a build without optimisation, several stack
@@ -64,7 +64,7 @@ impl LiveSample {
 
 struct State {
     pace: Pace,
-    /// How many more samples the replay takes during the pause.
+    /// How many more samples the replay may take during the pause.
     steps: u64,
     stopped: bool,
     /// The latest sample; `None` if the view has taken it.
@@ -81,9 +81,9 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the view a sample. At full speed, skips the sample if the view has not taken the
-    /// previous one. Then waits for as long as the pace requires. `since` is the time at which the
-    /// previous wait ended.
+    /// Hands a sample to the view, and then waits for as long as the pace requires. At full speed,
+    /// skips the sample if the view has not taken the previous one. `since` is the time at which
+    /// the previous wait ended.
     fn sample(&self, make: impl FnOnce() -> LiveSample, since: &mut Instant) -> ControlFlow<()> {
         let mut state = self.state();
         let passes = !state.pace.paused && state.pace.rate().is_none();
@@ -167,8 +167,8 @@ impl Live {
     }
 }
 
-/// Stops the replay at its next sample. Does not wait for the replay's thread, because this thread
-/// may be waiting for its input.
+/// Stops the replay at its next sample. Does not wait for the replay's thread, which may be waiting
+/// for its input.
 impl Drop for Live {
     fn drop(&mut self) {
         self.shared.state().stopped = true;

@@ -133,7 +133,7 @@ pub(crate) fn run(args: TopArgs) -> anyhow::Result<()> {
     ensure_truth(&run)
 }
 
-/// Shows the replay until the user quits. Returns the result, or `None` if the user quits before the end of the replay.
+/// Shows the replay until the user quits. Returns the result; `None` if the user quits before the replay ends.
 fn on_a_terminal(
     prepared: Prepared,
     program: &str,

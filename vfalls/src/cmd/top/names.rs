@@ -19,13 +19,13 @@ pub(crate) struct Name {
 }
 
 pub(crate) struct Names {
-    /// The symbols and the number of threads of each program.
+    /// The symbols of each program, and its number of threads.
     programs: Vec<(Option<Symbols>, usize)>,
     known: RefCell<HashMap<(usize, u64), Rc<Name>>>,
 }
 
 impl Names {
-    /// Returns the names of functions and source lines of `programs`, or of the bundled program.
+    /// Returns the names of functions and source lines in `programs`, or in the bundled program.
     pub(crate) fn new(programs: &[Recording], bundled: bool) -> Self {
         let symbols = |program: &Recording| {
             let symbols = match bundled {

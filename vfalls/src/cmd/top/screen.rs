@@ -1,5 +1,5 @@
-//! The terminal that shows the view. It is restored when the view ends, unless SIGKILL ends the
-//! process.
+//! Manages the terminal that shows the view. The terminal is restored when the view ends, unless
+//! SIGKILL ends the process.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -20,7 +20,7 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::prelude::{CrosstermBackend, Terminal};
 
-/// Whether the terminal shows the view, and so has to be restored.
+/// Whether the terminal shows the view and has to be restored.
 static OPEN: AtomicBool = AtomicBool::new(false);
 
 /// The lock that a thread holds while it writes to the terminal.
@@ -74,8 +74,8 @@ fn output() -> io::Result<File> {
     Ok(raw_stdout().as_fd().try_clone_to_owned()?.into())
 }
 
-/// Locks the terminal for writing. Returns `None` after 100 ms, because a thread that has ended, or
-/// the calling thread, may hold the lock.
+/// Locks the terminal for writing. Returns `None` after 100 ms, because the lock may be held by the
+/// calling thread, or by a thread that has ended.
 fn lock() -> Option<MutexGuard<'static, ()>> {
     for _ in 0..100 {
         match WRITING.try_lock() {
@@ -94,8 +94,7 @@ fn show() -> io::Result<()> {
     execute!(output()?, EnterAlternateScreen)
 }
 
-/// Restores the terminal if it shows the view. Ignores errors, because nothing can be done about
-/// them.
+/// Restores the terminal if it shows the view. Ignores errors, because nobody can act on them.
 fn close() {
     let _writing = lock();
     if !OPEN.swap(false, Ordering::SeqCst) {

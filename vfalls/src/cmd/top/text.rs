@@ -13,8 +13,8 @@ use crate::text::layouts::time;
 /// blocks cover several intervals.
 const BLOCKS: u64 = 50;
 
-/// Prints blocks of text. The longer the replay has lasted, the more references lie between two
-/// blocks, so the text of a long replay stays short.
+/// Prints blocks of text. The longer the replay lasts, the more references lie between two blocks,
+/// so that the text of a long replay stays short.
 #[derive(Default)]
 pub(crate) struct Blocks {
     intervals: u64,

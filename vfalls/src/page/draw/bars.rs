@@ -18,7 +18,7 @@ const STEP: f64 = 19.0;
 const ABOVE: f64 = 4.0;
 
 /// Draws bars on an axis from 0 to `end`. The labels are to the left of the bars. If any label is
-/// long, all labels are above their bars.
+/// long, all labels are above their bars instead.
 pub(crate) fn bars(bars: &[Bar], end: f64, title: &str) -> Drawing {
     let labels = room(bars.iter().map(|bar| &*bar.label));
     let above = labels > WIDTH / 3.0;

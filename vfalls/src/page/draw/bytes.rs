@@ -1,4 +1,4 @@
-//! Draws which bytes of a line of memory are used. Each user of the line has a row.
+//! Draws which bytes of a memory line are used, with one row for each user of the line.
 
 use std::ops::Range;
 

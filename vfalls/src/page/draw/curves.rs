@@ -23,7 +23,7 @@ pub struct CurvePoint {
     pub size: f64,
     /// The value, above 0.
     pub value: f64,
-    /// Whether the value is an estimate: its mark is hollow.
+    /// Whether the value is an estimate, which gets a hollow mark.
     pub estimated: bool,
 }
 
@@ -32,15 +32,14 @@ const RIGHT: f64 = WIDTH - 14.0;
 const ABOVE: f64 = 16.0;
 const BOTTOM: f64 = 186.0;
 
-/// A logarithmic axis: the places of its ends, and the decimal logarithms that they stand for.
+/// A logarithmic axis: the coordinates of its ends, and the decimal logarithms of the values there.
 struct LogAxis {
     places: [f64; 2],
     ends: [f64; 2],
 }
 
 impl LogAxis {
-    /// Returns an axis for values from `least` to `most`. The ends of the axis are among the `steps` of
-    /// a decade.
+    /// Returns an axis for values from `least` to `most`. Each end of the axis is one of the `steps` of a decade.
     fn new(places: [f64; 2], least: f64, most: f64, steps: &[f64]) -> Self {
         let marks = marks(steps);
         let first = marks.iter().rev().find(|mark| **mark <= least).copied().unwrap_or(least);
@@ -63,7 +62,7 @@ impl LogAxis {
     }
 }
 
-/// Returns the `steps` multiplied by each power of ten, from 1 on.
+/// Returns the `steps` multiplied by each power of ten, starting with 1.
 fn marks(steps: &[f64]) -> Vec<f64> {
     (0..16).flat_map(|decade| steps.iter().map(move |step| step * 10_f64.powi(decade))).collect()
 }
@@ -114,7 +113,7 @@ pub(crate) fn curves(curves: &[Curve], sizes: &str, values: &str) -> Drawing {
     Drawing { width: WIDTH, height: BOTTOM + 28.0, marks }
 }
 
-/// The colours of the curves, in their order.
+/// The colours of the curves, in order.
 pub(crate) const CURVES: [&str; 4] = ["c2", "c4", "c6", "c5"];
 
 #[cfg(test)]

@@ -10,14 +10,14 @@ pub(crate) struct Dots {
     pub label: String,
     /// The dots, sorted by duration: the duration, the class of the colour, and the tooltip.
     pub at: Vec<(f64, &'static str, String)>,
-    /// The parts of the distribution: the shortest and the longest duration, and the number of
+    /// The segments of the distribution: the shortest and the longest duration, and the number of
     /// calls between them.
     pub parts: Vec<(f64, f64, u64)>,
 }
 
 const STEP: f64 = 34.0;
 const ABOVE: f64 = 4.0;
-/// The height of the highest bar of a distribution.
+/// The height of a distribution's highest bar.
 const BAR: f64 = 16.0;
 
 pub(crate) fn dots(rows: &[Dots], title: &str) -> Drawing {

@@ -8,19 +8,18 @@ use crate::numbers::{counted, percent};
 use crate::page::cut::cut;
 use crate::page::figure::Drawing;
 
-/// The width of a picture of a flame graph.
+/// The width of a flame graph.
 const WIDTH: f64 = 1200.0;
 /// The height of a box, in units of the drawing.
 const ROW: f64 = 18.0;
-/// An upper limit for the average width of a character, in units of the drawing. The script of pages has the same number.
+/// An upper limit for the average width of a character, in units of the drawing. The pages' script contains the same number.
 const CHARACTER: f64 = 7.4;
 /// The minimum share of all samples, in percent. Boxes with a smaller share are left out.
 const LEAST: f64 = 0.1;
 /// The maximum number of boxes that are drawn above each other. Deeper calls are left out.
 pub(crate) const DEEPEST: usize = 64;
 
-/// A function in a stack of calls, with its number of samples, and the boxes of its callees by
-/// name.
+/// A function in a call stack, with its number of samples, and the boxes of its callees by name.
 #[derive(Default)]
 struct FlameBox<'a> {
     samples: u64,
@@ -28,8 +27,7 @@ struct FlameBox<'a> {
 }
 
 impl FlameBox<'_> {
-    /// Returns the number of boxes in the highest stack that starts with this box. `unit` is the
-    /// share of a sample in percent.
+    /// Returns the number of boxes in the highest stack that starts with this box. `unit` is one sample's share of all samples, in percent.
     fn depth(&self, unit: f64) -> usize {
         let drawn = self.above.values().filter(|frame| frame.is_drawn(unit));
         1 + drawn.map(|frame| frame.depth(unit)).max().unwrap_or(0)
@@ -65,13 +63,12 @@ impl FlameBox<'_> {
     }
 }
 
-/// Returns a horizontal place or a width, in percent of the drawing's width.
+/// Formats a horizontal position or a width as a percentage of the drawing's width.
 fn percentage(place: f64) -> String {
     format!("{place:.2}%")
 }
 
-/// Draws stacks of calls. Each stack has the names of its functions, starting with the outermost
-/// function, and its number of samples.
+/// Draws call stacks. Each stack has the names of its functions, starting with the outermost function, and its number of samples.
 pub(crate) fn flame(stacks: &[(Vec<&str>, u64)]) -> Drawing {
     let mut all = FlameBox::default();
     for (frames, samples) in stacks {

@@ -23,7 +23,7 @@ const CELL: f64 = 6.0;
 const ABOVE: f64 = 6.0;
 
 impl Cells<'_> {
-    /// Draws the cells as a heat map. Leaves out names of rows that would overlap.
+    /// Draws the cells as a heat map. Leaves out row names that would overlap.
     pub(crate) fn heat(&self, scale: &Scale) -> Drawing {
         let axis = Axis::of_time(LEFT, self.ends.last().copied().unwrap_or(0), self.unit);
         let height = if self.rows.len() > 24 { CELL } else { 2.0 * CELL };

@@ -1,4 +1,4 @@
-//! Draws lines over time, with values above and below zero, and marks at single times.
+//! Draws lines over time, with values above and below zero, and marks at points in time.
 
 use std::fmt::Write;
 

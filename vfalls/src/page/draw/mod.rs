@@ -44,23 +44,23 @@ pub(super) const PARTS: [&str; 9] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "
 /// The number of colours in a scale.
 const SCALE: usize = 8;
 
-/// Returns the width of a label, roughly, in units of the drawing.
+/// Returns the approximate width of a label, in units of the drawing.
 fn width(label: &str) -> f64 {
     label.chars().map(|one| if one.is_uppercase() { 7.2 } else { 6.0 }).sum()
 }
 
-/// Returns the width to reserve for labels: the width of the longest label, and a gap.
+/// Returns the width to reserve for labels: the width of the longest label plus a gap.
 fn room<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
     labels.map(width).fold(0.0, f64::max) + 8.0
 }
 
-/// Returns the width that labels beside a chart need, but at most half of the drawing's width.
+/// Returns the width to reserve for labels beside a chart, at most half of the drawing's width.
 fn room_beside<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
     room(labels).min(WIDTH / 2.0)
 }
 
-/// Draws a label that begins at `x`, or that ends at `x` if `class` is `e`. If the label is longer than `room`, its middle is left out, and
-/// its tooltip is the whole label.
+/// Draws a label that begins at `x`, or that ends at `x` if `class` is `e`. If the label is wider than `room`, its middle is left out, and
+/// a tooltip shows the whole label.
 fn label(text: &str, (x, y): (f64, f64), room: f64, class: &str) -> Markup {
     let characters = text.chars().count();
     let shown = cut(text, (characters as f64 * room / width(text).max(1.0)) as usize);
@@ -97,7 +97,7 @@ impl Axis {
                 @let x = round(self.place(tick));
                 @let text = if step >= 1000.0 { short(tick) } else { format!("{tick:.places$}") };
                 path.g d={ "M" (x) " " (round(top)) "V" (round(bottom)) } {}
-                // The text of the last line stays within the drawing.
+                // Keeps the text of the last mark within the drawing.
                 @let middle = self.place(tick).min(WIDTH - text.len() as f64 * 3.0);
                 text.m.c x=(round(middle)) y=(round(bottom + 11.0)) { (text) }
             }
@@ -119,8 +119,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Returns the scale for shares of time, from 0 to 1, in which a part is busy. All pages use
-    /// this scale. Most of its colours are for small shares.
+    /// Returns the scale for how busy a part is, as a share of the time from 0 to 1. All pages use this scale. Most of its colours stand
+    /// for small shares.
     pub(super) fn of_use() -> Self {
         let least = [f64::MIN_POSITIVE, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5];
         Self { least: least.to_vec() }
@@ -152,7 +152,7 @@ impl Scale {
     /// Returns the index of a number's colour class.
     pub(super) fn level(&self, number: f64) -> usize {
         let level = self.least.partition_point(|least| *least <= number);
-        // A scale with fewer levels than colours skips some colours, but still uses the last one.
+        // A scale with fewer levels than colours skips some colours, but always uses the last one.
         level * (SCALE - 1) / self.least.len().max(1)
     }
 

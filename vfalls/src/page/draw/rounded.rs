@@ -4,15 +4,14 @@ use std::fmt;
 
 use maud::Render;
 
-/// Rounds a length or coordinate.
 pub(super) fn round(length: f64) -> Rounded {
     Rounded(length)
 }
 
 /// A length or coordinate that is shown with at most one digit after the decimal point.
 ///
-/// A page has many thousands of lengths. So a length is written without a string of its own, and with exact decimals only if it is about
-/// halfway between two tenths.
+/// A page has many thousands of lengths. Therefore, formatting allocates no string, and computes exact decimals only for a length that is
+/// about halfway between two tenths.
 #[derive(Clone, Copy)]
 pub(super) struct Rounded(f64);
 

@@ -1,4 +1,4 @@
-//! Draws strips of states over time. Each thread has a strip, whose columns show the shares of the states.
+//! Draws strips of states over time. Each thread has a strip. The columns of a strip show the share of each state.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -17,11 +17,11 @@ pub(crate) struct StateStrip {
 
 const ABOVE: f64 = 4.0;
 
-/// The smallest distance between two labels, in units of the drawing.
+/// The minimum distance between two labels, in units of the drawing.
 const LABEL: f64 = 11.0;
 
-/// Draws strips. `ends` holds the end of each column in cycles. If there are many strips, each strip has a smaller height, and only some of
-/// the strips have a label.
+/// Draws strips. `ends` holds the end of each column in cycles. If there are many strips, they are lower, and only some of them have a
+/// label.
 pub(crate) fn state_strips(strips: &[StateStrip], ends: &[u64], unit: TimeUnit) -> Drawing {
     let step = match strips.len() {
         ..=32 => 18.0,

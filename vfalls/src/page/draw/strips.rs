@@ -1,4 +1,4 @@
-//! Draws values over time. Each series of values has a strip.
+//! Draws values over time, with one strip for each series.
 
 use maud::{Render, html};
 
@@ -22,7 +22,7 @@ pub(crate) struct Strips<'a> {
     /// The value that the top of a strip stands for.
     pub top: f64,
     pub top_text: String,
-    /// Whether `top` is the maximum rate. In this case, a line marks the maximum rate.
+    /// Whether `top` is the maximum rate. If so, a line marks it.
     pub limit: bool,
     pub unit: TimeUnit,
 }
@@ -40,7 +40,7 @@ pub(crate) fn strips(chart: &Strips<'_>) -> Drawing {
     let ends = ends.iter().map(|end| axis.place(*end as f64 * chart.unit.per_cycle));
     let ends: Vec<String> = ends.map(|end| format!("H{}", round(end))).collect();
     let left = round(axis.left);
-    // Returns the part of a path that goes up or down to each value, and on to the end of its interval.
+    // Returns a path that, for each value, goes up or down to the value, and then on to the end of the interval.
     let steps = |values: &[f64], base: f64| {
         let mut steps = String::new();
         for (value, end) in values.iter().zip(&ends) {
@@ -64,9 +64,9 @@ pub(crate) fn strips(chart: &Strips<'_>) -> Drawing {
                 path.g d={ "M" (round(LEFT)) " " (round(base)) "H" (round(WIDTH - 6.0)) } {}
                 path.measured d={ "M" (left) " " (round(base)) (area) "V" (round(base)) "Z" } {}
                 @if let Some(truth) = &strip.truth {
-                    // Most counters show what happened, so their two paths have the same steps.
+                    // Most counters show what really happened, so the two paths have the same steps.
                     @let other = (*truth != strip.values).then(|| steps(truth, base));
-                    // The path of a line starts at the first value.
+                    // The line's path starts at the first value.
                     @let line = other.as_ref().unwrap_or(&area).get(1..);
                     path.truth d={ "M" (left) " " (line.unwrap_or_default()) @if line.is_none() { (round(base)) } } {}
                 }

@@ -33,7 +33,7 @@ pub(in crate::page) fn colour(status: &str) -> &'static str {
     }
 }
 
-/// Returns the first cells of a table row: guest, call, registers, status and number of calls.
+/// Returns the first cells of a row: guest, call, registers, status and number of calls.
 fn cells(of: &Calls) -> [String; 5] {
     [
         of.guest.clone(),
@@ -79,7 +79,7 @@ fn by_status(run: &Replayed, details: &Details) -> Option<Figure> {
     })
 }
 
-/// Describes, in a sentence, the calls with which a guest reads its counters for the charts over
+/// Describes in a sentence the calls that guests make to read their counters for the charts over
 /// time.
 fn reads(run: &Replayed, details: &Details) -> String {
     let reads = details.series.reads;

@@ -1,4 +1,4 @@
-//! Charts of the lines of memory that move between nodes.
+//! Charts of the memory lines that move between nodes.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const MOST_LINES: usize = 3;
 /// The maximum number of users that are shown for a line.
 const MOST_USERS: usize = 32;
 
-/// The ways to use a line's bytes: the use, the class of its colour, and its name.
+/// How bytes of a line can be used: the use, the class of its colour, and its name.
 const USES: [(Use, &str, &str); 4] = [
     (Use::Fetch, "c0", "fetches"),
     (Use::Load, "c1", "loads"),

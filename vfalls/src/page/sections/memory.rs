@@ -70,8 +70,8 @@ const SERVED: [(&str, &str); 3] = [
     ("c4", "cache of another node"),
 ];
 
-/// The misses of a function, and the cycles for which the function waited for these misses. There
-/// is one number of misses for each row of [`SERVED`].
+/// A function's misses, and the cycles for which the function waited for them. Each row of
+/// [`SERVED`] has its own number of misses.
 struct FunctionMisses {
     name: String,
     misses: [u64; 3],
@@ -94,7 +94,7 @@ fn functions(details: &Details, names: &Names) -> Option<Figure> {
         functions.map(|(name, (misses, cycles))| FunctionMisses { name, misses, cycles }).collect();
     let sum = |function: &FunctionMisses| function.misses.iter().sum::<u64>();
     functions.retain(|function| sum(function) > 0 || function.cycles > 0);
-    // The functions are sorted by name already, and those with equal sums stay in this order.
+    // The functions are already sorted by name, and those with equal sums keep this order.
     functions.sort_by_key(|function| Reverse(sum(function)));
     let all: u64 = functions.iter().map(sum).sum();
     let most = functions.first().map(sum).filter(|most| *most > 0)?;

@@ -1,4 +1,4 @@
-//! Charts of what threads did with their time: running, and waiting for each other.
+//! Charts of how threads spend their time: running, or waiting for each other.
 
 use crate::numbers::{TimeUnit, count, counted, percent};
 use crate::page::draw::{Bar, StateStrip, bars, state_strips};
@@ -13,11 +13,10 @@ use simulator::run::{Replayed, State, ThreadLine, TimeLine};
 /// The maximum number of rows of a table.
 const ROWS: usize = 100;
 
-/// The maximum number of strips for which a chart draws every column. If there are more strips, the chart draws each pair of neighbouring
-/// columns as one column.
+/// The maximum number of strips for which a chart draws every column. With more strips, the chart merges each pair of neighbouring columns.
 const FEW: usize = 64;
 
-/// Returns the charts of a run with several threads, or of a thread that did not run all the time.
+/// Returns the charts of a run that has several threads, or one thread that did not always run.
 pub(super) fn figures(run: &Replayed, names: &Names) -> Vec<Figure> {
     let states = waits::occurring(run);
     if states.is_empty() || run.threads.len() < 2 && states == [State::Running] {
@@ -118,7 +117,7 @@ fn bars_of(run: &Replayed, states: &[State]) -> Figure {
     }
 }
 
-/// Returns the chart of states over time; `None` for details without a time line.
+/// Returns the chart of states over time; `None` if the details contain no time line.
 fn time_line(run: &Replayed, details: &Details) -> Option<Figure> {
     let line = &details.timeline;
     let occurs =

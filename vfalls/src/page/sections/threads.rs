@@ -1,4 +1,4 @@
-//! The cycles that threads spend on work and on each kind of wait.
+//! Charts of the cycles that threads spend on work and on each kind of wait.
 
 use crate::numbers::{count, counted, percent};
 use crate::page::draw::{Bar, PARTS, bars};
@@ -12,7 +12,7 @@ use simulator::run::{Replayed, Stack, ThreadRun};
 /// each node has a bar.
 pub(in crate::page) const MOST_BARS: usize = 16;
 
-/// What a bar shows: a thread, or all threads of a node.
+/// A thread, or all threads of a node: what one bar shows.
 pub(super) struct Group {
     pub label: String,
     /// The sum of the threads' results.
@@ -69,7 +69,7 @@ fn table_of_nodes(run: &Replayed) -> Table {
     table
 }
 
-/// Returns the table of threads for a run with too many threads for bars. Each row has all the numbers that the page has for a thread.
+/// Returns the table of threads for a run that has too many threads for bars. Each row has all the numbers that the page has for a thread.
 fn many(run: &Replayed) -> Figure {
     let programs = run.programs();
     let states = waits::occurring(run);
@@ -108,7 +108,7 @@ pub(super) fn place(thread: &ThreadRun) -> [String; 3] {
     [thread.thread, thread.strand.index(), thread.node()].map(|number| number.to_string())
 }
 
-/// Returns the cells of instructions, cycles and cycles per instruction.
+/// Returns the cells for instructions, cycles and cycles per instruction.
 fn work(of: &ThreadRun) -> [String; 3] {
     [of.instructions.to_string(), of.cycles.to_string(), format!("{:.2}", cpi(of))]
 }
@@ -118,8 +118,8 @@ fn cycles(of: &ThreadRun) -> [String; 9] {
     parts(&of.stack).map(|(_, cycles)| cycles.to_string())
 }
 
-/// Returns a chart that divides the cycles of each thread, or of each node, into parts. `each` is the word for what a bar stands for:
-/// `thread` or `node`.
+/// Returns a chart that divides the cycles of each thread, or of each node, into parts. `each` says what a bar stands for: `thread` or
+/// `node`.
 fn stacks(run: &Replayed, each: &str, table: Table) -> Figure {
     let groups = groups(run);
     let bar = |Group { label, sum }: &Group| Bar {

@@ -1,4 +1,4 @@
-//! Compares `vfalls` with other tools that simulate caches, on the same programs.
+//! Compares `vfalls` with other cache simulators on the same programs.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -29,8 +29,8 @@ const THREAD_ROUNDS: u32 = 20;
 /// The number of references that pycachesim gets.
 const FEW: usize = 1_000_000;
 
-/// Simulates caches of the sizes of a T2 Plus with pycachesim. One call passes all references, because a call for each reference takes 17
-/// times as long. All lines have the same size, and all references have the same size.
+/// Simulates caches as large as a T2 Plus's with pycachesim. A single call passes all references, because one call for each would take 17
+/// times as long. All lines have the same size, and so do all references.
 const PYCACHESIM: &str = "\
 import array, cachesim, sys
 memory = cachesim.MainMemory()
@@ -49,7 +49,7 @@ references = [
 caches.loadstore(references, length=8)
 ";
 
-/// Returns the processor time of a command in the best of all rounds, in seconds.
+/// Returns a command's processor time in the best of all rounds, in seconds.
 fn seconds(command: &mut Command) -> anyhow::Result<f64> {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut best = f64::INFINITY;
@@ -95,7 +95,7 @@ impl Beside<'_> {
         Some((command, arguments))
     }
 
-    /// Measures the number of nanoseconds that each tool takes for a reference of a program. Returns the rows of a table.
+    /// Measures how many nanoseconds each tool takes for one of a program's references. Returns the rows of a table.
     fn times(&self, program: &[OsString]) -> anyhow::Result<Vec<(String, Option<f64>)>> {
         let [recording, words] = ["beside.refs", "beside.words"].map(|name| self.stat.at(name));
         let emulator = tools::path(&QEMU_X86)?;
@@ -144,7 +144,7 @@ impl Beside<'_> {
         ])
     }
 
-    /// Counts the instructions that `vfalls stat` and pycachesim take for a reference of a generated program with one thread.
+    /// Counts the instructions that `vfalls stat` and pycachesim take for each reference of a generated program with one thread.
     fn instructions(&self, data: Data) -> anyhow::Result<[Option<u64>; 2]> {
         let recorded = self.stat.record(&Made { threads: 1, data, references: 2_000_000 })?;
         let stat = self.stat.of_a_reference(&recorded)?;

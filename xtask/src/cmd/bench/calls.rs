@@ -1,4 +1,4 @@
-//! Measures the wall time of calls, its ratio to rustsbi's call, and how much simultaneous calls slow each other down.
+//! Measures the wall time of calls, the ratio to the time of rustsbi's call, and how much simultaneous calls slow each other down.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -14,7 +14,7 @@ pub(super) struct Times {
     /// The measured kinds of calls, in order. Each has its time in nanoseconds, and the ratio of
     /// this time to the time of rustsbi's call.
     calls: Vec<(String, f64, f64)>,
-    /// The calls that threads make at once, in the order of the measurement, with their rates.
+    /// The calls that threads make simultaneously, in the order of measurement, with their rates.
     threads: Vec<(String, Rates)>,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Times {
 pub(super) struct Rates {
     /// The rate of one thread.
     one: f64,
-    /// The sum of the rates of two threads.
+    /// The sum of two threads' rates.
     two: f64,
     /// The rate `two` divided by the rate `one`.
     ratio: f64,

@@ -1,8 +1,8 @@
-//! Counts the instructions of `vfalls stat` for each reference, of generated programs and of the bundled recording. Also counts the
-//! instructions of its views, the details and the page, in percent of a run without views.
+//! Counts the instructions that `vfalls stat` takes for each reference of generated programs and of the bundled recording. Also counts the
+//! instructions of runs with its views (the details and the page), as a percentage of a run without views.
 //!
-//! The recording comes from standard input, which can be read only once. So `stat` makes no second replay to see whether the order of
-//! threads matters.
+//! The recording comes from standard input, which can be read only once. Therefore, `stat` makes no second replay to see whether the order
+//! of threads matters.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,8 +22,8 @@ const fn made(threads: u32, data: Data, references: u64) -> Made {
     Made { threads, data, references }
 }
 
-/// The generated programs and their names. Their threads cost more than those of recorded programs in C of the same kinds, which took 45
-/// instructions a reference with one thread, 91 with 8 threads, 112 with 64, and 543 with false sharing.
+/// The generated programs and their names. Their threads cost more than those of similar recorded C programs, which took 45 instructions
+/// for each reference with one thread, 91 with 8 threads, 112 with 64, and 543 with false sharing.
 const PROGRAMS: [(&str, Made); 6] = [
     ("one_thread", made(1, Data::Own, 3_000_000)),
     ("stream", made(1, Data::Stream, 2_000_000)),
@@ -59,7 +59,7 @@ impl<'a> Stat<'a> {
         Ok(Self { counter, vfalls: cargo::vfalls()?, directory: tempfile::tempdir()? })
     }
 
-    /// Returns the path of a file that is removed with `self`.
+    /// Returns the path of a file that is removed when `self` is dropped.
     pub(super) fn at(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -104,7 +104,7 @@ fn bundled() -> anyhow::Result<Recorded> {
 pub(super) struct Costs {
     /// The instructions for each reference.
     pub(super) references: BTreeMap<&'static str, u64>,
-    /// The instructions of runs with a view, in percent of a run without views.
+    /// The instructions of runs with a view, as a percentage of a run without views.
     pub(super) views: BTreeMap<&'static str, u64>,
 }
 

@@ -29,11 +29,11 @@ const PROGRAM: [u32; 14] = [
 /// The number of instructions that one round executes.
 const INSTRUCTIONS: usize = 5_000_000;
 
-/// The names of the measured rates, each with its memory system. `None` executes without a memory system.
+/// The names of the measured rates, each with its memory system; `None` for execution without one.
 pub(super) const KINDS: [(&str, Option<Config>); 2] =
     [("without a memory system", None), ("with the memory system", Some(Config::T2_PLUS))];
 
-/// Executes the program. Returns the number of instructions and the processor time in seconds.
+/// Executes the program. Returns the number of executed instructions and the processor time in seconds.
 pub(super) fn executed(memory: Option<Config>) -> anyhow::Result<(usize, f64)> {
     let mut execution =
         Execution::new(&Setup::new(Machine::new(Model::Batoka, 4)?).memory(memory))?;

@@ -13,25 +13,25 @@ use super::cost::{Recorded, Stat};
 use super::time::timed;
 use crate::memory;
 
-/// Generated programs that differ only in their size. The size is a number of references, strands or threads.
+/// Generated programs that differ only in their size, which is their number of references, strands or threads.
 struct Series {
     label: &'static str,
     made: fn(u64) -> Made,
     /// The sizes whose instructions are counted.
     counted: &'static [u64],
-    /// Further sizes. At these sizes, the instructions are not counted, but estimated from the time.
+    /// Further sizes, at which the instructions are not counted, but estimated from the time.
     timed: &'static [u64],
-    /// The size with which all larger sizes are compared: a reference may cost at most [`MOST`] times what it costs at this size. At
-    /// smaller sizes, the start of the process and the first misses are a large part of the cost, or no two strands share a core.
+    /// The size with which all larger sizes are compared: a reference may cost at most [`MOST`] times as much there as at this size.
+    /// Smaller sizes are unsuitable, because the start of the process and the first misses are a large part of their cost, or because no
+    /// two strands share a core.
     from: u64,
 }
 
-/// The factor by which a reference of a larger program may cost more. The reason is that a cache has more misses when more
-/// strands share it. A cost that grows faster than its input exceeds this factor, because the next size is at least twice as
-/// large.
+/// The factor by which a reference of a larger program may cost more, since a cache has more misses when more strands share it. A cost that
+/// grows faster than its input exceeds this factor, because the next size is at least twice as large.
 const MOST: f64 = 1.6;
 
-/// The factor for estimates. This factor is larger, because times also depend on other work of the host.
+/// The factor for estimates, which is larger because times also depend on what else the host does.
 const MOST_ESTIMATED: f64 = 2.5;
 
 /// The factor by which a longer recording may take more memory.
@@ -57,8 +57,8 @@ const SERIES: [Series; 4] = [
         made: |size| Made { threads: size as u32, data: Data::Own, references: 1_000_000 },
         counted: &[1, 2, 4, 8, 16, 32, 64, 128, 256],
         timed: &[],
-        // With up to 32 strands, each strand has a core alone. With 64, the data of a core's two strands fit into its L1 data cache. With
-        // more, they do not.
+        // With up to 32 strands, each strand has a core to itself. With 64, the data of a core's two strands fit into its L1 data cache;
+        // with more strands, they do not.
         from: 128,
     },
     Series {
@@ -70,7 +70,7 @@ const SERIES: [Series; 4] = [
         },
         counted: &[1, 10, 100, 1_000, 10_000],
         timed: &[],
-        // At smaller sizes, each thread has more references, so its start and its first misses are a smaller part of its cost.
+        // At smaller sizes, each thread has more references, so that its start and its first misses are a smaller part of its cost.
         from: 1_000,
     },
 ];
@@ -88,7 +88,7 @@ struct Point {
     memory: u64,
 }
 
-/// Runs `vfalls stat`, and returns the processor time of a reference in nanoseconds and the peak memory in KB.
+/// Runs `vfalls stat`. Returns the processor time for each reference in nanoseconds, and the peak memory in KB.
 fn run(stat: &Stat<'_>, recorded: &Recorded) -> anyhow::Result<(f64, u64)> {
     let mut command = Command::new(&stat.vfalls);
     command.args(["stat", "-"]).stdin(File::open(&recorded.file)?).stdout(Stdio::null());
@@ -127,7 +127,7 @@ impl Series {
                 self.label, first.instructions, first.size, point.instructions, point.size
             )
         });
-        // In the other series, the number of threads grows. The references of each thread are read ahead, so memory grows too.
+        // In the other series, the number of threads grows. Each thread's references are read ahead, so memory grows, too.
         let large = larger().filter(|_| !self.timed.is_empty());
         let mut large =
             large.filter(|point| point.memory as f64 > MOST_MEMORY * first.memory as f64);

@@ -26,7 +26,7 @@ pub(crate) struct CallKind {
     pub(crate) name: &'static str,
     /// The index of the program in [`PROGRAMS`].
     program: usize,
-    /// The function whose instructions are counted, including the functions that it calls.
+    /// The function whose instructions are counted, together with those of the functions that it calls.
     function: &'static str,
 }
 
@@ -42,8 +42,8 @@ const fn sampling(name: &'static str) -> CallKind {
     CallKind { program: 1, ..call(name, "sample_cost::sample") }
 }
 
-/// All kinds: calls, rustsbi's most similar function for comparison, and samples. The samples are taken with one counter, with random
-/// periods, and with both counters overflowing at once.
+/// All kinds: calls, for comparison rustsbi's most similar function, and samples: with one counter, with random periods, and with both
+/// counters overflowing at the same time.
 pub(crate) const CALLS: [CallKind; 21] = [
     ours("get_dram"),
     ours("set_dram"),
@@ -81,7 +81,7 @@ impl Counter {
         Ok(Self { valgrind: tools::path(&VALGRIND)?, programs: [calls?, samples?] })
     }
 
-    /// Returns the number of instructions of one call or sample, rounded up. The number is the same each time.
+    /// Returns the number of instructions of one call or sample, rounded up. The number does not vary between runs.
     pub(crate) fn count(&self, kind: &CallKind) -> anyhow::Result<u64> {
         let program = &self.programs[kind.program];
         let collect = format!("--toggle-collect={}", kind.function);

@@ -75,20 +75,20 @@ struct Report {
     threads: BTreeMap<String, calls::Rates>,
     /// The instructions of `vfalls stat` for each reference, by the names of their budgets.
     stat_instructions_per_reference: BTreeMap<&'static str, u64>,
-    /// The instructions of runs of `vfalls stat` with a view, in percent of a run without views.
+    /// The instructions of runs of `vfalls stat` with a view, as a percentage of a run without views.
     stat_views: BTreeMap<&'static str, u64>,
     references_per_second: u64,
     reading: BTreeMap<&'static str, Figures>,
     recording: BTreeMap<&'static str, Cost>,
 }
 
-/// The number of rounds from which the rate in the JSON file is computed. All other rates take `FURTHER_ROUNDS`.
+/// The number of rounds from which the rate in the JSON file is computed. All other rates use `FURTHER_ROUNDS`.
 const ROUNDS: usize = 15;
 const FURTHER_ROUNDS: usize = 5;
 const READING_ROUNDS: usize = 5;
 const RECORDING_ROUNDS: usize = 2;
 
-/// The further machines whose rates are measured: their numbers of strands and nodes.
+/// Further machines to measure: their numbers of strands and nodes.
 const FURTHER: [(usize, usize); 7] =
     [(8, 4), (64, 1), (64, 2), (64, 4), (128, 2), (128, 4), (256, 4)];
 
@@ -155,7 +155,7 @@ fn draw_growth(mut picture: OutputFile) -> anyhow::Result<()> {
     costs.keep()
 }
 
-/// Numbers of instructions, by the name of the kind of call.
+/// Instruction counts, by the name of the kind of call.
 type CountOf = BTreeMap<&'static str, u64>;
 
 /// Shows progress on standard error, and prints tables to standard output.
@@ -186,8 +186,7 @@ impl Bench {
         Ok(instructions)
     }
 
-    /// Measures how fast one replay of the decoded recording is. Returns the best rate of all
-    /// rounds, in references per second.
+    /// Measures how fast the decoded recording is replayed. Returns the best rate of all rounds, in references per second.
     fn time(&self) -> anyhow::Result<u64> {
         let references = replay::recording()?;
         let mut table = table::with_header(

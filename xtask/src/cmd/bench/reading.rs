@@ -24,9 +24,9 @@ use vfalls::recorder::{self, Options};
 /// A kind of file that `vfalls stat` reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileKind {
-    /// A recording of a program of one thread.
+    /// A recording of a program with one thread.
     OneThread,
-    /// A recording of a program of 64 threads.
+    /// A recording of a program with 64 threads.
     ManyThreads,
     /// Lackey's output, which is text.
     Lackey,
@@ -34,7 +34,7 @@ pub(super) enum FileKind {
     LackeyZstd,
 }
 
-/// All kinds of files, and the names of their figures and budgets. Only x86-64 can record programs.
+/// All kinds of files, and the names of their figures and budgets. Programs can be recorded only on x86-64.
 pub(super) const KINDS: &[(FileKind, &str)] = match cfg!(target_arch = "x86_64") {
     true => &[
         (FileKind::OneThread, "reference_own"),
@@ -114,9 +114,9 @@ impl Files {
         Ok(files)
     }
 
-    /// Returns the number of instructions for each reference. Computes it from the difference between the long and the short
-    /// file, so that the start of the program is not included. Rounds to the nearest integer, because the result varies by 0.3%:
-    /// the two threads of the program share their work differently each time.
+    /// Returns the number of instructions for each reference. Computes it from the difference between the long and the short file, which
+    /// excludes the start of the program. Rounds to the nearest integer, because the result varies by 0.3%: `vfalls` divides its work
+    /// between two threads differently each time.
     fn instructions(&self, counter: &Counter) -> anyhow::Result<u64> {
         let count = |file: &OutputFile| {
             let instructions = counter.whole(&self.vfalls, &self.arguments(file))?;

@@ -32,11 +32,11 @@ pub(super) const PROGRAMS: [(&str, &[&str]); 3] = [
 
 const LINES: u32 = 50_000;
 
-/// The two lengths of the text, in lines, for counting instructions. The difference between their counts is the cost of a longer run,
-/// without the start of the program and without most of the emulator's translation.
+/// The two lengths of the text, in lines, for counting instructions. The difference between their counts excludes the start of the program,
+/// and most of the emulator's translation.
 const COUNTED_LINES: [u32; 2] = [1000, 5000];
 
-/// The maximum number of instructions that recording may add in the emulator's process for each reference.
+/// The maximum number of instructions that recording may add to the emulator's process for each reference.
 const MOST_INSTRUCTIONS: f64 = 50.0;
 
 /// The instructions for each recorded reference, counted by callgrind.
@@ -44,9 +44,9 @@ const MOST_INSTRUCTIONS: f64 = 50.0;
 pub(super) struct Instructions {
     /// The instructions that the emulator executes without the recorder.
     emulator: f64,
-    /// The instructions that the recorder adds in the emulator's process.
+    /// The instructions that the recorder adds to the emulator's process.
     recorder: f64,
-    /// The instructions of `vfalls record`, which compresses and writes the recording. Their number depends a little on the timing.
+    /// The instructions of `vfalls record`, which compresses and writes the recording. Their number depends slightly on timing.
     tool: f64,
 }
 
@@ -54,13 +54,13 @@ pub(super) struct Instructions {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Cost {
     references: u64,
-    /// The nanoseconds that recording adds to the emulator's own time for each reference.
+    /// The time that recording adds to the emulator's own time for each reference, in nanoseconds.
     recording_nanoseconds: f64,
     /// The time with recording, divided by the emulator's own time.
     times_the_emulator: f64,
     bytes: f64,
     reading_nanoseconds: f64,
-    /// `None` if the program does not read the text, because then the length of its run cannot be chosen.
+    /// The instruction counts; `None` if the program does not read the text, because the length of its run then cannot be chosen.
     instructions: Option<Instructions>,
 }
 
@@ -89,7 +89,7 @@ pub(super) fn cost(program: (&str, &[&str]), rounds: usize) -> anyhow::Result<Op
     Ok(Some(Cost { instructions: instructions(program)?, ..cost }))
 }
 
-/// Counts and prints the instructions of recording. Fails if recording adds more than [`MOST_INSTRUCTIONS`] for a reference.
+/// Counts and prints the instructions of recording. Fails if recording adds more than [`MOST_INSTRUCTIONS`] for each reference.
 pub(super) fn within_budget() -> anyhow::Result<()> {
     let mut table = table::with_header(
         "instructions of a recorded reference|>emulator|>recorder|>to reach|>vfalls record",
@@ -118,7 +118,7 @@ fn with_text<T>(
     lines: u32,
     work: impl FnOnce(&[OsString]) -> anyhow::Result<T>,
 ) -> anyhow::Result<Option<T>> {
-    // The program in PATH may be the script of a version manager, which is not an ELF file.
+    // The program in PATH may be a version manager's script, which is not an ELF file.
     let places = [tools::find(name), Some(Path::new("/usr/bin").join(name))];
     let can_be_recorded =
         |program: &PathBuf| recorder::check(&[program.clone().into()], Options::default()).is_ok();
@@ -154,8 +154,8 @@ fn instructions(program: (&str, &[&str])) -> anyhow::Result<Option<Instructions>
     }))
 }
 
-/// Records a command. Returns the number of references, and the instructions of the emulator alone, of the emulator with the recorder, and
-/// of `vfalls record`.
+/// Records a command. Returns the number of references, and the instructions of three processes: the emulator alone, the emulator with the
+/// recorder, and `vfalls record`.
 fn count(command: &[OsString]) -> anyhow::Result<[u64; 4]> {
     let name = format!("xtask-bench-{}.refs", std::process::id());
     let output = OutputFile::create(std::env::temp_dir().join(name), false)?;
@@ -173,7 +173,7 @@ fn count(command: &[OsString]) -> anyhow::Result<[u64; 4]> {
     let record = record.map(OsStr::to_owned);
     let with = collected(&[&[vfalls.into_os_string()], &record[..], command].concat())?;
     let references = Recording::open(file)?.references().context("the recording has no end")?;
-    // The process of the emulator ends before the process of `vfalls record`.
+    // The emulator's process ends before that of `vfalls record`.
     let ([alone], [with, tool]) = (&alone[..], &with[..]) else {
         anyhow::bail!("callgrind counts other processes");
     };

@@ -1,4 +1,4 @@
-//! Measures the rate of the replay on one core of the host, while all counters of the machine count.
+//! Measures the replay rate on one core of the host, while all counters of the machine count.
 
 use anyhow::Context;
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
@@ -23,7 +23,7 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// Calls `round` `rounds` times. `round` returns the number of references that it has replayed, and the processor time in seconds.
+    /// Calls `round` `rounds` times. `round` returns the number of references that it replayed, and the processor time in seconds.
     pub(super) fn measure(
         rounds: usize,
         mut round: impl FnMut() -> anyhow::Result<(usize, f64)>,
@@ -101,8 +101,8 @@ fn unit_pcr(register: PerfReg) -> Option<u64> {
     }
 }
 
-/// Replays references from memory. Each of `strands` strands on `nodes` nodes replays a piece of them. Returns the number of references and
-/// the processor time in seconds.
+/// Replays references from memory. They are divided among `strands` strands on `nodes` nodes. Returns the number of references and the
+/// processor time in seconds.
 pub(super) fn decoded(
     references: &[Reference],
     strands: usize,

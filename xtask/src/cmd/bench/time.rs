@@ -14,8 +14,8 @@ pub(super) struct Time {
     pub(super) wall: f64,
 }
 
-/// Returns the result of `work`, and its time. `who` selects the processor time of this process or of its children. The time of a
-/// child is included only if `work` waits for the child.
+/// Returns the result of `work`, and its time. `who` selects the processor time of this process or of its children. A child's time is
+/// included only if `work` waits for the child.
 pub(super) fn timed<T>(
     who: UsageWho,
     work: impl FnOnce() -> anyhow::Result<T>,

@@ -22,7 +22,7 @@ fn says_what_to_type() {
     fs::remove_file(rustup).unwrap();
 }
 
-/// A fuzz target that the list does not contain would never run.
+/// A fuzz target that is missing from the list would never run.
 #[test]
 fn every_target_is_known() {
     let mut files: Vec<String> = fs::read_dir(root().join("tests/fuzz/targets"))

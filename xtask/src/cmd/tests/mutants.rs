@@ -78,7 +78,7 @@ fn the_last_suite_tests_all_files() {
     assert!(SUITES.last().unwrap().files.is_empty());
 }
 
-/// A wrong name would skip no test, or would skip a future test of that name.
+/// A wrong name would skip no test, or a future test that gets this name.
 #[test]
 fn skipped_tests_are_tests() {
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();

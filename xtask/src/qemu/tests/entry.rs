@@ -9,7 +9,8 @@ fn image(symbols: &[(u64, &str)], code: &[u32]) -> Image {
     }
 }
 
-// At 0x1000: `call` to 0x2000 and to 0x3000; `sethi %hi(0x2000), %g1`; `or %g1, 8, %g1`; and `nop`.
+// Instructions at 0x1000: `call` to 0x2000 and to 0x3000; `sethi %hi(0x2000), %g1`; `or %g1, 8,
+// %g1`; and `nop`.
 const CALL: [u32; 2] = [0x4000_0400, 0x4000_0800];
 const SETHI: [u32; 2] = [0x0300_0008, 0x0300_000c];
 const OR: [u32; 2] = [0x8210_6008, 0x8210_6010];
@@ -34,7 +35,7 @@ fn nothing_else_may_differ() {
     // This is a call to 0x4000.
     assert!(differ(&[CALL[0]], &[0x4000_0c00]).is_some());
     assert!(differ(&[SETHI[0], OR[0]], &[SETHI[1], OR[1]]).is_some());
-    // This `or` uses another register than `sethi`.
+    // This `or` uses a different register than `sethi`.
     assert!(differ(&[SETHI[0], 0x8210_a008], &[SETHI[1], 0x8210_a008]).is_some());
     assert!(differ(&[SETHI[0]], &[SETHI[1]]).is_some());
     assert!(differ(&[OR[0]], &[OR[1]]).is_some());

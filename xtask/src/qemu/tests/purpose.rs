@@ -14,7 +14,7 @@ fn adds_up_or_not() {
 #[test]
 fn the_rest_of_a_call_that_enters_rust_is_in_rust() {
     let counted = |get_version| BTreeMap::from([("get_version".into(), get_version)]);
-    // 28 of the call's instructions are in the trap table and in other assembly.
+    // Of the call's instructions, 28 are in the trap table and in other assembly.
     let lines = |get_version| lines(&counted(get_version));
     assert!(lines(58).ends_with("up to the count: passed\n"));
     assert!(lines(27).ends_with("FAILED, get_version takes 27, the table has 28\n"));

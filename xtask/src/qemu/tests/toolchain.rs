@@ -1,8 +1,7 @@
 use super::*;
 use crate::tools::tests::program;
 
-/// Creates a directory like rustup's. For each toolchain, `toolchains` has the name, whether rust-src is installed, and the output of `cargo
-/// -Z help`.
+/// Creates a directory like rustup's. `toolchains` lists each toolchain's name, whether it has rust-src, and the output of `cargo -Z help`.
 fn rustup(name: &str, toolchains: &[(&str, bool, &str)]) -> PathBuf {
     let home = env::temp_dir().join(format!("xtask-toolchain-{}-{name}", std::process::id()));
     for (toolchain, has_source, help) in toolchains {
@@ -28,7 +27,7 @@ fn one_of_rustup_with_the_source_is_taken() {
         (&[("nightly", false, NEW)], None),
         (&[("nightly", true, OLD)], None),
         (&[("nightly", true, NEW)], Some("nightly")),
-        // A nightly toolchain is preferred to stable toolchains, unless the nightly toolchain lacks something.
+        // A nightly toolchain is preferred to stable toolchains, unless it lacks something.
         (&[("1.96.0", true, NEW), ("nightly", true, NEW)], Some("nightly")),
         (&[("1.96.0", true, NEW), ("nightly", false, NEW)], Some("1.96.0")),
         (&[("1.96.0", true, NEW), ("nightly", true, OLD)], Some("1.96.0")),
@@ -54,6 +53,6 @@ fn a_toolchain_is_its_own_cargo_and_rustc() {
     assert_eq!(command.get_program(), "/a/bin/cargo");
     assert_eq!(variable("RUSTC"), Some(Some("/a/bin/rustc".as_ref())));
     assert_eq!(variable("RUSTC_BOOTSTRAP"), Some(Some("1".as_ref())));
-    // The cargo that runs this test has set the variable. The command removes it.
+    // The cargo that runs this test set the variable, and the command removes it.
     assert_eq!(variable("CARGO_MANIFEST_DIR"), Some(None));
 }

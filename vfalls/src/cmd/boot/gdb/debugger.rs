@@ -13,7 +13,8 @@ pub struct Debugger<'a> {
     packets: Packets,
     /// The latest packet that was sent. The debugger may ask for it again.
     sent: Vec<u8>,
-    /// `true` if a debugger has sent a packet, and has not detached or disconnected since.
+    /// `true` if a debugger is connected: it has sent a packet, and has neither detached nor
+    /// disconnected since.
     attached: bool,
     killed: bool,
     /// The strand whose registers and memory the packets read and write.
@@ -32,7 +33,7 @@ struct Wrong;
 
 enum Response {
     Text(String),
-    /// There is no answer yet, because the machine executes or ends.
+    /// No answer yet, because the machine is executing or ending.
     Later,
 }
 
@@ -41,7 +42,7 @@ const UNKNOWN: &str = "";
 const OK: &str = "OK";
 const WRONG: &str = "E01";
 
-/// The protocol's signal numbers. They tell the debugger why the machine stopped.
+/// The protocol's signal numbers. They say why the machine stopped.
 const NO_SIGNAL: u8 = 0;
 const SIGINT: u8 = 2;
 const SIGTRAP: u8 = 5;
@@ -68,7 +69,8 @@ impl<'a> Debugger<'a> {
         self.runs.is_some()
     }
 
-    /// Returns `true` if a debugger has sent a packet, and has not detached or disconnected since.
+    /// Returns `true` if a debugger has sent a packet, and has neither detached nor disconnected
+    /// since.
     pub fn is_attached(&self) -> bool {
         self.attached
     }
@@ -104,7 +106,7 @@ impl<'a> Debugger<'a> {
     }
 
     /// Executes about `most` instructions. Executes fewer if the machine stops, and none if it
-    /// waits. If a debugger controls the machine, adds the packet that reports the stop to
+    /// waits. If the machine stops under a debugger's control, adds the packet that reports this to
     /// `answers`. Returns the stop if execution cannot continue.
     pub fn execute(&mut self, most: u64, answers: &mut Vec<u8>) -> Option<Stop> {
         let resume = self.runs.as_mut()?;
@@ -150,8 +152,8 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Handles the end of a connection. If the debugger has not detached, the machine stops and
-    /// waits for the next debugger.
+    /// Handles the end of a connection. If the debugger has not detached, stops the machine, which
+    /// then waits for the next debugger.
     pub fn lose(&mut self) {
         self.packets = Packets::default();
         if self.attached {
@@ -262,7 +264,7 @@ impl<'a> Debugger<'a> {
                 format!("PacketSize={LONGEST:x};qXfer:features:read+;vContSupported+")
             }
             "C" => format!("QC{}", thread(self.selected)),
-            // After this answer, gdb detaches when it quits. After any other answer, gdb would kill
+            // This answer makes gdb detach when it quits. After any other answer, gdb would kill
             // the machine.
             "Attached" => "1".to_owned(),
             "fThreadInfo" => {

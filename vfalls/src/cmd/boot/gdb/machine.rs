@@ -18,7 +18,7 @@ pub struct Machine<'a> {
     watchpoints: Vec<Watchpoint>,
 }
 
-/// Knows where the memory of each guest is. Converts between a guest's real addresses and the physical addresses of the hypervisor.
+/// Knows where each guest's memory is, and converts between a guest's real addresses and the hypervisor's physical addresses.
 #[derive(Clone)]
 struct Addresses {
     guests: Vec<StrandSet>,
@@ -26,7 +26,7 @@ struct Addresses {
     memory: u64,
 }
 
-/// gdb's number for a type of breakpoint or watchpoint, as the packets `Z` and `z` contain it.
+/// gdb's number for a type of breakpoint or watchpoint, as in the packets `Z` and `z`.
 pub(super) type PointKind = u64;
 
 /// A point that stops the machine when any strand performs an access of type `kind` to `addresses`.
@@ -52,7 +52,7 @@ pub(super) enum Resume {
         strands: Vec<StrandId>,
         begun: bool,
     },
-    /// One strand executes one instruction. If this strand waits, other strands execute until this strand can step, unless `alone` is
+    /// One strand executes one instruction. If the strand is waiting, the other strands execute until it can step, unless `alone` is
     /// `true`.
     Step {
         strand: StrandId,
@@ -66,7 +66,7 @@ pub(super) enum Reached {
     Stop(Stop),
     /// The strand has finished the step of [`Resume::Step`].
     Stepped(StrandId),
-    /// The strand waits, and no other strand may execute.
+    /// The strand is waiting, and no other strand may execute.
     Waits(StrandId),
 }
 
@@ -231,8 +231,7 @@ impl<'a> Machine<'a> {
         Reached::Stop(Stop::Limit)
     }
 
-    /// Steps a strand. If the instruction enters the hypervisor, the step includes the hypervisor's instructions up to the return to the
-    /// guest.
+    /// Steps a strand. If the instruction enters the hypervisor, the step continues until the hypervisor returns to the guest.
     fn step(&mut self, strand: StrandId, from: Level, alone: bool, most: u64) -> Reached {
         for _ in 0..most {
             let stepped = self.execution.step(strand);

@@ -1,12 +1,12 @@
 //! Serves gdb's remote protocol. gdb sees each strand as a thread.
 //!
 //! Breakpoints and watchpoints apply to every strand, at real addresses in a guest and physical
-//! addresses in the hypervisor. gdb reads and writes memory as the selected strand does. While the
-//! strand executes its guest, gdb uses the guest's memory by real address. While the strand
-//! executes the hypervisor, gdb uses all memory by physical address. If the next instruction of a
-//! guest enters the hypervisor, a step includes the whole hypercall or trap.
+//! addresses in the hypervisor. gdb reads and writes memory as the selected strand does: the
+//! guest's memory by real address while the strand executes its guest, and all memory by physical
+//! address while the strand executes the hypervisor. If a guest's next instruction enters the
+//! hypervisor, a step includes the whole hypercall or trap.
 //!
-//! The crate `gdbstub` does not fit, because it ends its session at a malformed packet. This module
+//! The crate `gdbstub` does not fit, because a malformed packet ends its session. This module
 //! answers such a packet with an error, and continues the session. If the connection is lost, the
 //! machine keeps its state, and waits for the next debugger.
 
@@ -46,16 +46,16 @@ pub(crate) struct Debugged<'a, W> {
 /// How long the server sleeps between two checks for a connection or an interrupt.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The time limit for sending an answer. If a debugger does not take the answer in this time, the
-/// server treats the connection as lost.
+/// The time limit for sending an answer. If a debugger does not take the answer within this time,
+/// the connection counts as lost.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The maximum number of instructions between two checks of the connection. This number of
-/// instructions takes a few milliseconds, so the user does not notice the delay of an interrupt.
+/// The maximum number of instructions between two checks of the connection. A batch takes a few
+/// milliseconds, so the user does not notice that an interrupt has to wait for its end.
 const BATCH: u64 = 1 << 16;
 
 impl<W: Write> Debugged<'_, W> {
-    /// Executes up to the first guest's entry, and then waits for gdb at a port of this computer.
+    /// Executes up to the first guest's entry, and then waits for gdb on a port of this computer.
     /// Serves gdb until the machine stops, and returns why it stopped.
     pub(crate) fn debug(mut self, port: u16) -> anyhow::Result<Stop> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
@@ -93,7 +93,7 @@ impl<W: Write> Debugged<'_, W> {
         let mut connection = None;
         loop {
             ensure!(!interrupt::happened(), Interrupted);
-            // If a connection has not sent a packet yet, a new connection replaces it.
+            // A new connection replaces one that has not sent a packet yet.
             if !debugger.is_attached()
                 && let Ok((next, _)) = listener.accept()
             {

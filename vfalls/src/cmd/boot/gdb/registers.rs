@@ -1,4 +1,4 @@
-//! gdb's numbers for the SPARC V9 registers, and the layout of the registers in packets.
+//! gdb's numbers for the SPARC V9 registers, and the registers' layout in packets.
 
 use simulator::interpreter::Strand;
 use simulator::interpreter::instruction::Register;
@@ -17,7 +17,7 @@ const STATE: u32 = 82;
 /// gdb's number for %y. Registers 83 and 84 are %fsr and %fprs.
 const Y: u32 = 85;
 
-/// The position of the field %ccr in the register [`STATE`]; [`ASI`] is the position of the field %asi.
+/// The position of the %ccr field in the register [`STATE`]. [`ASI`] is the position of the %asi field.
 const CCR: u32 = 32;
 const ASI: u32 = 24;
 

@@ -14,32 +14,32 @@ use self::situation::{Situation, Trouble};
 use self::ways::Way;
 use crate::table;
 
-/// The result of one simulation: one method in one situation. Times are in nanoseconds.
+/// The result of simulating one method in one situation. Times are in nanoseconds.
 #[derive(Debug, Serialize)]
 pub(super) struct Outcome {
     way: &'static str,
     trouble: Trouble,
     drift_ppm: i64,
-    /// The largest difference from the true time, in either direction.
+    /// The largest difference from the true time, as an absolute value.
     largest_error: i64,
     /// The smallest and the largest difference from the true time in the last quarter of the
     /// simulation.
     last_quarter: [i64; 2],
-    /// Whether the difference from the true time is at most [`CONVERGED`] during the whole last
+    /// Whether the difference from the true time stays within [`CONVERGED`] throughout the last
     /// quarter.
     converges: bool,
     steps_back: u32,
     largest_step_back: i64,
-    /// The percentage of readings at which the method's [limit](Way::limit) cuts off the correction
-    /// of the rate.
+    /// The percentage of readings at which the method's [limit](Way::limit) caps the rate
+    /// correction.
     percent_at_limit: i64,
-    /// The number of times that the correction of the rate changes its direction.
+    /// How often the rate correction changes its direction.
     turns: u32,
 }
 
-/// The number of wake-ups of the correcting thread. One wake-up is due each second.
+/// How often the correcting thread wakes up. One wake-up is due each second.
 const WAKE_UPS: i64 = 1000;
-/// The number of readings of the clock for each wake-up.
+/// How often the clock is read for each wake-up.
 const LOOKS: i64 = 10;
 const CONVERGED: i64 = 100_000;
 /// The rounding error of the time between two readings, in nanoseconds.
@@ -66,8 +66,8 @@ impl Outcome {
             turns: 0,
         };
         let mut locked = way.start(situation);
-        // The true time and the shown time at the latest reading, and the direction of the latest
-        // correction.
+        // The true time and the shown time at the latest reading, and the latest correction's
+        // direction.
         let (mut last, mut shown, mut direction) = (0, 0, 0);
         let mut at_limit = 0;
         for second in 1..=WAKE_UPS {

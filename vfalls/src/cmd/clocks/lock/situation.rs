@@ -1,5 +1,5 @@
-//! A situation of the simulation: a drifting local clock, a system time with a tick of 10 ms, and a
-//! thread that wakes up to compare the two.
+//! Describes a simulated situation: a drifting local clock, a system time with a tick of 10 ms, and a thread that wakes up to compare the
+//! two.
 
 use hv_core::time::DayReading;
 use serde::Serialize;
@@ -9,14 +9,14 @@ const SECOND: i64 = 1000 * MILLISECOND;
 /// The time between two updates of the system time, in nanoseconds.
 pub(super) const TICK: i64 = 10 * MILLISECOND;
 
-/// What goes wrong in a situation, besides the drift.
+/// What goes wrong in a situation, in addition to the drift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Trouble {
     Nothing,
     /// The thread often wakes up too late, by up to 5 ms.
     LateWakeUps,
-    /// Each 57th update of the system time comes [`LATE`] late, and each 32nd comes [`EARLY`] early.
+    /// Every 57th update of the system time is late by [`LATE`], and every 32nd is early by [`EARLY`].
     UnevenSystemTime,
 }
 
@@ -36,7 +36,7 @@ const EARLY: i64 = 2 * MILLISECOND;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Situation {
     pub(super) trouble: Trouble,
-    /// By how much the local clock is faster than the true time, in parts per million.
+    /// How much faster the local clock is than the true time, in parts per million.
     pub(super) drift: i64,
 }
 
@@ -75,8 +75,7 @@ impl Situation {
         second * SECOND + late
     }
 
-    /// Returns by how much the system time may be ahead of the true time, and by how much it may be
-    /// behind.
+    /// Returns how far the system time can be ahead of the true time, and how far behind.
     const fn accuracy(self) -> [i64; 2] {
         match self.trouble {
             Trouble::UnevenSystemTime => [EARLY, TICK + LATE],
@@ -84,8 +83,8 @@ impl Situation {
         }
     }
 
-    /// Takes a reading for [`TimeOfDay`](hv_core::time::TimeOfDay). The time of day in a reading
-    /// must never be ahead of the true time, so the largest lead of the system time is subtracted.
+    /// Takes a reading for [`TimeOfDay`](hv_core::time::TimeOfDay). The time of day in a reading must never be ahead of the true time, so
+    /// the system time's largest possible lead is subtracted.
     pub(super) fn reading(self, clock: i64, system: i64) -> DayReading {
         let [early, late] = self.accuracy();
         DayReading {

@@ -42,8 +42,8 @@ fn a_controller_with_a_high_gain_bounces() {
     }
 }
 
-/// The text about a low gain: "if slightly above/below the target value, it will never correct the difference". In the simulation, the
-/// gain is 1/2 per second. With this gain, an error of 160 us balances a drift of 80 parts per million.
+/// The text about a low gain: "if slightly above/below the target value, it will never correct the difference". In the simulation, the gain
+/// is 1/2 per second. An error of 160 us then balances a drift of 80 parts per million.
 #[test]
 fn a_controller_with_a_low_gain_never_corrects_the_difference() {
     for (found, error) in outcomes(Way::LowGain, Trouble::Nothing).iter().zip([160, 1000]) {
@@ -103,8 +103,7 @@ fn an_uneven_system_time_defeats_the_controllers() {
 fn the_time_of_day_is_bounded_and_never_steps_back() {
     for trouble in [Trouble::Nothing, Trouble::LateWakeUps, Trouble::UnevenSystemTime] {
         for found in outcomes(Way::TimeOfDay, trouble) {
-            // An uneven update comes up to 3 ms late. Up to 1.005 s pass between two wake-ups, and
-            // the clock drifts during this time.
+            // An uneven update is up to 3 ms late. Up to 1.005 s pass between two wake-ups, and the clock drifts during this time.
             let late = if trouble == Trouble::UnevenSystemTime { 3 } else { 0 };
             let accuracy = TICK + late * MILLISECOND + found.drift_ppm * 1005 / 1000 * MICROSECOND;
             assert!(found.largest_error <= accuracy + MICROSECOND, "{found:?}");

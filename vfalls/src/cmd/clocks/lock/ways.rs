@@ -10,7 +10,7 @@ pub(super) trait Locked {
     /// Returns the time at the moment when the local clock shows `clock`.
     fn at(&mut self, clock: i64) -> i64;
 
-    /// Corrects the time. At this moment, the local clock shows `clock`, and the system time is
+    /// Corrects the time at the moment when the local clock shows `clock` and the system time is
     /// `system`.
     fn follow(&mut self, clock: i64, system: i64);
 }
@@ -24,10 +24,9 @@ pub(super) enum Way {
     HighGain,
     /// The rate is corrected in proportion to the error, with a gain of 1/2 per second.
     LowGain,
-    /// The correction of the rate is the sum of three parts, for the error, its integral, and its
-    /// trend.
+    /// The rate correction is the sum of three parts: for the error, its integral and its trend.
     Pid,
-    /// The method of the hypervisor: [`TimeOfDay`].
+    /// The hypervisor's method: [`TimeOfDay`].
     TimeOfDay,
 }
 
@@ -45,7 +44,7 @@ impl Way {
         }
     }
 
-    /// Returns the largest correction of the rate that this method makes, in parts per billion.
+    /// Returns this method's largest rate correction, in parts per billion.
     pub(super) const fn limit(self) -> i64 {
         match self {
             Self::Bound => 0,
@@ -54,7 +53,7 @@ impl Way {
         }
     }
 
-    /// Returns a time that starts at 0, when the local clock and the system time are 0, too.
+    /// Returns a time that starts at 0, as the local clock and the system time do.
     pub(super) fn start(self, situation: Situation) -> Box<dyn Locked> {
         let gains = match self {
             Self::Bound => return Box::new(Bound(0)),
@@ -67,7 +66,7 @@ impl Way {
     }
 }
 
-/// By how much the time is ahead of the local clock.
+/// How far the time is ahead of the local clock.
 struct Bound(i64);
 
 impl Locked for Bound {

@@ -11,8 +11,8 @@ use simulator::replay::{Progress, Setup, Stage};
 use super::*;
 use crate::cmd::top::names::Names;
 
-/// Returns the view at the end of a program with three threads. The higher the number of a thread,
-/// the more instructions it executes.
+/// Returns the view at the end of a program with three threads. Threads with higher numbers execute
+/// more instructions.
 fn app(model: Model, nodes: usize) -> App {
     app_with(model, nodes, Config::T2_PLUS)
 }

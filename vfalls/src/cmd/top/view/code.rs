@@ -1,4 +1,4 @@
-//! The views of the code that waits for memory, and of the lines that move between nodes.
+//! The views of the code that waits for memory, and of the cache lines that move between nodes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,8 +17,8 @@ use crate::table::cut;
 /// The number of columns. The rows can be sorted by each of them.
 pub(super) const COLUMNS: usize = 7;
 
-/// Adds up the misses of the instructions for which `name` returns the same text, which is a
-/// function or a source line.
+/// Adds up the misses by function or source line. `name` returns the function or source line of an
+/// instruction.
 fn by_name(
     of: &Replayed,
     look: Look<'_>,
@@ -38,8 +38,8 @@ pub(super) fn functions(of: &Replayed, look: Look<'_>) -> ViewPage {
     page(by_name(of, look, |name| name.function.clone()), "function", look)
 }
 
-/// Returns a page with a row for each source line. Instructions without a known source line have a
-/// row for their function.
+/// Returns a page with a row for each source line. Instructions whose source line is unknown are
+/// counted in a row for their function.
 pub(super) fn source(of: &Replayed, look: Look<'_>) -> ViewPage {
     let lines = by_name(of, look, |name| match &*name.source {
         "" => name.function.clone(),
@@ -84,7 +84,7 @@ pub(super) fn hottest(of: &Replayed, look: Look<'_>) -> Line<'static> {
     Line::from(cut(&format!("waits for memory: {text}"), look.width.saturating_sub(3)))
 }
 
-/// Returns a page with a row for each of the lines that move most between nodes.
+/// Returns a page with a row for each of the cache lines that move most between nodes.
 pub(super) fn sharing(of: &Replayed, look: Look<'_>) -> ViewPage {
     let mut grid = Grid::new(">line|>home|>transfers|>dropped|sharing|writers|functions");
     for line in of.lines() {
@@ -113,7 +113,7 @@ pub(super) fn sharing(of: &Replayed, look: Look<'_>) -> ViewPage {
     page
 }
 
-/// Returns the functions that use a line. The function with the most uses is first.
+/// Returns the functions that use a cache line, the one with the most uses first.
 fn users(line: &SharedLine, look: Look<'_>) -> Vec<String> {
     let mut functions: BTreeMap<String, u64> = BTreeMap::new();
     for user in line.users.iter().filter(|user| user.what != Use::Fetch) {

@@ -9,7 +9,7 @@ use super::{Look, ViewPage};
 use crate::cmd::top::grid::{Grid, meter};
 use crate::numbers::count;
 
-/// The width of the columns before the bar.
+/// The width of the columns before the bar, in characters.
 const NUMBERS: usize = 66;
 
 /// Returns the rate at which `lines` cache lines move during the run, in GB/s.
@@ -62,8 +62,8 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
     ViewPage { head: Vec::new(), rows }
 }
 
-/// Returns a row for each pair of nodes. The row shows how many cache lines the first node has sent
-/// to the second.
+/// Returns a row for each pair of nodes. The row shows how many cache lines the first node sent to
+/// the second.
 fn traffic(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let mut grid = Grid::new("lines from|to|>memory|>cache|>written back|>copies dropped");
     let nodes = 0..look.machine.nodes();

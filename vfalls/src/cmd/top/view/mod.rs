@@ -30,7 +30,7 @@ pub(crate) struct ViewPage {
 }
 
 impl ViewPage {
-    /// Returns a page with a table. The header of the table does not scroll.
+    /// Returns a page with a table. The table's header does not scroll.
     fn table(mut lines: Vec<Line<'static>>) -> Self {
         Self { rows: lines.split_off(1), head: lines }
     }
@@ -60,7 +60,7 @@ pub(crate) struct Look<'a> {
     /// The size of an L2 cache line, in bytes.
     pub(crate) line: u64,
     pub(crate) names: &'a Names,
-    /// The number of the column by which rows are sorted.
+    /// The index of the column by which rows are sorted.
     pub(crate) sort: usize,
     pub(crate) width: usize,
 }

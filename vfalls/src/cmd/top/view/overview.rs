@@ -10,8 +10,7 @@ use crate::numbers::count;
 /// The width of the columns before the bar.
 const NUMBERS: usize = 59;
 
-/// The maximum number of functions that the overview lists. The same maximum applies to the lines
-/// of memory.
+/// The maximum number of functions, and of memory lines, that the overview lists.
 const MOST: usize = 10;
 
 pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
@@ -42,8 +41,8 @@ pub(crate) fn summary(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     lines
 }
 
-/// Returns a bar for each channel, for each hub, and for the links of each node. A line holds
-/// several bars.
+/// Returns a bar for each channel, for each hub, and for the links of each node. A line of text
+/// holds several bars.
 fn busy(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let usage = &of.usage;
     let cycles = of.cycles;
@@ -54,7 +53,7 @@ fn busy(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let links = nodes.map(|node| {
         let here = || usage.links.iter().filter(move |link| link.node == node);
         let busy = here().map(|link| link.busy).sum();
-        // The busy cycles of a link are the sum of its two directions. So each link can be busy for
+        // A link's busy cycles are the sum over its two directions, so each link can be busy for
         // twice the cycles of the run.
         (format!("links {node}"), busy, cycles * 2 * here().count() as u64)
     });

@@ -14,7 +14,7 @@ pub(super) const COLUMNS: usize = 9;
 /// The width of the columns before the bar.
 const NUMBERS: usize = 78;
 
-/// If less than this width is left for the bar, the view omits it.
+/// The minimum width of the bar. If less is left, the view omits the bar.
 const NARROW: usize = 20;
 
 const LEGEND: &str = "cycles: . busy  2 L2 cache  l local memory  r remote memory  c other cache  \
@@ -62,7 +62,7 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
     ViewPage::table(lines)
 }
 
-/// Returns the value by which column number `column` sorts a thread. `column` must be at least 2.
+/// Returns the value by which column `column` sorts a thread. `column` must be at least 2.
 fn sort_key(thread: &ThreadRun, column: usize) -> f64 {
     let (served, instructions) = (thread.served, thread.instructions.max(1) as f64);
     match column {
