@@ -84,8 +84,8 @@ pub(crate) fn deserialize<'de, T: Form, D: Deserializer<'de>>(from: D) -> Result
     T::from_json(T::Json::deserialize(from)?).map_err(Error::custom)
 }
 
-/// Writes a value as JSON, with the same lines and spaces as [`serde_json::to_string_pretty`]. It is faster than `serde_json`, because
-/// a line's start is a single write, and details have tens of thousands of lines.
+/// Writes a value as JSON, with the same lines and spaces as [`serde_json::to_string_pretty`]. This is faster than `serde_json`,
+/// because each line begins with a single write, and details have tens of thousands of lines.
 pub(crate) fn pretty(value: &impl Serialize) -> serde_json::Result<String> {
     let mut json = Vec::new();
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut json, Lines::default()))?;

@@ -7,7 +7,8 @@ use guest_abi::HvError;
 /// The maximum number of names that are suggested.
 const SUGGESTIONS: usize = 3;
 
-/// Returns the message that there is no `what` named `text`, which suggests the nearest `names`.
+/// Returns a message that says that there is no `what` named `text`, and suggests the nearest of
+/// `names`.
 pub fn unknown<'a>(what: &str, text: &str, names: impl Iterator<Item = &'a str>) -> String {
     let mut message = format!("there is no {what} '{}'", text.escape_debug());
     let near: Vec<String> =

@@ -24,7 +24,7 @@ const EWOULDBLOCK: u64 = 9;
 const GET: u64 = 0x106;
 const SET: u64 = 0x107;
 
-/// The number of cycles that a store takes in a test in which other strands make calls meanwhile. Every call takes fewer cycles.
+/// The number of cycles that a store takes while a test makes calls on other strands. Every call takes fewer cycles.
 const LONG: u64 = 100_000;
 
 /// How many instructions the machine executes for each strand while all strands compete for one hub.

@@ -131,7 +131,7 @@ pub struct Options {
     pub quick: bool,
 }
 
-/// A quick check uses one of every `QUICK` configurations. `QUICK` shares no divisor with the numbers of machines and grants.
+/// A quick check uses one of every `QUICK` configurations. `QUICK` is coprime to the numbers of machines and grants.
 pub const QUICK: usize = 7;
 
 /// The names of the checks, by which [`Options::only`] selects them.

@@ -165,7 +165,7 @@ impl Dump<'_> {
         layout: Option<LayoutName>,
         kinds: EventKinds,
     ) -> Result<Rings, RingsError> {
-        // A tracer's first word may also occur elsewhere in memory. The rest of a tracer does not follow it there.
+        // A tracer's first word may also occur elsewhere in memory, but is not followed there by a tracer's other words.
         let mut all = tracers(self.first, self.bytes);
         let first = all.next().ok_or(RingsError::Nowhere)?;
         let at = [first].into_iter().chain(all).find(|at| Directory::read(self, *at).is_some());

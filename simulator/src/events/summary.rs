@@ -52,8 +52,8 @@ pub struct Calls {
     pub by_status: BTreeMap<String, u64>,
 }
 
-/// The durations of one kind of call, in ticks. In ascending order, the p-th percentile of n durations is the duration at
-/// position p·n/100, rounded up, counted from 1.
+/// The durations of one kind of call, in ticks. If n durations are sorted and numbered from 1, the p-th percentile is
+/// duration number p·n/100, rounded up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Latency {

@@ -1,8 +1,8 @@
 //! Store buffers: a strand's stores wait until the caller completes them.
 //!
-//! Other strands see a store to memory only after the store completes, and a device receives a store only when it completes. So a test can
-//! try every order that the processor allows. The rules are those of total store order (The SPARC Architecture Manual, Version 9, section
-//! 8.4.4 and appendix D; UltraSPARC Architecture 2007, chapter 9):
+//! Other strands see a store to memory, and a device receives a store, only when the store completes. So a test can try every order that
+//! the processor allows. The rules are those of total store order (The SPARC Architecture Manual, Version 9, section 8.4.4 and appendix D;
+//! UltraSPARC Architecture 2007, chapter 9):
 //! - A strand's stores to memory complete in the order in which the strand issues them.
 //! - A load does not wait for the strand's earlier stores to other addresses. It finds the strand's own waiting stores.
 //! - An atomic instruction is a load and a store with nothing in between, so it first completes the strand's stores to memory.

@@ -250,7 +250,7 @@ impl<C: Cost> AtWork<'_, C> {
         self.wake();
     }
 
-    /// Wakes a halted strand if an interrupt is pending, or the trap for a failed store.
+    /// Wakes a halted strand if an interrupt or the trap for a failed store is pending.
     fn wake(&mut self) {
         let Self { strand, reach, .. } = self;
         let Local { state, failing, .. } = &mut *reach.local;

@@ -15,7 +15,7 @@
 //!   traps with instruction_real_translation_miss or data_real_translation_miss. Virtual addresses are not modelled.
 //! - An interrupt from one strand to another (ASI 0x72 to 0x74, as on the UltraSPARC T2) takes dozens of cycles to arrive.
 //! - Some registers in alternate spaces have no effect in this machine. A load from such a register returns the value last stored. The
-//!   [`log`] has the first load and the first store.
+//!   [`log`] has the first load from each such register, and the first store to it.
 //! - A store to a device completes late, in order with the strand's other stores to devices. `membar #Sync` waits for these stores, and a
 //!   load waits for the strand's stores to the same device. A store that fails traps with store_error.
 //! - Stores to memory complete immediately, unless the caller makes them [wait](Execution::set_store_buffers).

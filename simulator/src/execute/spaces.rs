@@ -1,6 +1,7 @@
 //! Registers in alternate spaces (OpenSPARC T2 Programmer's Reference Manual, chapters 3, 9, 12 and 14).
 //!
-//! A load from a register that has no effect in this machine returns the value last stored. The log has the first load and the first store.
+//! A load from a register that has no effect in this machine returns the value last stored. The log has the first load from each such
+//! register, and the first store to it.
 
 use guest_abi::{Node, StrandId};
 
@@ -26,8 +27,8 @@ const HYP_SCRATCHPAD: u8 = 0x4f;
 const CMP: u8 = 0x41;
 
 /// ASI_CMP_CORE. `INTR_ID` holds the strand's number as an interrupt target. `CORE_ID` (ASI_CMP_CORE_ID) holds the strand's number in bits
-/// 7:0, the highest number in bits 23:16, and a core's last strand in bits 34:32. On the T2, strand numbers have six bits. It is *assumed*
-/// that strands are numbered across all nodes.
+/// 7:0, the highest strand number in bits 23:16, and the number of a core's last strand in bits 34:32. On the T2, strand numbers have six
+/// bits. It is *assumed* that strands are numbered across all nodes.
 const CORE: u8 = 0x63;
 const INTR_ID: SpaceRegister = (CORE, 0);
 const CORE_ID: SpaceRegister = (CORE, 0x10);

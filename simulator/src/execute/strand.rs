@@ -139,14 +139,14 @@ impl Local {
         }
     }
 
-    /// Returns an instruction's page and physical address, if the latest instruction was on the same page.
+    /// Returns the page and the physical address of an instruction, if the latest instruction was on the same page.
     #[inline(always)]
     pub(super) fn code(&self, address: u64, bypass: bool) -> Option<(PageNumber, u64)> {
         let known = self.code.as_ref()?;
         (known.key == key(address, bypass)).then(|| known.at(address))
     }
 
-    /// Returns a data page and physical address, if the strand remembers the page and the access is allowed.
+    /// Returns the page and the physical address of data, if the strand remembers the page and the access is allowed.
     #[inline(always)]
     pub(super) fn data(
         &self,

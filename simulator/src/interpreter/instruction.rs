@@ -238,7 +238,7 @@ pub enum Windows {
 /// `Branch` is Bicc and BPcc, `BranchOnRegister` is BPr, `Move` is MOVcc, `MoveOnRegister` is MOVr, and `Trap` is Tcc. `LoadTwin` is
 /// LDTW, LDTWA and LDTXA; `StoreTwin` is STTW. `Cas` is CASA and CASXA, which compare memory with `rs2`. `Write` is WRasr, WRPR and
 /// WRHPR, which write the exclusive or of the operands. `FloatingPoint` is any instruction that needs the floating-point unit.
-/// `Illegal` is a word that this processor does not have as an instruction.
+/// `Illegal` is any word that is not an instruction of this processor.
 ///
 /// Fields have the architecture's names. The instruction writes `rd`, and reads `rs1` and `operand`. If `cc` is set, it also writes
 /// the condition codes. `extended` selects 64 bits. The `mask` of `Membar` has cmask in bits 6:4 and mmask in bits 3:0.

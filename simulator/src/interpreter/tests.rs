@@ -158,7 +158,7 @@ fn traps_go_where_the_architecture_says() {
     }
 }
 
-/// A trap saves the state in its trap registers. `done` and `retry` return from the trap (chapter 7, DONE and RETRY; chapter 12, Trap
+/// A trap saves the state in the trap registers. `done` and `retry` return from the trap (chapter 7, DONE and RETRY; chapter 12, Trap
 /// Processing).
 #[test]
 fn a_trap_comes_back() {

@@ -38,7 +38,7 @@ impl Trap {
     pub const STORE_ERROR: Self = Self(0x07);
     /// No memory or device answers a fetch.
     pub const INSTRUCTION_ACCESS_ERROR: Self = Self(0x0a);
-    /// The word is not an instruction that the processor has.
+    /// The word is not an instruction of the processor.
     pub const ILLEGAL_INSTRUCTION: Self = Self(0x10);
     /// A load or store is not allowed in its page or space.
     pub const DATA_ACCESS_EXCEPTION: Self = Self(0x30);
@@ -58,13 +58,14 @@ impl Trap {
         Self(0x40 + (level as u16 & 15))
     }
 
-    /// Returns the trap of a `save` or `flushw` that needs a window stored first. `other` is `true` if the window
-    /// belongs to another address space. `state` is the %wstate field.
+    /// Returns the trap of a `save` or `flushw` for which a window must first be stored. `other` is `true` if the
+    /// window belongs to another address space. `state` is the %wstate field.
     pub(super) const fn spill(other: bool, state: u8) -> Self {
         Self(0x80 + (other as u16) * 0x20 + (state as u16 & 7) * 4)
     }
 
-    /// Returns the trap of a `restore` or `return` that needs a window loaded first; see [`spill`](Self::spill).
+    /// Returns the trap of a `restore` or `return` for which a window must first be loaded; see
+    /// [`spill`](Self::spill).
     pub(super) const fn fill(other: bool, state: u8) -> Self {
         Self(Self::spill(other, state).0 + 0x40)
     }

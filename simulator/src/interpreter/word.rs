@@ -1,7 +1,7 @@
 //! The operations that instructions perform on 64-bit words, for several kinds of words.
 //!
-//! The machine executes instructions on numbers (`u64`). A proof executes the same code on terms, which stand for all numbers: then
-//! [`is_zero`](Word::is_zero) and [`is_negative`](Word::is_negative) choose one of two paths. No other method makes a choice.
+//! The machine executes instructions on numbers (`u64`). A proof executes the same code on terms, which stand for all numbers. On a
+//! term, [`is_zero`](Word::is_zero) and [`is_negative`](Word::is_negative) choose one of two paths. No other method makes a choice.
 
 use std::fmt::Debug;
 use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};

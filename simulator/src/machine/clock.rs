@@ -16,8 +16,9 @@ pub const HYPERCALL_CYCLES: u64 = 60;
 const READ: u64 = 10;
 
 /// Returns the number of cycles that an access takes. An access to an L2 control register takes a single cycle, because a call makes
-/// up to 23 such accesses and must end within [`HYPERCALL_CYCLES`]. Other accesses take longer. Accesses to the DRAM channels of the
-/// strand's own node take the least of these, accesses to other nodes' channels take more, and accesses to hubs take the most.
+/// up to 23 such accesses and must end within [`HYPERCALL_CYCLES`]. Other accesses take longer. Among them, accesses to the DRAM
+/// channels of the strand's own node take the least time, accesses to other nodes' channels take more, and accesses to hubs take the
+/// most.
 pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     match address.0 >> 32 {
         0xa9 => 1,

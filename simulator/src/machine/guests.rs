@@ -94,7 +94,7 @@ fn guests(text: &TomlText) -> Result<Vec<NamedGuest>, FileError> {
     Ok(file.guest.into_iter().map(NamedGuest::from).collect())
 }
 
-/// The error for a file of guests or steps, or a machine description, that cannot be used.
+/// The error for an unusable file of guests, steps or a machine description.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {

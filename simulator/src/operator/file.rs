@@ -112,7 +112,7 @@ const ACTIONS: [(&str, &[&str], &[&str]); 8] = [
     (CLOCK, &["clock"], &["strand", "drift", "stop", "jump", "lose"]),
 ];
 
-/// The only action that is possible only in an execution.
+/// The action that is possible only in an execution.
 const CLOCK: &str = "clock";
 
 /// The names of the clocks that a step can change.

@@ -197,7 +197,7 @@ impl Run {
         }
     }
 
-    /// Checks that the fields name only nodes and strands that the machine has, and that it has a clock.
+    /// Checks that the machine has a clock, and that it has the nodes and strands that the fields name.
     fn check(&self) -> Result<(), String> {
         let (nodes, hertz, usage, strands): (_, _, _, Vec<StrandId>) = match self {
             Self::Replay(run) => {

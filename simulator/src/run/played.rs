@@ -55,7 +55,8 @@ pub struct Played {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StepRun {
-    /// When the step was due, as a number of replayed references or of instructions that all strands had executed.
+    /// When the step was due: the number of references that had been replayed, or the number of instructions that
+    /// all strands had executed.
     pub at: u64,
     /// The line number of the step in the scenario's file, from 1.
     pub line: usize,
@@ -84,7 +85,7 @@ pub struct Settled {
     pub meanwhile: Vec<Asked>,
     /// How many cross-calls strands took before the change was complete.
     pub cross_calls: u64,
-    /// What a guest can read in registers after it gained a right or was reset.
+    /// What guests that gained a right or were reset found in the registers that they can read.
     pub found: Vec<Found>,
 }
 

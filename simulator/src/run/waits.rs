@@ -87,7 +87,7 @@ impl State {
     }
 }
 
-/// How many cycles a thread spent in each [`State`]. Their sum is the length of the run.
+/// How many cycles a thread spent in each [`State`]. The sum is the length of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "`State` says it")]
 pub struct States {

@@ -8,8 +8,8 @@ use super::MEMORY;
 use crate::conform::judge::cells;
 use crate::execute::map;
 
-/// The real address at which the guest's memory ends. At the physical address that corresponds to it, [`NEIGHBOUR`], the second
-/// guest's memory begins.
+/// The real address at which the guest's memory ends. [`NEIGHBOUR`] is the physical address at which the second guest's memory
+/// begins.
 pub(super) const END: u64 = REAL + MEMORY;
 pub(super) const NEIGHBOUR: u64 = map::PARTITION + MEMORY;
 
@@ -52,8 +52,8 @@ pub(super) const fn is_own(address: u64) -> bool {
 
 pub(super) const ADDRESSES_OF_ALL: usize = 61 * 3 + 0x3f0 + 128 + 6 + 16 + 32 + 16 + 72;
 
-/// Addresses throughout physical memory: near each power of two, in each 64 KB of the hypervisor's and the neighbour's memory,
-/// and at the edges of read-only memory. Also the registers of two consoles and of all other devices.
+/// Addresses throughout the physical address space: near each power of two, in each 64 KB of the hypervisor's and the
+/// neighbour's memory, and at the edges of read-only memory. Also the registers of two consoles and of all other devices.
 pub(super) fn addresses() -> &'static [u64] {
     static ALL: OnceLock<Vec<u64>> = OnceLock::new();
     ALL.get_or_init(|| {

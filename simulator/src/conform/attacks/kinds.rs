@@ -26,8 +26,8 @@ pub struct Kind {
     pub name: &'static str,
     /// The number of attacks of this kind.
     pub count: usize,
-    /// The distance between the attacks that the short check tries. It shares no divisor with the lengths of the lists, so the short check
-    /// still tries each entry of each list.
+    /// The distance between the attacks that the short check tries. It is coprime to the lengths of the lists, so the short check still
+    /// tries each entry of each list.
     pub stride: usize,
     /// Whether the guest has rights, with which it can reach devices.
     pub has_rights: bool,
@@ -47,9 +47,9 @@ const fn with_rights(kind: Kind) -> Kind {
     Kind { has_rights: true, ..kind }
 }
 
-/// Loads, stores and atomic instructions at addresses throughout physical memory.
+/// Loads, stores and atomic instructions at addresses throughout the physical address space.
 pub static ADDRESSES: Kind = kind("addresses", 5 * ADDRESSES_OF_ALL, 7, address);
-/// Jumps to addresses throughout physical memory.
+/// Jumps to addresses throughout the physical address space.
 pub static JUMPS: Kind = kind("jumps", 4 * 2 * ADDRESSES_OF_ALL, 11, jump);
 /// Calls with invalid stack pointers.
 pub static STACKS: Kind = with_rights(kind("stack pointers", EDGES.len() * 2 * 7 * 6, 5, stack));
@@ -154,7 +154,7 @@ fn address(index: &mut Index) -> Attack {
     Attack::new([accesses(op3, L4, L2, space)], demanded).with([(L2, address)])
 }
 
-/// Every instruction that jumps, to addresses throughout physical memory.
+/// Every instruction that jumps, to addresses throughout the physical address space.
 fn jump(index: &mut Index) -> Attack {
     let way = index.below(4);
     let address = index.one_of(addresses()) & !3 | index.one_of(&[0, 2]);

@@ -15,7 +15,8 @@ use super::super::differences::Subject;
 use super::{Beside, PERF};
 
 impl Beside {
-    /// Makes a guest release the versions that it has negotiated. This replaces a reset, because it works on every image.
+    /// Makes a guest release the versions that it has negotiated. This replaces a reset, because guests can release
+    /// versions on every image.
     fn give_up(&mut self, guest: usize) {
         let guest = self.tested.unwrap_or(guest);
         if let Some(strand) = self.configuration.guests[guest].strands.iter().next() {

@@ -100,8 +100,8 @@ impl Judge {
         demand!(of_calls == all.count(), "accesses outside of calls");
         let mut order: Vec<usize> = (0..made.len()).collect();
         order.sort_by_key(|call| {
-            // A call for L2 control is ordered by its access to bank 0: a `set` writes bank 0 last, and a `get` reads only bank 0, without
-            // the lock.
+            // A call for L2 control is ordered by its access to bank 0: a `set` writes bank 0 last, and a `get` reads bank 0 without the
+            // lock.
             let accessed = match made[*call].request.registers {
                 [1, ..] => accesses[*call].last(),
                 _ => accesses[*call].first(),

@@ -4,7 +4,7 @@ use super::Endian;
 use crate::events::layouts::LayoutName;
 
 /// The form of a trace's event headers. A short header has the event kind's number and the lower bits of the time. A long header begins
-/// with a number that marks it as long, then the kind's number and the whole time follow. Headers include the lowest clock bits that the
+/// with a number that marks it as long, followed by the kind's number and the whole time. Headers include the lowest clock bits that the
 /// rings omit, because a tick of the CTF clock must be a tick of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
