@@ -1,6 +1,6 @@
-//! Adds and subtracts records, count by count.
+//! Adds and subtracts structs of counts, field by field.
 
-/// A record of counts. [`counts!`] implements this trait, and does not compile unless all fields of the struct are named.
+/// A struct of counts. [`counts!`] implements this trait, and does not compile unless it names all fields of the struct.
 pub(crate) trait Counts {
     /// Calls `with` for each count, with the corresponding count of `other`.
     fn combine(&mut self, other: &Self, with: impl Fn(&mut u64, u64) + Copy);
@@ -34,7 +34,7 @@ impl<T: Counts> Counts for Vec<T> {
     }
 }
 
-/// Implements [`Counts`] for structs: `Type { its counts } { its other fields, which do not change }`. Every field has to
+/// Implements [`Counts`] for structs: `Type { its counts } { its other fields, which do not change }`. Every field must
 /// be named.
 macro_rules! counts {
     ($($type:ident { $($count:ident),* } $({ $($kept:ident),* })?)*) => { $(

@@ -1,6 +1,6 @@
-//! Reads whole input files, for all inputs except recordings. Each file has a maximum length, so that a device, an endless pipe or a
-//! wrong file does not fill the memory. [`read`] is for files that a user names. [`read_found`] is for files that another, possibly
-//! hostile, input names.
+//! Reads whole input files, for all inputs except recordings. Each file has a maximum length, so that a device, an endless pipe or
+//! the wrong file cannot fill the memory. [`read`] is for files that a user names. [`read_found`] is for files that another input
+//! names, which may be hostile.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -14,33 +14,33 @@ use nix::sys::statfs::{PROC_SUPER_MAGIC, SYSFS_MAGIC, fstatfs};
 /// The maximum length of a text file or a machine description, in bytes.
 pub const LONGEST_TEXT: u64 = 16 << 20;
 
-/// The maximum length of a program or a stream of events, in bytes.
+/// The maximum length of a program or an event stream, in bytes.
 pub const LONGEST_PROGRAM: u64 = 1 << 30;
 
 /// The maximum number of bytes that are read from a pipe or a device.
 pub const LONGEST_STREAM: u64 = 64 << 20;
 
-/// The reason why a file cannot be used.
+/// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
-    /// Opening or reading fails.
+    /// The file cannot be opened or read.
     #[error("{file}: cannot be read")]
     Unreadable {
-        /// The path, for messages.
+        /// The file's path, for messages.
         file: String,
-        /// The error of the operating system.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The file is longer than its reader permits.
     #[error("{file}: longer than {longest} bytes")]
     TooLong {
-        /// The path, for messages.
+        /// The file's path, for messages.
         file: String,
         /// The maximum length in bytes.
         longest: u64,
     },
-    /// Another input names this path, but the path leads to a pipe, a device, or a file in procfs or sysfs.
+    /// Another input names this path, but it leads to a pipe, a device, or a file in procfs or sysfs.
     #[error("{0}: is no ordinary file")]
     NotOrdinary(String),
     /// The text file at this path is not UTF-8.
@@ -62,11 +62,11 @@ pub fn read(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
     }
 }
 
-/// Reads the bytes of a file whose path comes from another input. Does not wait for a pipe's writer.
+/// Reads the bytes of a file whose path comes from another input. If the path leads to a pipe, does not wait for a writer.
 ///
 /// # Errors
-/// The file cannot be read, is not an ordinary file, has more than `longest` bytes, or is in procfs or sysfs. (There, reading a file
-/// can have effects or never end.)
+/// The file cannot be read, is not an ordinary file, has more than `longest` bytes, or is in procfs or sysfs. (Reading a file in
+/// procfs or sysfs can have side effects, or never end.)
 pub fn read_found(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
     let name = path.display().to_string();
     let flags = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
@@ -92,7 +92,7 @@ fn is_of_kernel(_: &File) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Reads a stream to its end. `name` is the name of the stream in error messages.
+/// Reads a stream to its end. Error messages call the stream `name`.
 ///
 /// # Errors
 /// The stream cannot be read, or has more than `longest` bytes.
@@ -124,7 +124,7 @@ pub fn read_text(path: &Path) -> Result<String, InputError> {
 /// Reads a text file whose path comes from another input.
 ///
 /// # Errors
-/// The errors of [`read_found`] for a limit of [`LONGEST_TEXT`], or the file is not UTF-8.
+/// [`read_found`] fails with a limit of [`LONGEST_TEXT`], or the file is not UTF-8.
 pub fn read_found_text(path: &Path) -> Result<String, InputError> {
     utf8(path, read_found(path, LONGEST_TEXT)?)
 }

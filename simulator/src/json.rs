@@ -1,4 +1,4 @@
-//! The JSON forms of addresses, and of things that have a number, such as strands. Also writes JSON in lines.
+//! The JSON forms of addresses and of numbered things such as strands. Also writes JSON with one value per line.
 
 use std::io;
 
@@ -84,24 +84,24 @@ pub(crate) fn deserialize<'de, T: Form, D: Deserializer<'de>>(from: D) -> Result
     T::from_json(T::Json::deserialize(from)?).map_err(Error::custom)
 }
 
-/// Writes a value as JSON, with the same lines and spaces as [`serde_json::to_string_pretty`]. This is faster, because each line begins
-/// with a single write. Details have tens of thousands of lines.
+/// Writes a value as JSON, with the same lines and spaces as [`serde_json::to_string_pretty`]. This is faster than `serde_json`,
+/// because each line begins with a single write, and details have tens of thousands of lines.
 pub(crate) fn pretty(value: &impl Serialize) -> serde_json::Result<String> {
     let mut json = Vec::new();
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut json, Lines::default()))?;
     String::from_utf8(json).map_err(|error| serde_json::Error::io(io::Error::other(error)))
 }
 
-/// Writes each value of a list and each field of an object in a line of its own.
+/// A JSON formatter that puts each list element and each object field on its own line.
 #[derive(Default)]
 struct Lines {
-    /// The number of lists and objects around the current place.
+    /// The number of lists and objects that enclose the current position.
     depth: usize,
-    /// Whether the latest list or object has a value.
+    /// Whether the innermost list or object has a value so far.
     has_value: bool,
 }
 
-/// A comma, a line feed, and spaces for the deepest lists and objects.
+/// A comma, a line feed, and enough spaces for the deepest lists and objects.
 const BETWEEN: &[u8] = b",\n                                                                ";
 
 impl Lines {
@@ -119,7 +119,7 @@ impl Lines {
         to.write_all(bracket)
     }
 
-    /// Begins a line, after a comma unless the value in this line is the first.
+    /// Begins a line. First writes a comma, unless the line holds the first value.
     fn begin_line<W: ?Sized + io::Write>(&self, to: &mut W, is_first: bool) -> io::Result<()> {
         let spaces = 2 * self.depth;
         let most = BETWEEN.len() - 2;

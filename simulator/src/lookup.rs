@@ -1,8 +1,8 @@
-//! A map whose values are found in a few instructions.
+//! A map that finds a value in a few instructions.
 
 /// A key of a [`Lookup`].
 pub(crate) trait Key: Copy + Eq {
-    /// Returns a number that [`mix`] has made of all parts of the key.
+    /// Returns a number into which [`mix`] has mixed all parts of the key.
     fn mixed(&self) -> u64;
 }
 
@@ -21,16 +21,16 @@ pub(crate) const fn mix(one: u64, other: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// The number of places of a new table, and the number that marks a free place.
+/// The number of slots in a new table, and the number that marks a free slot.
 const PLACES: usize = 16;
 const FREE: u32 = u32::MAX;
 
-/// A map whose keys are never removed one by one. Its entries are in the order in which they were added.
+/// A map whose keys are never removed one by one. It keeps its entries in the order in which they were added.
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup<K, V> {
     entries: Vec<(K, V)>,
-    /// The numbers of the entries. The number of an entry is at the place to which its key is mixed, or at one of the next places. At
-    /// least half of the places are free.
+    /// The numbers of the entries. An entry's number is in the slot that its mixed key selects, or in one of the next slots. At least
+    /// half of the slots are free.
     places: Box<[u32]>,
 }
 
@@ -41,7 +41,7 @@ impl<K, V> Default for Lookup<K, V> {
 }
 
 impl<K: Key, V> Lookup<K, V> {
-    /// Returns the place of a key, with the number of its entry or [`FREE`].
+    /// Returns a key's slot, with the number of the key's entry or [`FREE`].
     #[inline(always)]
     fn find(&self, key: &K) -> (usize, u32) {
         let mask = self.places.len() - 1;
@@ -82,8 +82,8 @@ impl<K: Key, V> Lookup<K, V> {
         self.find(key).1
     }
 
-    /// Returns the value of the entry with this number, if the entry has this key. The number of an entry changes only when other
-    /// entries are removed.
+    /// Returns the value of the entry with this number, if the entry has this key. An entry's number changes only when other entries
+    /// are removed.
     #[inline(always)]
     pub(crate) fn at(&mut self, number: u32, key: &K) -> Option<&mut V> {
         let (known, value) = self.entries.get_mut(number as usize)?;

@@ -1,4 +1,4 @@
-//! Suggests names that are similar to an unknown name. Also returns the name of a hypercall's status.
+//! Suggests names that are similar to an unknown name. Also names the status values of hypercalls.
 
 use std::fmt::Write;
 
@@ -7,7 +7,8 @@ use guest_abi::HvError;
 /// The maximum number of names that are suggested.
 const SUGGESTIONS: usize = 3;
 
-/// Returns the message that there is no `what` named `text`. Suggests the nearest of the `names`.
+/// Returns a message that says that there is no `what` named `text`, and suggests the nearest of
+/// `names`.
 pub fn unknown<'a>(what: &str, text: &str, names: impl Iterator<Item = &'a str>) -> String {
     let mut message = format!("there is no {what} '{}'", text.escape_debug());
     let near: Vec<String> =
@@ -21,7 +22,7 @@ pub fn unknown<'a>(what: &str, text: &str, names: impl Iterator<Item = &'a str>)
     message
 }
 
-/// Returns the names that are nearest to `text`, with the nearest first.
+/// Returns the names that are most similar to `text`, the nearest first.
 fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let text = text.to_lowercase();
     let mut scored: Vec<(f64, &str)> =

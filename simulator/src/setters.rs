@@ -1,6 +1,6 @@
-//! Defines macros for methods that set fields, and for `Debug`.
+//! Macros for methods that set fields, and for `Debug`.
 
-/// Defines a method for each field, which sets the field and returns `self`.
+/// Defines, for each field, a method that sets the field and returns `self`.
 macro_rules! setters {
     ($($field:ident: $type:ty),* $(,)?) => {$(
         #[doc = concat!("Sets [`", stringify!($field), "`](Self#structfield.", stringify!($field), ").")]
@@ -12,7 +12,7 @@ macro_rules! setters {
     )*};
 }
 
-/// Implements `Debug` for a type whose content cannot be printed: prints only a name.
+/// Implements `Debug` for a type whose content cannot be printed. Prints only a name.
 macro_rules! opaque {
     ($type:ty, $name:literal) => {
         impl std::fmt::Debug for $type {

@@ -1,10 +1,10 @@
-//! Makes text from inputs safe to show. A name in a recording, an ELF file, a description or a
-//! result may be malicious. Control characters can move a terminal's cursor or set its title, and
-//! characters that change the direction of writing can reorder the words that a reader sees.
+//! Makes text from inputs safe to show. A name in a recording, an ELF file, a description or a result may be malicious. Control
+//! characters can move a terminal's cursor or set its title, and characters that change the writing direction can reorder the words that
+//! a reader sees.
 
 use std::borrow::Cow;
 
-/// Returns `false` for control characters, line ends, and changes of the direction of writing.
+/// Returns `false` for control characters, line ends, and characters that change the writing direction.
 pub fn is_plain(character: char) -> bool {
     !character.is_control()
         && !matches!(
@@ -19,12 +19,12 @@ pub fn line(text: &str) -> String {
     escaped(text, is_plain, |character| character.escape_default().to_string()).into_owned()
 }
 
-/// Returns lines of text with the escapes of [`line()`]. Only the ends of lines are not escaped.
+/// Escapes lines of text as [`line()`] does, but keeps the line ends.
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped_lines(text, |character| character.escape_default().to_string())
 }
 
-/// Returns a JSON text with the same values. Escapes such as `\u202e` replace characters that are not [plain](is_plain).
+/// Escapes characters that are not [plain](is_plain) in a JSON text, as in `\u202e`. The JSON values stay the same.
 pub fn json(text: &str) -> Cow<'_, str> {
     // A character that is not plain has at most 16 bits.
     escaped_lines(text, |character| format!("\\u{:04x}", u32::from(character)))
@@ -38,7 +38,8 @@ fn escaped_lines(text: &str, escape: impl Fn(char) -> String) -> Cow<'_, str> {
     }
 }
 
-/// Returns the characters of a text that are neither line feeds nor plain ASCII characters. Long texts have few of them, so this is fast.
+/// Returns the characters of a text that are neither line feeds nor plain ASCII characters. Texts have few such characters, so this is
+/// fast even for long texts.
 fn unusual(text: &str) -> impl Iterator<Item = char> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -49,7 +50,7 @@ fn unusual(text: &str) -> impl Iterator<Item = char> {
     })
 }
 
-/// Returns the number of bytes before the first one that is neither a line feed nor a plain ASCII character.
+/// Returns the number of bytes before the first byte that is neither a line feed nor a plain ASCII character.
 fn usual_bytes(bytes: &[u8]) -> usize {
     let is_usual = |byte: &u8| matches!(byte, b'\n' | b' '..=b'~');
     // The fold has no branches, so the processor can check many bytes at once.
@@ -77,7 +78,7 @@ fn escaped(
     Cow::Owned(shown)
 }
 
-/// Percent-encodes a text for a URL, except letters, digits and `-_.,:`.
+/// Percent-encodes a text for a URL. Keeps letters, digits and `-_.,:`.
 pub fn url(text: &str) -> String {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let mut escaped = String::with_capacity(text.len() * 5 / 4);

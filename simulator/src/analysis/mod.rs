@@ -1,4 +1,4 @@
-//! Analyses of a program that show more than counters: counts over time, by line of memory, and by
+//! Analyses of a program that show more than counters do: counts over time, by memory line, and by
 //! code.
 
 pub mod details;

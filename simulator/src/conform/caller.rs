@@ -1,4 +1,4 @@
-//! A strand of a guest before and after a call.
+//! A guest's strand before and after a call.
 
 use std::fmt;
 
@@ -10,20 +10,20 @@ use crate::interpreter::{
     At, Counting, Environment, Instruction, Level, Strand, Trap, WindowState,
 };
 
-/// The register %l0, which has the number of the trap.
+/// The register %l0, which holds the trap number.
 const TRAP: Register = Register::new(16);
 
-/// A call to make: the number of the software trap, and %o0 to %o5.
+/// A call to make: the software trap's number, and %o0 to %o5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The number of the software trap, 0x80 to 0xff.
+    /// The software trap's number, 0x80 to 0xff.
     pub trap: u8,
     /// %o0 to %o5 before the call.
     pub registers: [u64; 6],
 }
 
 impl Request {
-    /// Makes this call the next call of the strand, with random values in all registers that a call must keep.
+    /// Makes this the strand's next call, with random values in all registers that a call must preserve.
     pub fn put(&self, strand: &mut Strand, random: &mut Random) {
         scramble(strand, random);
         for (number, value) in (8..).zip(self.registers) {
@@ -34,7 +34,7 @@ impl Request {
     }
 }
 
-/// Lets a strand continue at an address.
+/// Makes a strand continue at an address.
 pub fn go_on_at(strand: &mut Strand, address: u64) {
     (strand.pc, strand.npc) = (address, address + 4);
 }
@@ -56,7 +56,7 @@ pub fn scramble(strand: &mut Strand, random: &mut Random) {
     let mut count = || random.below(8) as u8;
     let [mut can_save, mut can_restore] = [count(), count()];
     let [mut other, mut clean] = [count(), count()];
-    // In about half of all calls, the window counts are a combination that correct software can have.
+    // In about half of all calls, the window counts are a combination that can occur in correct software.
     if any >> 16 & 1 == 0 {
         can_save %= 7;
         can_restore %= 7 - can_save;
@@ -73,8 +73,8 @@ pub fn outs(strand: &Strand) -> [u64; 6] {
     [8, 9, 10, 11, 12, 13].map(|number| strand.registers.get(Register::new(number)))
 }
 
-/// Checks that a call has changed no registers of its strand except %o0 to %o5. Registers of the next two windows may become 0 if
-/// these windows were free, because a guest cannot rely on the values in free windows.
+/// Checks that a call has changed no registers of its strand except %o0 to %o5. Registers in the next two windows may become 0 if
+/// the windows were free, because a guest cannot rely on the values in free windows.
 ///
 /// # Errors
 /// Something else differs. The error says what.
@@ -89,7 +89,7 @@ pub fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
     if before.windows != after.windows {
         return Err(format!("{:?}, and was {:?}", after.windows, before.windows));
     }
-    // The registers are %tba, %pstate, %tl and %pil.
+    // %tba, %pstate, %tl and %pil.
     for number in [5, 6, 7, 8] {
         let [before, after] = [&mut before, &mut after].map(|strand| privileged(strand, number));
         differ(format_args!("privileged register {number}"), before, after)?;
@@ -110,7 +110,7 @@ pub fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
         }
         for number in 16..32 {
             let is_in = number >= 24;
-            // The %i registers of the next window are the %o registers of the current window.
+            // The next window's %i registers are the current window's %o registers.
             if distance == 1 && (24..30).contains(&number) {
                 continue;
             }
@@ -125,13 +125,13 @@ pub fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the value of a privileged register; 0 for a trap register at trap level 0.
+/// Returns a privileged register's value; 0 for a trap register at trap level 0.
 #[must_use]
 pub fn privileged(strand: &mut Strand, number: u8) -> u64 {
     strand.control_register(ControlRegister::Privileged(number), &mut Nothing).unwrap_or_default()
 }
 
-/// A bus that refuses all accesses, because only the strand's registers are used.
+/// A bus that refuses all accesses. Only the strand's registers are used here.
 struct Nothing;
 
 impl Environment for Nothing {

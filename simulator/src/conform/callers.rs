@@ -1,4 +1,4 @@
-//! Strands of guests that make calls at the same time. The registers before and after each of these calls are recorded.
+//! Guests' strands that make calls at the same time. The registers before and after each call are recorded.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,29 +16,28 @@ use crate::setters::opaque;
 /// The maximum number of instructions until the next strand has booted.
 const BOOT: u64 = 10_000_000;
 
-/// A finished call.
+/// A completed call.
 #[derive(Clone, Debug)]
 pub struct Made {
     /// The strand that made the call.
     pub strand: StrandId,
-    /// The trap and the registers of the call.
+    /// The call's trap and registers.
     pub request: Request,
     /// The registers %o0 to %o5 after the call.
     pub after: [u64; 6],
-    /// The numbers of the turns from the start of the call to its return.
+    /// The turns from the start of the call to its return.
     pub turns: Range<usize>,
-    /// The indices of the accesses by all strands to devices during the call.
+    /// The indices of all strands' device accesses during the call.
     pub accesses: Range<usize>,
-    /// When the call returned, in cycles of the machine.
+    /// When the call returned, in cycles since the machine started.
     pub returned: u64,
 }
 
 /// The strands, and the calls that they make.
 pub struct Callers {
-    /// The finished calls, in the order of their returns.
+    /// The completed calls, in the order in which they returned.
     pub made: Vec<Made>,
-    /// The calls in progress: the strand before the call, the request, and the numbers of turns and
-    /// of accesses before the call.
+    /// The calls in progress: the strand before the call, the request, and how many turns and accesses there were before the call.
     calling: BTreeMap<StrandId, (Strand, Request, [usize; 2])>,
     turns: usize,
     random: Random,
@@ -47,7 +46,7 @@ pub struct Callers {
 opaque!(Callers, "Callers");
 
 impl Callers {
-    /// Runs a machine from power-on until each of these strands asks for its first call. `seed` determines the random values of registers.
+    /// Runs a machine from power-on until each of these strands asks for its first call. `seed` determines the registers' random values.
     ///
     /// # Errors
     /// The machine stops before all strands have asked.
@@ -66,7 +65,7 @@ impl Callers {
     }
 
     #[must_use]
-    /// Returns the strand that asks for a call; `None` if the machine stopped for another reason.
+    /// Returns the strand that asks for its next call; `None` if the machine stopped for another reason.
     pub fn asks(execution: &Execution, stop: Stop) -> Option<StrandId> {
         match stop {
             Stop::Breakpoint(strand) => (execution.strand(strand).pc == ANSWERED).then_some(strand),
@@ -74,10 +73,10 @@ impl Callers {
         }
     }
 
-    /// Records the return of the strand's latest call. Then starts the call `next`; if `next` is `None`, leaves the strand idle.
+    /// Records the return of the strand's latest call. Then starts the call `next`, or leaves the strand idle if `next` is `None`.
     ///
     /// # Errors
-    /// The latest call changed more than its results. The error says in words what the call changed.
+    /// The latest call changed more than its results. The error says in words what it changed.
     pub fn turn(
         &mut self,
         execution: &mut Execution,
@@ -118,7 +117,7 @@ impl Callers {
         }
     }
 
-    /// Returns `true` while a call of the strand is in progress.
+    /// Returns `true` while one of the strand's calls is in progress.
     #[must_use]
     pub fn is_calling(&self, strand: StrandId) -> bool {
         self.calling.contains_key(&strand)

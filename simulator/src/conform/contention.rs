@@ -1,4 +1,4 @@
-//! Checks strands that ask for one unit at the same time.
+//! Checks that strands are served correctly when they use one unit at the same time.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,17 +24,17 @@ const EWOULDBLOCK: u64 = 9;
 const GET: u64 = 0x106;
 const SET: u64 = 0x107;
 
-/// The number of cycles that a test gives to a store while other strands make calls. Every call takes fewer cycles.
+/// The number of cycles that a store takes while a test makes calls on other strands. Every call takes fewer cycles.
 const LONG: u64 = 100_000;
 
-/// How many instructions the machine executes for each strand while all strands ask for one hub.
+/// How many instructions the machine executes for each strand while all strands compete for one hub.
 const FIGHT: u64 = 60_000;
 
 pub(super) const fn fast(function: u64, o0: u64, o1: u64) -> Request {
     Request { trap: 0x80, registers: [o0, o1, 0x2222_0bad, 0x3333_0bad, 0x4444_0bad, function] }
 }
 
-/// Returns a machine with two guests: one with nine strands of a node and every right, and a neighbour without rights.
+/// Returns a machine with two guests: one with nine strands on a node and every right, and a neighbour without rights.
 pub(super) fn configuration() -> Option<Configuration> {
     let guest = |strands: Range<usize>, grant| {
         GuestConfig::new(strands.filter_map(StrandId::new).collect(), grant)
@@ -45,8 +45,8 @@ pub(super) fn configuration() -> Option<Configuration> {
 }
 
 impl Beside {
-    /// Checks the calls of a strand while another strand's store to a hub or to L2 control is on its way. Calls for this unit must be
-    /// refused at once, and calls for other units must be served. After the store, calls for this unit must be served, too.
+    /// Checks a strand's calls while another strand's store to a hub or to L2 control is in progress. Calls for this unit must be refused
+    /// immediately, and calls for other units must be served. After the store, calls for this unit must be served again.
     pub(super) fn in_flight(&mut self) {
         let Some([first, second]) = self.two() else {
             self.found.unchecked.insert("units that two strands ask for: one strand calls".into());
@@ -95,7 +95,7 @@ impl Beside {
         self.state();
     }
 
-    /// Returns the first two strands of the guest that has the grant `global`; `None` if fewer than two strands of this guest have begun.
+    /// Returns the first two strands of the guest that has the grant `global`; `None` if fewer than two of its strands have begun.
     fn two(&self) -> Option<[StrandId; 2]> {
         let mut found = None;
         for guest in self.world.guests.iter().filter(|guest| guest.grant.global) {
@@ -123,17 +123,17 @@ impl Beside {
         matches!(stop, Some(Some(Stop::Watched(_))))
     }
 
-    /// Lets a strand finish a call that the model has not made yet, and then makes this call in the model.
+    /// Lets a strand finish a call that has not been made in the model yet, and then makes it in the model.
     fn ends(&mut self, strand: StrandId, set: Request) {
         let ended = self.machine.finish(strand);
-        // `ask` makes the call in the model and once more in the image. In the image, the repeated call has the same effect.
+        // `ask` makes the call in the model, and repeats it in the image, where it has the same effect again.
         if ended != Err(Silent::Stopped) {
             self.ask(strand, set);
         }
     }
 
-    /// Makes all strands ask for one hub without a pause. While a strand waits, the other strands together must not perform more
-    /// accesses than the number of strands.
+    /// Makes all strands use one hub without a pause. While a strand waits, the other strands together must not perform more accesses
+    /// than there are strands.
     pub(super) fn fair(&mut self) {
         let Some(guest) = self.world.guests.iter().find(|guest| guest.grant.global) else { return };
         let strands = guest.strands.iter().filter_map(|strand| StrandId::new((*strand).into()));
@@ -170,8 +170,8 @@ impl Beside {
     }
 }
 
-/// Returns the largest number of accesses that other strands performed while a strand waited. A strand waits from its first refusal until
-/// its own access, or until the last call.
+/// Returns the largest number of accesses that other strands performed while one strand waited. A strand waits from its first refusal
+/// until its own access, or until the last call.
 fn longest_wait(calls: &[Call], strands: &[StrandId]) -> usize {
     let mut waiting: BTreeMap<StrandId, usize> = BTreeMap::new();
     let mut most = 0;

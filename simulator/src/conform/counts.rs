@@ -1,4 +1,4 @@
-//! Counts the instructions that calls take.
+//! Counts the instructions that each call takes.
 
 use conform::Configuration;
 use guest_abi::StrandId;
@@ -11,8 +11,8 @@ use super::contention::fast;
 use super::machine::Machine;
 use super::{Fault, Image};
 
-/// How many instructions Sun's hand-written assembly for the UltraSPARC T2 takes, from the trap to `done`. These instructions were counted
-/// in the same way as the instructions of the image.
+/// How many instructions Sun's hand-written assembly for the UltraSPARC T2 takes, from the trap to `done`. They were counted in the same
+/// way as the image's instructions.
 #[allow(missing_docs, reason = "the names say it")]
 pub mod sun {
     pub const GET_DRAM: u64 = 61;
@@ -35,7 +35,7 @@ pub struct CallCount {
     pub image: Option<u64>,
     /// The number of instructions in the project's own image.
     pub ours: Option<u64>,
-    /// The number of instructions in Sun's code for the UltraSPARC T2; `None` if this code lacks the call.
+    /// The number of instructions in Sun's code for the UltraSPARC T2; `None` if it lacks the call.
     pub sun: Option<u64>,
 }
 
@@ -47,8 +47,8 @@ const fn core(function: u64, o0: u64, o1: u64) -> Request {
     Request { trap: 0xff, registers: [o0, o1, 0, 0, 0, function] }
 }
 
-/// The calls in order, with their names and the numbers of instructions in Sun's code. A call without a name only prepares the next
-/// call. Register 3 belongs to the caller's node, register 7 to another node, and register 62 to a hub.
+/// The calls in order, each with its name and the number of instructions in Sun's code. A call without a name only prepares the next call.
+/// Register 3 belongs to the caller's node, register 7 to another node, and register 62 to a hub.
 const CALLS: [(&str, Request, Option<u64>); 22] = [
     ("", Request { trap: 0xff, registers: [PERF, 1, 1, 0, 0, 0] }, None),
     ("get of a DRAM register", fast(GET, 3, 0), Some(sun::GET_DRAM)),

@@ -1,4 +1,4 @@
-//! Collects what differs from the contract.
+//! Collects differences from the contract.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,16 +6,16 @@ use std::fmt;
 use guest_abi::status::HvError;
 use serde::Serialize;
 
-/// The register, group, function, unit or kind of attack for which the image differs from the contract.
+/// What a difference from the contract concerns: a register, group, function, unit or kind of attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// The number of a performance register: 0 to 89, or a higher number that no register has.
     Register(u64),
-    /// The number of a group of functions.
+    /// The number of a function group.
     Group(u64),
     /// The number of a function, or of a trap.
     Function(u64),
-    /// The number of a unit that the operator returns to service.
+    /// The number of a unit that the operator has returned to service.
     Unit(usize),
     /// The name of a kind of attack.
     Kind(&'static str),
@@ -33,7 +33,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// A difference from the contract: the call, its caller, what the contract demands, and what the image does.
+/// A difference from the contract: the call, its caller, what the contract requires, and what the image does.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) check: &'static str,
@@ -42,9 +42,9 @@ pub(super) struct Key {
     pub(super) expected: String,
     pub(super) found: String,
     pub(super) subject: Subject,
-    /// The rights of the guest that calls.
+    /// The calling guest's rights.
     pub(super) right: String,
-    /// The version of group 0x205 that this guest has negotiated.
+    /// The version of group 0x205 that the calling guest has negotiated.
     pub(super) version: &'static str,
 }
 
@@ -52,49 +52,49 @@ pub(super) struct Key {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Difference {
-    /// The check that has found the difference.
+    /// The check that found the difference.
     pub check: &'static str,
     /// The call: get, set, set_version, get_version, or another.
     pub call: &'static str,
-    /// The register, group or function.
+    /// What the difference concerns, such as a register, a group or a function.
     pub subject: String,
-    /// The rights of the guest that calls.
+    /// The calling guest's rights.
     pub right: String,
-    /// The version of group 0x205 that the guest has negotiated.
+    /// The version of group 0x205 that the calling guest has negotiated.
     pub version: &'static str,
-    /// What the contract demands: a status, a value, or what a call keeps.
+    /// What the contract requires: a status, a value, or what a call preserves.
     pub expected: String,
     /// What the image does instead.
     pub found: String,
     /// How often the difference was seen.
     pub count: u64,
-    /// The first case of the difference, described in words.
+    /// The first case of the difference, in words.
     pub example: String,
 }
 
-/// All differences with the same call, the same demand and the same finding.
+/// All differences that have the same call, requirement and finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Row {
     /// The call: get, set, set_version, get_version, or another.
     pub call: &'static str,
-    /// The registers, groups or functions, as ranges.
+    /// What the differences concern, such as registers, groups or functions, as ranges.
     pub subjects: String,
-    /// The rights of the guests that call.
+    /// The calling guests' rights.
     pub rights: String,
-    /// The versions of group 0x205 that the guests have negotiated.
+    /// The versions of group 0x205 that the calling guests have negotiated.
     pub versions: String,
-    /// What the contract demands.
+    /// What the contract requires.
     pub expected: String,
     /// What the image does instead.
     pub found: String,
     /// How often these differences were seen.
     pub count: u64,
-    /// The first case of one of these differences, described in words.
+    /// The first case of one of these differences, in words.
     pub example: String,
 }
 
-/// The differences that were found, each with a count and the first example.
+/// The differences found so far, each with a count and the first example.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Differences(BTreeMap<Key, (u64, String)>);
 
@@ -109,7 +109,7 @@ impl Differences {
         }
     }
 
-    /// If there are differences with other demands, removes the differences whose demand is `expected`.
+    /// Removes the differences whose requirement is `expected`, unless there are no others.
     pub(super) fn without_echo(&mut self, expected: &str) {
         if self.0.keys().any(|key| key.expected != expected) {
             self.0.retain(|key, _| key.expected != expected);
@@ -135,7 +135,7 @@ impl Differences {
         all.collect()
     }
 
-    /// Merges the differences into rows. Differences with the same call, the same demand and the same finding share a row.
+    /// Merges the differences into rows. Differences with the same call, requirement and finding share a row.
     pub(super) fn rows(&self) -> Vec<Row> {
         type Same<'a> = (&'static str, &'a str, &'a str);
         type Seen<'a> = (&'a Key, &'a (u64, String));
@@ -158,7 +158,8 @@ impl Differences {
     }
 }
 
-/// Formats the subjects in order, with consecutive numbers as ranges. If there are many ranges, shows dots after the first ones.
+/// Formats the subjects in order, with consecutive numbers as ranges. If there are many ranges, dots replace all but the first
+/// ones.
 fn ranges(subjects: BTreeSet<Subject>) -> String {
     const MOST: usize = 6;
     let mut ranges: Vec<(Subject, Subject)> = Vec::new();
@@ -185,7 +186,7 @@ fn ranges(subjects: BTreeSet<Subject>) -> String {
     texts.join(",")
 }
 
-/// Returns the name of a status, such as `EOK` or `ENOACCESS`.
+/// Returns a status's name, such as `EOK` or `ENOACCESS`.
 pub(super) fn status(status: u64) -> String {
     HvError::check(status).err().map_or_else(|| "EOK".to_owned(), |error| error.to_string())
 }

@@ -1,8 +1,8 @@
-//! The guest that makes the calls. This guest has few instructions, and needs only the traps of a hypervisor.
+//! The guest that makes the calls. It has few instructions, and all it needs from a hypervisor are the traps.
 //!
-//! The machine stops a strand of the guest at [`ANSWERED`], changes its registers, and lets it continue at [`REQUEST`]. So a check can
-//! choose the value of every register before a call, and sees the value after the call. If an image has `cpu_start`, the guest starts its
-//! other CPUs.
+//! The machine stops one of the guest's strands at [`ANSWERED`], changes the strand's registers, and makes the strand continue at
+//! [`REQUEST`]. So a check can choose every register's value before a call, and see its value afterwards. If an image has `cpu_start`,
+//! the guest starts its other CPUs.
 
 use conform::assembler::{
     ADD, BA_ANNULLED, DONE, G1, L0, L1, L2, L6, L7, LDX, NOP, O0, O1, O2, O3, O4, O5, OR, SUBCC,
@@ -10,13 +10,13 @@ use conform::assembler::{
 };
 use platform::memory_map::REAL;
 
-/// The address at which a strand makes a call. The strand's register %l0 holds the number of the trap.
+/// The address at which a strand makes a call. %l0 holds the trap number.
 pub const REQUEST: u64 = REAL + 0x1000;
-/// The address at which a strand continues after a call. A strand without a call to make stays at this address.
+/// The address at which a strand continues after a call. A strand that has no call to make stays at this address.
 pub const ANSWERED: u64 = REQUEST + 4;
 /// The address at which a strand waits while it must not make a call.
 pub const IDLE: u64 = REQUEST + 8;
-/// The address at which a strand repeats a call forever. The strand's registers %l1 and %l2 hold the first argument and the function.
+/// The address at which a strand repeats a call forever. %l1 and %l2 hold the first argument and the function.
 pub const REPEAT: u64 = REAL + 0x1100;
 /// The offset of the word that holds the number of the guest's CPUs.
 pub const CPUS: u64 = 0x48;
@@ -29,7 +29,7 @@ const BEGIN: u64 = 0x100;
 const BA: u32 = 0x1068_0000;
 const BGEU: u32 = 0x1a60_0000;
 
-/// Returns the initial content of the memory of a guest with this number of CPUs. The guest begins at the first byte.
+/// Returns the initial content of the memory of a guest with this number of CPUs. The guest starts at the first byte.
 #[must_use]
 pub fn program(cpus: usize) -> Vec<u8> {
     let mut memory = vec![0; TABLE as usize];
@@ -49,7 +49,7 @@ pub fn program(cpus: usize) -> Vec<u8> {
     repeat.extend([branch(BA, REPEAT + 4 * repeat.len() as u64, REPEAT), NOP]);
     put(&mut memory, at(REPEAT), &repeat);
     for number in 0..1024 {
-        // `done` skips the instruction that trapped. After a fetch that failed (trap 8), the strand waits for its next call.
+        // `done` skips the instruction that trapped. After a failed fetch (trap 8), the strand waits for its next call.
         let offset = TABLE + 32 * number;
         memory.resize(offset as usize + 32, 0);
         let word = match number & 0x1ff {
@@ -71,7 +71,7 @@ fn begin() -> Vec<u32> {
     let next = words.len() as u64;
     let here = |words: &[u32]| BEGIN + 4 * words.len() as u64;
     words.extend([accesses(LDX, G1, L7, number(0)), computes(SUBCC, 0, L1, G1)]);
-    // The code of the other CPUs follows four parts: a branch, the branch's delay slot, the seven instructions of the call, and two
+    // The other CPUs' code comes after four parts: a branch, the branch's delay slot, the seven instructions of the call, and two
     // instructions that lead back.
     let cpu = here(&words) + 4 * (2 + 7 + 2);
     words.push(branch(BGEU, here(&words), cpu));

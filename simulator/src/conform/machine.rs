@@ -1,4 +1,4 @@
-//! A machine with the image under test and guests that make calls.
+//! A machine with the image under test, and with guests that make calls.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -25,15 +25,15 @@ use crate::recording::Kind;
 /// The size of a guest's memory in bytes. `vfalls boot` has the same default, so an image may expect this size.
 const OF_BOOT: u64 = 128 << 20;
 
-/// If a strand has not begun after [`BOOT`] instructions, it never begins. [`LOOK`] is the number of instructions between two
-/// checks.
+/// A strand that has not begun after [`BOOT`] instructions never begins. [`LOOK`] is the number of instructions between two checks.
 const BOOT: u64 = 16_000_000;
 const LOOK: u64 = 100_000;
 
-/// The maximum number of instructions in a call: the instructions that the calling strand executes in the guest and in the hypervisor.
+/// The maximum number of instructions in a call. This includes what the calling strand executes both in the guest and in the
+/// hypervisor.
 const ANSWER: u32 = 200_000;
 
-/// The hypervisor must perform a step of the operator within [`OPERATION`] instructions. (Meanwhile, strands without a guest may still
+/// The hypervisor must perform an operator's step within [`OPERATION`] instructions. (Meanwhile, strands without a guest may still
 /// begin.) [`OPERATED`] is the number of instructions between two checks.
 const OPERATION: u64 = 16_000_000;
 const OPERATED: u64 = 10_000;
@@ -56,13 +56,13 @@ pub(super) struct Machine {
 pub(super) struct Answered {
     /// %o0 to %o5 after the call.
     pub(super) after: [u64; 6],
-    /// `Ok` if the call changed only its results. The error says what else the call changed.
+    /// `Ok` if the call changed only its results. The error says what else it changed.
     pub(super) kept: Result<(), String>,
     /// The number of hyperprivileged instructions that the strand executed during the call.
     pub(super) instructions: u64,
 }
 
-/// The reason why a call has not returned.
+/// Why a call has not returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Silent {
     /// The call takes too many instructions.
@@ -72,13 +72,13 @@ pub(super) enum Silent {
 }
 
 impl Machine {
-    /// Boots the image with the guests of a configuration. Leaves out entries without strands.
+    /// Boots the image with the guests of a configuration. Skips entries without strands.
     pub(super) fn boot(image: &Image, configuration: &Configuration) -> Result<Self, Fault> {
         let execution = loaded(image, configuration, OF_BOOT)?;
         Self::run_in(execution, strands(configuration))
     }
 
-    /// Boots, and returns whether the image reads the machine description.
+    /// Boots the image, and returns whether it reads the machine description.
     pub(super) fn reads_description(
         image: &Image,
         configuration: &Configuration,
@@ -94,8 +94,8 @@ impl Machine {
         Ok(reads.get())
     }
 
-    /// Runs until all these strands wait for calls, or until [`BOOT`] instructions have been executed. Strands that do not wait by then
-    /// never begin.
+    /// Runs until all these strands wait for calls, or until [`BOOT`] instructions have been executed. A strand that does not wait by
+    /// then never begins.
     fn run_in(mut execution: Execution, all: StrandSet) -> Result<Self, Fault> {
         let mut begun = StrandSet::EMPTY;
         for _ in 0..BOOT / LOOK {
@@ -119,7 +119,7 @@ impl Machine {
         self.begin(id, request);
         let before = self.execution.strand(id).clone();
         let instructions = self.finish(id)?;
-        // The last store of the call may still be on its way.
+        // The call's last store may still be on its way.
         for _ in 0..if is_fast_set(request) { SHORT } else { 0 } {
             self.step(id)?;
         }
@@ -128,7 +128,7 @@ impl Machine {
         Ok(Answered { after: outs(strand), kept: unchanged(&before, strand), instructions })
     }
 
-    /// Prepares a strand for a call. The next instruction of the strand is the trap.
+    /// Prepares a strand for a call, so that the strand's next instruction is the trap.
     pub(super) fn begin(&mut self, id: StrandId, request: Request) {
         request.put(self.execution.strand_mut(id), &mut self.random);
     }
@@ -139,8 +139,8 @@ impl Machine {
         for _ in 0..ANSWER {
             let waited = waits(&self.execution, id);
             instructions += u64::from(self.step(id)?);
-            // The call has returned only if the strand still waits after one more step. In this step, the strand may take a trap that
-            // changes the answer of the call.
+            // The call has returned only if the strand still waits after one more step, in which it may take a trap that changes the
+            // call's answer.
             if waited && waits(&self.execution, id) {
                 return Ok(instructions);
             }
@@ -148,7 +148,7 @@ impl Machine {
         Err(Silent::Endless)
     }
 
-    /// Executes one instruction of a strand. Returns whether the instruction was hyperprivileged. While an instruction waits for a
+    /// Executes one of a strand's instructions. Returns whether the instruction was hyperprivileged. While an instruction waits for a
     /// device, returns `false`.
     pub(super) fn step(&mut self, id: StrandId) -> Result<bool, Silent> {
         let strand = self.execution.strand(id);
@@ -160,7 +160,7 @@ impl Machine {
         Ok(level == Level::Hyperprivileged && self.execution.strand(id).pc != pc)
     }
 
-    /// Lets a strand execute its guest for a while, so that a store that fails is reported.
+    /// Lets a strand execute its guest for a while, so that a failing store is reported.
     pub(super) fn settle(&mut self, id: StrandId) {
         for _ in 0..2000 {
             if self.step(id).is_err() {
@@ -170,7 +170,7 @@ impl Machine {
         let _ = self.finish(id);
     }
 
-    /// Makes the hypervisor perform a step of the operator on this strand. Returns the hypervisor's answer; `None` if there is none.
+    /// Makes the hypervisor perform an operator's step on this strand. Returns the hypervisor's answer; `None` if there is none.
     pub(super) fn operate(&mut self, on: StrandId, step: &Step) -> Option<Answer> {
         self.catch_up();
         self.execution.operate(on, step).ok()?;
@@ -205,7 +205,7 @@ impl Machine {
         }
     }
 
-    /// Makes a strand repeat a call forever, from the next run of the machine on.
+    /// Makes a strand repeat a call forever, starting with the machine's next run.
     pub(super) fn repeat(&mut self, id: StrandId, argument: u64, function: u64) {
         let strand = self.execution.strand_mut(id);
         strand.registers.set(Register::new(17), argument);
@@ -213,7 +213,7 @@ impl Machine {
         go_on_at(strand, REPEAT);
     }
 
-    /// Returns the content of a register; `None` if it faults.
+    /// Returns a register's content; `None` if the register faults.
     pub(super) fn held(&self, cell: conform::Cell) -> Option<u64> {
         self.execution.devices().holds(cell)
     }
@@ -232,8 +232,7 @@ fn strands(configuration: &Configuration) -> StrandSet {
     configuration.guests.iter().flat_map(|guest| guest.strands.iter()).collect()
 }
 
-/// Returns a machine with the image and the guests of a configuration, before its first instruction.
-/// Each guest has `memory` bytes.
+/// Returns a machine with the image and a configuration's guests, before the first instruction. Each guest has `memory` bytes.
 pub(super) fn loaded(
     image: &Image,
     configuration: &Configuration,
@@ -251,7 +250,7 @@ pub(super) fn loaded(
     for (number, (node, guest)) in (0..).zip(nodes.into_iter().zip(guests)) {
         let base = map::PARTITION + number * memory;
         let memory = GuestMemory { base, size: memory, real: REAL, entry: REAL };
-        // Placing the memory cannot fail, because the description is new.
+        // The assignment of memory cannot fail, because the description is new.
         let _ = description.place(node, memory);
         execution.load(base, &program(guest.strands.len()))?;
     }
@@ -265,7 +264,7 @@ pub(super) fn loaded(
     Ok(execution)
 }
 
-/// Returns whether a call may end before its store to a device is complete.
+/// Returns whether a call may end before its store to a device completes.
 const fn is_fast_set(request: Request) -> bool {
     matches!((request.trap, request.registers), (0x80, [2..=17, .., 0x107]))
 }

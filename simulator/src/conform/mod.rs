@@ -1,15 +1,15 @@
 //! Checks any hypervisor image against the contract of the performance counter service.
 //!
-//! The image boots on the simulated machine of [`execute`](crate::execute), with [guests](guest) that make calls by real traps. The calls
-//! cover every register, right and version. They also cover values, statuses and the order of checks. Each call is also made in a
-//! [reference model](::conform::oracle), which is written from the contract alone. After each call, the results of the call, all registers
-//! that the call must keep, and the registers of the devices are compared. The machine breaks units, and stops strands in the middle of
+//! The image boots on the simulated machine of [`execute`](crate::execute), with [guests](guest) that make calls with real traps. The
+//! calls cover every register, right and version, and also values, statuses and the order of checks. Each call is also made in a
+//! [reference model](::conform::oracle), which is written from the contract alone. After each call, the check compares the call's results,
+//! all registers that the call must preserve, and the device registers. The check also breaks units, and stops strands in the middle of
 //! accesses.
 //!
-//! For these checks, the image needs only its traps. An image that reads the machine description (which `vfalls boot` passes) is
-//! checked on several machines with several guests. For any other image, the caller says which machine and guests the image has. The
-//! checks that move rights or reset guests need the mailbox of the [memory map](platform::memory_map::mailbox). [`Report::unchecked`]
-//! says what was not checked.
+//! For these checks, the image needs only its traps. An image that reads the machine description (which `vfalls boot` passes) is checked
+//! on several machines with several guests. For any other image, the caller says which machine and guests the image has. The checks that
+//! move rights or reset guests need the mailbox of the [memory map](platform::memory_map::mailbox). [`Report::unchecked`] says what was
+//! not checked.
 
 pub mod attacks;
 mod beside;
@@ -49,18 +49,18 @@ pub use counts::{CallCount, sun};
 pub use differences::{Difference, Row, Subject};
 use machine::Machine;
 
-/// A hypervisor image, as it is loaded before the machine starts.
+/// A hypervisor image, as it is before it is loaded into the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// The physical address and the bytes of each segment.
+    /// Each segment's physical address and bytes.
     pub segments: Vec<(u64, Vec<u8>)>,
     /// The range of addresses that contains the instructions.
     pub text: Range<u64>,
-    /// The interfaces, such as the mailbox and the log, that the image has.
+    /// The interfaces that the image has, such as the mailbox and the log.
     pub interfaces: Interfaces,
 }
 
-/// A part of the contract that an image may leave out on purpose.
+/// A part of the contract that an image may omit on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub enum Omission {
@@ -75,7 +75,7 @@ pub enum Omission {
     L2,
 }
 
-/// The parts of the contract that an image leaves out.
+/// The parts of the contract that an image omits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Omissions {
     minor1: bool,
@@ -106,12 +106,12 @@ impl Omissions {
         }
     }
 
-    /// Returns whether the image leaves out register number `id`.
+    /// Returns whether the image omits register number `id`.
     const fn register(self, id: u64) -> bool {
         matches!(id, 18..=89) && self.hubs || id == 1 && self.l2
     }
 
-    /// Returns the parts of the contract that the image leaves out.
+    /// Returns the parts of the contract that the image omits.
     pub fn all(self) -> impl Iterator<Item = Omission> {
         let all = [Omission::Minor1, Omission::Hubs, Omission::L2];
         all.into_iter().filter(move |one| self.has(*one))
@@ -121,20 +121,20 @@ impl Omissions {
 /// The settings of a check: which checks to perform, and on which machine.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// What the image leaves out on purpose.
+    /// What the image omits on purpose.
     pub omissions: Omissions,
-    /// The machine and the guests of an image that does not read the machine description.
+    /// The machine and guests of an image that does not read the machine description.
     pub own: Option<Configuration>,
-    /// The names of the [`CHECKS`] to perform; empty for all.
+    /// The names of the [`CHECKS`] to perform; empty for all checks.
     pub only: Vec<String>,
-    /// Whether to take only one of every [`QUICK`] configurations of each sweep.
+    /// Whether to use only one of every [`QUICK`] configurations in each sweep.
     pub quick: bool,
 }
 
-/// A quick check takes one of every `QUICK` configurations. `QUICK` has no divisor in common with the numbers of machines and grants.
+/// A quick check uses one of every `QUICK` configurations. `QUICK` is coprime to the numbers of machines and grants.
 pub const QUICK: usize = 7;
 
-/// The names of the checks. [`Options::only`] selects checks by these names.
+/// The names of the checks, by which [`Options::only`] selects them.
 pub const CHECKS: [&str; 9] = [
     "registers",
     "other-strands",
@@ -147,7 +147,7 @@ pub const CHECKS: [&str; 9] = [
     "attacks",
 ];
 
-/// The reason why an image cannot be checked.
+/// Why an image cannot be checked.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(transparent)]
 #[non_exhaustive]
@@ -158,10 +158,10 @@ pub enum Fault {
     Memory(#[from] NoMemoryAt),
     /// The machine description is too large.
     Description(#[from] Unfit),
-    /// No strand of a guest has begun.
+    /// None of a guest's strands has begun.
     #[error("the image has not started a guest in {0} instructions")]
     NoGuest(u64),
-    /// Some strands of guests have not begun.
+    /// Some of the guests' strands have not begun.
     #[error("the image has not started all strands of guests: {0:?}")]
     NotAll(Stop),
     /// The caller has interrupted the check.
@@ -175,11 +175,11 @@ pub enum Fault {
 pub struct Report {
     /// The number of calls that were compared.
     pub calls: u64,
-    /// What the image leaves out on purpose.
+    /// What the image omits on purpose.
     pub without: Vec<Omission>,
     /// The differences by register, right and version.
     pub differences: Vec<Difference>,
-    /// The differences as rows: one row for all differences with the same call, the same demand and the same finding.
+    /// The differences as rows. All differences with the same call, requirement and finding share a row.
     #[serde(skip)]
     pub rows: Vec<Row>,
     /// What the image serves in addition to the contract.
@@ -190,7 +190,7 @@ pub struct Report {
     pub instructions: Vec<CallCount>,
 }
 
-/// Returns strand number `number`. The largest machine must have this strand.
+/// Returns strand number `number`, which must exist in the largest machine.
 const fn strand(number: usize) -> StrandId {
     match StrandId::new(number) {
         Some(strand) => strand,
@@ -198,10 +198,10 @@ const fn strand(number: usize) -> StrandId {
     }
 }
 
-/// What a job does on its configuration.
+/// What a job does with its configuration.
 #[derive(Clone, Copy)]
 enum Work {
-    /// Runs a part of the sweep, on the configuration with this number.
+    /// Runs part of the sweep, on the configuration with this number.
     Part(Part, usize),
     InFlight,
     Fair,
@@ -215,8 +215,8 @@ struct Job {
     check: &'static str,
     /// The machine, and all its guests.
     configuration: Configuration,
-    /// The configuration as the part of the sweep sees it. For an image that has its own guests, all guests in this configuration are
-    /// the tested guest.
+    /// The configuration as this part of the sweep sees it. If an image has its own guests, all guests in this configuration are the
+    /// tested guest.
     shown: Configuration,
     /// The only guest that makes calls; `None` if the part of the sweep decides.
     tested: Option<usize>,
@@ -249,8 +249,8 @@ fn jobs(own: Option<&Configuration>, omissions: Omissions, mailbox: bool) -> Vec
     let with_hubs = !omissions.hubs && !omissions.minor1;
     let mut jobs = Vec::new();
     let mut add = |check, configuration: Configuration, work| {
-        // If the image has its own guests, the check `registers` is performed once for each guest. The other checks are performed for the
-        // first guest only.
+        // If the image has its own guests, the check `registers` is performed once for each of them. The other checks are performed only
+        // for the first guest.
         let guests = configuration.guests.iter().filter(|guest| !guest.strands.is_empty()).count();
         let tested = if own.is_none() || check != "registers" { 1 } else { guests };
         for tested in 0..tested {
@@ -262,7 +262,7 @@ fn jobs(own: Option<&Configuration>, omissions: Omissions, mailbox: bool) -> Vec
             jobs.push(Job { check, configuration, shown, tested, work });
         }
     };
-    // Each part, with the number of its configurations that are used if the image has its own machine and guests. Further configurations
+    // Each part, with the number of its configurations that are used if the image has its own machine and guests. More configurations
     // would repeat the same calls.
     let parts: [(&str, Part, usize); 10] = [
         ("registers", EVERY_REGISTER, 1),
@@ -301,9 +301,8 @@ fn jobs(own: Option<&Configuration>, omissions: Omissions, mailbox: bool) -> Vec
     jobs
 }
 
-/// Checks an image. `ours` is the project's own image: the report lists how many instructions calls take in both images. The check
-/// calls `progress` with the number of configurations that are done and the number of all configurations. `progress` returns `false`
-/// to stop the check.
+/// Checks an image. `ours` is the project's own image; the report lists how many instructions calls take in both images. The check calls
+/// `progress` with the number of completed configurations and the total number. `progress` returns `false` to stop the check.
 ///
 /// # Errors
 /// The image does not start a guest, or `progress` has returned `false`.
@@ -353,7 +352,7 @@ pub fn check(
     for result in all(&jobs, image, *omissions, progress) {
         found.add(result?);
     }
-    // The neighbour of an attacker meets the same differences as the guests of other checks. These differences are not listed twice.
+    // An attacker's neighbour meets the same differences as the guests in other checks, so these differences are not listed twice.
     found.differences.without_echo(attacks::NEIGHBOUR);
     let instructions = counts::count(image, ours, &shown)?;
     Ok(Report {
@@ -367,7 +366,7 @@ pub fn check(
     })
 }
 
-/// Performs all jobs in parallel on the processors of the host. The results are in the order of the jobs.
+/// Performs all jobs in parallel on the host's processors. The results are in the order of the jobs.
 fn all(
     jobs: &[Job],
     image: &Image,
@@ -389,7 +388,7 @@ fn all(
                     && let Some(job) = jobs.get(number)
                 {
                     let result = job.run(image, omissions);
-                    // Sending cannot fail, because the receiver exists until all senders are gone.
+                    // Sending cannot fail, because the receiver outlives all senders.
                     let _ = sender.send((number, result));
                 }
             });

@@ -17,10 +17,10 @@ use crate::setters::opaque;
 /// The size of a guest's memory in bytes.
 pub const MEMORY: u64 = 8 << 20;
 
-/// Two guests: their strands and their rights.
+/// Two guests: the strands and the rights of each.
 pub type Sides = [([usize; 2], Grant); 2];
 
-/// Two guests that are ready to call a hypervisor, and the reference model of their machine, a T5440.
+/// Two guests that are ready to call a hypervisor, and the reference model of their T5440.
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Ready {
     pub execution: Execution,

@@ -1,4 +1,4 @@
-//! Lists calls of all kinds, for strands that make them at the same time.
+//! Lists calls of all kinds, which strands make at the same time.
 
 use conform::configuration::GUESTS;
 use conform::parts::{AT_RANDOM, EVERY_REGISTER, FUNCTIONS, NEGOTIATION, OF_EVERY_GROUP};
@@ -8,16 +8,15 @@ use guest_abi::{StrandId, Trap};
 use super::caller::Request;
 use super::counts;
 
-/// Functions of trap 0x80 that the specification has but the model does not know. These functions end, stop or change the guest that
-/// calls them.
+/// Functions of trap 0x80 that the specification has but the model does not know. They end, stop or change the calling guest.
 pub(super) const OF_KERNELS: [u64; 17] = [
     0x00, 0x01, 0x10, 0x11, 0x12, 0x14, 0x16, 0x17, 0x50, 0x51, 0x60, 0x61, 0x63, 0x70, 0x71,
     0x200, 0x201,
 ];
-/// Groups of functions in [`OF_KERNELS`]. The project's image has these groups in addition to CORE.
+/// The groups to which the functions in [`OF_KERNELS`] belong. The project's image has these groups in addition to CORE.
 const GROUPS_OF_KERNELS: [u64; 2] = [3, 0x300];
 
-/// Collects the calls of a part of the sweep.
+/// Collects the calls that a part of the sweep makes.
 struct Noted(Vec<Request>);
 
 impl System for Noted {
@@ -53,7 +52,7 @@ fn calls(part: &Part, number: usize) -> Vec<Request> {
     noted.0
 }
 
-/// Returns calls of all kinds. With `long`, returns many more calls.
+/// Returns calls of all kinds. If `long` is set, returns many more calls.
 #[must_use]
 pub fn requests(long: bool) -> Vec<Request> {
     let (parts, step) = if long { (8, 1) } else { (2, 8) };
@@ -62,7 +61,7 @@ pub fn requests(long: bool) -> Vec<Request> {
     all.extend((0..parts).flat_map(|number| calls(&NEGOTIATION, number)).step_by(step));
     all.extend(calls(&OF_EVERY_GROUP, 2));
     all.extend(calls(&FUNCTIONS, 0).into_iter().step_by(4 * step));
-    // Adds calls by software traps without a service, and calls for the console.
+    // Calls with software traps that have no service, and calls for the console.
     for number in 0x81..0xff {
         all.push(Request { trap: number, registers: [2, 0x11, 0x22, 0x33, 0x44, 0x106] });
     }

@@ -1,4 +1,4 @@
-//! Checks an image while the operator moves rights and resets guests, by steps in the mailbox.
+//! Checks an image while the operator moves rights and resets guests with steps in the mailbox.
 
 use conform::oracle::{Grant, StrandGrant, World};
 use conform::{Configuration, System};
@@ -33,7 +33,7 @@ pub(super) fn configuration() -> Option<Configuration> {
 
 impl Beside {
     /// Moves every right to the other guest and back, revokes only the right to HT, and resets a guest. When a guest loses a right,
-    /// the guest's values must disappear from the registers.
+    /// its values must disappear from the registers.
     pub(super) fn rights_that_move(&mut self) {
         let strands = [[0, 64], [1, 65]].map(|of| of.map(strand));
         for strand in [strands[0][0], strands[1][0]] {
@@ -61,7 +61,7 @@ impl Beside {
         self.left(strands);
     }
 
-    /// Sets every register, from all strands of a guest, to a value that does not change by itself.
+    /// Makes every strand of a guest set every register to a value that does not change by itself.
     fn fill(&mut self, strands: [StrandId; 2]) {
         for strand in strands {
             self.ask(strand, fast(SET, 0, 0x2_8bf4_c0f0 & !1 | HT));
@@ -101,7 +101,7 @@ impl Beside {
         });
     }
 
-    /// Compares the contents of all registers, and what both guests read from them.
+    /// Compares the contents of all registers, and what both guests read from the registers.
     fn left(&mut self, strands: [[StrandId; 2]; 2]) {
         for strand in strands.concat() {
             let found = self.machine.execution.devices().pic(strand);

@@ -1,4 +1,5 @@
-//! Observes all accesses by guests, and all accesses by the hypervisor while it serves guests.
+//! Observes all of the guests' accesses, and all of the hypervisor's accesses while it serves
+//! guests.
 
 use std::cell::{RefCell, RefMut};
 use std::ops::Range;
@@ -16,7 +17,7 @@ use crate::recording::Kind;
 #[derive(Debug)]
 pub struct Seen {
     guests: Vec<Vec<usize>>,
-    /// The addresses of the hypervisor's instructions.
+    /// The range of addresses of the hypervisor's instructions.
     text: Range<u64>,
     /// The address of the hypervisor's own console.
     log: Option<u64>,
@@ -26,12 +27,12 @@ pub struct Seen {
     pub forbidden: Vec<Observed>,
 }
 
-/// An observer of the accesses of a machine.
+/// An observer of a machine's accesses.
 #[derive(Clone, Debug)]
 pub struct Watch(Rc<RefCell<Seen>>);
 
 impl Watch {
-    /// Observes a machine with this hypervisor from now on. `guests` has each guest's strands.
+    /// Starts to observe a machine with this hypervisor. `guests` has each guest's strands.
     pub fn new(execution: &mut Execution, hypervisor: &Image, guests: Vec<Vec<usize>>) -> Self {
         let watch = Self(Rc::new(RefCell::new(Seen {
             guests,
@@ -45,7 +46,7 @@ impl Watch {
         watch
     }
 
-    /// Returns the accesses that were observed so far.
+    /// Returns the accesses observed so far.
     #[must_use]
     pub fn seen(&self) -> RefMut<'_, Seen> {
         self.0.borrow_mut()
@@ -73,7 +74,7 @@ impl Seen {
             (_, Kind::Load) if map::ROM.contains(&physical) => true,
             (_, Kind::Load) if map::DESCRIPTION.contains(&physical) => true,
             (_, Kind::Load) if physical == console + 5 => true,
-            // The hypervisor may use the data and the status of its own UART.
+            // The hypervisor may use its own UART's data and status registers.
             _ if self.log.is_some_and(|log| [log, log + 5].contains(&physical)) => true,
             _ if map::HYPERVISOR.contains(&physical) => {
                 kind == Kind::Load || !self.text.contains(&physical)

@@ -13,9 +13,10 @@ pub enum TracedFunction {
     Get(u64),
     /// A write of the performance register with this number.
     Set(u64),
-    /// A negotiation of a version of the API group with this number.
+    /// A negotiation of a version for the API group with this number.
     SetVersion(u64),
-    /// A call of FAST_TRAP with this function number. It neither reads nor writes a performance register.
+    /// A call to FAST_TRAP with this function number, which neither reads nor writes a performance
+    /// register.
     Fast(u64),
 }
 
@@ -31,7 +32,7 @@ impl TracedFunction {
         }
     }
 
-    /// Returns the number of the register that is read or written; `None` for other functions.
+    /// Returns the number of the register that the function reads or writes; `None` for other functions.
     #[must_use]
     pub const fn register(self) -> Option<u64> {
         match self {
@@ -69,7 +70,7 @@ pub struct TracedCall {
 }
 
 impl TracedCall {
-    /// Returns the call of an event; `None` if the event is not a call.
+    /// Decodes an event; `None` if the event is not a call.
     #[must_use]
     pub fn from_event(event: &DecodedEvent) -> Option<Self> {
         macro_rules! call {

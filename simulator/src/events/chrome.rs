@@ -1,8 +1,8 @@
-//! The trace-event format of Chrome, which Perfetto opens.
+//! Chrome's trace-event format, which Perfetto can open.
 //!
-//! A guest is a process, its strands are threads, and a call is a slice. Other events are instants. Processes and threads are
-//! numbered from 1, because viewers give 0 a special meaning. Slices of a strand do not overlap: if times are not exact to the tick,
-//! a slice begins no earlier than the previous slice ends. Each value read from a PIC is a point of a counter track.
+//! A guest is a process, the guest's strands are threads, and a call is a slice. Other events are instants. Processes and threads
+//! are numbered from 1, because viewers give 0 a special meaning. A strand's slices do not overlap: if times are not exact to the
+//! tick, no slice begins before the previous slice ends. Each value that a guest reads from a PIC is a point on a counter track.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use super::{Stream, StreamEntry, Trace, TracedEvent};
 use crate::nearest::status_name;
 use crate::text;
 
-/// The process number of all events without a guest. [`COUNTERS`] is the process number of the counter tracks.
+/// The process number for events without a guest. [`COUNTERS`] is the process number for the counter tracks.
 const MACHINE: u64 = 1000;
 const COUNTERS: u64 = 1001;
 
@@ -82,7 +82,7 @@ impl<W: Write> Chrome<'_, W> {
 
     fn stream(&mut self, stream: &Stream) -> io::Result<()> {
         let tid = thread(stream);
-        // The end of the latest slice, and the time of the latest event.
+        // When the latest slice ended, and the time of the latest event.
         let (mut ended, mut now) = (0, 0);
         for entry in &stream.entries {
             let event = match entry {
@@ -155,7 +155,7 @@ fn microseconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1000.0
 }
 
-/// Returns the counts in the value of a PIC; `None` for other registers.
+/// Returns the counts that a PIC's value holds; `None` for other registers.
 fn counts(register: PerfReg, value: u64) -> Option<Value> {
     match register.kind() {
         Kind::Dram { role: McuRole::Pic, .. } => {

@@ -1,4 +1,4 @@
-//! Collects events: a ring for each strand, in any layout, and the readers of the rings.
+//! Collects events: each strand's ring, in any layout, and the readers of the rings.
 
 use std::cell::RefCell;
 
@@ -40,20 +40,20 @@ impl<L: Layout> StrandRings<L> {
 /// Which events to keep if the rings are too small for all events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
-    /// All events: a strand's ring is read after each call of the strand.
+    /// All events: a strand's ring is read after each of the strand's calls.
     #[default]
     All,
-    /// The first events that fit into the rings.
+    /// The first events, as many as fit into the rings.
     First,
-    /// The last events that fit into the rings.
+    /// The last events, as many as fit into the rings.
     Last,
 }
 
 impl Keep {
-    /// All choices, as command lines list them.
+    /// All choices, in the order in which command lines list them.
     pub const ALL: &'static [Self] = &[Self::All, Self::First, Self::Last];
 
-    /// Returns the name of the choice on command lines.
+    /// Returns the choice's name on command lines.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ impl Keep {
     }
 }
 
-/// Appends what a reader has returned. Merges two successive gaps into one.
+/// Appends what a reader returned. Merges two successive gaps into one.
 pub(super) fn append(entries: &mut Vec<StreamEntry>, next: Next<'_>) {
     match (next, entries.last_mut()) {
         (Next::Event(event), _) => entries.push(StreamEntry::Event(TracedEvent {
@@ -86,10 +86,10 @@ pub(super) fn append(entries: &mut Vec<StreamEntry>, next: Next<'_>) {
     }
 }
 
-/// The reader of a ring, and the entries that it has returned.
+/// A ring's reader, and the entries that it has returned.
 type ReadEntries<'a, L> = (Reader<'a, L, PACKETS, WORDS>, Vec<StreamEntry>);
 
-/// A tracer that records in rings, and the entries that have been read from them.
+/// A tracer that records in rings, and the entries read from the rings.
 #[derive(Debug)]
 pub struct RingCollector<'a, C, L> {
     tracer: Tracer<'a, C, L, PACKETS, WORDS>,
@@ -131,7 +131,7 @@ macro_rules! collectors {
                 }
             }
 
-            /// Returns a collector that records in these rings and reads them.
+            /// Returns a collector that records in these rings and reads from them.
             pub fn collector<C: Clock>(&self, clock: C) -> Collector<'_, C> {
                 match self {
                     $(Self::$Layout(rings) => Collector::$Layout(rings.collector(clock)),)*
@@ -139,7 +139,7 @@ macro_rules! collectors {
             }
         }
 
-        /// A tracer on the host, with the entries that have been read from its rings.
+        /// A tracer on the host, with the entries read from its rings.
         #[derive(Debug)]
         pub enum Collector<'a, C> {
             /// Nothing is recorded.
@@ -172,7 +172,7 @@ impl<C: Clock> Collector<'_, C> {
         with_rings!(self, Vec::new(), |rings| rings.streams())
     }
 
-    /// Returns the number of missing events that no ring counts (see [`Tracer::missed`]).
+    /// Returns the number of missing events that no ring has counted (see [`Tracer::missed`]).
     pub fn missed(&self) -> u64 {
         with_rings!(self, 0, |rings| rings.tracer.missed())
     }

@@ -1,11 +1,11 @@
-//! Kinds of events, with their names and fields.
+//! Event kinds, with their names and fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hv_core::trace::{Class, HypervisorEvent, Shown};
 use perfctr_service::trace::ServiceEvent;
 
-/// The form in which tools show the value of a field.
+/// How tools show a field's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as in `Shown`")]
 pub enum ShownAs {
@@ -14,7 +14,7 @@ pub enum ShownAs {
     Names(Vec<(u64, String)>),
 }
 
-/// A field in the payload of a kind of event.
+/// A field in the payload of an event kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as in `hv_core::trace::Field`")]
 pub struct KindField {
@@ -23,7 +23,7 @@ pub struct KindField {
     pub shown: ShownAs,
 }
 
-/// A kind of event: its name, and the fields of its payload.
+/// An event kind: its name, and the fields of its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as in `Class`")]
 pub struct EventKind {
@@ -38,7 +38,7 @@ impl EventKind {
         self.fields.iter().map(|field| field.bits as usize).sum::<usize>() / 32
     }
 
-    /// Returns whether the fields fill whole words in the way that [`hv_core::trace::fits`] demands.
+    /// Returns whether the fields fill whole words, as [`hv_core::trace::fits`] requires.
     pub(super) fn fits(&self) -> bool {
         let mut bit = 0;
         let fits = self.fields.iter().all(|field| {
@@ -68,7 +68,7 @@ impl From<&Class> for EventKind {
     }
 }
 
-/// The kinds of events that a hypervisor records, by number. By default, these are the kinds of `hv-core` and of the service.
+/// The event kinds that a hypervisor records, by number. The default is the kinds of `hv-core` and of the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventKinds(pub(super) BTreeMap<u16, EventKind>);
 
@@ -79,7 +79,7 @@ impl Default for EventKinds {
     }
 }
 
-/// The error for a malformed description of kinds of events.
+/// The error for a malformed description of event kinds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the description of its events is broken {at} bytes from its start: {problem}")]
 pub struct BrokenKinds {
@@ -89,7 +89,7 @@ pub struct BrokenKinds {
 }
 
 impl EventKinds {
-    /// Parses the [section](hv_core::trace::description) of an image.
+    /// Parses an image's [section](hv_core::trace::description) that describes the event kinds.
     ///
     /// # Errors
     /// The section is malformed.
@@ -139,13 +139,13 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     Some(*first)
 }
 
-/// Returns whether a kind of events, or a value of a field, may have this name.
+/// Returns whether an event kind or a field's value may have this name.
 pub(super) fn is_name(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_:".contains(&byte);
     name.bytes().all(is_part) && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
 }
 
-/// Takes a name from the start of `rest`. The first byte is the length of the name.
+/// Takes a name from the start of `rest`. The first byte is the name's length.
 fn name(rest: &mut &[u8]) -> Option<String> {
     let [length] = take(rest)?;
     let (name, behind) = rest.split_at_checked(length.into())?;
@@ -163,7 +163,7 @@ fn kind(rest: &mut &[u8]) -> Option<(u16, EventKind)> {
 }
 
 fn field(rest: &mut &[u8]) -> Option<KindField> {
-    // The metadata need a name that is an identifier, so a field's name must not contain a colon.
+    // The CTF metadata need identifiers as names, so a field's name must not contain a colon.
     let name = name(rest).filter(|name| !name.contains(':'))?;
     let [bits, shown] = take(rest)?;
     let shown = match shown {
@@ -186,8 +186,8 @@ mod tests {
 
     use super::*;
 
-    /// The kind `lamp` with the number 40. Its fields are `on` (8 bits; 0 is `off`, 1 is `on`), `by` (8 bits) and `code` (16 bits, shown as
-    /// a hexadecimal number).
+    /// The event kind `lamp`, number 40. Its fields are `on` (8 bits; 0 is `off`, 1 is `on`), `by` (8 bits) and `code` (16 bits, shown as a
+    /// hexadecimal number).
     const LAMP: &[u8] = b"\0\x28\x04lamp\x03\
         \x02on\x08\x02\0\x02\0\0\0\0\0\0\0\0\x03off\0\0\0\0\0\0\0\x01\x02on\
         \x02by\x08\0\
@@ -239,7 +239,7 @@ mod tests {
         assert!(
             with(1, 0).ends_with("the number is out of range, or the fields do not fill words")
         );
-        // First, a field's name has a colon. Then, two fields have the same name.
+        // First, a field's name has a colon. Then two fields have the same name.
         assert!(with(10, b':').ends_with("has a wrong name or field"));
         let two = b"\0\x01\x01k\x02\x01f\x10\0\x01f\x10\0";
         assert!(EventKinds::parse(two).is_err());

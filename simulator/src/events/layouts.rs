@@ -1,4 +1,4 @@
-//! Computes how precise the times of each layout of event headers are, and when they wrap.
+//! Computes each event header layout's precision, and when its times wrap.
 
 use hv_core::trace::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
@@ -6,7 +6,7 @@ use hv_core::trace::{
 };
 use serde::Serialize;
 
-/// Passes the type and name of each layout to a macro.
+/// Passes each layout's type and name to a macro.
 macro_rules! for_each_layout {
     ($then:ident) => {
         $then! {
@@ -30,7 +30,7 @@ macro_rules! names {
             /// All layouts, in the order of help texts and tables.
             pub const ALL: &'static [Self] = &[$(Self::$Layout),*];
 
-            /// Returns the name of the layout that command lines and metadata use.
+            /// Returns the layout's name on command lines and in metadata.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -86,7 +86,7 @@ pub struct Bits {
     pub type_: u32,
     /// The number of bits for the event's kind in the short header.
     pub id: u32,
-    /// The number of bits for the size of the payload in the short header.
+    /// The number of bits for the payload's size in the short header.
     pub size: u32,
     /// The number of bits for the time in the short header.
     pub clock: u32,
@@ -109,14 +109,14 @@ impl Bits {
         }
     }
 
-    /// Returns the binary logarithm of the number of ticks after which the time in a short header wraps.
+    /// Returns the binary logarithm of the number of ticks after which a short header's time wraps.
     #[must_use]
     pub const fn wrap(&self) -> u32 {
         self.clock + self.cut
     }
 }
 
-/// A layout at a given clock rate: how precise its times are, and when they wrap.
+/// A layout at a given clock rate: the precision of its times, and when they wrap.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct LayoutRow {
@@ -127,7 +127,7 @@ pub struct LayoutRow {
     pub ids: u16,
     /// The resolution of times, in seconds.
     pub granularity_s: f64,
-    /// The time in seconds after which the time in a short header wraps.
+    /// The time in seconds after which a short header's time wraps.
     pub wrap_s: f64,
     /// The maximum time between heartbeats in seconds ([`Conditions::heartbeat`]).
     pub heartbeat_s: Option<f64>,
@@ -139,13 +139,13 @@ pub struct LayoutRow {
 pub struct Layouts {
     pub hz: u64,
     pub probe_ns: u64,
-    /// The rate of the timer interrupt in Hz; 0 if there is no timer interrupt.
+    /// The timer interrupt's rate in Hz; 0 if there is no timer interrupt.
     pub timer_hz: u64,
     /// The longest time with interrupts off, in nanoseconds.
     pub longest_off_ns: u64,
-    /// Headers may omit at most this number of low clock bits.
+    /// The maximum number of low clock bits that headers may omit.
     pub lowest_cut: u32,
-    /// Headers may omit at most this number of the high bits of a 32-bit clock.
+    /// The maximum number of high bits of a 32-bit clock that headers may omit.
     pub highest_cut: u32,
     pub layouts: Vec<LayoutRow>,
 }

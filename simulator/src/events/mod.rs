@@ -47,20 +47,20 @@ impl DecodedEvent {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct TracedEvent {
     pub time: u64,
-    /// The number of the event's kind.
+    /// The event kind's number.
     pub id: u16,
-    /// The encoded fields of the event, in words of 32 bits.
+    /// The event's encoded fields, in 32-bit words.
     pub payload: SmallVec<[u32; 6]>,
 }
 
 impl TracedEvent {
-    /// Returns the event, decoded from its payload; `None` if this program does not know the event.
+    /// Decodes the event; `None` if this program does not know it.
     #[must_use]
     pub fn event(&self) -> Option<DecodedEvent> {
         DecodedEvent::decode(self.id, &self.payload)
     }
 
-    /// Returns the fields with their values; no fields if the kind is unknown.
+    /// Returns the fields and their values; no fields if the kind is unknown.
     pub fn fields<'a>(
         &'a self,
         kinds: &'a EventKinds,
@@ -86,7 +86,7 @@ impl TracedEvent {
     }
 }
 
-/// An entry in a hypervisor's ring of events.
+/// An entry in a hypervisor's event ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamEntry {
     /// A recorded event, with its time, kind and payload.
@@ -141,24 +141,24 @@ pub struct Epoch {
     pub ticks: u64,
 }
 
-/// The events of a replay or an execution.
+/// The events of a replay or execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// The number of clock ticks in a second.
     pub hz: u64,
     /// The layout of event headers in the rings.
     pub layout: LayoutName,
-    /// The start of the trace in ticks. No event is earlier.
+    /// The trace's start in ticks. No event is earlier.
     pub began: u64,
     /// The time at which the clock was at tick 0; `None` for a simulated clock.
     pub epoch: Option<Epoch>,
     /// The number of missing events that no ring counts ([`hv_core::trace::Tracer::missed`]).
     pub missed: u64,
-    /// The names of the guests, indexed by their numbers.
+    /// The guests' names, indexed by guest number.
     pub guests: Vec<String>,
-    /// The kinds of the events, by number.
+    /// The event kinds, by number.
     pub kinds: EventKinds,
-    /// The streams of all rings that have entries, in the order of strands.
+    /// The streams of all rings that have entries, in strand order.
     pub streams: Vec<Stream>,
 }
 
@@ -176,7 +176,7 @@ impl Trace {
         lost.fold(self.missed, u64::saturating_add)
     }
 
-    /// Returns the name of guest number `number`; `guest` and the number if the trace does not name this guest.
+    /// Returns the name of guest number `number`; `guest` and the number if the trace has no name for this guest.
     #[must_use]
     pub fn guest(&self, number: u8) -> String {
         match self.guests.get(usize::from(number)) {

@@ -1,4 +1,4 @@
-//! Reads the rings of events in the memory of an executing machine, or in a dump of a machine's memory.
+//! Reads event rings in the memory of an executing machine, or in a dump of a machine's memory.
 
 use guest_abi::StrandId;
 use hv_core::trace::remote::{Directory, MAGIC, Memory, ON, Place, RemoteReader};
@@ -12,7 +12,7 @@ use super::kinds::EventKinds;
 use super::layouts::{LayoutName, for_each_layout};
 use super::{Stream, StreamEntry, Trace};
 
-/// The reason why rings cannot be read.
+/// Why rings cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum RingsError {
@@ -28,7 +28,7 @@ pub enum RingsError {
 
 macro_rules! readers {
     ($($Layout:ident $name:literal),* $(,)?) => {
-        /// Reads a ring in any layout.
+        /// A reader for a ring of any layout.
         #[derive(Debug)]
         enum AnyReader {
             $($Layout(RemoteReader<$Layout, Vec<u32>>),)*
@@ -66,7 +66,7 @@ macro_rules! readers {
 }
 for_each_layout!(readers);
 
-/// The rings of a hypervisor, and what has been read from them.
+/// A hypervisor's rings, and what has been read from them.
 #[derive(Debug)]
 pub struct Rings {
     at: u64,
@@ -76,8 +76,8 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// Returns the rings of the [tracer](hv_core::trace::remote) at an address. `kinds` are the kinds of their events. If `layout` is
-    /// given, the rings must have this layout.
+    /// Returns the rings of the [tracer](hv_core::trace::remote) at an address. `kinds` are the kinds of the events in the rings. If
+    /// `layout` is given, the rings must have this layout.
     ///
     /// # Errors
     /// There are no rings, or they have another layout.
@@ -102,7 +102,7 @@ impl Rings {
         Ok(Self { at, layout: found, kinds, readers: readers.collect() })
     }
 
-    /// Returns the address of the word that switches tracing on, and the value to write before the machine starts.
+    /// Returns the address of the word that switches tracing on, and the value to write there before the machine starts.
     #[must_use]
     pub const fn switch_on(&self) -> (u64, u64) {
         (self.at + 8 * ON, 1)
@@ -115,8 +115,8 @@ impl Rings {
         }
     }
 
-    /// Returns the words that permit the hypervisor to overwrite the events that have been read. Each word has an address, and a
-    /// value to write to this address.
+    /// Returns the words that permit the hypervisor to overwrite the events that have been read: for each, an address and the value
+    /// to write there.
     pub fn finished(&self) -> impl Iterator<Item = (u64, u64)> {
         self.readers.iter().map(|(_, reader, _)| reader.finished())
     }
@@ -127,7 +127,7 @@ impl Rings {
         self.layout
     }
 
-    /// Returns the trace of the events that have been read. `hz` is the rate of the clock, and `guests` are the names of the guests.
+    /// Returns the trace of the events that have been read. `hz` is the clock's rate, and `guests` are the guests' names.
     #[must_use]
     pub fn trace(self, memory: &impl Memory, hz: u64, guests: Vec<String>) -> Trace {
         let missed = Directory::read(memory, self.at).map_or(0, |directory| directory.missed);
@@ -139,7 +139,7 @@ impl Rings {
     }
 }
 
-/// A dump of a machine's memory: the bytes from a physical address on.
+/// A dump of a machine's memory: the bytes from a physical address onwards.
 #[derive(Clone, Copy, Debug)]
 pub struct Dump<'a> {
     /// The address of the first byte: a multiple of 8.
@@ -165,7 +165,7 @@ impl Dump<'_> {
         layout: Option<LayoutName>,
         kinds: EventKinds,
     ) -> Result<Rings, RingsError> {
-        // The first word of a tracer may also occur elsewhere in memory, without the further words of a tracer after it.
+        // A tracer's first word may also occur elsewhere in memory, but is not followed there by a tracer's other words.
         let mut all = tracers(self.first, self.bytes);
         let first = all.next().ok_or(RingsError::Nowhere)?;
         let at = [first].into_iter().chain(all).find(|at| Directory::read(self, *at).is_some());

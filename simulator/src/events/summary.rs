@@ -1,4 +1,4 @@
-//! Sums up a trace: its calls, their durations, conflicts at hubs, and other events.
+//! Summarises a trace: its calls, their durations, conflicts at hubs, and other events.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use super::calls::TracedCall;
 use super::{DecodedEvent, Stream, Trace};
 use crate::nearest::status_name;
 
-/// The number of equal intervals into which the time of a trace is divided. Conflicts at hubs are counted in each interval.
+/// The number of equal intervals into which a trace's time is divided to count conflicts at hubs.
 const PARTS: u64 = 16;
 
-/// The summary of a trace: its calls with their durations, conflicts at hubs, and other events.
+/// A trace's summary: its calls with their durations, conflicts at hubs, and other events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Summary {
@@ -31,14 +31,14 @@ pub struct Summary {
     pub calls: Vec<Calls>,
     /// The durations of calls, by function, register class and outcome.
     pub latencies: Vec<Latency>,
-    /// How many calls found each hub taken, in equal intervals of the trace.
+    /// How many calls found each hub in use, in equal intervals of the trace.
     pub conflicts: Vec<Conflicts>,
     /// The number of events that are neither calls nor conflicts, by name.
     pub others: BTreeMap<String, u64>,
     pub streams: Vec<StreamSummary>,
 }
 
-/// The calls of a guest with the same function and object.
+/// A guest's calls with the same function and object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Calls {
@@ -52,8 +52,8 @@ pub struct Calls {
     pub by_status: BTreeMap<String, u64>,
 }
 
-/// The durations of calls of one kind, in ticks. The p-th percentile of n durations is the duration at position p·n/100, rounded
-/// up, in ascending order. Positions start at 1.
+/// The durations of one kind of call, in ticks. If n durations are sorted and numbered from 1, the p-th percentile is
+/// duration number p·n/100, rounded up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Latency {
@@ -73,7 +73,7 @@ pub struct Latency {
 /// The conflicts at hubs during one interval of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflicts {
-    /// The start of the interval in ticks. The interval ends where the next interval begins, or with the last event.
+    /// The interval's start in ticks. The interval ends where the next one begins, or with the last event.
     pub from: u64,
     /// The number of conflicts at each hub.
     pub hubs: [u64; 4],
@@ -102,7 +102,7 @@ impl StreamSummary {
 }
 
 impl Summary {
-    /// Sums up the events of all streams.
+    /// Summarises the events of all streams.
     #[must_use]
     pub fn new(trace: &Trace) -> Self {
         let all = || trace.streams.iter().flat_map(Stream::events);

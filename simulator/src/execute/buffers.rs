@@ -1,20 +1,19 @@
 //! Store buffers: a strand's stores wait until the caller completes them.
 //!
-//! Other strands see a store to memory only when it completes, and a device receives a store only then. So a test can try every order that
+//! Other strands see a store to memory, and a device receives a store, only when the store completes. So a test can try every order that
 //! the processor allows. The rules are those of total store order (The SPARC Architecture Manual, Version 9, section 8.4.4 and appendix D;
 //! UltraSPARC Architecture 2007, chapter 9):
-//! - The stores of a strand to memory complete in the order in which the strand issues them.
-//! - A load does not wait for the strand's earlier stores to other addresses. It finds the strand's own stores that wait.
-//! - An atomic instruction is a load and a store that nothing separates, so it completes the strand's stores to memory first.
-//! - `membar` completes the strand's stores to memory if its mask has #StoreLoad, #MemIssue or #Sync. #LoadLoad, #LoadStore and
-//!   #StoreStore have no effect, because total store order has these orders anyway. #Lookaside orders only loads of the strand's
-//!   own stores.
-//! - Stores to devices and stores to memory do not wait for each other. Stores to devices complete in order. `membar` completes
-//!   these stores if its mask has #MemIssue or #Sync. A load from a device completes the stores to this device.
+//! - A strand's stores to memory complete in the order in which the strand issues them.
+//! - A load does not wait for the strand's earlier stores to other addresses. It finds the strand's own waiting stores.
+//! - An atomic instruction is a load and a store with nothing in between, so it first completes the strand's stores to memory.
+//! - `membar` completes the strand's stores to memory if its mask has #StoreLoad, #MemIssue or #Sync. #LoadLoad, #LoadStore and #StoreStore
+//!   have no effect, because total store order guarantees these orders anyway. #Lookaside orders only loads of the strand's own stores.
+//! - Stores to devices and stores to memory do not wait for each other. Stores to devices complete in order. `membar` completes these
+//!   stores if its mask has #MemIssue or #Sync. A load from a device completes the strand's stores to this device.
 //!
-//! The masks that order stores to devices with stores to memory are those of the UltraSPARC User's Manual, section 5.3.2. It is
-//! *assumed* that the UltraSPARC T2 Plus needs these masks under total store order: the UltraSPARC I itself lets no store to memory
-//! overtake a store to a device (section 15.2.1).
+//! The UltraSPARC User's Manual, section 5.3.2, says which masks order stores to devices with stores to memory. It is *assumed* that the
+//! UltraSPARC T2 Plus needs these masks under total store order: the UltraSPARC I itself lets no store to memory overtake a store to a
+//! device (section 15.2.1).
 //!
 //! *Assumed*: a trap, an interrupt and an access to a register in an alternate space complete nothing. A fetch finds only completed stores.
 
@@ -26,7 +25,7 @@ use super::shared::Order;
 use super::stores::{LateStore, is_same_device};
 use crate::interpreter::Trap;
 
-/// Bits of the mask of `membar`. The first bit is in mmask, and the other bits are in cmask.
+/// Bits of `membar`'s mask. The first bit is in mmask, and the other bits are in cmask.
 const STORE_LOAD: u8 = 1 << 1;
 const MEM_ISSUE: u8 = 1 << 5;
 const SYNC: u8 = 1 << 6;
@@ -39,7 +38,7 @@ pub const fn completes(membar: u8) -> [bool; 2] {
     [devices || membar & STORE_LOAD != 0, devices]
 }
 
-/// A store that waits.
+/// A store that has not completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WaitingStore {
     /// The physical address.
@@ -50,12 +49,12 @@ pub struct WaitingStore {
     pub value: u64,
 }
 
-/// The waiting stores of a strand, oldest first.
+/// A strand's waiting stores, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StoreBuffer {
     /// The stores to memory, which complete in order.
     pub memory: VecDeque<WaitingStore>,
-    /// The stores to devices, except to consoles, which receive every byte at once.
+    /// The stores to devices, except stores to consoles, which complete immediately.
     pub devices: VecDeque<WaitingStore>,
 }
 
@@ -68,14 +67,14 @@ pub enum Target {
 }
 
 impl StoreBuffer {
-    /// Returns whether no store waits.
+    /// Returns whether the buffer is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.memory.is_empty() && self.devices.is_empty()
     }
 
-    /// Returns the value that the strand itself loads from an address: the content `value` of memory, overwritten by the strand's
-    /// stores that wait.
+    /// Returns the value that the strand itself loads from an address: the memory content `value`, overwritten by the strand's waiting
+    /// stores.
     fn forwarded(&self, address: u64, shift: u8, value: u64) -> u64 {
         let mut bytes = value.to_be_bytes();
         let first = 8 - (1 << shift);
@@ -95,8 +94,7 @@ impl StoreBuffer {
 }
 
 impl<C: Cost> Reach<'_, C> {
-    /// Returns the value that the strand loads from an address, where memory contains `value`. The strand also sees its own
-    /// stores that wait.
+    /// Returns the value that the strand loads from an address where memory contains `value`. The strand also sees its own waiting stores.
     #[cold]
     pub(super) fn forwarded(&self, address: u64, shift: u8, value: u64) -> u64 {
         self.local.waiting.forwarded(address, shift, value)
@@ -111,7 +109,7 @@ impl<C: Cost> Reach<'_, C> {
         }
     }
 
-    /// Completes the oldest store to memory or to devices. Returns the store; `None` if no store waits.
+    /// Completes and returns the oldest store to memory or to devices; `None` if no store waits.
     pub(super) fn complete(&mut self, target: Target) -> Option<WaitingStore> {
         let StoreBuffer { memory, devices } = &mut self.local.waiting;
         let store = match target {
@@ -146,10 +144,10 @@ impl<C: Cost> Reach<'_, C> {
         while self.complete(Target::Memory).is_some() {}
     }
 
-    /// Completes all stores to devices up to the last store to the device at an address.
+    /// Completes all stores to devices up to the last store to the device at this address.
     ///
     /// # Errors
-    /// A store has failed. The strand tries the instruction again after the trap.
+    /// A store has failed. The strand retries the instruction after the trap.
     #[cold]
     pub(super) fn complete_device_at(&mut self, address: u64) -> Result<(), Trap> {
         let devices = &self.local.waiting.devices;
@@ -172,7 +170,7 @@ impl<C: Cost> Reach<'_, C> {
     /// Executes a `membar`.
     ///
     /// # Errors
-    /// A store to a device has failed. The strand tries the instruction again after the trap.
+    /// A store to a device has failed. The strand retries the instruction after the trap.
     #[cold]
     pub(super) fn complete_for(&mut self, membar: u8) -> Result<(), Trap> {
         let [memory, devices] = completes(membar);
@@ -193,7 +191,7 @@ mod tests {
     #[test]
     fn a_load_finds_the_newest_bytes_that_wait() {
         let store = |address, shift, value| WaitingStore { address, shift, value };
-        // Memory holds the bytes 00 to 07 at address 0x1000. A halfword waits at 0x1002, and then a byte at 0x1003.
+        // Memory holds the bytes 00 to 07 at address 0x1000. Two stores wait: first a halfword at 0x1002, then a byte at 0x1003.
         let memory = [store(0x1002, 1, 0xc2c3), store(0x1003, 0, 0xb3)].into();
         let buffer = StoreBuffer { memory, devices: VecDeque::new() };
         let loads = [
@@ -208,7 +206,7 @@ mod tests {
         for (address, shift, before, found) in loads {
             assert_eq!(buffer.forwarded(address, shift, before), found, "{address:#x} {shift}");
         }
-        // A store of eight bytes covers smaller loads in it.
+        // A store of eight bytes covers smaller loads within it.
         let buffer =
             StoreBuffer { memory: [store(0x1000, 3, 0x1011_1213_1415_1617)].into(), ..buffer };
         assert_eq!(buffer.forwarded(0x1006, 1, 0x0607), 0x1617);

@@ -1,4 +1,4 @@
-//! Follows guests' hypercalls as the machine sees them, from the trap to the return to the guest.
+//! Follows guests' hypercalls as the machine sees them, from the trap until the guest continues.
 
 use guest_abi::trap::{API_SET_VERSION, PerfFunction};
 use guest_abi::{StrandId, Trap};
@@ -19,7 +19,7 @@ use crate::machine::guests::NamedGuest;
 pub struct Call {
     pub strand: StrandId,
     pub trap: Trap,
-    /// The number of the function, in %o5.
+    /// The function number, in %o5.
     pub function: u64,
     /// %o0 to %o4 at the trap.
     pub arguments: [u64; 5],
@@ -33,19 +33,19 @@ pub struct Call {
     pub ended: u64,
 }
 
-/// A function that is called whenever a hypercall has returned to its guest.
+/// A function that is called each time a hypercall returns to its guest.
 pub type CallObserver = Box<dyn FnMut(&Call)>;
 
-/// A hypercall that is in progress.
+/// A hypercall in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Calling {
     call: Call,
-    /// The address at which the guest continues.
+    /// The address at which the guest will continue.
     returns: u64,
 }
 
 impl Calling {
-    /// Returns the hypercall that a strand begins with this trap; `None` for any other trap.
+    /// Returns the hypercall that a strand begins with this trap; `None` if the trap is not a hypercall.
     pub(super) fn new(
         id: StrandId,
         strand: &Strand,
@@ -61,7 +61,8 @@ impl Calling {
         Some(Self { call, returns })
     }
 
-    /// Returns a call that never returns, with its function and arguments at the trap. The result has no status, value or end.
+    /// Returns a call that never returns, with the function and arguments at the trap. The returned [`Call`] has no valid
+    /// status, value or end.
     pub(super) const fn unreturned(&self) -> Call {
         self.call
     }
@@ -128,7 +129,7 @@ impl Call {
     }
 }
 
-/// Returns the trace of the calls of `guests`. `calls` must be in the order in which they returned.
+/// Returns the trace of the calls that `guests` made. `calls` must be in the order in which they returned.
 #[must_use]
 pub fn trace(calls: &[Call], guests: &[NamedGuest]) -> Trace {
     let of_strand = |number| {
@@ -166,7 +167,7 @@ mod tests {
     #[test]
     fn calls_are_events() {
         let cases = [
-            // Two reads (of register 2 and of an unknown register), a write, a negotiation, and another function.
+            // Two reads (register 2 and an unknown register), a write, a negotiation, and another function.
             (call(Trap::Fast, 0x106, [2, 0, 0, 0, 0], 0, 77), TracedFunction::Get(2), Some(77)),
             (call(Trap::Fast, 0x106, [90, 5, 0, 0, 0], 6, 5), TracedFunction::Get(90), None),
             (call(Trap::Fast, 0x107, [3, 99, 0, 0, 0], 0, 99), TracedFunction::Set(3), Some(99)),

@@ -1,4 +1,4 @@
-//! The consoles of guests and of the hypervisor: 16550 UARTs that can always send.
+//! The consoles of the guests and the hypervisor: 16550 UARTs that can always send.
 
 use std::collections::VecDeque;
 
@@ -12,8 +12,8 @@ pub(super) struct Console {
 const DATA: u64 = 0;
 const LINE_STATUS: u64 = 5;
 
-/// Bits of the line status register: `RECEIVED` means that a received byte can be read, and
-/// `TRANSMITTED` that all bytes have been sent.
+/// Bits of the line status register. `RECEIVED` means that the software can read a received byte.
+/// `TRANSMITTED` means that all bytes have been sent.
 const RECEIVED: u64 = 1;
 const TRANSMITTED: u64 = 0x60;
 
@@ -32,7 +32,7 @@ impl Console {
         }
     }
 
-    /// Takes the bytes that the software has sent since the previous call.
+    /// Returns and removes the bytes that the software has sent since the previous call.
     pub(super) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.sent)
     }

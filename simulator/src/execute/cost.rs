@@ -1,4 +1,4 @@
-//! Computes the cost of an instruction in cycles. With a memory system, also counts the events of the instruction.
+//! Computes an instruction's cost in cycles. With a memory system, also counts the instruction's events.
 
 use guest_abi::StrandId;
 use platform::models::Devices;
@@ -6,13 +6,13 @@ use platform::models::Devices;
 use crate::memory::{StrandEvents, Variant, Work};
 use crate::recording::Reference;
 
-/// Counts instructions and determines how long they take, with a memory system or without one.
+/// Counts instructions and determines how long they take. One implementation uses a memory system, the other does not.
 pub(super) trait Cost {
-    /// The minimum number of cycles in a strand's turn. If the minimum is 0, the instructions of all strands execute in the order of
-    /// their times. Otherwise a strand may run ahead of other strands by less than this number of cycles.
+    /// The minimum number of cycles in a strand's turn. If it is 0, all strands' instructions execute in the order of their times.
+    /// Otherwise a strand may run ahead of other strands by less than this number of cycles.
     const QUANTUM: u64;
 
-    /// Counts an instruction. Returns when the strand can execute its next instruction.
+    /// Counts an instruction. Returns the time at which the strand can execute its next instruction.
     fn instruction(
         &mut self,
         strand: StrandId,
@@ -21,11 +21,10 @@ pub(super) trait Cost {
         data: Option<Reference>,
     ) -> u64;
 
-    /// Updates the counters of a strand and the clocks of the devices to the time `now`. Afterwards, instructions must not be issued before
-    /// `now`.
+    /// Updates a strand's counters and the devices' clocks to the time `now`. Afterwards, no instruction may be issued before `now`.
     fn tell(&mut self, strand: StrandId, now: u64);
 
-    /// Reads the L2 control registers again, after a store that may have changed them.
+    /// Rereads the L2 control registers, after a store that may have changed them.
     fn settings_changed(&mut self);
 }
 
@@ -54,7 +53,7 @@ impl<V: Variant> Cost for Work<'_, V> {
     }
 }
 
-/// The cost without a memory system: one cycle for each instruction. Only instructions are counted.
+/// The cost without a memory system: each instruction takes one cycle. Only instructions are counted.
 #[derive(Clone, Debug)]
 pub(super) struct Plain {
     events: Vec<StrandEvents>,
@@ -70,7 +69,7 @@ impl Plain {
     }
 }
 
-/// Applies the cost of [`Plain`] during a turn, and updates the counters of the devices.
+/// Applies [`Plain`]'s cost during a turn, and updates the device counters.
 pub(super) struct PlainWork<'a> {
     plain: &'a mut Plain,
     devices: &'a Devices,

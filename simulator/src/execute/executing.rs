@@ -1,4 +1,4 @@
-//! Executes the instructions of a strand, and takes its traps.
+//! Executes a strand's instructions, and takes its traps.
 
 use guest_abi::StrandId;
 use guest_abi::sampling::SparcMode;
@@ -29,11 +29,11 @@ pub(super) struct Executing {
     pub(super) stopped: bool,
 }
 
-/// The number of cycles that a trap takes, unless it is a software trap. *Assumed*.
+/// The number of cycles that a trap takes, except a software trap. *Assumed*.
 const TRAP: u64 = 1;
 
 impl Executing {
-    /// Returns a strand after power on.
+    /// Returns a strand after power-on.
     pub(super) fn reset() -> Self {
         Self {
             strand: Strand::reset(RESET),
@@ -63,12 +63,12 @@ impl Executing {
     }
 }
 
-/// A strand during its turn, with what it can reach.
+/// A strand during its turn, with everything that it can reach.
 pub(super) struct AtWork<'a, C> {
     strand: &'a mut Strand,
     calling: &'a mut Option<Calling>,
     reach: Reach<'a, C>,
-    /// Whether the state that determines interrupts may have changed since the previous check.
+    /// Whether the state that determines interrupts may have changed since the last check.
     changed: bool,
 }
 
@@ -77,19 +77,19 @@ impl<C: Cost> AtWork<'_, C> {
         self.strand.pc
     }
 
-    /// Completes the strand's oldest store to memory or to devices, in a machine with store buffers.
+    /// Completes the strand's oldest store to memory or to devices, if the machine has store buffers.
     pub(super) fn complete(&mut self, now: u64, target: Target) -> Option<WaitingStore> {
         self.reach.begin(now, self.strand.pc);
         self.reach.complete(target)
     }
 
-    /// Returns whether the turn can continue: the strand runs, and has sent no orders to other strands.
+    /// Returns whether the turn can continue: the strand runs, and has given no orders to other strands.
     #[inline(always)]
     pub(super) fn goes_on(&self) -> bool {
         self.reach.local.state == State::Running && self.reach.shared.orders.is_empty()
     }
 
-    /// Executes an instruction or takes a trap. Returns when the strand can execute the next instruction.
+    /// Executes an instruction or takes a trap. Returns the time at which the strand can execute its next instruction.
     #[inline(always)]
     pub(super) fn execute(&mut self, now: u64) -> Result<u64, ErrorState> {
         if now >= self.reach.local.due {
@@ -201,7 +201,7 @@ impl<C: Cost> AtWork<'_, C> {
         self.complete_late(now, now);
     }
 
-    /// Completes the late stores to devices that are due at the time `until` or earlier. The current time is `now`.
+    /// Completes the late stores to devices that are due by the time `until`. The current time is `now`.
     pub(super) fn complete_late(&mut self, now: u64, until: u64) {
         let Reach { id, local, shared, devices, cost, .. } = &mut self.reach;
         while let Some(store) =
@@ -217,8 +217,8 @@ impl<C: Cost> AtWork<'_, C> {
         local.renew_due();
     }
 
-    /// Updates the state that depends on control registers, after an instruction or a trap that may have changed these registers. The
-    /// instruction or trap ends at `ends`.
+    /// Updates the state that depends on control registers, after an instruction or a trap that may have changed them and that ends at
+    /// `ends`.
     #[cold]
     fn settle(&mut self, ends: u64) {
         let Self { strand, reach, .. } = self;
@@ -246,7 +246,7 @@ impl<C: Cost> AtWork<'_, C> {
         }
         drop(unit);
         self.look();
-        // The strand halts, but an interrupt or a failed store that is already pending wakes it at once.
+        // The strand halts, but a pending interrupt or a failed store wakes it immediately.
         self.wake();
     }
 
@@ -259,7 +259,7 @@ impl<C: Cost> AtWork<'_, C> {
         }
     }
 
-    /// Updates the strand's counters up to `now`, and notes when they can overflow next.
+    /// Updates the strand's counters up to `now`, and notes when they can next overflow.
     #[cold]
     fn tell(&mut self, now: u64) {
         self.reach.cost.tell(self.reach.id, now);
@@ -267,7 +267,7 @@ impl<C: Cost> AtWork<'_, C> {
         self.changed = true;
     }
 
-    /// Checks whether the counters have an overflow trap pending, and notes when they can overflow next.
+    /// Checks whether an overflow trap is pending, and notes when the counters can next overflow.
     fn look(&mut self) {
         let Self { strand, reach, .. } = self;
         let unit = reach.devices.strand_unit(reach.id);
@@ -283,8 +283,8 @@ impl<C: Cost> AtWork<'_, C> {
 /// The bits ST, UT and HT of %pcr. Each lets the counters count in one mode.
 const COUNTING: u64 = 0b1110;
 
-/// An upper bound of the number of events that an instruction adds to a counter. The instruction's fetch and its data can touch two cache
-/// lines each.
+/// An upper bound on the number of events that an instruction adds to a counter. The instruction's fetch and its data can each touch two
+/// cache lines.
 const MOST_EVENTS: u64 = 8;
 
 #[inline(always)]
@@ -299,8 +299,7 @@ const fn kind(instruction: Instruction) -> Kind {
     }
 }
 
-/// Returns the class of an instruction. The class is `Atomic` or `Other`. Guests have no floating-point unit, so counters distinguish no
-/// further class.
+/// Returns an instruction's class: `Atomic` or `Other`. Guests have no floating-point unit, so the counters distinguish no other classes.
 #[inline(always)]
 const fn class(instruction: Instruction) -> Class {
     match kind(instruction) {
@@ -309,8 +308,8 @@ const fn class(instruction: Instruction) -> Class {
     }
 }
 
-/// Returns how an instruction passed control to its successor. `npc` is the value of the strand's `npc` before the instruction. A
-/// conditional branch to the instruction after its delay slot is regarded as not taken.
+/// Returns how an instruction passed control to its successor. `npc` is the strand's `npc` before the instruction. A conditional branch
+/// to the instruction after its delay slot counts as not taken.
 #[inline(always)]
 fn flow(instruction: Instruction, npc: u64, strand: &Strand, trapped: bool) -> Flow {
     let taken = |always| {

@@ -3,7 +3,7 @@
 use platform::interfaces::{Interface, Note, TooShort};
 use platform::memory_map::{HYPERVISOR, LOG, MAILBOX, PAGE};
 
-/// What the notes of an image say about an interface.
+/// What an image's notes say about an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Has {
     Nothing,
@@ -13,11 +13,11 @@ enum Has {
     At(u64),
 }
 
-/// The interfaces of an image. The default has the mailbox and the log of the project's image, and nothing else.
+/// An image's interfaces. The default has only the mailbox and the log of the project's image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interfaces([Has; Interface::ALL.len()]);
 
-/// The error for wrong notes of an image.
+/// The error for invalid notes in an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum InterfaceError {
@@ -39,10 +39,10 @@ impl Default for Interfaces {
 }
 
 impl Interfaces {
-    /// Returns the interfaces that the notes of an image describe.
+    /// Returns the interfaces that an image's notes describe.
     ///
     /// # Errors
-    /// There are two notes for one interface, or an interface in memory is misaligned or outside the memory of the hypervisor.
+    /// An interface has two notes, or an interface in memory is misaligned or outside the hypervisor's memory.
     pub fn new(notes: impl IntoIterator<Item = Note>) -> Result<Self, InterfaceError> {
         let mut new = Self([Has::Nothing; Interface::ALL.len()]);
         for Note { interface, version, address } in notes {
@@ -68,7 +68,7 @@ impl Interfaces {
         Ok(new)
     }
 
-    /// Returns the address of an interface; `None` if the image lacks it, or has it in an unknown version.
+    /// Returns an interface's address; `None` if the image lacks the interface, or has it in an unknown version.
     #[must_use]
     pub fn at(&self, interface: Interface) -> Option<u64> {
         match self.0[index(interface)] {

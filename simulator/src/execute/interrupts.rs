@@ -2,8 +2,8 @@
 
 use guest_abi::StrandId;
 
-/// The number of cycles between a store to the interrupt dispatch register and the arrival of the
-/// interrupt, within a node. *Assumed*.
+/// The number of cycles between a store to the interrupt dispatch register and the interrupt's
+/// arrival, within a node. *Assumed*.
 pub(super) const WITHIN: u64 = 40;
 
 /// The number of additional cycles if the target is on another node. *Assumed*.

@@ -1,21 +1,21 @@
-//! Logs the software's actions that this machine does not fully model.
+//! Logs software actions that this machine does not fully model.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use guest_abi::StrandId;
 
-/// An entry of the log: the instruction, and what it does.
+/// A log entry: an instruction's address, and what the instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Noted {
     pub strand: StrandId,
-    /// The address of the instruction, before translation.
+    /// The instruction's address, before translation.
     pub pc: u64,
     pub what: What,
 }
 
-/// An action that this machine does not fully model. If an equal action is already in the log, it is not logged again.
+/// An action that this machine does not fully model. The log has each action only once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum What {
@@ -57,7 +57,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// The maximum number of entries. Further entries are only counted.
+    /// The maximum number of entries. Further actions are only counted.
     pub const MOST: usize = 1024;
 
     /// Returns the entries, oldest first.
@@ -66,7 +66,7 @@ impl Log {
         &self.entries
     }
 
-    /// Returns how many actions are missing because the log was full.
+    /// Returns how many actions are missing from the log because it was full.
     #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.dropped

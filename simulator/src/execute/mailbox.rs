@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::physical::Physical;
 
-/// The state of a guest, as the hypervisor reports it.
+/// A guest's state, as the hypervisor reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuestState {
@@ -15,7 +15,7 @@ pub enum GuestState {
     Absent,
     /// The guest exists and has not ended.
     Runs,
-    /// The guest has ended itself with this code.
+    /// The guest has ended itself with this exit code.
     Exited(u64),
     /// A trap has ended the guest.
     Trapped,
@@ -25,7 +25,7 @@ pub enum GuestState {
     Unknown,
 }
 
-/// The reason why the operator cannot give a step to the hypervisor.
+/// Why the operator cannot give a step to the hypervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum CannotAsk {
@@ -35,12 +35,13 @@ pub enum CannotAsk {
     NoMailbox,
 }
 
-/// Returns the address of the power word of the mailbox at `address`. The hypervisor switches the machine off by a store to this word.
+/// Returns the address of the power word of the mailbox at `address`. The hypervisor switches the machine off with a store to this
+/// word.
 pub(super) const fn power(address: u64) -> u64 {
     address + 8 * POWER as u64
 }
 
-/// The mailbox, in the memory of the machine.
+/// The mailbox in the machine's memory.
 pub(super) struct Mailbox<'a> {
     pub(super) memory: &'a mut Physical,
     pub(super) address: u64,
@@ -61,7 +62,7 @@ impl Mailbox<'_> {
 
     /// Takes the hypervisor's answer to the step; `None` if the hypervisor has not answered.
     pub(super) fn take(&mut self) -> Option<Result<Option<Seen>, Refusal>> {
-        // Returns early, because callers ask often and rarely find an answer.
+        // Most calls end here: callers ask often and rarely find an answer.
         if self.word(0) != mailbox::DONE {
             return None;
         }
@@ -87,13 +88,13 @@ impl Mailbox<'_> {
         }
     }
 
-    /// Returns the number of messages that the hypervisor has left out of its log.
+    /// Returns the number of messages that the hypervisor has omitted from its log.
     pub(super) fn left_out(&mut self) -> u64 {
         self.word(LEFT_OUT)
     }
 
     pub(super) fn word(&mut self, number: usize) -> u64 {
-        // The word exists, because `Interfaces` has checked that there is memory.
+        // The word exists, because `Interfaces` has checked that the mailbox is in memory.
         self.memory.peek(self.address + 8 * number as u64).unwrap_or_default()
     }
 

@@ -7,19 +7,19 @@ pub use platform::memory_map::{
 /// The device at a physical address that is not memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
-    /// The console of a guest: its number, and the offset of the register.
+    /// A guest's console: its number, and the register's offset.
     Console(usize, u64),
-    /// The console of the hypervisor: the offset of the register.
+    /// The hypervisor's console: the register's offset.
     Log(u64),
     /// The PTIMER or its target register.
     Ptimer,
-    /// Any other address, perhaps of a device on the chip or beyond a link.
+    /// Any other address, perhaps that of a device on the chip or beyond a link.
     Other,
 }
 
 impl Device {
     /// Returns the device at a physical address. The machine has consoles for `consoles` guests. `log` is the address of the hypervisor's
-    /// console, if there is one.
+    /// console, if it has one.
     pub(super) fn at(physical: u64, consoles: usize, log: Option<u64>) -> Self {
         let offset = physical.wrapping_sub(CONSOLES);
         let number = (offset / CONSOLE_STRIDE) as usize;

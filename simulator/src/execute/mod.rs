@@ -1,35 +1,35 @@
 //! A machine that executes instructions: the strands, memory, devices and consoles of a T5440 or a smaller machine.
 //!
 //! An [`Execution`] executes the software that was [loaded](Execution::load) into its memory: a hypervisor, which starts at the reset
-//! vector on strand 0, and its guests. [`crate::interpreter`] executes the instructions of each strand. If there is a
-//! [memory system](crate::memory), fetches, loads and stores go through it, so that counters of devices count what the software does.
+//! vector on strand 0, and its guests. [`crate::interpreter`] executes the instructions of each strand. If there is a [memory
+//! system](crate::memory), fetches, loads and stores go through it, so that the devices' counters count what the software does.
 //!
 //! # What software sees
 //! - RAM, ROM and consoles are at the addresses of [`map`]. L2 control registers, DRAM channels and hubs are at the addresses of
-//!   [`platform::address`]. At all other addresses a load traps with data_access_error, and a store with store_error.
-//! - At reset, strand 0 runs and all other strands are parked (*assumed* for machines with several nodes). A strand that another strand
-//!   starts also begins at the reset vector. The registers of ASI_CMP, which start and park strands, have a bit for each strand of the
+//!   [`platform::address`]. At any other address, a load traps with data_access_error, and a store with store_error.
+//! - At reset, strand 0 runs and all other strands are parked (*assumed* for machines with several nodes). A strand also begins at the
+//!   reset vector when another strand starts it. The registers of ASI_CMP, which start and park strands, have a bit for each strand of the
 //!   node.
 //! - Hyperprivileged software uses physical addresses. All other software uses real addresses. The hypervisor loads the translations of
 //!   real addresses into the TLBs of each core, which have 64 entries for instructions and 128 for data. An address without a translation
 //!   traps with instruction_real_translation_miss or data_real_translation_miss. Virtual addresses are not modelled.
-//! - An interrupt from one strand to another (ASI 0x72 to 0x74, as on the UltraSPARC T2) arrives dozens of cycles later.
+//! - An interrupt from one strand to another (ASI 0x72 to 0x74, as on the UltraSPARC T2) takes dozens of cycles to arrive.
 //! - Some registers in alternate spaces have no effect in this machine. A load from such a register returns the value last stored. The
-//!   first load and the first store are in the [`log`].
+//!   [`log`] has the first load from each such register, and the first store to it.
 //! - A store to a device completes late, in order with the strand's other stores to devices. `membar #Sync` waits for these stores, and a
-//!   load waits for the stores to the same device. A store that fails traps with store_error.
-//! - Stores to memory complete at once, unless the caller lets them [wait](Execution::set_store_buffers).
-//! - A write of 0 to the strand status register halts the strand until an interrupt is pending for it.
-//! - %tick and %stick count cycles. A timer matches when its register counts up to the compare value. The timer does not match when
-//!   software sets the register past that value.
-//! - The [PTIMER](platform::memory_map::ptimer) sends the interrupt of its alarm in the cycle in which the comparator matches.
+//!   load waits for the strand's stores to the same device. A store that fails traps with store_error.
+//! - Stores to memory complete immediately, unless the caller makes them [wait](Execution::set_store_buffers).
+//! - A strand that writes 0 to its strand status register halts until an interrupt is pending for it.
+//! - %tick and %stick count cycles. A timer matches when its register counts up to the compare value, but not when software sets the
+//!   register past that value.
+//! - The [PTIMER](platform::memory_map::ptimer) sends its alarm interrupt in the cycle in which the comparator matches.
 //! - Clocks can [go wrong](Execution::change_clock).
 //!
 //! # Time
-//! Every strand has its own time. The strand with the earliest time executes its next instruction (see [`crate::replay::scheduler`]).
+//! Every strand has its own time. The strand with the earliest time executes the next instruction (see [`crate::replay::scheduler`]).
 //! Without a memory system, a strand's turn has at least 16 cycles, so the strand may be up to 15 cycles ahead of others. All effects of an
-//! instruction happen at once. The result depends only on the software, on the input and the operator's steps, and on the times of input
-//! and steps. Interrupting and continuing the execution does not change the result.
+//! instruction happen at the same time. The result depends only on the software, and on the input and the operator's steps with their
+//! times. Interrupting and continuing the execution does not change the result.
 
 pub mod buffers;
 pub mod calls;
@@ -96,7 +96,7 @@ pub struct Execution {
     running: Running,
 }
 
-/// Runs the same code with either kind of memory system, or without a memory system.
+/// Runs the same code with any memory system, or without one.
 macro_rules! with_cost {
     ($execution:expr, $running:ident, $devices:ident, $cost:ident => $does:expr) => {{
         let Execution { devices: $devices, memory, plain, running: $running } = $execution;
@@ -126,10 +126,10 @@ impl Memory for Execution {
 }
 
 impl Execution {
-    /// Returns a machine after power on. Its memory is zero.
+    /// Returns a machine after power-on. Its memory is all zeros.
     ///
     /// # Errors
-    /// The setup is impossible.
+    /// No machine can have this setup.
     pub fn new(setup: &Setup) -> Result<Self, SetupError> {
         let Setup { machine, partition, consoles, niagara, interfaces, .. } = *setup;
         if partition % physical::PAGE as u64 != 0 || partition > 1 << 38 {
@@ -160,20 +160,20 @@ impl Execution {
     /// Writes bytes to memory.
     ///
     /// # Errors
-    /// An address has no memory. The bytes before it are written.
+    /// An address has no memory. The bytes before this address are written.
     pub fn load(&mut self, physical: u64, bytes: &[u8]) -> Result<(), NoMemoryAt> {
         self.running.shared.physical.load(physical, bytes)
     }
 
-    /// Reads bytes of memory.
+    /// Reads bytes from memory.
     ///
     /// # Errors
-    /// An address has no memory. The bytes before it are read.
+    /// An address has no memory. The bytes before this address are read.
     pub fn read(&mut self, physical: u64, bytes: &mut [u8]) -> Result<(), NoMemoryAt> {
         self.running.shared.physical.dump(physical, bytes)
     }
 
-    /// Executes until the machine reaches a limit or something else stops it. Afterwards, the counters are up to date.
+    /// Executes until the machine reaches a limit or stops for another reason. Afterwards, the counters are up to date.
     pub fn run(&mut self, limits: Limits) -> Stop {
         let stop = with_cost!(self, running, devices, cost => running.run(devices, cost, limits));
         self.stray().unwrap_or(stop)
@@ -183,57 +183,57 @@ impl Execution {
         self.memory.as_deref_mut()?.stray().map(Stop::Stray)
     }
 
-    /// Returns the pages of memory that have been used, each with its physical address.
+    /// Returns the memory pages that have been used, each with its physical address.
     pub fn pages(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.running.shared.physical.pages().into_iter()
     }
 
-    /// The strand's latest read of DFESR (the deferred error status register) may have reported a failed store. Returns the
-    /// physical address of this store; `None` if the read reported no failure.
+    /// If the strand's latest read of DFESR (the deferred error status register) reported a failed store, returns that store's physical
+    /// address. Otherwise returns `None`.
     #[must_use]
     pub fn reported_store(&self, strand: StrandId) -> Option<u64> {
         self.running.strands[strand.index()].local.reported.map(|store| store.address)
     }
 
-    /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. Tests use this to try all
-    /// orders of instructions. Returns `None` if the strand executes nothing: the strand is parked or in the error state, or it is
-    /// halted and nothing is due that may wake it.
+    /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. Tests use this to try all orders
+    /// of instructions. Returns `None` if the strand executes nothing: it is parked or in the error state, or it is halted and nothing that
+    /// may wake it is due.
     pub fn step(&mut self, strand: StrandId) -> Option<Stop> {
         let stop = with_cost!(self, running, devices, cost => running.step(devices, cost, strand))?;
         Some(self.stray().unwrap_or(stop))
     }
 
-    /// Sets how stores to devices behave, from the next store on.
+    /// Sets how stores to devices behave, starting with the next store.
     pub fn set_stores(&mut self, conduct: StoreConduct) {
         self.running.shared.stores = conduct;
     }
 
-    /// Lets each strand's stores wait until [`complete_store`](Self::complete_store) completes them: see [`buffers`]. Tests use this
-    /// to try all orders of stores. Without store buffers, stores to memory complete at once. If `on` is `false`, completes all
-    /// stores that wait.
+    /// If `on` is set, makes each strand's stores wait until [`complete_store`](Self::complete_store) completes them (see [`buffers`]).
+    /// Tests use this to try all orders of stores. If `on` is not set, completes all waiting stores, and later stores to memory complete
+    /// immediately, as they do by default.
     pub fn set_store_buffers(&mut self, on: bool) {
         with_cost!(self, running, devices, cost => running.set_store_buffers(devices, cost, on));
     }
 
-    /// Completes the oldest store of a strand to memory or to devices. Returns the store; `None` if no store waits.
+    /// Completes and returns a strand's oldest store to memory or to devices; `None` if no store waits.
     pub fn complete_store(&mut self, strand: StrandId, target: Target) -> Option<WaitingStore> {
         with_cost!(self, running, devices, cost => running.complete(devices, cost, strand, target))
     }
 
-    /// Returns the waiting stores of a strand.
+    /// Returns a strand's waiting stores.
     #[must_use]
     pub fn store_buffer(&self, strand: StrandId) -> &StoreBuffer {
         &self.running.strands[strand.index()].local.waiting
     }
 
-    /// Returns the waiting stores of a strand, which the caller may change. Without store buffers, added stores complete only when
-    /// the caller completes them.
+    /// Returns a strand's waiting stores for the caller to change. Even without store buffers, added stores complete only when the caller
+    /// completes them.
     pub fn store_buffer_mut(&mut self, strand: StrandId) -> &mut StoreBuffer {
         &mut self.running.strands[strand.index()].local.waiting
     }
 
     /// Returns the earliest time at which a strand has a turn, or the time of the latest instruction if no strand has a turn. Times are in
-    /// cycles since the start of the machine.
+    /// cycles since the machine started.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.running.now()
@@ -251,12 +251,12 @@ impl Execution {
         console.map(console::Console::take).unwrap_or_default()
     }
 
-    /// Returns the bytes that the hypervisor has sent to its own console since the previous call; nothing if it has no console.
+    /// Returns the bytes that the hypervisor has sent to its own console since the previous call; nothing if the hypervisor has no console.
     pub fn hypervisor_console(&mut self) -> Vec<u8> {
         self.running.shared.hypervisor.take()
     }
 
-    /// Returns the number of messages that the hypervisor has left out of its log. The hypervisor counts them in the mailbox.
+    /// Returns the number of messages that the hypervisor has omitted from its log. The hypervisor counts them in the mailbox.
     pub fn left_out(&mut self) -> u64 {
         self.running.shared.mailbox().map_or(0, |mut mailbox| mailbox.left_out())
     }
@@ -268,19 +268,19 @@ impl Execution {
         }
     }
 
-    /// Returns the hypervisor's latest records of failures, oldest first, and the total number of records.
+    /// Returns the hypervisor's latest failure records, oldest first, and the total number of records.
     pub fn failures(&mut self) -> (Vec<records::Failure>, u64) {
         let mailbox = self.running.shared.mailbox();
         mailbox.map_or_else(Default::default, |mut mailbox| records::failures(&mut mailbox))
     }
 
-    /// Returns the state of a strand: the registers that its instructions read and write.
+    /// Returns a strand's state: the registers that its instructions read and write.
     #[must_use]
     pub fn strand(&self, strand: StrandId) -> &Strand {
         &self.running.strands[strand.index()].strand
     }
 
-    /// Returns the state of a strand: the registers that its instructions read and write. The caller may change them.
+    /// Returns a strand's state for the caller to change: the registers that its instructions read and write.
     pub fn strand_mut(&mut self, strand: StrandId) -> &mut Strand {
         &mut self.running.strands[strand.index()].strand
     }
@@ -291,19 +291,19 @@ impl Execution {
         self.running.strands[strand.index()].local.state
     }
 
-    /// Returns the numbers of instructions, cycles and traps of a strand.
+    /// Returns the numbers of a strand's instructions, cycles and traps.
     #[must_use]
     pub fn counts(&self, strand: StrandId) -> Counts {
         self.running.strands[strand.index()].local.counts
     }
 
-    /// Translates an address as the strand would translate it at this moment; `None` if the address has no translation.
+    /// Translates an address as the strand would at this moment; `None` if the address has no translation.
     #[must_use]
     pub fn physical(&self, strand: StrandId, address: u64) -> Option<u64> {
         self.running.physical(strand, address)
     }
 
-    /// Gives a step of the operator to the hypervisor. The hypervisor performs the step on the strand `on`.
+    /// Gives an operator's step to the hypervisor, which performs the step on the strand `on`.
     ///
     /// # Errors
     /// The hypervisor has not carried out the previous step, or has no mailbox.
@@ -314,23 +314,23 @@ impl Execution {
         Ok(())
     }
 
-    /// Asks a strand to record a heartbeat: sends it the [interrupt](HEARTBEAT).
+    /// Asks a strand to record a heartbeat, by sending it the [interrupt](HEARTBEAT).
     pub fn heartbeat(&mut self, strand: StrandId) {
         self.running.interrupt(strand, HEARTBEAT);
     }
 
-    /// Sends a strand an interrupt with this vector, which is below 64. The interrupt arrives at once.
+    /// Sends a strand an interrupt with this vector, which must be less than 64. The interrupt arrives immediately.
     pub fn interrupt(&mut self, strand: StrandId, vector: u8) {
         self.running.interrupt(strand, vector);
     }
 
-    /// Makes a strand take the trap for a failed store to a device. The strand takes the trap before its next instruction, as if an
-    /// earlier store of the strand to this physical address had failed now. The device itself still works.
+    /// Makes a strand take the trap for a failed store to a device before its next instruction, as if one of its earlier stores to this
+    /// physical address had failed now. The device itself still works.
     pub fn fail_store(&mut self, strand: StrandId, physical: u64) {
         self.running.fail_store(strand, physical);
     }
 
-    /// Takes the hypervisor's answer to the step; `None` until the step is done.
+    /// Takes the hypervisor's answer to the operator's step; `None` until the step is done.
     pub fn operated(&mut self) -> Option<Answer> {
         self.running.shared.mailbox()?.take()
     }
@@ -340,14 +340,14 @@ impl Execution {
         self.running.park(strand);
     }
 
-    /// Makes a clock deviate from the true time, or ends its deviation. If the execution has stopped at its limit of cycles, the change
-    /// happens at this limit. Otherwise the change happens at the time of the next instruction ([`now`](Self::now)). A timer does not match
-    /// a value that its clock jumps over.
+    /// Makes a clock deviate from the true time, or ends its deviation. If the execution has stopped at its cycle limit, the change happens
+    /// at this limit. Otherwise the change happens at the time of the next instruction ([`now`](Self::now)). A timer does not match a value
+    /// that its clock jumps over.
     pub fn change_clock(&mut self, clock: Clock, change: Change) {
         self.running.change_clock(clock, change);
     }
 
-    /// Returns the state of a guest, as the hypervisor reports it in the mailbox.
+    /// Returns a guest's state, as the hypervisor reports it in the mailbox.
     pub fn guest(&mut self, guest: usize) -> GuestState {
         let mailbox = self.running.shared.mailbox();
         mailbox.map_or(GuestState::Unknown, |mut mailbox| mailbox.guest(guest))
@@ -359,7 +359,7 @@ impl Execution {
         self.memory.as_deref().map(AnyMemory::truth)
     }
 
-    /// Returns how much channels, hubs and links were used; `None` without a memory system.
+    /// Returns how busy channels, hubs and links were; `None` without a memory system.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
         self.memory.as_deref().map(AnyMemory::usage)
@@ -377,33 +377,33 @@ impl Execution {
         &self.running.shared.hypercalls
     }
 
-    /// Returns the log of the software's actions that this machine does not fully model.
+    /// Returns the log of software actions that this machine does not fully model.
     #[must_use]
     pub fn log(&self) -> &Log {
         &self.running.shared.log
     }
 
-    /// Sets the function that is called for every access, in place of the previous function.
+    /// Sets the function that is called for every access. It replaces the previous function.
     pub fn observe(&mut self, observer: Option<Observer>) {
         let shared = &mut self.running.shared;
         shared.observes = observer.is_some() || shared.watch.is_some();
         shared.observer = observer;
     }
 
-    /// Sets the function that selects the accesses at which the execution stops, in place of the previous function.
+    /// Sets the function that selects the accesses at which the execution stops. It replaces the previous function.
     pub fn watch(&mut self, watch: Option<Watch>) {
         let shared = &mut self.running.shared;
         shared.observes = watch.is_some() || shared.observer.is_some();
         shared.watch = watch;
     }
 
-    /// Sets the function that is called for every hypercall that returns, in place of the previous function.
+    /// Sets the function that is called for every hypercall that returns. It replaces the previous function.
     pub fn observe_calls(&mut self, observer: Option<CallObserver>) {
         self.running.shared.call_observer = observer;
     }
 
     /// Returns the hypercalls that have not returned. Some are in progress. The others never return, because the hypervisor continued
-    /// elsewhere, as after mach_exit. Each strand's calls are in the order in which it began them.
+    /// elsewhere, as after mach_exit. Each strand's calls are in the order in which they began.
     pub fn unreturned(&self) -> impl Iterator<Item = Call> {
         let strands = self.running.strands.iter();
         let in_progress = strands.filter_map(|strand| strand.calling.as_ref());
@@ -411,14 +411,14 @@ impl Execution {
         left.chain(in_progress.map(Calling::unreturned))
     }
 
-    /// Returns the breakpoints, which the caller may change. A breakpoint is the address of an instruction before translation. Execution
-    /// stops before this instruction.
+    /// Returns the breakpoints for the caller to change. A breakpoint is an instruction's address before translation, and execution stops
+    /// before that instruction.
     pub fn breakpoints(&mut self) -> &mut BTreeSet<u64> {
         &mut self.running.breakpoints
     }
 }
 
-/// The operator reaches the hypervisor of the machine through the mailbox.
+/// The operator reaches the machine's hypervisor through the mailbox.
 impl Operated for Execution {
     fn devices(&self) -> &Devices {
         self.devices()

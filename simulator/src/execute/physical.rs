@@ -1,10 +1,10 @@
-//! Physical memory, and the instructions that have been decoded from its words.
+//! Physical memory, and the decoded instructions in it.
 
 use std::ops::Range;
 
 use crate::interpreter::Instruction;
 
-/// The binary logarithm of the size of a page. The hardware translates no smaller page.
+/// The binary logarithm of the page size. The hardware translates no smaller page.
 pub(super) const PAGE_SHIFT: u32 = 13;
 pub(super) const PAGE: usize = 1 << PAGE_SHIFT;
 
@@ -13,15 +13,15 @@ pub(super) const PAGE: usize = 1 << PAGE_SHIFT;
 #[error("there is no memory at the physical address {0:#x}")]
 pub struct NoMemoryAt(pub u64);
 
-/// Memory at some ranges of physical addresses. A page is allocated when it is first used, and is zero.
+/// Memory at some ranges of physical addresses. A page is allocated, filled with zeros, when it is first used.
 #[derive(Clone, Debug)]
 pub(super) struct Physical {
     ranges: Vec<Memory>,
     pages: Vec<Page>,
 }
 
-/// A range of addresses. The list `pages` has a number for each page of the range: the page's index in [`Physical::pages`] plus 1, or
-/// 0 if the page is not allocated yet.
+/// A range of addresses. For each page of the range, `pages` has the page's index in [`Physical::pages`] plus 1, or 0 if the page is not
+/// allocated yet.
 #[derive(Clone, Debug)]
 struct Memory {
     range: Range<u64>,
@@ -31,11 +31,11 @@ struct Memory {
 #[derive(Clone, Debug)]
 struct Page {
     bytes: Box<[u8; PAGE]>,
-    /// The decoded instructions; `None` until an instruction of the page has been executed.
+    /// The decoded instructions; `None` until an instruction in the page has been executed.
     instructions: Option<Box<[Instruction; PAGE / 4]>>,
 }
 
-/// The index of a page in [`Physical::pages`].
+/// A page's index in [`Physical::pages`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PageNumber(u32);
 
@@ -68,7 +68,7 @@ impl Physical {
         allocated
     }
 
-    /// Returns the page that contains an address; `None` if there is no memory.
+    /// Returns the page that contains an address; `None` if there is no memory at the address.
     pub(super) fn page(&mut self, physical: u64) -> Option<PageNumber> {
         let mut ranges = self.ranges.iter_mut();
         let memory = ranges.find(|memory| memory.range.contains(&physical))?;
@@ -80,7 +80,7 @@ impl Physical {
         Some(PageNumber(*number - 1))
     }
 
-    /// Returns the word of 64 bits at an address that is a multiple of 8; `None` if there is no memory.
+    /// Returns the 64-bit word at an address that is a multiple of 8; `None` if there is no memory.
     pub(super) fn peek(&self, physical: u64) -> Option<u64> {
         let memory = self.ranges.iter().find(|memory| memory.range.contains(&physical))?;
         let number = memory.pages[(physical - memory.range.start) as usize >> PAGE_SHIFT];
@@ -88,8 +88,7 @@ impl Physical {
         Some(allocated.map_or(0, |page| self.read(page, physical, 3)))
     }
 
-    /// Reads a value of `1 << shift` bytes at an address's offset in the page. The address must be
-    /// a multiple of the size.
+    /// Reads a value of `1 << shift` bytes. Only the address's offset in the page is used. The address must be a multiple of the size.
     #[inline(always)]
     pub(super) fn read(&self, page: PageNumber, address: u64, shift: u8) -> u64 {
         self.pages[page.0 as usize].read(address as usize % PAGE, shift)
@@ -101,7 +100,7 @@ impl Physical {
         let page = &mut self.pages[page.0 as usize];
         let at = address as usize % PAGE;
         let bytes = value.to_be_bytes();
-        // In each branch, the compiler knows the number of bytes to copy.
+        // Each branch has a constant number of bytes to copy, which the compiler knows.
         match shift {
             0 => page.write(at, &bytes[7..]),
             1 => page.write(at, &bytes[6..]),
@@ -129,8 +128,8 @@ impl Physical {
         })
     }
 
-    /// Calls `access` for each page of `length` bytes, up to the first address without memory. The arguments are the page, the offset in
-    /// the page, and the range of the bytes.
+    /// Calls `access` for each page that `length` bytes occupy, up to the first address without memory. The arguments are the page, the
+    /// offset in the page, and the range of bytes.
     fn page_by_page(
         &mut self,
         physical: u64,

@@ -1,4 +1,4 @@
-//! Simulates the PTIMER: its registers, and the interrupt of its alarm ([`platform::memory_map::ptimer`]).
+//! Simulates the PTIMER: its registers and its alarm interrupt ([`platform::memory_map::ptimer`]).
 
 use guest_abi::StrandId;
 use platform::AccessError;
@@ -9,15 +9,15 @@ use platform::ptimer::{Input, Register};
 use super::shared::Order;
 use crate::machine::clocks::{Change, Skew};
 
-/// The device with its crystal. The engine's time is the number of nanoseconds that the crystal has counted.
+/// The device with its crystal. The device's time is the number of nanoseconds that the crystal has counted.
 #[derive(Clone, Debug)]
 pub(super) struct Ptimer {
     engine: PtimerEngine,
     crystal: Skew,
     strands: usize,
     target: u64,
-    /// The latest interrupt, which has arrived or is on its way: its strand, and the time of its arrival. After an interrupt has arrived,
-    /// the device sends no other interrupt while the interrupt line stays up.
+    /// The latest interrupt, whether it has arrived or not: its strand, and its arrival time. After an interrupt has arrived, the device
+    /// sends no other interrupt while the interrupt line stays up.
     sent: Option<(StrandId, u64)>,
 }
 
@@ -63,8 +63,8 @@ impl Ptimer {
         Ok(())
     }
 
-    /// Makes the crystal deviate from the true time, or ends its deviation. A jump changes the counter and not the crystal: the comparator
-    /// does not see the values that the counter jumps over.
+    /// Makes the crystal deviate from the true time, or ends its deviation. A jump changes the counter, not the crystal, and the
+    /// comparator does not see the values that the counter jumps over.
     pub(super) fn change(&mut self, change: Change, now: u64, orders: &mut Vec<Order>) {
         match change {
             Change::Jump(nanoseconds) => {
@@ -75,8 +75,8 @@ impl Ptimer {
         self.send(now, orders);
     }
 
-    /// Sends the alarm's interrupt so that it arrives when the line goes up. If an earlier interrupt is still on its way, and its
-    /// time or its strand is wrong, withdraws this earlier interrupt.
+    /// Sends the alarm interrupt so that it arrives when the line goes up. If an earlier interrupt has not arrived yet, and its time or
+    /// strand is wrong, withdraws that interrupt.
     fn send(&mut self, now: u64, orders: &mut Vec<Order>) {
         let time = self.crystal.nanoseconds(now);
         let up = self.engine.next_interrupt(time);

@@ -17,10 +17,10 @@ use crate::interpreter::{At, Counting, Environment, Instruction, Level, Trap};
 use crate::machine::clock::access_cycles;
 use crate::recording::{Kind, Reference};
 
-/// The parts of the machine that a strand reaches during its turn.
+/// The parts of the machine that a strand can reach during its turn.
 pub(super) struct Reach<'a, C> {
     pub(super) id: StrandId,
-    /// When the current instruction began, in cycles.
+    /// The time at which the current instruction began, in cycles.
     pub(super) now: u64,
     pub(super) pc: u64,
     pub(super) local: &'a mut Local,
@@ -35,12 +35,12 @@ pub(super) struct Reach<'a, C> {
 pub(super) struct Done {
     /// The instruction and its physical address; `None` if the fetch failed.
     pub(super) fetched: Option<(Instruction, u64)>,
-    /// The access to memory; `None` if there is none. An atomic instruction has a single access.
+    /// The memory access; `None` if there is none. An atomic instruction has a single access.
     pub(super) data: Option<Reference>,
-    /// The number of cycles that the instruction takes, without the cycles of its memory accesses.
+    /// The number of cycles that the instruction takes, not counting its memory accesses.
     pub(super) takes: u64,
-    /// When the strand tries the instruction again; `None` if the instruction does not have to wait. An instruction that waits has changed
-    /// nothing.
+    /// The time at which the strand tries the instruction again; `None` if the instruction does not have to wait. An instruction that
+    /// waits has changed nothing.
     pub(super) waits: Option<u64>,
     /// Whether the instruction has changed the pending interrupts without writing a control register.
     pub(super) touched: bool,
@@ -53,7 +53,7 @@ impl Done {
 
 enum Place {
     Memory(PageNumber, u64),
-    /// Memory in a machine with store buffers. Strands do not remember the pages of this memory. So accesses in machines without
+    /// Memory in a machine with store buffers. Strands do not remember the pages of this memory, so that accesses in machines without
     /// store buffers need no check for buffers.
     Buffered(PageNumber, u64),
     Device(u64),
@@ -94,7 +94,7 @@ impl<C: Cost> Reach<'_, C> {
         Ok(Place::Memory(page, physical))
     }
 
-    /// Returns the physical address for a real address of data, and whether stores are allowed.
+    /// Returns the physical address for a data access's real address, and whether stores are allowed.
     fn translated(&mut self, real: u64, write: bool) -> Result<(u64, bool), Trap> {
         let Shared { niagara, physical, .. } = &*self.shared;
         if let Some(physical) = niagara.untranslated(physical, real) {
@@ -117,7 +117,7 @@ impl<C: Cost> Reach<'_, C> {
     #[inline(always)]
     fn note(&mut self, kind: Kind, level: Level, physical: u64, shift: u8, value: u64) {
         let size = 1 << shift;
-        // If the instruction has already accessed data, this access is its store, so the instruction is atomic.
+        // If the instruction has already accessed data, this access is the store of an atomic instruction.
         let whole = if self.done.data.is_some() { Kind::Modify } else { kind };
         self.done.data = Some(Reference::new(physical, size, whole));
         if self.shared.observes {
@@ -328,7 +328,7 @@ impl<C: Cost> Environment for Reach<'_, C> {
             Counting::Pic => {
                 self.cost.tell(self.id, self.now);
                 let unit = self.devices.strand_unit(self.id);
-                // If PRIV of %pcr is set, nonprivileged software may not access %pic.
+                // If %pcr.PRIV is set, nonprivileged software may not access %pic.
                 if level == Level::User && unit.pcr() & 1 != 0 {
                     return Err(Trap::PRIVILEGED_ACTION);
                 }
@@ -380,7 +380,7 @@ fn is_physical(at: At) -> bool {
     at.level == Level::Hyperprivileged && !matches!(at.space, 0x14 | 0x15)
 }
 
-/// Returns whether an ASI is for memory: for ordinary loads and stores, for real addresses, or for loads without faults.
+/// Returns whether an ASI is for memory: for ordinary loads and stores, for real addresses, or for nonfaulting loads.
 #[inline(always)]
 const fn is_memory(space: u8) -> bool {
     matches!(space, 0x04 | 0x10 | 0x11 | 0x14 | 0x15 | 0x24 | 0x80..)

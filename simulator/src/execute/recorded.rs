@@ -13,23 +13,23 @@ use crate::events::kinds::EventKinds;
 use crate::events::{Stream, StreamEntry, TracedEvent};
 use crate::machine::guests::NamedGuest;
 
-/// The result of a comparison, as numbers of events.
+/// The result of a comparison, in numbers of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// The number of events that the machine saw: hypercalls that returned, and refusals because a hub was taken.
+    /// The number of events that the machine saw: hypercalls that returned, and refusals because a hub was in use.
     pub seen: u64,
-    /// How many events in `seen` are recorded just as the machine saw them.
+    /// The number of events in `seen` that the hypervisor recorded exactly as the machine saw them.
     pub recorded: u64,
-    /// The number of events in `seen` that are missing because the rings have gaps there.
+    /// The number of events in `seen` that are missing because the rings have gaps.
     pub lost: u64,
-    /// The number of recorded events of hypercalls that did not return.
+    /// The number of recorded events for hypercalls that did not return.
     pub unreturned: u64,
     /// The number of other recorded events, such as changes of rights.
     pub others: u64,
-    /// The number of events that the rings report as lost, but that the machine did not see.
+    /// The number of events that the rings report as lost, but the machine did not see.
     pub others_lost: u64,
-    /// The number of FAST calls that returned and whose function has no recorded event. A hypervisor need not record the functions of its
-    /// other services.
+    /// The number of FAST calls that returned but whose function has no recorded event. A hypervisor need not record its other services'
+    /// functions.
     pub unrecorded: u64,
 }
 
@@ -75,14 +75,15 @@ struct Expected {
 }
 
 impl Expected {
-    /// Returns whether an event may have been recorded during the call. Recorded times are rounded down to multiples of `resolution`.
+    /// Returns whether an event's times allow that it was recorded during the call. Recorded times are rounded down to multiples of
+    /// `resolution`.
     fn spans(&self, event: &TracedEvent, kinds: &EventKinds, resolution: u64) -> bool {
         let took = event.field(kinds, "duration").unwrap_or(0);
         self.ended >= event.time && self.began + took < event.time.saturating_add(resolution)
     }
 
-    /// Returns whether a recorded event agrees with the expected one. Does not compare the fields `duration` and `why`, and compares `status`
-    /// and `value` only if the call has returned.
+    /// Returns whether a recorded event agrees with the expected one. Ignores the fields `duration` and `why`. Compares `status` and
+    /// `value` only if the call has returned.
     fn is(&self, event: &TracedEvent, kinds: &EventKinds) -> bool {
         let seen = |name: &str| match name {
             "duration" | "why" => false,
@@ -94,11 +95,11 @@ impl Expected {
     }
 }
 
-/// Compares the events in the rings with the calls that returned and the calls that did not. The calls of a strand are in the order in
-/// which the strand made them.
+/// Compares the events in the rings with the calls that returned and the calls that did not. Each strand's calls must be in the order in
+/// which it made them.
 ///
 /// # Errors
-/// An event differs from the expected event. Or an event is missing although the ring has no gap there.
+/// An event differs from the expected event, or an event is missing although the ring has no gap there.
 pub fn compare(
     streams: &[Stream],
     resolution: u64,
@@ -125,7 +126,7 @@ pub fn compare(
             all.unrecorded += if returned { unrecorded.len() as u64 } else { 0 };
         }
         seen.sort_by_key(|expected: &Expected| expected.began);
-        // The latest possible end of a call that did not return is the start of the strand's next call.
+        // A call that did not return ended, at the latest, when the strand's next call began.
         let mut next = u64::MAX;
         for call in seen.chunk_by_mut(|one, other| one.began == other.began).rev() {
             call.iter_mut().for_each(|expected| expected.ended = expected.ended.min(next));
@@ -139,8 +140,8 @@ pub fn compare(
     Ok(all)
 }
 
-/// Appends the events that the hypervisor should record for a call. If the call has not returned, appends the events for success and for a
-/// refusal because the hub is taken.
+/// Appends the events that the hypervisor should record for a call. For a call that has not returned, these are the events for success and
+/// for a refusal because the hub is in use.
 fn expect(seen: &mut Vec<Expected>, call: &Call, guest: u8, returned: bool) {
     let Call { began, strand, .. } = *call;
     let ended = if returned { call.ended } else { u64::MAX };
@@ -157,7 +158,7 @@ fn expect(seen: &mut Vec<Expected>, call: &Call, guest: u8, returned: bool) {
     }
 }
 
-/// Returns the hub that a call could not use because another strand had taken it; `None` for all other calls.
+/// Returns the hub that a call could not use because another strand was using it; `None` for all other calls.
 fn taken_hub(call: &Call) -> Option<u8> {
     let is_access = [VFALLS_GET_PERFREG, VFALLS_SET_PERFREG].contains(&call.function);
     let refused = call.trap == Trap::Fast && call.status == HvError::WouldBlock.number();
@@ -167,13 +168,13 @@ fn taken_hub(call: &Call) -> Option<u8> {
     }
 }
 
-/// Compares the events in one strand's ring with the events that are expected.
+/// Compares the events in one strand's ring with the expected events.
 struct OfStrand<'a> {
     strand: StrandId,
     kinds: &'a EventKinds,
-    /// The expected events that have not been compared yet.
+    /// The expected events that are still to be compared.
     seen: &'a [Expected],
-    /// How many events the ring has lost since the last compared event.
+    /// The number of events that the ring has lost since the last compared event.
     lost: u64,
     all: &'a mut Compared,
 }
@@ -220,7 +221,7 @@ impl OfStrand<'_> {
         Ok(())
     }
 
-    /// Skips the expected events before the index `to`. The ring must have lost these events.
+    /// Skips the expected events before index `to`, which the ring must have lost.
     fn pass(&mut self, to: usize, time: u64) -> Result<(), Difference> {
         let (passed, rest) = self.seen.split_at(to);
         let missing = passed.iter().filter(|seen| seen.returned).count() as u64;
@@ -264,7 +265,7 @@ mod tests {
         }
     }
 
-    /// Returns the event that is recorded for a call. The event begins 10 ticks later and ends 10 ticks earlier than the call.
+    /// Returns the event that the hypervisor records for a call. The event begins 10 ticks after the call, and ends 10 ticks before it.
     fn recorded(call: Call) -> StreamEntry {
         let (began, ended) = (call.began + 10, call.ended - 10);
         StreamEntry::Event(Call { began, ended, ..call }.event(0).unwrap())

@@ -1,4 +1,4 @@
-//! Reads the hypervisor's records of failures: see [`platform::memory_map::mailbox::record`].
+//! Reads the hypervisor's failure records (see [`platform::memory_map::mailbox::record`]).
 
 use std::fmt;
 
@@ -20,15 +20,15 @@ use crate::json;
 pub struct Failure {
     /// What the hypervisor reports, such as `an access failed`.
     pub reason: String,
-    /// The unit that is out of service because of the failure, if there is one.
+    /// The unit that the failure has put out of service, if there is one.
     pub unit: Option<String>,
     /// The strand that found the failure.
     #[serde(default, with = "json")]
     pub strand: Option<StrandId>,
-    /// The guest to which the strand belongs.
+    /// The strand's guest.
     #[serde(default, with = "json")]
     pub guest: Option<GuestId>,
-    /// The physical address of an access that failed, or the line of a panic.
+    /// The physical address of a failed access, or the line number of a panic.
     pub address: Option<u64>,
     /// The registers of a trap: %tt, %tpc, %tnpc, %tstate, HTSTATE, %tl, %g1 to %g7 and
     /// %o0 to %o7. Empty for other failures.
@@ -41,7 +41,7 @@ const NAMES: [&str; REGISTER_COUNT] = [
 ];
 
 impl Failure {
-    /// Returns the name (such as `%tpc`) and the value of each register.
+    /// Returns each register's name (such as `%tpc`) and value.
     pub fn named_registers(&self) -> impl Iterator<Item = (&'static str, u64)> {
         NAMES.into_iter().zip(self.registers.iter().copied())
     }
@@ -69,7 +69,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Returns the records in the mailbox, oldest first, and the total number of records.
+/// Returns the mailbox's records, oldest first, and the total number of records.
 pub(super) fn failures(mailbox: &mut Mailbox<'_>) -> (Vec<Failure>, u64) {
     let number = mailbox.word(RECORDS);
     let first = number.saturating_sub(SLOTS as u64);

@@ -16,8 +16,8 @@ use crate::run::{
     StrandRun, Time,
 };
 
-/// The number of equal intervals into which a run is divided. At the boundaries of these intervals, the result has the deviation of
-/// each changed clock.
+/// The number of equal intervals into which a run is divided. The result gives each changed clock's deviation at the intervals'
+/// boundaries.
 const MOMENTS: u128 = 200;
 
 impl Execution {
@@ -93,7 +93,7 @@ impl Execution {
     }
 }
 
-/// Counts each selected event, by class.
+/// Counts each selected event. The result is grouped by class.
 fn events(machine: Machine, truth: &Truth, selection: &Selection) -> Vec<EventCounts> {
     let nodes = &Node::ALL[..machine.nodes()];
     let channels = |on: Node| machine.channels().filter(move |(node, _)| *node == on);
@@ -127,8 +127,8 @@ fn events(machine: Machine, truth: &Truth, selection: &Selection) -> Vec<EventCo
     all
 }
 
-/// Returns the counts of the selected events of one class. For an event, `count` returns four things: its class, its name,
-/// whether hubs (`true`) or nodes (`false`) count it, and the count of each hub or node.
+/// Returns the counts of the selected events of one class. `count` returns an event's class and name, whether hubs (`true`) or
+/// nodes (`false`) count it, and the count of each hub or node.
 fn event_counts<E: Copy>(
     choice: Option<Choice<E>>,
     count: impl Fn(E) -> (&'static str, &'static str, bool, Vec<u64>),

@@ -1,4 +1,4 @@
-//! Lets strands take turns to execute, and applies the effects that a strand's instructions have on other strands.
+//! Lets strands execute in turns, and applies the effects that a strand's instructions have on other strands.
 
 use std::collections::BTreeSet;
 
@@ -22,19 +22,19 @@ pub(super) struct Running {
     pub(super) shared: Shared,
     pub(super) breakpoints: BTreeSet<u64>,
     turns: Turns,
-    /// A turn that was interrupted, for example by a limit. The next run first continues this turn.
+    /// A turn that was interrupted, for example by a limit. The next run starts with the rest of this turn.
     begun: Option<Turn>,
-    /// The time of the latest instruction.
+    /// The latest instruction's time.
     time: u64,
-    /// The latest limit of cycles that was reached.
+    /// The latest cycle limit that was reached.
     reached: u64,
     off: bool,
-    /// The access of the last instruction, if the execution must stop there.
+    /// The last instruction's access, if the execution must stop there.
     watched: Option<Observed>,
 }
 
 impl Running {
-    /// Returns the strands after power on: strand 0 runs, and all other strands are parked.
+    /// Returns the strands after power-on: strand 0 runs, and all other strands are parked.
     pub(super) fn new(shared: Shared) -> Self {
         let mut new = Self {
             strands: (0..shared.machine.strands()).map(|_| Executing::reset()).collect(),
@@ -160,7 +160,7 @@ impl Running {
         })
     }
 
-    /// Completes a strand's oldest store to memory or to devices, in a machine with store buffers.
+    /// Completes a strand's oldest store to memory or to devices, if the machine has store buffers.
     pub(super) fn complete<C: Cost>(
         &mut self,
         devices: &Devices,
@@ -176,14 +176,14 @@ impl Running {
         store
     }
 
-    /// If `on` is set, lets further stores wait until the caller completes them. Otherwise, lets no further store wait. In both
-    /// cases, completes all earlier stores.
+    /// If `on` is set, later stores wait until the caller completes them. Otherwise, later stores do not wait. In both cases, completes all
+    /// earlier stores.
     pub(super) fn set_store_buffers<C: Cost>(&mut self, devices: &Devices, cost: &mut C, on: bool) {
         self.shared.buffers = on;
         for id in (0..self.strands.len()).filter_map(StrandId::new) {
             let executing = &mut self.strands[id.index()];
             let now = executing.ready.max(self.time);
-            // Stores that are on their way to devices complete at once, because no store buffer holds them.
+            // Stores that are on their way to devices complete immediately, because no store buffer holds them.
             executing.at_work(id, &mut self.shared, devices, cost).complete_late(now, NEVER);
             for target in [Target::Memory, Target::Device] {
                 while self.complete(devices, cost, id, target).is_some() {}
@@ -200,8 +200,8 @@ impl Running {
         }
     }
 
-    /// Performs the orders that instructions have given, such as interrupts of other strands. Returns whether an order has started or parked
-    /// strands.
+    /// Carries out the orders that instructions have given, such as interrupts to other strands. Returns whether an order has started or
+    /// parked strands.
     fn obey(&mut self) -> bool {
         let mut ran = false;
         for order in std::mem::take(&mut self.shared.orders) {
@@ -231,7 +231,7 @@ impl Running {
         ran
     }
 
-    /// Starts or parks the strands of a node. A strand runs from now on if its bit in `strands` is set, and is parked otherwise.
+    /// Starts or parks a node's strands. A strand runs from now on if its bit in `strands` is set, and is parked otherwise.
     fn set_running(&mut self, node: Node, strands: u64) {
         let first = node.index() * StrandId::PER_NODE;
         for number in 0..StrandId::PER_NODE {
@@ -282,15 +282,15 @@ impl Running {
         }
     }
 
-    /// Notes that a store of a strand to this physical address has failed now.
+    /// Notes that a strand's store to this physical address has failed now.
     pub(super) fn fail_store(&mut self, of: StrandId, physical: u64) {
         let now = self.now();
         self.strands[of.index()].local.fail_store(physical, now);
         self.schedule(of);
     }
 
-    /// Changes a clock. If the execution has stopped at a limit of cycles, the change happens at this limit. Otherwise the change happens
-    /// at the time of the next instruction.
+    /// Changes a clock. If the execution has stopped at a cycle limit, the change happens at this limit. Otherwise it happens at the time
+    /// of the next instruction.
     pub(super) fn change_clock(&mut self, clock: Clock, change: Change) {
         let now = match self.reached {
             reached if reached > self.time => self.now().min(reached),

@@ -1,4 +1,4 @@
-//! The parts from which an executing machine is built.
+//! The settings from which an executing machine is built.
 
 use platform::Machine;
 
@@ -6,7 +6,7 @@ use super::Interfaces;
 use crate::memory::{Config, MemoryError};
 use crate::setters::setters;
 
-/// The settings with which to build an executing machine.
+/// The settings from which to build an executing machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Setup {
@@ -16,7 +16,7 @@ pub struct Setup {
     pub memory: Option<Config>,
     /// The size of the guests' memory in bytes: a multiple of 8 KB, at most 256 GB.
     pub partition: u64,
-    /// The number of guests' consoles, at most 256.
+    /// The number of guest consoles, at most 256.
     pub consoles: usize,
     /// Whether the machine behaves like QEMU's `niagara`, as far as the project's images use it:
     /// one strand, no devices and no translation. %tick advances by 102.4 per instruction.
@@ -26,8 +26,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Returns the setup of a machine without a memory system. Guests have 128 MB of memory and 16 consoles. The hypervisor has the default
-    /// interfaces.
+    /// Returns the setup of a machine without a memory system. The guests have 128 MB of memory and 16 consoles. The hypervisor has the
+    /// default interfaces.
     #[must_use]
     pub fn new(machine: Machine) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Setup {
     }
 }
 
-/// The reason why a machine cannot be built from a setup.
+/// Why a machine cannot be built from a setup.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]

@@ -28,15 +28,15 @@ pub type Hypercalls = BTreeMap<(StrandId, u64), u64>;
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Observed {
     pub strand: StrandId,
-    /// When the instruction began, in cycles since the machine started.
+    /// The time at which the instruction began, in cycles since the machine started.
     pub time: u64,
     pub level: Level,
     pub physical: u64,
-    /// The size of the access in bytes.
+    /// The access's size in bytes.
     pub size: u16,
     /// [`Kind::FetchOther`] for every fetch. An atomic instruction is observed as a load and a store.
     pub kind: Kind,
-    /// The accessed bytes as a big-endian number.
+    /// The bytes that were read or written, as a big-endian number.
     pub value: u64,
 }
 
@@ -51,13 +51,13 @@ pub type Watch = Box<dyn Fn(&Observed) -> bool>;
 pub(super) enum Order {
     /// Stops the execution at a watched access.
     Watched(Observed),
-    /// Sends a strand an interrupt. The numbers are the time of arrival and the vector.
+    /// Sends a strand an interrupt. The numbers are the arrival time and the vector.
     Interrupt(StrandId, u64, u8),
-    /// Withdraws an interrupt that has not arrived. The numbers are the time of arrival and the vector.
+    /// Withdraws an interrupt that has not arrived. The numbers are the arrival time and the vector.
     Withdraw(StrandId, u64, u8),
-    /// Sets which strands of a node run. Each strand has a bit, which is set if the strand runs, and clear if the strand is parked.
+    /// Sets which of a node's strands run. Each strand has a bit, which is set if the strand runs, and clear if it is parked.
     Run(Node, u64),
-    /// Drops the translations that the strands of this core remember.
+    /// Makes this core's strands forget the translations that they remember.
     Translation(usize),
     Off,
 }

@@ -1,6 +1,7 @@
 //! Registers in alternate spaces (OpenSPARC T2 Programmer's Reference Manual, chapters 3, 9, 12 and 14).
 //!
-//! A register that has no effect in this machine returns the value last stored. The first load and the first store are in the log.
+//! A load from a register that has no effect in this machine returns the value last stored. The log has the first load from each such
+//! register, and the first store to it.
 
 use guest_abi::{Node, StrandId};
 
@@ -16,18 +17,18 @@ use crate::interpreter::{At, Level, Trap};
 /// A register in an alternate address space: its ASI, and its address there.
 type SpaceRegister = (u8, u64);
 
-/// ASI_SCRATCHPAD, for privileged software, and ASI_HYP_SCRATCHPAD. Both spaces have the same eight registers. Only the hypervisor may use
-/// two of these registers.
+/// ASI_SCRATCHPAD, for privileged software, and ASI_HYP_SCRATCHPAD. Both spaces have the same eight registers, two of which only the
+/// hypervisor may use.
 const SCRATCHPAD: u8 = 0x20;
 const HYP_SCRATCHPAD: u8 = 0x4f;
 
-/// The registers of ASI_CMP say which strands exist and which run. The registers of node 0 come first. The registers of each further
-/// node are 0x1000 higher (*assumed*).
+/// ASI_CMP, whose registers say which strands exist and which run. Node 0's registers come first. Each further node's registers are 0x1000
+/// higher (*assumed*).
 const CMP: u8 = 0x41;
 
-/// The space ASI_CMP_CORE. `INTR_ID` holds the strand's number as the target of interrupts. `CORE_ID` (ASI_CMP_CORE_ID) holds the strand's
-/// number in bits 7:0, the highest number in bits 23:16, and the number of a core's last strand in bits 34:32. The T2 has six bits for each
-/// number. It is *assumed* that one range of numbers covers the strands of all nodes.
+/// ASI_CMP_CORE. `INTR_ID` holds the strand's number as an interrupt target. `CORE_ID` (ASI_CMP_CORE_ID) holds the strand's number in bits
+/// 7:0, the highest strand number in bits 23:16, and the number of a core's last strand in bits 34:32. On the T2, strand numbers have six
+/// bits. It is *assumed* that strands are numbered across all nodes.
 const CORE: u8 = 0x63;
 const INTR_ID: SpaceRegister = (CORE, 0);
 const CORE_ID: SpaceRegister = (CORE, 0x10);
@@ -39,10 +40,10 @@ const INTR_W: u8 = 0x73;
 /// A load from this ASI returns the highest received vector and clears the vector.
 const INTR_R: u8 = 0x74;
 
-/// The number of the partition whose real addresses the strand uses.
+/// The register that holds the number of the partition whose real addresses the strand uses.
 const PARTITION: SpaceRegister = (0x58, 0x80);
 
-/// ASIs of the TLBs' registers. A store to a data-in register loads an entry. A store to a demap register removes entries.
+/// ASIs of the TLB registers. A store to a data-in register loads an entry. A store to a demap register removes entries.
 const INSTRUCTION_IN: u8 = 0x54;
 const DATA_IN: u8 = 0x5c;
 const INSTRUCTION_DEMAP: u8 = 0x57;
@@ -159,7 +160,7 @@ impl<C: Cost> Reach<'_, C> {
         self.shared.orders.push(Order::Translation(core));
     }
 
-    /// Parks strands of a node or lets them run.
+    /// Parks or starts a node's strands.
     fn set_running(&mut self, address: u64, value: u64) {
         let node = Node::new((address >> 12) as usize);
         let Some(node) = node.filter(|node| self.shared.machine.has_node(*node)) else {
@@ -184,7 +185,7 @@ const fn place(at: At) -> SpaceRegister {
     }
 }
 
-/// Fails if the access is not 64 bits wide, or if other software accesses a scratchpad that only the hypervisor may use.
+/// Returns a trap if the access is not 64 bits wide, or if other software accesses a scratchpad that only the hypervisor may use.
 fn check(at: At, shift: u8) -> Result<(), Trap> {
     let hypervisors = at.space == SCRATCHPAD && matches!(at.address, 0x20 | 0x28);
     if shift != 3 || hypervisors && at.level < Level::Hyperprivileged {

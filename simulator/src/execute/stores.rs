@@ -1,12 +1,12 @@
-//! Stores to devices. The strand executes further instructions before a store completes.
+//! Stores to devices, which complete while the strand executes further instructions.
 //!
-//! The stores of a strand complete in order, but not in order with stores of other strands or with accesses to memory. `membar #Sync`
-//! waits for all stores of the strand, and a load waits for the stores to the same device. A store that fails traps with store_error
-//! when it completes. The processor reports the failed store as the UltraSPARC T2 does: the deferred error status register (DFESR)
-//! names the entry of the store buffer, and a diagnostic read of the entry returns the address.
+//! A strand's stores complete in order, but not in order with other strands' stores or with memory accesses. `membar #Sync` waits for
+//! all of the strand's stores, and a load waits for the strand's stores to the same device. A store that fails traps with store_error
+//! when it completes. The processor reports the failed store as the UltraSPARC T2 does: the deferred error status register (DFESR) names
+//! the store buffer entry, and a diagnostic read of the entry returns the address.
 //!
-//! *Assumed*: if another store fails before DFESR is read, DFESR reports only the later store, and there is no second trap. If the
-//! type in DFESR is SBAPP, the address is unknown.
+//! *Assumed*: if another store fails before DFESR is read, DFESR reports only the later store, and there is no second trap. If the type
+//! in DFESR is SBAPP, the address is unknown.
 
 use guest_abi::StrandId;
 use platform::models::Devices;
@@ -28,7 +28,7 @@ pub(super) struct LateStore {
     pub(super) completes: u64,
 }
 
-/// The number of cycles from the issue of an access until it reaches the device. *Assumed*.
+/// The number of cycles that an access takes to reach the device. *Assumed*.
 pub(super) const ON_ITS_WAY: u64 = 80;
 
 /// The number of stores that the UltraSPARC T2's store buffer holds. If the buffer is full, the next store waits.
@@ -37,21 +37,21 @@ pub(super) const MOST: usize = 8;
 /// The ASI and the address of the deferred error status register.
 pub(super) const DFESR: (u8, u64) = (0x4c, 8);
 
-/// The ASI for diagnostic reads of the store buffer, and the address of entry 0. Bits 5:3 of the address select the entry.
+/// The ASI for diagnostic reads of the store buffer, and entry 0's address. Address bits 5:3 select the entry.
 pub(super) const STORE_BUFFER: (u8, u64) = (0x4a, 0xc0);
 pub(super) const SELECTS: u64 = 0x38;
 
 /// The number of cycles from the issue of a store to its completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreLatency {
-    /// Each store takes the cycles of an access to the device, including the way to the device.
+    /// Each store takes as many cycles as an access to the device, including the way there.
     #[default]
     AsDevice,
     /// Each store takes this number of cycles.
     Fixed(u64),
     /// Each store takes a random number of cycles, from 1 to `longest`.
     Drawn {
-        /// The state of the random number generator. Any number can be the seed.
+        /// The random number generator's state. Any number can be the seed.
         state: u64,
         /// The maximum number of cycles, at least 1.
         longest: u64,
@@ -59,7 +59,7 @@ pub enum StoreLatency {
 }
 
 impl StoreLatency {
-    /// Returns the latency of the next store. `as_device` is the number of cycles of an access to the device.
+    /// Returns the next store's latency. `as_device` is the number of cycles that an access to the device takes.
     fn next(&mut self, as_device: u64) -> u64 {
         match self {
             Self::AsDevice => as_device,
@@ -80,12 +80,12 @@ impl StoreLatency {
 pub struct StoreConduct {
     /// The number of cycles from a store's issue to its completion.
     pub latency: StoreLatency,
-    /// Whether the report of a failed store lacks the address.
+    /// Whether a failed store is reported without its address.
     pub without_address: bool,
 }
 
 impl StoreConduct {
-    /// Returns the value of DFESR for a failed store: SBDIOU or SBAPP in bits 61:60, and the entry of the store buffer in bits 57:55.
+    /// Returns the value of DFESR for a failed store: SBDIOU or SBAPP in bits 61:60, and the store buffer entry in bits 57:55.
     pub(super) const fn status(self, store: &LateStore) -> u64 {
         let error = if self.without_address { 2 } else { 1 };
         error << 60 | store.entry << 55
@@ -93,8 +93,8 @@ impl StoreConduct {
 }
 
 impl LateStore {
-    /// Returns a store that is issued at `now` and put into `entry`. The returned store completes after the previous store, which
-    /// completes at `after`.
+    /// Returns a store that is issued at `now` into entry `entry`. The store completes after the previous store, which completes at
+    /// `after`.
     pub(super) fn new(
         (address, shift, value): (u64, u8, u64),
         entry: u64,
@@ -112,13 +112,13 @@ impl LateStore {
         Self { address, value, shift, entry, completes: now }
     }
 
-    /// Returns a store of 64 bits that has failed.
+    /// Returns a failed 64-bit store.
     pub(super) const fn failed(address: u64, entry: u64) -> Self {
         Self { address, value: 0, shift: 3, entry, completes: 0 }
     }
 
-    /// Completes the store at the time `now`. A store of fewer than 64 bits fails unless it is to the PTIMER: all registers of the other
-    /// devices have 64 bits.
+    /// Completes the store at the time `now`. A store of fewer than 64 bits fails unless it is to the PTIMER, because all registers of
+    /// the other devices have 64 bits.
     pub(super) fn complete(
         &self,
         strand: StrandId,
@@ -149,7 +149,7 @@ pub(super) const fn is_same_device(one: u64, other: u64) -> bool {
     one >> shift == other >> shift
 }
 
-/// The store buffer of a strand, as a ring of entries. It holds the addresses of the latest stores to devices.
+/// A strand's store buffer, as a ring of entries. It holds the addresses of the latest stores to devices.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entries {
     addresses: [u64; MOST],
@@ -157,7 +157,7 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    /// Returns the entry of a store that is issued now.
+    /// Puts a store that is issued now into the next entry. Returns the entry.
     pub(super) const fn take(&mut self, address: u64) -> u64 {
         let entry = self.issued % MOST as u64;
         self.addresses[entry as usize] = address;
@@ -165,8 +165,8 @@ impl Entries {
         entry
     }
 
-    /// Returns the value of a diagnostic read: the address of an entry, and a mark for each of the eight stored bytes. Bits 5:3 of
-    /// `selects` select the entry.
+    /// Returns the value of a diagnostic read: an entry's address, and a mark for each of the eight stored bytes. Bits 5:3 of `selects`
+    /// select the entry.
     pub(super) const fn read(&self, selects: u64) -> u64 {
         self.addresses[(selects & SELECTS) as usize >> 3] & ((1 << 40) - 1) | 0xff << 40
     }

@@ -1,4 +1,4 @@
-//! The state of a strand, except the registers that instructions name.
+//! A strand's state, except the registers that instructions name.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use super::stores::{Entries, LateStore};
 use super::ticks::TickRegister;
 use crate::interpreter::{Level, Timer};
 
-/// The state of a strand: whether the strand executes instructions, or why it does not.
+/// A strand's state: whether the strand executes instructions, or why it does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// The strand waits until another strand starts it.
@@ -23,32 +23,32 @@ pub enum State {
     Error,
 }
 
-/// The numbers of instructions, cycles and traps of a strand. The instructions and cycles of each [`Level`] are counted separately.
+/// The numbers of a strand's instructions, cycles and traps. Instructions and cycles are counted separately for each [`Level`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The number of completed instructions, including those that take a software trap.
     pub instructions: [u64; 3],
-    /// The number of cycles of the counted instructions and of all traps.
+    /// The number of cycles that the counted instructions and all traps took.
     pub cycles: [u64; 3],
     /// The number of traps, including interrupts.
     pub traps: u64,
 }
 
 impl Counts {
-    /// Returns the number of instructions of all levels together.
+    /// Returns the number of instructions at all levels together.
     #[must_use]
     pub fn all(&self) -> u64 {
         self.instructions.iter().sum()
     }
 }
 
-/// A page that the strand has used and remembers. The strand need not translate addresses in this page again.
+/// A page that the strand has used and remembers, so that it need not translate the page's addresses again.
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    /// Twice the number of the page in the address space, plus 1 if addresses are physical.
+    /// Twice the page's number in the address space, plus 1 if addresses are physical.
     key: u64,
     page: PageNumber,
-    /// The physical addresses in the page minus the strand's addresses, modulo 2^64.
+    /// The difference between physical addresses in the page and the strand's addresses, modulo 2^64.
     offset: u64,
     writable: bool,
 }
@@ -60,7 +60,7 @@ impl Known {
     }
 }
 
-/// The maximum number of pages of data that a strand remembers.
+/// The maximum number of data pages that a strand remembers.
 const KNOWN: usize = 128;
 
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ pub(super) struct Local {
     pub(super) stick: TickRegister,
     /// Interrupts that the strand has received but not served: a bit for each vector.
     pub(super) vectors: u64,
-    /// Interrupts on their way, each with its time of arrival and its vector.
+    /// Interrupts on their way, each with its arrival time and vector.
     inbox: Vec<(u64, u8)>,
     timers: [Armed; Timer::ALL.len()],
     pub(super) stores: VecDeque<LateStore>,
@@ -86,23 +86,22 @@ pub(super) struct Local {
     pub(super) reported: Option<LateStore>,
     /// Whether the trap for a failed store is pending.
     pub(super) failing: bool,
-    /// When the next interrupt arrives, timer matches or store completes.
+    /// The time at which the next interrupt arrives, timer matches or store completes.
     pub(super) due: u64,
     /// The partition whose real addresses the strand uses.
     pub(super) partition: u8,
-    /// The values of registers in alternate spaces: the scratchpads, the registers with tags and fault addresses, and the registers that
-    /// have no effect in this machine. The key is the ASI and the address.
+    /// The values of registers in alternate spaces: the scratchpads, the tag and fault address registers, and the registers that have no
+    /// effect in this machine. The key is the ASI and the address.
     pub(super) registers: BTreeMap<(u8, u64), u64>,
-    /// The state that the strand's counters last received: the strand's level, and whether the strand can take overflow traps.
+    /// The state about which the strand's counters were last told: the strand's level, and whether the strand can take overflow traps.
     pub(super) seen: (Level, bool),
-    /// The number of instructions during which no counter can overflow. During these instructions, the counters need not be updated.
+    /// The number of instructions during which no counter can overflow, so that the counters need not be updated.
     pub(super) quiet: u64,
-    /// Whether at least one of the bits of %pcr that let the counters count is set.
+    /// Whether at least one of the %pcr bits that let the counters count is set.
     pub(super) counting: bool,
 }
 
-/// A timer, which matches at the time `at`. When it was last set, its compare register was `compare`, and its clock had changed `changes`
-/// times.
+/// A timer that matches at the time `at`. When it was set, its compare register was `compare`, and its clock had changed `changes` times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Armed {
     compare: Option<u64>,
@@ -110,7 +109,7 @@ struct Armed {
     at: u64,
 }
 
-/// The time of an event that does not happen.
+/// The time of an event that never happens.
 pub(super) const NEVER: u64 = u64::MAX;
 
 impl Local {
@@ -140,14 +139,14 @@ impl Local {
         }
     }
 
-    /// Returns the page and physical address of an instruction if the latest instruction was on the same page.
+    /// Returns the page and the physical address of an instruction, if the latest instruction was on the same page.
     #[inline(always)]
     pub(super) fn code(&self, address: u64, bypass: bool) -> Option<(PageNumber, u64)> {
         let known = self.code.as_ref()?;
         (known.key == key(address, bypass)).then(|| known.at(address))
     }
 
-    /// Returns the page and physical address of data if the strand remembers the page and the access is allowed.
+    /// Returns the page and the physical address of data, if the strand remembers the page and the access is allowed.
     #[inline(always)]
     pub(super) fn data(
         &self,
@@ -210,7 +209,7 @@ impl Local {
     }
 
     /// Sets a timer again if its compare register or its clock has changed. The timer matches when the clock reaches the compare value, but
-    /// not if the clock has passed it or jumps over it. If the clock is set back, the timer matches when the clock reaches the value again.
+    /// not if the clock has passed it or jumps over it. If the clock is set back, the timer matches when the clock next reaches the value.
     pub(super) fn arm(&mut self, timer: Timer, compare: Option<u64>, niagara: Niagara, now: u64) {
         let clock = match timer {
             Timer::Tick => &self.tick,
@@ -219,7 +218,7 @@ impl Local {
         let armed = &mut self.timers[timer as usize];
         if (armed.compare, armed.changes) != (compare, clock.changes) {
             let at = match compare.and_then(|compare| clock.time_of(compare, niagara)) {
-                // The strand has not noticed the latest match yet, so the match stays.
+                // The strand has not noticed the latest match yet, so the match remains.
                 _ if armed.at <= now => armed.at,
                 Some(at) if at > now => at,
                 _ => NEVER,
@@ -245,7 +244,7 @@ impl Local {
         self.note_failed(LateStore::failed(physical, entry), now);
     }
 
-    /// Notes at the time `now` that a store has failed, so that the strand takes the trap, even if it is halted.
+    /// Notes at the time `now` that a store has failed. The strand then takes the trap, even if it is halted.
     pub(super) fn note_failed(&mut self, store: LateStore, now: u64) {
         self.failing |= self.failed.replace(store).is_none();
         self.due = self.due.min(now);
@@ -274,7 +273,7 @@ mod tests {
     use super::*;
     use crate::machine::clocks::Change;
 
-    /// A strand notices a match after the current instruction ends. Until the strand has noticed the match, the clock may change.
+    /// A strand notices a match only after the current instruction ends. The clock may change before that.
     #[test]
     fn a_match_stays_when_the_clock_changes() {
         let clock = Niagara(false);

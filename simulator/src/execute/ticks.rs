@@ -1,16 +1,16 @@
-//! The registers %tick and %stick of a strand.
+//! A strand's %tick and %stick registers.
 
 use super::niagara::Niagara;
 use crate::machine::clocks::{Change, Skew};
 
-/// A register that counts the cycles of a clock. Software may set the register. A scenario may make the clock go wrong.
+/// A register that counts a clock's cycles. Software may set the register, and a scenario may make the clock go wrong.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TickRegister {
     /// The difference between the register and the clock, modulo 2^64.
     offset: u64,
     /// How the clock goes wrong; `None` if it shows the machine's time.
     skew: Option<Skew>,
-    /// The number of writes to the register and of changes of the clock. Each write or change can move the times at which timers
+    /// How many times the register was written or its clock was changed. Each write or change can move the times at which timers
     /// match.
     pub(super) changes: u64,
 }
@@ -31,8 +31,7 @@ impl TickRegister {
         self.changes += 1;
     }
 
-    /// Returns when the low 63 bits of the register reach a value; `None` if they never reach the value. The returned time may be in
-    /// the past.
+    /// Returns the time at which the register's low 63 bits reach a value; `None` if they never do. The time may be in the past.
     pub(super) fn time_of(&self, value: u64, niagara: Niagara) -> Option<u64> {
         let ticks = value.wrapping_sub(self.offset) & (u64::MAX >> 1);
         let cycles = niagara.time_of(ticks);

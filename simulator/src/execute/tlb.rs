@@ -1,15 +1,15 @@
-//! Translation of real addresses by the entries that the hypervisor has loaded (OpenSPARC T2 Programmer's Reference Manual, chapter 12).
+//! Translates real addresses with the entries that the hypervisor has loaded (OpenSPARC T2 Programmer's Reference Manual, chapter 12).
 //!
-//! Guests run with their own translation switched off, so their addresses are real. Storing an entry for virtual addresses has no
+//! Guests run with their own translation switched off, so their addresses are real. A store of an entry for virtual addresses has no
 //! effect.
 
-/// The tag access register of each TLB: its ASI and its address.
+/// Each TLB's tag access register: its ASI and its address.
 pub(super) const INSTRUCTION_TAG: (u8, u64) = (0x50, 0x30);
 pub(super) const DATA_TAG: (u8, u64) = (0x58, 0x30);
-/// The register with the address of the latest data fault.
+/// The register that holds the latest data fault's address.
 pub(super) const DATA_FAULT: (u8, u64) = (0x58, 0x20);
 
-/// The TLBs of a core. All strands of the core share them.
+/// A core's TLBs, which all strands of the core share.
 #[derive(Clone, Debug)]
 pub(super) struct CoreTlbs {
     pub(super) instructions: Tlb,
@@ -22,7 +22,7 @@ impl CoreTlbs {
     }
 }
 
-/// Translates a range of real addresses in one partition. The range has `mask` + 1 bytes.
+/// Translates a range of real addresses in one partition. The range has `mask + 1` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     partition: u8,
@@ -32,15 +32,15 @@ pub(super) struct Entry {
     pub(super) writable: bool,
 }
 
-/// A bit in the address of a data-in or demap register. If this bit is set, the access is for real addresses.
+/// The bit in a data-in or demap register's address that selects real addresses.
 const REAL: u64 = 1 << 9;
 
-/// The 40 bits of a physical address.
+/// A physical address's 40 bits.
 const PHYSICAL: u64 = (1 << 40) - 1;
 
 impl Entry {
-    /// Returns the entry that a store to the data-in register at `at` loads. `tag` is the tag access register, and `tte` a
-    /// translation table entry in sun4v's format. Returns `None` if the entry is invalid, is for virtual addresses, or has an unknown size.
+    /// Returns the entry that a store to the data-in register at `at` loads. `tag` is the tag access register, and `tte` is a translation
+    /// table entry in sun4v's format. Returns `None` if the entry is invalid, is for virtual addresses, or has an unknown size.
     pub(super) fn new(partition: u8, at: u64, tag: u64, tte: u64) -> Option<Self> {
         // The sizes are 8 KB, 64 KB, 4 MB and 256 MB.
         let shift = match tte & 0xf {
@@ -72,7 +72,7 @@ impl Entry {
     }
 }
 
-/// The entries of a TLB. When it is full, a new entry replaces the oldest.
+/// A TLB's entries. When the TLB is full, a new entry replaces the oldest.
 #[derive(Clone, Debug)]
 pub(super) struct Tlb {
     entries: Vec<Entry>,
@@ -109,7 +109,7 @@ impl Tlb {
         match (at >> 6 & 3, at & REAL != 0) {
             (0, true) => self.remove(|entry| entry.matches(partition, at & !0x1fff)),
             (2, _) | (3, true) => self.remove(|entry| entry.partition == partition),
-            // A demap of virtual addresses does nothing, because there are no entries for them.
+            // A demap of virtual addresses does nothing, because the TLB has no entries for them.
             _ => {}
         }
     }
@@ -128,7 +128,7 @@ impl Tlb {
 mod tests {
     use super::*;
 
-    /// Returns an entry of partition 1 whose physical addresses begin at `physical`. Sizes are those of a translation table entry:
+    /// Returns an entry of partition 1 whose physical addresses begin at `physical`. Sizes have the encoding of a translation table entry:
     /// 0 is 8 KB, 3 is 4 MB.
     fn entry(real: u64, size: u64, physical: u64) -> Entry {
         Entry::new(1, REAL, real, 1 << 63 | physical | size).unwrap()
@@ -144,12 +144,12 @@ mod tests {
         tlb.insert(entry(0x40_2000, 0, 0x10_0000));
         tlb.insert(entry(0x80_0000, 0, 0x20_0000));
         tlb.insert(Entry { partition: 2, ..entry(0x40_2000, 0, 0x30_0000) });
-        // It is larger than the first entry.
+        // This entry is larger than the first entry.
         tlb.insert(entry(0x40_0000, 3, 0x8000_0000));
         assert_eq!(found(&tlb, 0x40_2010), Some(0x8000_2010));
         assert_eq!(found(&tlb, 0x80_0010), Some(0x20_0010));
         assert_eq!(tlb.find(2, 0x40_2010).unwrap().translated(0x40_2010), 0x30_0010);
-        // It is smaller than the last entry.
+        // This entry is smaller than the last entry.
         tlb.insert(entry(0x40_4000, 0, 0x50_0000));
         assert_eq!(found(&tlb, 0x40_4010), Some(0x50_0010));
         assert_eq!(found(&tlb, 0x40_2010), None);

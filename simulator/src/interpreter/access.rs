@@ -15,7 +15,7 @@ const NUCLEUS: u8 = 0x04;
 const LITTLE: u8 = 0x08;
 
 impl<W: Word> Strand<W> {
-    /// Returns where an access goes, and whether its data are little-endian.
+    /// Returns where an access goes, and whether the data are little-endian.
     #[inline(always)]
     fn place(&self, place: MemoryOperand, shift: u8) -> Result<(At<W>, bool), Trap> {
         let level = self.control.level();
@@ -63,7 +63,7 @@ impl<W: Word> Strand<W> {
         environment.store(at, shift, value)
     }
 
-    /// Loads two words of 32 bits, or of 64 bits for a twin ASI (table 10-1, LDTXA). Each word has the byte order of the ASI.
+    /// Loads two 32-bit words or, for a twin ASI, two 64-bit words (table 10-1, LDTXA). Each word has the ASI's byte order.
     pub(super) fn load_twin(
         &self,
         rd: Register,
@@ -120,11 +120,11 @@ impl<W: Word> Strand<W> {
     }
 }
 
-/// Returns the ordinary ASI for the memory that a twin ASI selects; `None` if `space` is not a twin ASI.
+/// Returns the ordinary ASI for the memory that a twin ASI reaches; `None` if `space` is not a twin ASI.
 fn twin_space(place: MemoryOperand, space: u8) -> Option<u8> {
     match (place.space, space) {
         (Space::Primary, _) => None,
-        // The ASIs are, in this order: as-if-user primary and secondary, real, nucleus, primary and secondary.
+        // The ASIs are, in order: as-if-user primary and secondary, real, nucleus, primary and secondary.
         (_, 0x22 | 0x23) => Some(space - 0x12),
         (_, 0x26) => Some(0x14),
         (_, 0x27) => Some(NUCLEUS),
@@ -133,14 +133,13 @@ fn twin_space(place: MemoryOperand, space: u8) -> Option<u8> {
     }
 }
 
-/// Reverses the order of the `1 << shift` bytes of a value if `little` is set.
+/// Reverses the order of a value's `1 << shift` bytes if `little` is set.
 #[inline(always)]
 fn ordered<W: Word>(little: bool, shift: u8, value: W) -> W {
     if little { value.reversed() >> W::from(64 - (8 << shift)) } else { value }
 }
 
-/// Returns the big-endian ASI for the memory of `space`, whether `space` is little-endian, and the lowest level that may use
-/// `space`.
+/// Returns the big-endian ASI for the memory of `space`, whether `space` is little-endian, and the lowest level that may use it.
 #[inline(always)]
 const fn alternate(space: u8) -> (u8, bool, Level) {
     let least = match space {
@@ -148,7 +147,7 @@ const fn alternate(space: u8) -> (u8, bool, Level) {
         0x30..=0x7f => Level::Hyperprivileged,
         0x80.. => Level::User,
     };
-    // ASIs of registers have only one byte order.
+    // Register ASIs have only one byte order.
     let little = matches!(space, 0x04..=0x1f | 0x24..=0x2f | 0x80..) && space & LITTLE != 0;
     (if little { space & !LITTLE } else { space }, little, least)
 }

@@ -1,4 +1,4 @@
-//! Control registers that instructions read and write by number (UltraSPARC Architecture 2007, sections 5.5 to 5.8).
+//! The control registers that instructions read and write by number (UltraSPARC Architecture 2007, sections 5.5 to 5.8).
 
 use super::control::{TrapFrame, hpstate, pstate};
 use super::environment::{Counting, Environment};
@@ -9,12 +9,12 @@ use super::trap::{Level, Trap};
 use super::word::Word;
 
 /// The value of %hver: the manufacturer, implementation and mask of a T2 Plus (*assumed*), the highest trap level (6), the highest
-/// level of globals (3), and the last window (7).
+/// global level (3), and the last window (7).
 const HVER: u64 = 0x003e << 48 | 0x0024 << 32 | 3 << 16 | 6 << 8 | 7;
 
 impl<W: Word> Strand<W> {
-    /// Returns the value that hyperprivileged software reads from a control register. Returns
-    /// `None` if the number has no readable register, and for the trap registers at trap level 0.
+    /// Returns the value that hyperprivileged software reads from a control register. Returns `None` if no readable register has
+    /// this number, or if the register is a trap register and the trap level is 0.
     pub fn control_register(
         &mut self,
         control: ControlRegister,
@@ -157,7 +157,7 @@ impl<W: Word> Strand<W> {
         Ok(())
     }
 
-    /// Returns the trap registers of the current trap level. Fails at trap level 0.
+    /// Returns the current trap level's trap registers. Fails at trap level 0.
     fn frame(&mut self) -> Result<&mut TrapFrame<W>, Trap> {
         self.control.frame().ok_or(Trap::ILLEGAL_INSTRUCTION)
     }
@@ -181,11 +181,10 @@ impl<W: Word> Strand<W> {
     }
 }
 
-/// The number of %gsr, which belongs to the floating-point unit. Accesses trap, because guests have
-/// no such unit.
+/// The number of %gsr, which belongs to the floating-point unit. Guests have no such unit, so accesses trap.
 const GSR: u8 = 19;
 
-/// The bits of %softint: interrupt levels 1 to 15, and the matches of %tick_cmpr and %stick_cmpr.
+/// The bits of %softint: interrupt levels 1 to 15, and the match bits of %tick_cmpr and %stick_cmpr.
 const SOFTINT: u32 = 0x1_ffff;
 
 /// The fields of %tstate: GL, CCR, ASI, PSTATE and CWP.

@@ -22,8 +22,8 @@ pub(super) struct Computed<W: Word> {
     pub y: W::Half,
 }
 
-/// Computes the result of an operation on `a`, `b`, %y and the condition codes. Fails for a
-/// division by zero, and for a tag overflow that traps.
+/// Computes the result of an operation on `a`, `b`, %y and the condition codes. Fails if it divides by zero, or if a tag overflow
+/// traps.
 #[inline(always)]
 pub(super) fn compute<W: Word>(
     operation: Operation,
@@ -89,7 +89,7 @@ pub(super) fn compute<W: Word>(
     }
 }
 
-/// Shifts a value. An extended shift uses the low six bits of `count`, and any other shift the low five bits.
+/// Shifts a value. An extended shift uses the low six bits of `count`, any other shift the low five bits.
 #[inline(always)]
 pub(super) fn shift<W: Word>(shift: Shift, extended: bool, value: W, count: W) -> W {
     let count = count & W::from(if extended { 63 } else { 31 });
@@ -107,7 +107,7 @@ fn computed<W: Word>(value: W, codes: W, y: W::Half) -> Computed<W> {
     Computed { value, codes: codes.byte(), y }
 }
 
-/// Returns the divisor, or the trap of a division by zero.
+/// Returns the divisor, or a trap if the divisor is zero.
 #[inline(always)]
 fn divisor<W: Word>(value: W) -> Result<W, Trap> {
     if value.is_zero() { Err(Trap::DIVISION_BY_ZERO) } else { Ok(value) }
@@ -137,15 +137,15 @@ fn bit<W: Word>(value: W, number: u32) -> W {
     value >> W::from(number.into()) & W::from(1)
 }
 
-/// Returns the field of four condition codes, whose bits are NZVC. Each code is 0 or 1.
+/// Returns four condition codes as one field, whose bits are NZVC. Each code is 0 or 1.
 #[inline(always)]
 fn joined<W: Word>(negative: W, zero: W, overflow: W, carry: W) -> W {
     let at = |code, position: u32| code << W::from(position.into());
     at(negative, NEGATIVE) | at(zero, ZERO) | at(overflow, OVERFLOW) | at(carry, CARRY)
 }
 
-/// Returns the condition codes of a value, for 32 and for 64 bits. Bits 31 and 63 of `overflows` are the codes V. Bits 31 and 63 of
-/// `carries` are the codes C.
+/// Returns a value's condition codes, for 32 and for 64 bits. The V codes are bits 31 and 63 of `overflows`, and the C codes are
+/// bits 31 and 63 of `carries`.
 #[inline(always)]
 fn codes<W: Word>(value: W, overflows: W, carries: W) -> W {
     let icc = joined(bit(value, 31), low(value).zero_bit(), bit(overflows, 31), bit(carries, 31));
@@ -153,7 +153,7 @@ fn codes<W: Word>(value: W, overflows: W, carries: W) -> W {
     xcc << W::from(XCC.into()) | icc
 }
 
-/// Returns the codes N and Z of a value.
+/// Returns a value's N and Z codes.
 #[inline(always)]
 fn sign<W: Word>(value: W) -> W {
     codes(value, W::from(0), W::from(0))
@@ -170,13 +170,13 @@ fn subtracted<W: Word>(a: W, b: W, difference: W) -> W {
     codes(difference, (a ^ b) & (a ^ difference), borrows)
 }
 
-/// Returns the codes of a 32-bit division. V is set only in the 32-bit codes.
+/// Returns the condition codes after a 32-bit division. V is set only in the 32-bit codes.
 #[inline(always)]
 fn divided<W: Word>(value: W, overflows: W) -> W {
     sign(value) | overflows << W::from(OVERFLOW.into())
 }
 
-/// Sets the code V if a tag is not 0. A value's tag is its low two bits. TADDccTV and TSUBccTV trap if V is set.
+/// Sets the V code if a tag is not 0. A value's tag is its low two bits. TADDccTV and TSUBccTV trap if V is set.
 #[inline(always)]
 fn tagged<W: Word>(
     operation: Operation,

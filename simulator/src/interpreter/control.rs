@@ -1,21 +1,20 @@
-//! The privileged and hyperprivileged registers, and how traps are entered and left (UltraSPARC Architecture 2007, chapters 5 and
-//! 12).
+//! The privileged and hyperprivileged registers, and how traps are entered and left (UltraSPARC Architecture 2007, chapters 5 and 12).
 
 use super::trap::{Level, Trap};
 use super::word::Word;
 
-/// The highest trap level of hyperprivileged software. For privileged software, it is [`MAX_PTL`].
+/// The highest trap level for hyperprivileged software. For privileged software, the limit is [`MAX_PTL`].
 const MAX_TL: u8 = 6;
 const MAX_PTL: u8 = 2;
 
-/// The highest levels of globals: MAX_GL for hyperprivileged software, MAX_PGL for privileged.
+/// The highest global levels: MAX_GL for hyperprivileged software, MAX_PGL for privileged software.
 const MAX_GL: usize = 3;
 const MAX_PGL: usize = 2;
 
-/// The trap type in %tt after power on.
+/// The trap type in %tt after power-on.
 const POWER_ON_RESET: u16 = 1;
 
-/// Masks for bits of %pstate.
+/// Masks for the bits of %pstate.
 pub(super) mod pstate {
     /// Interrupts are enabled.
     pub(in super::super) const IE: u16 = 1 << 1;
@@ -30,7 +29,7 @@ pub(super) mod pstate {
     pub(in super::super) const CLE: u16 = 1 << 9;
     /// Each transfer of control traps.
     pub(in super::super) const TCT: u16 = 1 << 12;
-    /// All bits of the register. An UltraSPARC T2 has no field for the memory model: the model is always TSO.
+    /// All bits that the register has. An UltraSPARC T2 has no field for the memory model: it is always TSO.
     pub(in super::super) const ALL: u16 = IE | PRIV | AM | PEF | TLE | CLE | TCT;
 }
 
@@ -45,7 +44,7 @@ pub(super) mod hpstate {
     pub(in super::super) const ALL: u16 = TLZ | HPRIV | RED | IBE;
 }
 
-/// The trap registers of one trap level. They hold the state at the time of the trap.
+/// One trap level's trap registers, which hold the state at the time of the trap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TrapFrame<W = u64> {
     /// %tpc: the value of %pc before the trap.
@@ -54,19 +53,19 @@ pub struct TrapFrame<W = u64> {
     pub npc: u64,
     /// %tstate: %gl in bits 41 to 40, %ccr in 39 to 32, %asi in 31 to 24, %pstate in 20 to 8, %cwp in 2 to 0.
     pub state: W,
-    /// %tt: the type of the trap.
+    /// %tt: the trap type.
     pub number: u16,
     /// %htstate: the value of %hpstate before the trap.
     pub hpstate: u16,
 }
 
-/// The privileged and hyperprivileged registers of a strand.
+/// A strand's privileged and hyperprivileged registers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Control<W = u64> {
     pub(super) pstate: u16,
     pub(super) hpstate: u16,
     pub(super) tl: u8,
-    /// The trap registers of trap levels 1 and above.
+    /// The trap registers for trap levels 1 and above.
     frames: [TrapFrame<W>; MAX_TL as usize],
     pub(super) tba: u64,
     pub(super) htba: u64,
@@ -103,7 +102,7 @@ impl Control {
         }
     }
 
-    /// Returns the registers after power on.
+    /// Returns the registers after power-on.
     pub(super) fn reset() -> Self {
         let mut reset = Self::user();
         reset.pstate = pstate::PEF | pstate::PRIV;
@@ -142,13 +141,13 @@ impl<W: Word> Control<W> {
         }
     }
 
-    /// Clears the trap registers of the levels above the current trap level, and the hypervisor's pending interrupts.
+    /// Clears the trap registers above the current trap level, and the hypervisor's pending interrupts.
     pub(super) fn hide_from_guest(&mut self) {
         self.frames[usize::from(self.tl)..].fill(TrapFrame::default());
         (self.hintp, self.vector, self.hstick_compare) = (false, false, 0);
     }
 
-    /// Returns the trap registers of trap levels 1 to the current level, and the trap registers of the levels above.
+    /// Returns the trap registers for trap levels 1 to the current level, and those for the levels above.
     #[must_use]
     pub fn frames(&self) -> (&[TrapFrame<W>], &[TrapFrame<W>]) {
         self.frames.split_at(self.tl.into())
@@ -165,7 +164,7 @@ impl<W: Word> Control<W> {
         }
     }
 
-    /// Returns the trap registers of the current trap level; `None` at trap level 0.
+    /// Returns the current trap level's trap registers; `None` at trap level 0.
     pub(super) fn frame(&mut self) -> Option<&mut TrapFrame<W>> {
         let level = usize::from(self.tl).checked_sub(1)?;
         self.frames.get_mut(level)
@@ -179,8 +178,8 @@ impl<W: Word> Control<W> {
         }
     }
 
-    /// Enters a trap. `frame` has the values of all trap registers except %htstate. Returns the handler's address, and the maximum value of
-    /// %gl for the handler; `None` at the highest trap level.
+    /// Enters a trap. `frame` has the values of all trap registers except %htstate. Returns the handler's address, and the handler's
+    /// maximum %gl; `None` at the highest trap level.
     pub(super) fn enter(&mut self, trap: Trap, frame: TrapFrame<W>) -> Option<(u64, usize)> {
         if self.tl == MAX_TL {
             return None;
@@ -206,9 +205,8 @@ impl<W: Word> Control<W> {
         Some((self.htba & !0x3fff | vector << 5, MAX_GL))
     }
 
-    /// Returns from a trap to the state in its trap registers. Every return restores %hpstate, even
-    /// a return by privileged software. So the hypervisor must clear %htstate of each trap level
-    /// from which privileged software can return.
+    /// Returns from a trap to the state in its trap registers. Every return restores %hpstate, even if privileged software executes it. So
+    /// the hypervisor must clear %htstate at each trap level from which privileged software can return.
     pub(super) fn leave(&mut self) -> Result<TrapFrame<W>, Trap> {
         let frame = *self.frame().ok_or(Trap::ILLEGAL_INSTRUCTION)?;
         let pstate = frame.state >> W::from(8) & W::from(pstate::ALL.into());
@@ -235,7 +233,7 @@ impl<W: Word> Control<W> {
         if level == Level::Hyperprivileged || self.pstate & pstate::IE == 0 {
             return None;
         }
-        // Bits 15:1 are interrupt levels. Bits 0 and 16 are set by matches of compare registers, and request level 14.
+        // Bits 15:1 are interrupt levels. A compare register's match sets bit 0 or 16, which request level 14.
         let timers = if self.softint & (1 << 16 | 1) == 0 { 0 } else { 1 << 14 };
         let pending = self.softint & 0xfffe | timers;
         let highest = pending.checked_ilog2()?;

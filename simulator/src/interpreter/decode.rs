@@ -1,4 +1,4 @@
-//! Decodes instructions from words of memory (UltraSPARC Architecture 2007, appendix A, opcode maps).
+//! Decodes instructions from memory words (UltraSPARC Architecture 2007, appendix A, opcode maps).
 
 use super::instruction::{
     Codes, Condition, ControlRegister, Datum, Instruction, MemoryOperand, Operand, Operation,
@@ -22,7 +22,7 @@ const fn rs1(word: u32) -> Register {
     Register::new(bits(word, 14, 5))
 }
 
-/// Returns the second operand: a register, or a constant of `many` bits.
+/// Returns the second operand: a register, or a `many`-bit constant.
 const fn operand(word: u32, many: u32) -> Operand {
     if bits(word, 13, 1) == 1 {
         Operand { register: Register::G0, immediate: signed(word, 0, many) as i16 }
@@ -41,7 +41,7 @@ const fn codes(field: u32) -> Option<Codes> {
 }
 
 impl Instruction {
-    /// Decodes a word of memory as an instruction.
+    /// Decodes a memory word as an instruction.
     pub fn decode(word: u32) -> Self {
         let instruction = match bits(word, 30, 2) {
             0 => branch_or_sethi(word),
@@ -103,7 +103,7 @@ fn arithmetic(word: u32) -> Option<Instruction> {
         },
         0x28 if rs1.index() == 15 => match (rd.index(), bits(word, 13, 1)) {
             (0, 1) => Instruction::Membar { mask: bits(word, 0, 7) as u8 },
-            // The instruction is STBAR.
+            // STBAR.
             (0, 0) => Instruction::Membar { mask: 1 << 3 },
             _ => return None,
         },
@@ -113,7 +113,7 @@ fn arithmetic(word: u32) -> Option<Instruction> {
         }
         0x2a => Instruction::Read { rd, control: ControlRegister::Privileged(rs1.index() as u8) },
         0x2b => Instruction::Flushw,
-        // The instruction is MOVcc with floating-point condition codes.
+        // MOVcc with floating-point condition codes.
         0x2c if bits(word, 18, 1) == 0 => Instruction::FloatingPoint,
         0x2c => Instruction::Move {
             condition: Condition::new(bits(word, 14, 4)),
@@ -154,7 +154,7 @@ fn arithmetic(word: u32) -> Option<Instruction> {
             rs1,
             operand: second,
         },
-        // The instruction is FPop1, FPop2 or a visual instruction.
+        // FPop1, FPop2 or a VIS instruction.
         0x34..=0x36 => Instruction::FloatingPoint,
         0x38 => Instruction::Jmpl { rd, rs1, operand: second },
         0x39 => Instruction::Return { rs1, operand: second },
@@ -180,7 +180,8 @@ fn arithmetic(word: u32) -> Option<Instruction> {
     })
 }
 
-/// Returns the operation of an arithmetic or logical instruction, and whether it writes the condition codes.
+/// Returns an arithmetic or logical instruction's operation, and whether the instruction writes the condition
+/// codes.
 fn computed(op3: u32) -> Option<(Operation, bool)> {
     let tagged = match op3 {
         0x20 => Operation::Tadd,
@@ -231,7 +232,7 @@ fn memory(word: u32) -> Option<Instruction> {
     let signed = |shift| Datum { shift, signed: true };
     let load = |datum| Some(Instruction::Load { datum, rd, place });
     let store = |datum| Some(Instruction::Store { datum, rd, place });
-    // The address of CASA and CASXA is rs1 alone.
+    // CASA and CASXA use rs1 alone as their address.
     let cas = |extended| Instruction::Cas {
         extended,
         rd,

@@ -7,26 +7,26 @@ use super::word::Word;
 /// Where a strand accesses memory, and at which level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At<W = u64> {
-    /// The address, a multiple of the size of the access.
+    /// The address, which is a multiple of the access's size.
     pub address: W,
-    /// The ASI. For two ASIs that differ only in byte order, it is the big-endian ASI.
+    /// The ASI. If two ASIs differ only in byte order, this is the big-endian one.
     pub space: u8,
     /// The privilege level of the software that performs the access.
     pub level: Level,
 }
 
-/// A register of a strand whose value the environment keeps.
+/// A register that belongs to a strand, but whose value the environment keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
     /// %pcr selects the events that the strand's two counters count.
     Pcr,
-    /// %pic holds the strand's two counters of 32 bits.
+    /// %pic holds the strand's two 32-bit counters.
     Pic,
-    /// %tick counts the cycles of the strand.
+    /// %tick counts the strand's cycles.
     Tick,
     /// %stick counts the ticks of the machine's clock.
     Stick,
-    /// The strand status register, %asr26 of the UltraSPARC T1. Only hyperprivileged software can access this register. A write of 0
+    /// The strand status register, the UltraSPARC T1's %asr26. Only hyperprivileged software can access this register. A write of 0
     /// halts the strand. *Assumed* for the UltraSPARC T2 Plus.
     Status,
 }
@@ -42,7 +42,7 @@ pub trait Environment<W: Word = u64> {
     /// Stores the low `1 << shift` bytes of a value.
     fn store(&mut self, at: At<W>, shift: u8, value: W) -> Result<(), Trap>;
 
-    /// Changes a value in memory and returns the old value. No other strand accesses the memory between the load and the store.
+    /// Changes a value in memory and returns the old value. No other strand accesses the memory in between.
     fn change(&mut self, at: At<W>, shift: u8, changed: impl FnOnce(W) -> W) -> Result<W, Trap> {
         let old = self.load(at, shift)?;
         self.store(at, shift, changed(old))?;
@@ -55,7 +55,8 @@ pub trait Environment<W: Word = u64> {
     /// Writes a register whose value the environment keeps, for software at this level.
     fn write(&mut self, register: Counting, value: W, level: Level) -> Result<(), Trap>;
 
-    /// Executes a `membar`, whose mask has cmask in bits 6:4 and mmask in bits 3:0. Fails if an earlier store of the strand failed.
+    /// Executes a `membar`, whose mask has cmask in bits 6:4 and mmask in bits 3:0. Fails if one of the strand's earlier stores
+    /// failed.
     fn membar(&mut self, _mask: u8) -> Result<(), Trap> {
         Ok(())
     }

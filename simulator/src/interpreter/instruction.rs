@@ -1,8 +1,8 @@
-//! Decoded instructions of SPARC V9 (UltraSPARC Architecture 2007, chapters 6 and 7 and appendix A).
+//! Decoded SPARC V9 instructions (UltraSPARC Architecture 2007, chapters 6 and 7 and appendix A).
 
 use super::word::Word;
 
-/// An integer register by its number in an instruction: 0 to 31 for %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7.
+/// An integer register, by its number in an instruction: 0 to 31 for %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Register(u8);
 
@@ -11,7 +11,7 @@ impl Register {
     pub const G0: Self = Self(0);
     /// %o0, the first argument and result.
     pub const O0: Self = Self(8);
-    /// %o6, the stack pointer of the current window.
+    /// %o6, the current window's stack pointer.
     pub const SP: Self = Self(14);
     /// %o7, to which a `call` writes its own address.
     pub const O7: Self = Self(15);
@@ -21,13 +21,13 @@ impl Register {
         Self((number & 31) as u8)
     }
 
-    /// Returns the number of the register, 0 to 31.
+    /// Returns the register's number, 0 to 31.
     #[inline(always)]
     pub const fn index(self) -> usize {
         (self.0 & 31) as usize
     }
 
-    /// Returns the odd register of the pair that begins with this even register.
+    /// Returns the odd register of the pair that starts with this even register.
     pub const fn odd(self) -> Self {
         Self(self.0 | 1)
     }
@@ -37,7 +37,7 @@ impl Register {
     }
 }
 
-/// The second operand of an instruction: the sum of a register's value and a number, one of which is always zero.
+/// An instruction's second operand: the sum of a register's value and a number, one of which is always zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// The register; %g0 if the operand is a number.
@@ -49,9 +49,9 @@ pub struct Operand {
 /// Which condition codes an instruction tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codes {
-    /// The codes of the low 32 bits.
+    /// The codes for the low 32 bits.
     Icc,
-    /// The codes of all 64 bits.
+    /// The codes for all 64 bits.
     Xcc,
 }
 
@@ -60,7 +60,7 @@ pub enum Codes {
 pub struct Condition(u8);
 
 impl Condition {
-    /// For each condition, one bit for each value of NZVC. The bit is set if the value fulfils the condition.
+    /// For each condition, one bit for each value of NZVC, which is set if the value fulfils the condition.
     const FULFILLED: [u16; 16] = {
         let mut sets = [0; 16];
         let mut codes = 0;
@@ -168,18 +168,18 @@ pub enum Operation {
     Popc,
 }
 
-/// The direction of a shift, and what fills the free bits.
+/// A shift's direction, and what fills the vacated bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shift {
-    /// A shift to the left. The free bits become 0.
+    /// A left shift, with zeros in the vacated bits.
     Left,
-    /// A shift to the right. The free bits become 0.
+    /// A right shift, with zeros in the vacated bits.
     Right,
-    /// A shift to the right. The free bits become copies of the sign.
+    /// A right shift, with copies of the sign in the vacated bits.
     RightArithmetic,
 }
 
-/// The size of a memory access, and whether a loaded value is sign-extended.
+/// A memory access's size, and whether a loaded value is sign-extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datum {
     /// The binary logarithm of the number of bytes, 0 to 3.
@@ -188,7 +188,7 @@ pub struct Datum {
     pub signed: bool,
 }
 
-/// How an instruction names the address space of its access.
+/// How an instruction specifies the address space of its access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// The space of ordinary loads and stores.
@@ -199,7 +199,7 @@ pub enum Space {
     Asi,
 }
 
-/// The memory operand of an instruction. The address is the sum of the register `rs1` and the second operand.
+/// An instruction's memory operand. The address is the sum of the register `rs1` and the second operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryOperand {
     /// The address space that the instruction selects.
@@ -221,7 +221,7 @@ pub enum ControlRegister {
     Hyperprivileged(u8),
 }
 
-/// A change of the register windows ([`Instruction::Windows`]).
+/// A change to the register windows ([`Instruction::Windows`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of the instructions")]
 pub enum Windows {
@@ -233,18 +233,18 @@ pub enum Windows {
     Invalw,
 }
 
-/// A decoded instruction. Displacements are in bytes from the address of the instruction.
+/// A decoded instruction. Displacements are in bytes from the instruction's address.
 ///
 /// `Branch` is Bicc and BPcc, `BranchOnRegister` is BPr, `Move` is MOVcc, `MoveOnRegister` is MOVr, and `Trap` is Tcc. `LoadTwin` is
 /// LDTW, LDTWA and LDTXA; `StoreTwin` is STTW. `Cas` is CASA and CASXA, which compare memory with `rs2`. `Write` is WRasr, WRPR and
-/// WRHPR, which write the exclusive or of the operands. `FloatingPoint` needs the floating-point unit. `Illegal` is a word that is
-/// not an instruction of this processor.
+/// WRHPR, which write the exclusive or of the operands. `FloatingPoint` is any instruction that needs the floating-point unit.
+/// `Illegal` is any word that is not an instruction of this processor.
 ///
-/// Fields have the names of the architecture. The instruction writes `rd`, and reads `rs1` and `operand`. If `cc` is set, it also
-/// writes the condition codes. `extended` selects 64 bits. The `mask` of `Membar` has cmask in bits 6:4 and mmask in bits 3:0.
+/// Fields have the architecture's names. The instruction writes `rd`, and reads `rs1` and `operand`. If `cc` is set, it also writes
+/// the condition codes. `extended` selects 64 bits. The `mask` of `Membar` has cmask in bits 6:4 and mmask in bits 3:0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-// The alignment lets the host copy an instruction with one load and one store. A load of the whole instruction would stall after
-// stores of its parts.
+// The alignment lets the host copy an instruction with one load and one store. Without it, a load of the whole instruction would
+// stall after stores of its parts.
 #[repr(align(16))]
 #[allow(missing_docs, reason = "the names are those of the architecture")]
 pub enum Instruction {

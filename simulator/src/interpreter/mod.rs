@@ -1,11 +1,12 @@
-//! An interpreter of SPARC V9 (UltraSPARC Architecture 2007).
+//! A SPARC V9 interpreter (UltraSPARC Architecture 2007).
 //!
-//! A word of memory is decoded once into an [`Instruction`], which is then executed. A [`Strand`] holds the registers. An
+//! A memory word is decoded once into an [`Instruction`], which is then executed. A [`Strand`] holds the registers. An
 //! [`Environment`] supplies instructions and memory. A strand has no floating-point unit: floating-point and visual instructions
 //! (VIS) trap as if the unit were disabled. POPC is executed, as on every sun4v processor since the UltraSPARC T2.
 //!
-//! A trap at the highest trap level ends the strand ([`ErrorState`]). RED state exists only after a reset. Hyperprivileged software
-//! could reset its strand by SIR, but here SIR is an illegal instruction at every level: no image needs it.
+//! A trap at the highest trap level ends the strand ([`ErrorState`]). RED state exists only after a reset. On the processor,
+//! hyperprivileged software can reset its strand with SIR. Here SIR is an illegal instruction at every level, because no image
+//! needs it.
 
 mod access;
 mod ancillary;

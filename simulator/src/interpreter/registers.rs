@@ -3,21 +3,21 @@
 use super::instruction::Register;
 use super::word::Word;
 
-/// The number of register windows of a strand.
+/// The number of a strand's register windows.
 pub const WINDOWS: usize = 8;
 
-/// The number of sets of global registers. Each value of %gl selects one.
+/// The number of sets of global registers. %gl selects one.
 const GLOBALS: usize = 4;
 
-/// The integer registers of a strand, in all windows and all sets of globals. By default all are 0.
+/// A strand's integer registers, in all windows and all sets of globals. By default, all are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Registers<W = u64> {
     /// The current %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7. `windows` and `globals` hold stale copies of them.
     current: [W; 32],
-    /// The locals and ins of each window. The outs of a window are the ins of the next window.
+    /// Each window's locals and ins. A window's outs are the next window's ins.
     windows: [[W; 16]; WINDOWS],
     globals: [[W; 8]; GLOBALS],
-    /// %cwp. The field `global` is %gl.
+    /// %cwp. (The field `global` is %gl.)
     window: usize,
     global: usize,
 }
@@ -29,14 +29,14 @@ impl<W: Word> Registers<W> {
         self.current[register.index()]
     }
 
-    /// Writes a register of the current window and set of globals. A write to %g0 has no effect.
+    /// Writes a register in the current window and set of globals. A write to %g0 has no effect.
     #[inline(always)]
     pub fn set(&mut self, register: Register, value: W) {
         self.current[register.index()] = value;
         self.current[0] = W::from(0);
     }
 
-    /// Returns the number of the current window, 0 to 7.
+    /// Returns the current window's number, 0 to 7.
     pub const fn window(&self) -> usize {
         self.window
     }
@@ -57,12 +57,12 @@ impl<W: Word> Registers<W> {
         self.window = new;
     }
 
-    /// Returns the number of the current set of global registers, 0 to 3.
+    /// Returns the number of the current set of globals, 0 to 3.
     pub const fn global(&self) -> usize {
         self.global
     }
 
-    /// Selects set number `global` of the global registers, or the last set if there is no such set.
+    /// Selects set number `global` of the globals, or the last set if there is no such set.
     pub fn set_global(&mut self, global: usize) {
         let [globals, ..] = eights(&mut self.current);
         self.globals[self.global] = *globals;
@@ -81,10 +81,10 @@ impl<W: Word> Registers<W> {
         }
     }
 
-    /// Clears the last set of globals, which is the hypervisor's: no guest can select it.
+    /// Clears the last set of globals, which belongs to the hypervisor: no guest can select it.
     pub(super) fn hide_from_guest(&mut self) {
         let (window, global) = (self.window, self.global);
-        // Selecting another window and set saves the current registers over their stale copies.
+        // A switch to another window and set saves the current registers over their stale copies.
         self.set_window(window + 1);
         self.set_window(window);
         self.set_global(GLOBALS - 1);
@@ -96,7 +96,7 @@ impl<W: Word> Registers<W> {
     }
 }
 
-/// Returns the globals, outs, locals and ins among the current registers.
+/// Splits the current registers into globals, outs, locals and ins.
 fn eights<W>(registers: &mut [W; 32]) -> [&mut [W; 8]; 4] {
     let (eights, _) = registers.as_chunks_mut();
     let [globals, outs, locals, ins] = eights else { unreachable!("32 are four times eight") };

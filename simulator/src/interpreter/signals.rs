@@ -1,11 +1,11 @@
-//! Interrupts and timer matches of a strand (UltraSPARC Architecture 2007, chapter 5, and chapter 12, Trap Control).
+//! A strand's interrupts and timer matches (UltraSPARC Architecture 2007, chapter 5, and chapter 12, Trap Control).
 
 use super::control::pstate;
 use super::strand::Strand;
 use super::trap::{Level, Trap};
 use super::word::Word;
 
-/// A compare register of a strand. The register matches when a clock reaches the register's value.
+/// A strand's compare register. It matches when a clock reaches its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// %tick_cmpr. A match sets bit 0 of %softint.
@@ -17,11 +17,11 @@ pub enum Timer {
 }
 
 impl Timer {
-    /// All timers. A strand arms each of them.
+    /// All timers, each of which a strand arms.
     pub const ALL: [Self; 3] = [Self::Tick, Self::Stick, Self::HyperStick];
 }
 
-/// The bit of %softint for the overflow of a performance counter, which is an interrupt of level 15.
+/// The %softint bit for a performance counter's overflow, which is a level 15 interrupt.
 const OVERFLOW: u32 = 1 << 15;
 
 impl<W: Word> Strand<W> {
@@ -37,7 +37,7 @@ impl<W: Word> Strand<W> {
         self.control.level()
     }
 
-    /// Returns `true` if the strand takes interrupts of level 15: PSTATE.IE is 1 and %pil is below 15.
+    /// Returns `true` if the strand takes level 15 interrupts: PSTATE.IE is 1 and %pil is below 15.
     pub const fn takes_overflows(&self) -> bool {
         self.control.pstate & pstate::IE != 0 && self.control.pil < 15
     }
@@ -48,7 +48,7 @@ impl<W: Word> Strand<W> {
     }
 
     /// Sets or clears the pending interrupt vector. While it is set, the strand takes interrupt_vector, except in hyperprivileged
-    /// software with PSTATE.IE 0.
+    /// software with PSTATE.IE clear.
     pub const fn set_vector(&mut self, pending: bool) {
         self.control.vector = pending;
     }

@@ -1,4 +1,4 @@
-//! A strand, and the execution of its instructions.
+//! A strand, and how its instructions execute.
 
 use super::compute::{Computed, XCC, compute, shift};
 use super::control::{Control, TrapFrame, pstate};
@@ -18,20 +18,20 @@ pub struct ErrorState {
     pub pc: u64,
 }
 
-/// The state of a strand: the registers that its instructions read and write.
+/// A strand's state: the registers that its instructions read and write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Strand<W: Word = u64> {
-    /// The integer registers of all windows, and all sets of globals.
+    /// The integer registers, in all windows and all sets of globals.
     pub registers: Registers<W>,
     /// The address of the next instruction.
     pub pc: u64,
     /// The address of the instruction after the next.
     pub npc: u64,
-    /// %ccr. N, Z, V and C are in bits 7:4 for 64 bits, and in bits 3:0 for 32 bits.
+    /// %ccr. Bits 7:4 are N, Z, V and C for 64 bits, and bits 3:0 are the same codes for 32 bits.
     pub ccr: W::Byte,
     /// %y: the high word of a 64-bit product or dividend.
     pub y: W::Half,
-    /// %asi: the address space of the instructions that use [`Space::Asi`](super::instruction::Space::Asi).
+    /// %asi: the address space for instructions that use [`Space::Asi`](super::instruction::Space::Asi).
     pub asi: W::Byte,
     /// %cansave, %canrestore, %otherwin, %cleanwin and %wstate.
     pub windows: WindowState,
@@ -45,7 +45,7 @@ enum Next {
     After,
     /// The strand continues at this address, after the delay slot has executed.
     Branch(u64),
-    /// The strand continues at this address without executing the delay slot. `None` stands for the instruction after the delay slot.
+    /// The strand continues at this address without executing the delay slot. `None` means that it continues after the delay slot.
     Annulled(Option<u64>),
     /// The strand executes the instruction at the first address, and continues at the second.
     At(u64, u64),
@@ -57,8 +57,8 @@ impl Strand {
         Self::new(pc, Control::user())
     }
 
-    /// Returns the registers as the guest on the strand sees them. Registers that only the
-    /// hypervisor sees are 0, and so are the trap registers of higher trap levels.
+    /// Returns the registers that the strand's guest can see. All other registers are 0: those that only the hypervisor sees, and the
+    /// trap registers of higher trap levels.
     #[must_use]
     pub fn seen_by_guest(&self) -> Self {
         let mut seen = self.clone();
@@ -67,7 +67,7 @@ impl Strand {
         seen
     }
 
-    /// Returns a strand after power on, at its highest trap level.
+    /// Returns a strand after power-on, at its highest trap level.
     pub fn reset(pc: u64) -> Self {
         let mut strand = Self::new(pc, Control::reset());
         let (_, global) = strand.control.greatest();
@@ -105,10 +105,10 @@ impl Strand {
 }
 
 impl<W: Word> Strand<W> {
-    /// Executes one instruction, or takes one trap: an interrupt, or the trap of an instruction.
+    /// Executes one instruction or takes one trap, which may be an interrupt or an instruction's trap.
     ///
     /// # Errors
-    /// The strand cannot take a trap, because it is at its highest trap level.
+    /// The strand cannot take the trap, because it is at its highest trap level.
     #[inline(always)]
     pub fn step(&mut self, environment: &mut impl Environment<W>) -> Result<(), ErrorState> {
         let executed = match self.interrupt() {
@@ -310,7 +310,7 @@ impl<W: Word> Strand<W> {
         Ok(Next::After)
     }
 
-    /// Restores the state that the trap of the current trap level interrupted.
+    /// Restores the state that the current trap level's trap interrupted.
     fn leave(&mut self) -> Result<TrapFrame<W>, Trap> {
         self.privileged()?;
         let frame = self.control.leave()?;
@@ -367,8 +367,8 @@ impl<W: Word> Strand<W> {
         self.pc.wrapping_add_signed(displacement as i64)
     }
 
-    /// Returns where the strand continues after a branch. If `annul` is set, the delay slot is skipped in two cases: the branch
-    /// is not taken, or it is a branch that is always taken (`always`).
+    /// Returns where the strand continues after a branch. With `annul`, the delay slot is skipped if the branch is not taken, or if
+    /// it is of a kind that is always taken (`always`).
     #[inline(always)]
     fn branch(&self, taken: bool, annul: bool, always: bool, displacement: i32) -> Next {
         match (taken, annul) {
@@ -380,8 +380,7 @@ impl<W: Word> Strand<W> {
     }
 }
 
-/// Returns the address if it is a multiple of `1 << shift`; otherwise the trap
-/// mem_address_not_aligned.
+/// Returns the address if it is a multiple of `1 << shift`; otherwise returns the trap mem_address_not_aligned.
 #[inline(always)]
 pub(super) fn aligned<W: Word>(address: W, shift: u8) -> Result<W, Trap> {
     let low = address & W::from((1 << shift) - 1);

@@ -1,22 +1,22 @@
-//! Tests traps, windows and privilege, which random programs of nonprivileged instructions do not cover.
+//! Tests traps, windows and privilege, which random nonprivileged programs do not cover.
 //!
-//! The GNU assembler produces each instruction's word from the comment above it.
+//! The GNU assembler translates the comment above each instruction word into that word.
 
 use std::collections::BTreeMap;
 
 use super::instruction::{ControlRegister, Register};
 use super::{At, Counting, Environment, ErrorState, Instruction, Level, Strand, Trap};
 
-/// An address in the hypervisor's memory. The guest's memory begins at [`PARTITION`].
+/// An address in the hypervisor's memory. The guest's memory starts at [`PARTITION`].
 const HYPERVISOR: u64 = 0x10_0000;
 const PARTITION: u64 = 0x8000_0000;
 
-/// The address of the program. The hypervisor's trap table is at [`HTBA`], and the guest's at [`TBA`].
+/// The program's address. The hypervisor's trap table is at [`HTBA`], and the guest's is at [`TBA`].
 const PROGRAM: u64 = PARTITION + 0x10_0000;
 const HTBA: u64 = HYPERVISOR + 0x4000;
 const TBA: u64 = PARTITION + 0x8000;
 
-/// Memory. Only the hypervisor reaches the part below [`PARTITION`].
+/// Memory, in which only the hypervisor can reach the part below [`PARTITION`].
 #[derive(Default)]
 struct Board(BTreeMap<u64, u8>);
 
@@ -106,7 +106,7 @@ fn after(word: u32, o0: u64) -> Strand {
 }
 
 /// Returns the address at which the operating system handles a trap from trap level 0. The function `hypervisors` returns the address
-/// at which the hypervisor handles the trap.
+/// at which the hypervisor handles it.
 const fn guests(number: u64) -> u64 {
     TBA + number * 32
 }
@@ -115,7 +115,7 @@ const fn hypervisors(number: u64) -> u64 {
     HTBA + number * 32
 }
 
-/// Each trap of privileged software goes to the level that table 12-2 names.
+/// Each of privileged software's traps goes to the level that table 12-2 names.
 #[test]
 fn traps_go_where_the_architecture_says() {
     for (word, o0, handler) in [
@@ -143,7 +143,7 @@ fn traps_go_where_the_architecture_says() {
         (0xb180_2000, 0, hypervisors(0x10)),
         // ldxa [%o0] 0x4f, %o1: privileged_action, because only the hypervisor may use this space.
         (0xd2da_09e0, 0, hypervisors(0x37)),
-        // ta 0x6d, and ta 0x80: a software trap to the guest, and one to the hypervisor.
+        // ta 0x6d, and ta 0x80: one software trap goes to the guest, and one to the hypervisor.
         (0x91d0_206d, 0, guests(0x16d)),
         (0x91d0_2080, 0, hypervisors(0x180)),
         // restore, in the first window: fill_0_normal.
@@ -158,7 +158,8 @@ fn traps_go_where_the_architecture_says() {
     }
 }
 
-/// A trap saves its frame. `done` and `retry` return from the trap (chapter 7, DONE and RETRY; chapter 12, Trap Processing).
+/// A trap saves the state in the trap registers. `done` and `retry` return from the trap (chapter 7, DONE and RETRY; chapter 12, Trap
+/// Processing).
 #[test]
 fn a_trap_comes_back() {
     // done: 0x81f00000, retry: 0x83f00000.
@@ -224,8 +225,8 @@ fn windows_overlap() {
     assert_eq!((strand.registers.get(O0), strand.registers.get(L0)), (5, 6));
 }
 
-/// The maximum trap level of privileged software is 2, and so is its maximum level of globals. At trap level 2, a further trap
-/// becomes guest_watchdog of the hypervisor (section 5.7, TL and GL; chapter 12, Trap Processing).
+/// Privileged software has a maximum trap level of 2 and a maximum global level of 2. At trap level 2, a further trap becomes the
+/// hypervisor's guest_watchdog (section 5.7, TL and GL; chapter 12, Trap Processing).
 #[test]
 fn privileged_software_has_two_levels() {
     // wrpr %g0, 7, %tl; wrpr %g0, 7, %gl; ta 0x6d
@@ -239,7 +240,7 @@ fn privileged_software_has_two_levels() {
     assert_eq!(number, Ok(0x16d));
 }
 
-/// Unused bits of %pstate and %tstate read as 0. A T2 has one memory model, four levels of globals and eight windows.
+/// Unused bits of %pstate and %tstate read as 0. A T2 has one memory model, four global levels and eight windows.
 #[test]
 fn control_registers_keep_what_they_have() {
     // wrpr %o0, %pstate; wrpr %g0, 1, %tl; wrpr %o1, %tstate
@@ -249,7 +250,7 @@ fn control_registers_keep_what_they_have() {
     run(&mut strand, &mut board, 3);
     let mut read =
         |number| strand.control_register(ControlRegister::Privileged(number), &mut board);
-    // TCT, CLE, TLE, PEF, AM and PRIV can be set. In %tstate, IE can be set, too.
+    // TCT, CLE, TLE, PEF, AM and PRIV can be set. In %tstate, IE can also be set.
     assert_eq!(read(6), Some(0x131c));
     assert_eq!(read(2), Some(0x3_ff_ff_13_1e_07));
 }
@@ -270,7 +271,7 @@ fn data_are_little_endian_if_asked_for() {
     assert_eq!(pstate, Some(0x314));
 }
 
-/// A trap from a trap level above 0 uses the second half of the operating system's trap table.
+/// A trap above trap level 0 uses the second half of the operating system's trap table.
 #[test]
 fn a_trap_in_a_handler_goes_to_the_other_half() {
     // wrpr %g0, 1, %tl; ta 0x6d
@@ -317,7 +318,7 @@ fn trap_level_zero_is_the_hypervisors_to_ask_for() {
     assert_eq!((read(0), read(1)), (Some(5), Some(1)));
 }
 
-/// The delay slot of a branch with the annul bit is skipped if the branch is not taken, or if it is BA, which is always taken (section
+/// The delay slot of a branch with the annul bit is skipped if the branch is not taken, or if it is the always-taken BA (section
 /// 6.3.4).
 #[test]
 fn delay_slots() {
@@ -339,7 +340,7 @@ fn an_instruction_is_copied_in_one_step() {
     assert_eq!((size_of::<Instruction>(), align_of::<Instruction>()), (16, 16));
 }
 
-/// SIR 1 traps with illegal_instruction at the privileged and at the hyperprivileged level.
+/// SIR 1 traps with illegal_instruction at both the privileged and the hyperprivileged level.
 #[test]
 fn a_software_reset_is_an_illegal_instruction() {
     let handler = hypervisors(Trap::ILLEGAL_INSTRUCTION.number().into());
@@ -350,7 +351,7 @@ fn a_software_reset_is_an_illegal_instruction() {
     assert_eq!(strand.pc, handler);
 }
 
-/// LDTXA loads 16 aligned bytes, and each half has the byte order of the space. LDTWA has the same opcode but loads two words.
+/// LDTXA loads 16 aligned bytes, and each half has the space's byte order. LDTWA has the same opcode, but loads two 32-bit words.
 #[test]
 fn twins_of_twin_spaces_have_64_bits() {
     const DATA: u64 = PARTITION + 0x20_0000;

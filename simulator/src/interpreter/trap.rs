@@ -2,23 +2,23 @@
 
 use std::fmt;
 
-/// The privilege level of a strand (chapter 3).
+/// A strand's privilege level (chapter 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// The privilege of application programs.
+    /// The privilege level of application programs.
     User,
-    /// The privilege of an operating system.
+    /// The privilege level of an operating system.
     Privileged,
-    /// The privilege of a hypervisor.
+    /// The privilege level of a hypervisor.
     Hyperprivileged,
 }
 
-/// The type of a trap, 0 to 0x1ff.
+/// A trap type, 0 to 0x1ff.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Trap(u16);
 
 impl Trap {
-    /// guest_watchdog. It replaces a trap of privileged software at the software's highest trap level.
+    /// guest_watchdog, which replaces a trap when privileged software is already at its highest trap level.
     pub(super) const WATCHDOG: Self = Self(0x02);
     pub(super) const PRIVILEGED_OPCODE: Self = Self(0x11);
     pub(crate) const FP_DISABLED: Self = Self(0x20);
@@ -34,37 +34,38 @@ impl Trap {
     /// Another strand or a device has sent an interrupt.
     pub(super) const INTERRUPT_VECTOR: Self = Self(0x60);
 
-    /// A deferred error: an earlier store of the strand has failed.
+    /// A deferred error: one of the strand's earlier stores has failed.
     pub const STORE_ERROR: Self = Self(0x07);
     /// No memory or device answers a fetch.
     pub const INSTRUCTION_ACCESS_ERROR: Self = Self(0x0a);
     /// The word is not an instruction of the processor.
     pub const ILLEGAL_INSTRUCTION: Self = Self(0x10);
-    /// The page or space of a load or store does not allow the access.
+    /// A load or store is not allowed in its page or space.
     pub const DATA_ACCESS_EXCEPTION: Self = Self(0x30);
     /// No memory or device answers a load or store.
     pub const DATA_ACCESS_ERROR: Self = Self(0x32);
-    /// An address is not a multiple of the size of the access.
+    /// An address is not a multiple of the access's size.
     pub const MEM_ADDRESS_NOT_ALIGNED: Self = Self(0x34);
     /// A space or register needs a higher level of privilege.
     pub const PRIVILEGED_ACTION: Self = Self(0x37);
-    /// The real address of a fetch has no translation.
+    /// A fetch's real address has no translation.
     pub const INSTRUCTION_REAL_TRANSLATION_MISS: Self = Self(0x3e);
-    /// The real address of a load or store has no translation.
+    /// A load's or store's real address has no translation.
     pub const DATA_REAL_TRANSLATION_MISS: Self = Self(0x3f);
 
-    /// Returns the trap of an interrupt level, 1 to 15.
+    /// Returns the trap for an interrupt level, 1 to 15.
     pub(super) const fn interrupt_level(level: u8) -> Self {
         Self(0x40 + (level as u16 & 15))
     }
 
-    /// Returns the trap of a `save` or `flushw` for which a window has to be stored. `other` is
-    /// `true` for a window of another address space. `state` is the field of %wstate.
+    /// Returns the trap of a `save` or `flushw` for which a window must first be stored. `other` is `true` if the
+    /// window belongs to another address space. `state` is the %wstate field.
     pub(super) const fn spill(other: bool, state: u8) -> Self {
         Self(0x80 + (other as u16) * 0x20 + (state as u16 & 7) * 4)
     }
 
-    /// Returns the trap of a `restore` or `return` for which a window has to be loaded; see [`spill`](Self::spill).
+    /// Returns the trap of a `restore` or `return` for which a window must first be loaded; see
+    /// [`spill`](Self::spill).
     pub(super) const fn fill(other: bool, state: u8) -> Self {
         Self(Self::spill(other, state).0 + 0x40)
     }
@@ -79,12 +80,12 @@ impl Trap {
         self.0 >= 0x100
     }
 
-    /// Returns the number of the trap type, 0 to 0x1ff.
+    /// Returns the trap type's number, 0 to 0x1ff.
     pub const fn number(self) -> u16 {
         self.0
     }
 
-    /// Returns `true` if privileged software handles this trap when it is taken from `level`.
+    /// Returns `true` if privileged software handles this trap when a strand takes it at `level`.
     pub(super) const fn is_privileged(self, level: Level) -> bool {
         let privileged = matches!(
             self.0,

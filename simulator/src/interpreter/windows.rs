@@ -1,4 +1,4 @@
-//! The state of the register windows (UltraSPARC Architecture 2007, section 5.6.7.1).
+//! The register windows' state (UltraSPARC Architecture 2007, section 5.6.7.1).
 
 use super::instruction::Windows;
 use super::registers::WINDOWS;
@@ -11,18 +11,19 @@ pub struct WindowState {
     pub can_save: u8,
     /// %canrestore: the number of windows that `restore` may return to without a trap.
     pub can_restore: u8,
-    /// %otherwin: the number of windows that hold values of another address space.
+    /// %otherwin: the number of windows that hold another address space's values.
     pub other: u8,
-    /// %cleanwin: the number of windows without values of other software.
+    /// %cleanwin: the number of windows that hold no other software's values.
     pub clean: u8,
-    /// %wstate selects spill and fill traps: bits 2:0 for this address space, bits 5:3 for other address spaces.
+    /// %wstate, which selects spill and fill traps: bits 2:0 for this address space, bits 5:3 for other address
+    /// spaces.
     pub state: u8,
 }
 
-/// The trap of an instruction or interrupt, and the window in which its handler runs.
+/// An instruction's or interrupt's trap, and the window in which the handler runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exception {
-    /// The type of the trap, which selects the handler.
+    /// The trap type, which selects the handler.
     pub trap: Trap,
     /// The distance from the instruction's window to the handler's window, modulo [`WINDOWS`].
     pub distance: u8,
@@ -35,7 +36,7 @@ impl From<Trap> for Exception {
     }
 }
 
-/// The number of the last window, which is also the mask of window numbers.
+/// The number of the last window, which also serves as the mask for window numbers.
 const LAST: u8 = WINDOWS as u8 - 1;
 
 impl WindowState {
@@ -70,7 +71,7 @@ impl WindowState {
         Ok(())
     }
 
-    /// Executes `flushw`, which traps while a window other than the current one must still be stored.
+    /// Executes `flushw`, which traps while a window other than the current one still has to be stored.
     pub(super) fn flush(&self) -> Result<(), Exception> {
         if self.can_save == LAST - 1 {
             return Ok(());
@@ -85,7 +86,7 @@ impl WindowState {
         }
     }
 
-    /// Returns the field of %wstate that currently selects the spill and fill traps.
+    /// Returns the %wstate field that currently selects the spill and fill traps.
     const fn chosen(&self) -> u8 {
         let shift = if self.other == 0 { 0 } else { 3 };
         self.state >> shift & 7

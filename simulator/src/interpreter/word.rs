@@ -1,15 +1,14 @@
-//! The operations of instructions on words of 64 bits, for several kinds of words.
+//! The operations that instructions perform on 64-bit words, for several kinds of words.
 //!
-//! The machine executes instructions on numbers (`u64`). A proof executes the same code on terms, which stand for all numbers:
-//! then [`is_zero`](Word::is_zero) and [`is_negative`](Word::is_negative) choose one of two paths. No other method makes a
-//! choice.
+//! The machine executes instructions on numbers (`u64`). A proof executes the same code on terms, which stand for all numbers. On a
+//! term, [`is_zero`](Word::is_zero) and [`is_negative`](Word::is_negative) choose one of two paths. No other method makes a choice.
 
 use std::fmt::Debug;
 use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
 
 use super::trap::Trap;
 
-/// A word of 64 bits. Its operators are those of `u64`; the count of a shift is below 64.
+/// A 64-bit word. Its operators behave like those of `u64`. Shift counts are below 64.
 pub trait Word:
     Copy
     + Debug
@@ -23,9 +22,9 @@ pub trait Word:
     + Shl<Output = Self>
     + Shr<Output = Self>
 {
-    /// The low 8 bits of a word: %ccr and %asi.
+    /// A word's low 8 bits, for %ccr and %asi.
     type Byte: Copy + Debug + Default + Eq;
-    /// The low 32 bits of a word: %y.
+    /// A word's low 32 bits, for %y.
     type Half: Copy + Debug + Default + Eq;
 
     /// Returns the low 8 bits.
@@ -34,13 +33,13 @@ pub trait Word:
     /// Returns the low 32 bits.
     fn half(self) -> Self::Half;
 
-    /// Returns a word with these low bits. Its other bits are 0.
+    /// Returns a word whose low bits are these, and whose other bits are 0.
     fn from_byte(byte: Self::Byte) -> Self;
 
-    /// Returns a word with these low bits. Its other bits are 0.
+    /// Returns a word whose low bits are these, and whose other bits are 0.
     fn from_half(half: Self::Half) -> Self;
 
-    /// Returns the low 32 bits as a word. Bits 63:32 of this word are 0.
+    /// Returns the low 32 bits as a word whose bits 63:32 are 0.
     #[inline(always)]
     #[must_use]
     fn low(self) -> Self {
@@ -59,7 +58,7 @@ pub trait Word:
     #[must_use]
     fn times(self, other: Self) -> Self;
 
-    /// Shifts to the right. The free bits become copies of the sign.
+    /// Shifts to the right. The vacated bits become copies of the sign.
     #[must_use]
     fn shifted_with_sign(self, count: Self) -> Self;
 
@@ -75,16 +74,16 @@ pub trait Word:
     #[must_use]
     fn reversed(self) -> Self;
 
-    /// Returns the quotient of unsigned numbers. `by` is not 0.
+    /// Returns the unsigned quotient. `by` is not 0.
     #[must_use]
     fn quotient(self, by: Self) -> Self;
 
-    /// Returns the quotient of signed numbers modulo 2^64. `by` is not 0.
+    /// Returns the signed quotient modulo 2^64. `by` is not 0.
     #[must_use]
     fn signed_quotient(self, by: Self) -> Self;
 
-    /// Divides a signed number by the signed number in the low 32 bits of `by`, which are not 0. Returns the quotient, limited to the
-    /// signed numbers of 32 bits, and 1 if it was limited, otherwise 0.
+    /// Divides a signed number by the signed number in the low 32 bits of `by`, which are not 0. Returns the quotient, limited to
+    /// signed 32-bit numbers, and then 1 if it was limited, 0 otherwise.
     fn quotient_of_32_bits(self, by: Self) -> [Self; 2];
 
     /// Returns `true` if the word is 0.
@@ -93,11 +92,11 @@ pub trait Word:
     /// Returns `true` if bit 63 is set.
     fn is_negative(self) -> bool;
 
-    /// Returns the value of the word as a number.
+    /// Returns the word's value as a number.
     ///
     /// # Errors
-    /// The word is a term that stands for more than one number. The contract allows no execution that ends with the returned trap, so
-    /// the proof fails.
+    /// The word is a term that stands for more than one number. The proof then fails, because its contract allows no execution that
+    /// ends with the returned trap.
     fn known(self) -> Result<u64, Trap>;
 }
 

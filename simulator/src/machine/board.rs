@@ -1,4 +1,4 @@
-//! The simulated machine with its hypervisor, for guests that are code of the simulator.
+//! The simulated machine with its hypervisor, for guests whose code is part of the simulator.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -35,20 +35,20 @@ pub(crate) struct Board<'a> {
     clock: &'a MachineClock<'a>,
     events: &'a Collected<'a>,
     keep: Cell<Keep>,
-    /// The number of hypercalls of each strand since its ring was last emptied.
+    /// The number of hypercalls that each strand has made since its ring was last emptied.
     unread: RefCell<Vec<u8>>,
     tallies: RefCell<Vec<Tally>>,
 }
 
-/// The number of hypercalls after which a strand's ring is emptied. The ring has room for the events of many more hypercalls.
+/// The number of hypercalls after which a strand's ring is emptied. The ring has room for the events of many more.
 const MOST_UNREAD: u8 = 16;
 
-/// The number of a guest's hypercalls, by status.
+/// The number of a guest's hypercalls with each status.
 pub(crate) type Tally = BTreeMap<u64, u64>;
 
 impl<'a> Board<'a> {
-    /// Returns a board with `guests`. Its hypervisor records events in `events`. With
-    /// [`Keep::All`], the board empties a strand's ring after a few of the strand's calls.
+    /// Returns a board with `guests`. The board's hypervisor records events in `events`. With [`Keep::All`], the board empties a
+    /// strand's ring after a few of the strand's calls.
     pub(crate) fn new(
         devices: &'a Devices,
         clock: &'a MachineClock<'a>,
@@ -95,7 +95,7 @@ impl<'a> Board<'a> {
         result
     }
 
-    /// Empties the ring of a strand, if all events are kept.
+    /// Empties a strand's ring, if all events are kept.
     fn collect(&self, strand: StrandId) {
         self.unread.borrow_mut()[strand.index()] = 0;
         if self.keep.get() == Keep::All {
@@ -103,7 +103,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Counts a hypercall of a strand. Empties the strand's ring if the strand has made [`MOST_UNREAD`] hypercalls since the ring was
+    /// Counts a strand's hypercall. Empties the strand's ring if the strand has made [`MOST_UNREAD`] hypercalls since the ring was
     /// last emptied.
     fn collect_soon(&self, strand: StrandId) {
         let calls = {
@@ -116,12 +116,12 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Resets a guest. The hypervisor executes the reset on strand `on`.
+    /// Resets a guest. Strand `on` executes the reset in the hypervisor.
     pub(crate) fn reset_guest(&self, guest: GuestId, on: StrandId) {
         self.call(on, || self.hypervisor.reset_guest(guest, on));
     }
 
-    /// Lets a strand take its pending cross-call. Returns `false` if there is none.
+    /// Lets a strand take its pending cross-call. Returns `false` if no cross-call is pending.
     pub(crate) fn answer(&self, strand: StrandId) -> bool {
         let waits = self.devices.take_cross_call(strand);
         if waits {
@@ -130,7 +130,7 @@ impl<'a> Board<'a> {
         waits
     }
 
-    /// Stops reading the rings. Each ring keeps the events that still fit into it, and drops later events.
+    /// Stops reading the rings. Each ring keeps the events for which it still has room, and drops later events.
     pub(crate) fn keep_no_more(&self) {
         (0..StrandId::COUNT).filter_map(StrandId::new).for_each(|strand| self.collect(strand));
         self.keep.set(Keep::First);
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use crate::machine::guests;
 
-    /// The hypervisor has each group and function that `guest-abi` names.
+    /// The hypervisor serves each group and function that `guest-abi` names.
     #[test]
     fn every_named_function_is_served() {
         let machine = Machine::new(Model::Batoka, 1).unwrap();

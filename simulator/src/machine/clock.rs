@@ -16,8 +16,9 @@ pub const HYPERCALL_CYCLES: u64 = 60;
 const READ: u64 = 10;
 
 /// Returns the number of cycles that an access takes. An access to an L2 control register takes a single cycle, because a call makes
-/// up to 23 such accesses and must end within [`HYPERCALL_CYCLES`]. The other accesses take longer. Accesses to DRAM channels of the
-/// strand's own node take the least time, accesses to channels of other nodes take more, and accesses to hubs take the most.
+/// up to 23 such accesses and must end within [`HYPERCALL_CYCLES`]. Other accesses take longer. Among them, accesses to the DRAM
+/// channels of the strand's own node take the least time, accesses to other nodes' channels take more, and accesses to hubs take the
+/// most.
 pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     match address.0 >> 32 {
         0xa9 => 1,
@@ -27,15 +28,15 @@ pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     }
 }
 
-/// The clock of the machine, which never goes back. In a replay, the clock follows the earliest time among the strands of the
-/// program. Each hypercall advances the clock by [`HYPERCALL_CYCLES`].
+/// The machine's clock, which never goes back. In a replay, the clock follows the program's earliest strand. Each hypercall advances
+/// the clock by [`HYPERCALL_CYCLES`].
 ///
-/// Within a call, reads of the clock and accesses to devices advance the clock, up to the end of the call. The clock is also the
+/// Within a call, clock reads and device accesses advance the clock, but not beyond the end of the call. The clock is also the
 /// hypervisor's bus, so all these accesses go through the clock. The devices hold the time ([`Devices::now`]).
 #[derive(Debug)]
 pub struct MachineClock<'a> {
     devices: &'a Devices,
-    /// When the current call ends, or the latest call ended.
+    /// When the current call ends. Outside a call, when the latest call ended.
     call_ends: Cell<u64>,
 }
 
@@ -56,7 +57,7 @@ impl<'a> MachineClock<'a> {
         result
     }
 
-    /// Advances the clock, at most to the end of the current call.
+    /// Advances the clock, but not beyond the end of the current call.
     fn pass(&self, cycles: u64) {
         let left = self.call_ends.get().saturating_sub(self.now());
         self.devices.advance(cycles.min(left));

@@ -1,6 +1,6 @@
 //! Clocks that a scenario can make wrong.
 //!
-//! The machine has a true time. The value of a clock depends on the true time and on the changes that a scenario has made to the clock. All
+//! The machine has a true time. A clock's value depends on the true time and on the changes that a scenario has made to the clock. All
 //! numbers are integers. A clock counts in millionths of a cycle, so a drift in parts per million is exact.
 
 use std::fmt;
@@ -20,7 +20,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// Returns whether a change of this clock also changes the other clock.
+    /// Returns whether a change to this clock also changes the other clock.
     fn includes(self, other: Self) -> bool {
         let whole = match other {
             Self::Tick(_) => Self::Tick(None),
@@ -45,7 +45,7 @@ impl fmt::Display for Clock {
     }
 }
 
-/// The deviation of a clock's rate from its true rate, in parts per million; positive if the clock is fast.
+/// How far a clock's rate deviates from its true rate, in parts per million; positive if the clock is fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drift(i32);
 
@@ -53,14 +53,14 @@ impl Drift {
     /// The maximum deviation in either direction, in parts per million.
     pub const MOST: i64 = 999_999;
 
-    /// Returns a deviation; `None` if it is greater than [`MOST`](Self::MOST).
+    /// Returns a deviation; `None` if it is greater than [`MOST`](Self::MOST) in either direction.
     #[must_use]
     pub const fn new(ppm: i64) -> Option<Self> {
         if ppm.unsigned_abs() <= Self::MOST as u64 { Some(Self(ppm as i32)) } else { None }
     }
 }
 
-/// A change of a clock. Times are in nanoseconds. [`Lose`](Self::Lose) rounds its time down to whole cycles.
+/// A change to a clock. Times are in nanoseconds. [`Lose`](Self::Lose) rounds its time down to whole cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// From now on, the clock's rate deviates by this amount. A stopped clock runs again.
@@ -85,11 +85,11 @@ impl fmt::Display for Change {
     }
 }
 
-/// The number of parts in a cycle. Clocks count these parts.
+/// The number of parts in a cycle. A part is a clock's smallest step.
 const PARTS: u64 = 1_000_000;
 
-/// How a clock has differed from the machine's true time since the clock's latest change. True times are in cycles since the machine's
-/// start.
+/// How a clock has differed from the machine's true time since the clock's latest change. True times are in cycles since the machine
+/// started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Skew {
     /// The time from which the clock counts at `rate`: the time of the latest change or, if a [loss](Change::Lose) ends later, the end of
@@ -101,7 +101,7 @@ pub(crate) struct Skew {
     counted: u128,
     /// The sum of all jumps, in parts of cycles.
     jumped: i128,
-    /// How many parts the clock counts in a cycle of the true time.
+    /// The number of parts that the clock counts in a cycle of true time.
     rate: u64,
 }
 
@@ -143,8 +143,8 @@ impl Skew {
         (self.counted(now) as i128 + self.jumped).div_euclid(PARTS.into()) as u64
     }
 
-    /// Returns the time at which the clock reaches this number of cycles. If the latest change took the clock to this number or beyond, returns
-    /// the time of that change. Returns `None` if the clock stops before it reaches the number.
+    /// Returns the time at which the clock reaches this number of cycles, or the time of the latest change if that change took the clock to
+    /// this number or beyond. Returns `None` if the clock stops before it reaches the number.
     pub(crate) fn time_of_cycles(&self, cycles: u64) -> Option<u64> {
         let counted = i128::from(cycles) * i128::from(PARTS) - self.jumped;
         self.time_of_counted(counted.try_into().unwrap_or(0))
@@ -155,13 +155,13 @@ impl Skew {
         (self.counted(now) * 1000 / u128::from(HZ)) as u64
     }
 
-    /// Returns the first time at which the clock has counted this number of nanoseconds. If the clock had already counted this number
-    /// at its latest change, returns the time of the change. Returns `None` if the clock stops before it reaches the number.
+    /// Returns the first time at which the clock has counted this number of nanoseconds, or the time of the latest change if the clock had
+    /// already counted them by then. Returns `None` if the clock stops before it reaches the number.
     pub(crate) fn time_of_nanoseconds(&self, nanoseconds: u64) -> Option<u64> {
         self.time_of_counted((u128::from(nanoseconds) * u128::from(HZ)).div_ceil(1000))
     }
 
-    /// Returns by how many nanoseconds the clock is ahead of the true time, rounded down; negative if the clock is behind.
+    /// Returns how many nanoseconds the clock is ahead of the true time, rounded down; negative if the clock is behind.
     fn ahead(&self, now: u64) -> i64 {
         let truth = i128::from(now) * i128::from(PARTS);
         let parts = self.counted(now) as i128 + self.jumped - truth;
@@ -169,7 +169,7 @@ impl Skew {
     }
 }
 
-/// The changes of an execution's clocks so far, each with its time in cycles.
+/// The changes to an execution's clocks so far, each with its time in cycles.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes(Vec<(u64, Clock, Change)>);
 
@@ -178,7 +178,7 @@ impl Changes {
         self.0.push((now, clock, change));
     }
 
-    /// Returns the changed clocks, in the order of their first changes.
+    /// Returns the changed clocks, in the order in which they were first changed.
     pub(crate) fn clocks(&self) -> Vec<Clock> {
         let mut clocks = Vec::new();
         for (_, clock, _) in &self.0 {
@@ -189,13 +189,13 @@ impl Changes {
         clocks
     }
 
-    /// Returns the changes of a clock, each with its time in cycles.
+    /// Returns a clock's changes, each with its time in cycles.
     pub(crate) fn of(&self, clock: Clock) -> impl Iterator<Item = (u64, Change)> {
         let own = self.0.iter().filter(move |(_, changed, _)| changed.includes(clock));
         own.map(|(at, _, change)| (*at, *change))
     }
 
-    /// Returns by how many nanoseconds a clock was ahead of the true time, at each of these times, which must ascend.
+    /// Returns how many nanoseconds a clock was ahead of the true time, at each of these times. The times must ascend.
     pub(crate) fn ahead(&self, clock: Clock, times: impl Iterator<Item = u64>) -> Vec<(u64, i64)> {
         let (mut skew, mut changes) = (Skew::NONE, self.of(clock).peekable());
         let ahead = times.map(|time| {
@@ -249,7 +249,7 @@ mod tests {
         // After 2000 cycles the fast clock is ahead by one cycle.
         assert_eq!([1999, 2000].map(|now| fast.cycles(now)), [1999, 2001]);
         assert_eq!([2000, 2001].map(|count| fast.time_of_cycles(count)), [Some(2000); 2]);
-        // At its true rate, the clock keeps the time that it has gained.
+        // After the drift ends, the clock keeps its lead.
         let right = changed(&[(0, drift(500)), (1_165_379_275, drift(0))]);
         assert_eq!(right.ahead(9 * 1_165_379_275), 500_000);
     }
@@ -296,10 +296,10 @@ mod tests {
         let lost = changed(&[(1000, Change::Lose(5_000_000))]);
         assert_eq!([1000, 5_827_896, 5_827_897].map(|now| lost.cycles(now)), [1000, 1000, 1001]);
         assert_eq!(lost.time_of_cycles(1001), Some(5_827_897));
-        // The clock showed these numbers before the loss, and does not show them after the loss.
+        // The clock showed these numbers before the loss, and none of them after it.
         assert_eq!([1, 500, 1000].map(|count| lost.time_of_cycles(count)), [Some(1000); 3]);
         assert_eq!(lost.ahead(1_165_379_275), -5_000_000);
-        // A second change before the end of a loss does not shorten the loss.
+        // A second change before a loss ends does not shorten the loss.
         let twice = changed(&[(1000, Change::Lose(5_000_000)), (2000, Change::Lose(5_000_000))]);
         assert_eq!([11_654_792, 11_654_793].map(|now| twice.cycles(now)), [1000, 1001]);
         let drifting = changed(&[(1000, Change::Lose(5_000_000)), (2000, drift(500))]);
@@ -320,7 +320,7 @@ mod tests {
             let points = changes.ahead(clock, [0, 50, 100].into_iter()).into_iter();
             points.map(|(_, ahead)| ahead).collect::<Vec<_>>()
         };
-        // A jump is rounded down to a millionth of a cycle, and the difference to a nanosecond: 700 becomes 699.
+        // A jump is rounded down to a millionth of a cycle, and the difference is rounded down to a nanosecond. So 700 becomes 699.
         assert_eq!(ahead(Clock::Stick(None)), [1000, 1000, 1000]);
         assert_eq!(ahead(Clock::Stick(one)), [1000, 699, 699]);
         assert_eq!(ahead(Clock::Stick(other)), [1000, 1000, 1000]);

@@ -1,4 +1,4 @@
-//! The configuration of a machine, and the file that sets it.
+//! A machine's configuration, and the file that sets it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -15,18 +15,18 @@ use crate::memory::pages::ParsePagesError;
 use crate::memory::{Config, Pages};
 use crate::nearest::unknown;
 
-/// The configuration of a machine. In JSON, it consists of the tables of a configuration [file](read).
+/// A machine's configuration. In JSON, it has the tables of a configuration [file](read).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configuration {
     /// The model, the nodes and the enabled DRAM channels.
     pub machine: Machine,
-    /// The machine's caches, and the times of the machine's operations.
+    /// The machine's caches, and how long its operations take.
     pub memory: Config,
 }
 
 impl Configuration {
-    /// Returns the disabled memory channels, and the settings that differ from a T2 Plus, such as `l2.ways=8`. [`homes`](Self::homes)
-    /// describes where memory is.
+    /// Returns the disabled memory channels, and the settings that differ from a T2 Plus, such as `l2.ways=8`. Does not describe how the
+    /// nodes share the memory: see [`homes`](Self::homes).
     pub fn differences(&self) -> Vec<String> {
         let settings = Config::SETTINGS.iter().filter_map(|setting| {
             let (value, other) = (self.memory.get(setting), Config::T2_PLUS.get(setting));
@@ -44,7 +44,7 @@ impl Configuration {
         disabled(self.machine).map(|channel| channel.to_string()).collect()
     }
 
-    /// Describes how memory is divided among the nodes, such as `pages of 64K on each node in turn`; `None` if at most one node has memory.
+    /// Describes how the nodes share the memory, such as `pages of 64K on each node in turn`; `None` if at most one node has memory.
     pub fn homes(&self) -> Option<String> {
         let homes = Homes::new(self.machine).filter(|homes| homes.nodes().len() > 1)?;
         Some(match self.memory.pages {
@@ -62,7 +62,7 @@ impl Configuration {
     }
 }
 
-/// The form of a configuration in JSON.
+/// A configuration's form in JSON.
 #[derive(Serialize, Deserialize)]
 struct Tables {
     machine: MachineTable,
@@ -132,7 +132,7 @@ fn without(machine: Machine, name: &str) -> Result<Machine, String> {
     }
 }
 
-/// Returns all memory channels of a machine's nodes, whether they are enabled or not.
+/// Returns all memory channels of a machine's nodes, both enabled and disabled.
 fn channels(machine: Machine) -> impl Iterator<Item = Unit> {
     Unit::ALL
         .iter()
@@ -145,7 +145,7 @@ fn disabled(machine: Machine) -> impl Iterator<Item = Unit> {
     channels(machine).filter(move |channel| !channel.is_in(machine))
 }
 
-/// The content of a configuration file.
+/// A configuration file's content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configured {
     /// The machine, if the file names one.
@@ -154,7 +154,7 @@ pub struct Configured {
     pub memory: Config,
 }
 
-/// Reads the configuration of a machine. Every key is optional. These are the defaults:
+/// Reads a machine's configuration. Every key is optional. These are the defaults:
 ///
 /// ```toml
 /// [machine]
@@ -198,12 +198,12 @@ pub struct Configured {
 /// ```
 ///
 /// # Errors
-/// The file cannot be read or is not a configuration, or the machine is impossible.
+/// The file cannot be read or is not a configuration, or no such machine is possible.
 pub fn read(path: &Path) -> Result<Configured, FileError> {
     configured(&TomlText::read(path)?)
 }
 
-/// Parses what a configuration [file](read) contains.
+/// Parses the content of a configuration [file](read).
 impl FromStr for Configured {
     type Err = FileError;
 
@@ -215,7 +215,7 @@ impl FromStr for Configured {
 fn configured(text: &TomlText) -> Result<Configured, FileError> {
     let tables: BTreeMap<Spanned<String>, Keys> = text.parse()?;
     let mut configured = Configured { machine: None, memory: Config::T2_PLUS };
-    // The position of each setting in the file, for error messages.
+    // Each setting's position in the file, for error messages.
     let mut places = HashMap::new();
     for (name, keys) in tables {
         let (at, name) = (name.span().start, name.get_ref().as_str());

@@ -1,4 +1,4 @@
-//! The guests of a machine with their strands and rights, and the files that describe them.
+//! A machine's guests with their strands and rights, and the files that describe them.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::input::{self, InputError};
 use crate::machine::{description, strands};
 use crate::text::line;
 
-/// A guest of the simulated machine, with a name for reports.
+/// A guest of the simulated machine, with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedGuest {
     /// The name that reports show.
@@ -61,7 +61,7 @@ fn grant<'de, D: Deserializer<'de>>(from: D) -> Result<Grant, D::Error> {
     text.parse().map_err(|error| D::Error::custom(format!("found '{text}', {error}")))
 }
 
-/// Reads the guests of a TOML file:
+/// Reads the guests from a TOML file:
 ///
 /// ```toml
 /// [[guest]]
@@ -94,7 +94,7 @@ fn guests(text: &TomlText) -> Result<Vec<NamedGuest>, FileError> {
     Ok(file.guest.into_iter().map(NamedGuest::from).collect())
 }
 
-/// The error for a file with guests, with steps or with a machine description that cannot be used.
+/// The error for an unusable file of guests, steps or a machine description.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
@@ -106,7 +106,7 @@ pub enum FileError {
     Wrong {
         /// The path, for messages; `text` if there is no file.
         file: String,
-        /// The number of the line, from 1; `None` if the file as a whole is wrong.
+        /// The line number, from 1; `None` if the file as a whole is wrong.
         line: Option<usize>,
         /// What the file contains, and what was expected instead.
         problem: String,
@@ -161,8 +161,8 @@ impl From<GuestEntry> for NamedGuest {
     }
 }
 
-/// Returns the two guests of a machine without a file of guests. The first has all rights, and all cores except the last. The second has the
-/// last core and no rights.
+/// Returns the two guests that a machine has if no file describes guests. The first guest has all rights, and all cores except the last.
+/// The second guest has the last core and no rights.
 pub fn default(machine: Machine) -> Vec<NamedGuest> {
     let all = machine.strands();
     let guest = |name: &str, strands: std::ops::Range<usize>, grant| {

@@ -1,4 +1,4 @@
-//! The simulated machine: configuration, description, guests, hypervisor and clock.
+//! The simulated machine: its configuration, description, guests, hypervisor and clock.
 
 pub(crate) mod board;
 pub mod clock;

@@ -10,10 +10,10 @@ pub enum StrandListError {
     /// This part of the list is not a strand.
     #[error("found '{0}', expected strands 0 to 255, such as 0-127 or 0,8,64-71")]
     NoStrand(String),
-    /// In this range, the last strand is less than the first.
+    /// This range's last strand is less than its first.
     #[error("in the range '{0}', the last strand is less than the first")]
     Backwards(String),
-    /// This strand occurs twice in this list.
+    /// This strand occurs twice in this list of strands.
     #[error("strand {0} is named twice in '{1}'")]
     Twice(StrandId, String),
 }
@@ -35,7 +35,7 @@ pub fn parse(text: &str) -> Result<Vec<StrandId>, StrandListError> {
     Ok(strands)
 }
 
-/// Prints strands as a list in the given order; `-` if there are none.
+/// Formats strands as a list in the given order; `-` if there are none.
 pub fn list(strands: impl IntoIterator<Item = StrandId>) -> String {
     match ranges(strands.into_iter().map(StrandId::index)) {
         list if list.is_empty() => "-".to_owned(),
@@ -43,7 +43,7 @@ pub fn list(strands: impl IntoIterator<Item = StrandId>) -> String {
     }
 }
 
-/// Prints numbers as a list of ranges in the given order, such as `0-7,16`.
+/// Formats numbers as a list of ranges in the given order, such as `0-7,16`.
 pub fn ranges(numbers: impl IntoIterator<Item = usize>) -> String {
     let mut ranges: Vec<RangeInclusive<usize>> = Vec::new();
     for number in numbers {

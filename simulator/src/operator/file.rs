@@ -14,7 +14,7 @@ use crate::machine::clocks::{Change, Clock, Drift};
 use crate::machine::guests::{self, FileError, NamedGuest, TomlText};
 use crate::nearest::unknown;
 
-/// The action of a step, which changes rights, hardware or clocks.
+/// A step's action, which changes rights, hardware or clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Action {
@@ -27,14 +27,14 @@ pub enum Action {
     Fault(Unit),
     /// Repairs a device and returns its unit to service.
     Mend(Unit),
-    /// Stops a strand forever. Reports its death to the hypervisor.
+    /// Stops a strand forever, and reports its death to the hypervisor.
     Kill(StrandId),
-    /// Makes a clock deviate from the true time, or ends its deviation.
+    /// Makes a clock deviate from true time, or ends its deviation.
     Clock(Clock, Change),
 }
 
 impl Action {
-    /// Describes the action in a sentence without a full stop. `name` returns the name of a guest.
+    /// Describes the action in a sentence without a full stop. `name` returns a guest's name.
     pub(crate) fn describe(self, name: impl Fn(GuestId) -> String) -> String {
         match self {
             Self::Grant(guest, right) => format!("{} is granted {right}", name(guest)),
@@ -57,16 +57,16 @@ pub struct Step {
     /// The time at which the step is due: in a replay, the number of references of all programs; in an execution, the number of
     /// instructions of all strands.
     pub at: u64,
-    /// The number of the line of `[[step]]` in the file, from 1.
+    /// The line number of `[[step]]` in the file, from 1.
     pub line: usize,
     #[allow(missing_docs, reason = "its name says it")]
     pub action: Action,
 }
 
-/// The checked steps of a file.
+/// A file's checked steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scenario {
-    /// The path of the file, for messages; `text` if there is no file.
+    /// The file's path, for messages; `text` if there is no file.
     pub name: String,
     /// The steps in chronological order.
     pub steps: Vec<Step>,
@@ -100,7 +100,7 @@ struct StepEntry {
     lose: Option<Spanned<u64>>,
 }
 
-/// The names of the actions. The step of an action must have the keys in the first list, and may have the keys in the second list.
+/// The actions' names. A step with this action must have the keys in the first list, and may have those in the second list.
 const ACTIONS: [(&str, &[&str], &[&str]); 8] = [
     ("grant", &["guest", "right"], &[]),
     ("revoke", &["guest", "right"], &[]),
@@ -112,7 +112,7 @@ const ACTIONS: [(&str, &[&str], &[&str]); 8] = [
     (CLOCK, &["clock"], &["strand", "drift", "stop", "jump", "lose"]),
 ];
 
-/// The only action that needs the machine of an execution.
+/// The action that is possible only in an execution.
 const CLOCK: &str = "clock";
 
 /// The names of the clocks that a step can change.
@@ -122,7 +122,7 @@ const CLOCKS: [&str; 3] = ["%stick", "%tick", "ptimer"];
 #[derive(Debug)]
 pub struct Unchecked {
     text: TomlText,
-    /// The guests in the scenario's file; empty if another file describes the guests.
+    /// The guests in the scenario file; empty if another file describes the guests.
     pub guests: Vec<NamedGuest>,
     steps: Vec<Spanned<StepEntry>>,
 }
@@ -181,7 +181,7 @@ impl Unchecked {
         Ok(Self { text, guests, steps: file.step })
     }
 
-    /// Fails if a step changes a clock.
+    /// Returns an error if a step changes a clock.
     pub(crate) fn without_clocks(self) -> Result<Self, FileError> {
         let mut actions = self.steps.iter().map(|step| &step.get_ref().action);
         match actions.find(|action| action.get_ref() == CLOCK) {
@@ -193,8 +193,8 @@ impl Unchecked {
         }
     }
 
-    /// Checks the steps against a machine and its guests. A step must not kill a `busy` strand. A busy strand executes the program of a
-    /// replay, or makes a guest's calls.
+    /// Checks the steps against a machine and its guests. A step must not kill a `busy` strand. A busy strand executes a replay's
+    /// program, or makes a guest's calls.
     ///
     /// # Errors
     /// A step is impossible.
@@ -222,7 +222,7 @@ impl Unchecked {
 
 /// Checks one step. An error has the position of the mistake in the file, in bytes.
 struct Checker<'a> {
-    /// The position in the file at which the step's table begins.
+    /// The position in the file where the step's table begins.
     table: usize,
     machine: Machine,
     guests: &'a [NamedGuest],
@@ -290,7 +290,7 @@ impl Checker<'_> {
         Err((place.span().start, problem))
     }
 
-    /// Returns the value of a key. [`step`](Self::step) has already reported missing keys.
+    /// Returns a key's value. [`step`](Self::step) has already reported missing keys.
     fn find<T>(
         &self,
         given: Option<Spanned<String>>,

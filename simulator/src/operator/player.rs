@@ -1,4 +1,4 @@
-//! Plays the steps of a scenario.
+//! Plays a scenario's steps.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -30,10 +30,10 @@ pub trait Operated {
     /// The hypervisor cannot take a request now. The message says why.
     fn ask(&mut self, on: StrandId, request: &Request) -> Result<(), String>;
 
-    /// Takes the hypervisor's answer to the latest request; `None` if there is no answer yet.
+    /// Takes the hypervisor's answer to the latest request; `None` if the hypervisor has not answered yet.
     fn answer(&mut self) -> Option<Answer>;
 
-    /// Stops a strand forever: it executes no further instruction.
+    /// Stops a strand forever: it executes no further instructions.
     fn stop(&mut self, strand: StrandId);
 
     /// Changes a clock.
@@ -51,7 +51,7 @@ pub struct Operator {
     scenario: String,
     steps: VecDeque<Step>,
     guests: Vec<NamedGuest>,
-    /// The rights of the guests after the latest change.
+    /// The guests' rights after the latest change.
     grants: Grants,
     dead: StrandSet,
     current: Option<Current>,
@@ -68,14 +68,14 @@ struct Current {
     pending: Option<StrandSet>,
 }
 
-/// What a call of [`Operator::work`] has done.
+/// What a call to [`Operator::work`] has done.
 #[derive(Debug)]
 pub enum Worked<'a> {
     /// There is nothing to do now: no step is due, or the hypervisor has not answered.
     Nothing,
     /// The operator has given a request to the hypervisor.
     Asked,
-    /// A step with this action has ended, with this result.
+    /// A step with this action has ended with this result.
     Made(Action, &'a mut StepRun),
 }
 
@@ -86,7 +86,7 @@ const SOON: u64 = 10_000;
 const RETRIES: usize = 10_000;
 
 impl Operator {
-    /// Returns an operator that has played no step. The guests have the rights of their configuration.
+    /// Returns an operator that has not played any step. The guests have the rights of their configuration.
     #[must_use]
     pub fn new(scenario: Scenario, guests: &[NamedGuest]) -> Self {
         let mut grants = Grants::none(guests.len()).expect("guests of a configuration");
@@ -111,27 +111,26 @@ impl Operator {
         &self.scenario
     }
 
-    /// Returns the results of the steps that have ended.
+    /// Returns the results of the completed steps.
     #[must_use]
     pub fn made(&self) -> &[StepRun] {
         &self.made
     }
 
-    /// Returns the steps that have not ended.
+    /// Returns the steps that have not completed.
     pub fn left(&self) -> impl Iterator<Item = &Step> {
         let current = self.current.iter().map(|current| &current.step);
         current.chain(&self.steps)
     }
 
-    /// Returns the strands for which the change of the current step still waits; `None` if the latest answer shows no pending
-    /// change.
+    /// Returns the strands for which the current step's change still waits; `None` if the latest answer showed no pending change.
     #[must_use]
     pub fn pending(&self) -> Option<StrandSet> {
         self.current.as_ref()?.pending
     }
 
-    /// Returns how many references or instructions may be executed before the next call of [`work`](Self::work). `now` is the number
-    /// of references or instructions so far.
+    /// Returns how many references or instructions may be executed before the next call to [`work`](Self::work). `now` is the number
+    /// executed so far.
     #[must_use]
     pub fn patience(&self, now: u64) -> u64 {
         match (&self.current, self.steps.front()) {
@@ -141,8 +140,8 @@ impl Operator {
         }
     }
 
-    /// Takes an answer of the hypervisor, or begins the next step that is due. `now` is the number of references or instructions so far. The
-    /// caller repeats the call until there is nothing to do.
+    /// Takes an answer from the hypervisor, or begins the next step that is due. `now` is the number of references or instructions so far.
+    /// The caller calls this function again until there is nothing to do.
     pub fn work(&mut self, machine: &mut impl Operated, now: u64) -> Worked<'_> {
         let (action, next) = if let Some(current) = self.current.take() {
             let Some(answer) = machine.answer() else {
@@ -218,7 +217,7 @@ impl Operator {
 
         let look = Request::Look(self.guests.len());
         current.request = match (answer, current.request) {
-            // The scrub of a hub takes several accesses. Guests may use the hub in the meantime.
+            // Scrubbing a hub takes several accesses, and guests may use the hub in the meantime.
             (Err(Change(ChangeError::Busy | ChangeError::NotClean(_, Busy))), request)
                 if current.retries < RETRIES =>
             {
@@ -269,14 +268,14 @@ impl Operator {
 
     /// Makes the current request. If no strand is alive, or if the hypervisor cannot take the request, returns the step's result.
     fn ask(&mut self, machine: &mut impl Operated, mut current: Current) -> Option<StepRun> {
-        // Strand 0 is included: it executes the hypervisor even if it belongs to no guest.
+        // Strand 0 is always included, because it executes the hypervisor even if it belongs to no guest.
         let strands = self.guests.iter().flat_map(|guest| guest.config.strands.iter());
         let mut alive = StrandId::new(0)
             .into_iter()
             .chain(strands)
             .filter(|strand| !self.dead.contains(*strand));
         let first = alive.next();
-        // Only strands of a node can scrub its L2 control registers.
+        // Only a node's own strands can scrub the node's L2 control registers.
         let on_node = match current.step.action {
             Action::Mend(Unit::L2(node)) => {
                 first.into_iter().chain(alive).find(|strand| strand.node() == node)
@@ -296,7 +295,7 @@ impl Operator {
     }
 }
 
-/// Returns whether the change of a guest's grant adds a right.
+/// Returns whether a change to a guest's grant adds a right.
 pub(crate) fn gains(before: Grant, after: Grant) -> bool {
     after.global && !before.global || after.strand > before.strand
 }

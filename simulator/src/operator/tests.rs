@@ -51,7 +51,7 @@ impl Operated for Busy {
     fn stop(&mut self, _: StrandId) {}
 }
 
-/// Plays steps on the default guests of a machine with two nodes. Returns the results of the steps, and the requests to the hypervisor.
+/// Plays steps on the default guests of a two-node machine. Returns the steps' results, and the requests to the hypervisor.
 fn play(steps: &str, refuses: usize) -> (Vec<StepRun>, Vec<(StrandId, Request)>) {
     let machine = Machine::new(Model::Batoka, 2).unwrap();
     let guests = guests::default(machine);
@@ -76,7 +76,7 @@ fn a_busy_unit_is_asked_for_again_at_most_10_000_times() {
     assert_eq!(asked.len(), 10_002);
 }
 
-/// The operator sends no request to a dead strand. It sends requests for the L2 control of a node to strands of this node.
+/// The operator sends no request to a dead strand. It sends a request for a node's L2 control to a strand of that node.
 #[test]
 fn a_strand_that_lives_serves_the_request() {
     let steps = "[[step]]\nat = 1\ndo = \"kill\"\nstrand = 0\n\

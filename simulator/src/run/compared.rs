@@ -1,4 +1,4 @@
-//! The settings that distinguish a run from other runs, and the numbers that depend on these settings.
+//! The settings that distinguish a run from other runs, and the numbers that the run has found.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -15,28 +15,28 @@ use crate::memory::Config;
 #[serde(default)]
 #[non_exhaustive]
 pub struct Conditions {
-    /// The names of the recordings, in the order of their threads. The command line follows the name if it is known, as in `p.refs
-    /// (./p 7)`.
+    /// The names of the recordings, in the order of their threads. A name is followed by the command line, if it is known, as in
+    /// `p.refs (./p 7)`.
     pub recordings: Vec<String>,
-    /// The kind of L2 misses that are counted by the events `L2_imiss` and `L2_dmiss_ld`; empty if unknown.
+    /// The kind of L2 misses that the events `L2_imiss` and `L2_dmiss_ld` count; empty if unknown.
     pub perf_config: Cow<'static, str>,
-    /// The number of cycles for which an access keeps a hub busy; 0 if unknown.
+    /// The number of cycles that an access keeps a hub busy; 0 if unknown.
     pub hub_cycles: u64,
 }
 
-/// A setting of a run, such as the number of bytes of its L2 cache.
+/// A run's setting, such as its L2 cache's size in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Setting {
-    /// The name. A setting of the [configuration](Configuration) has its name in a configuration file, such as `l2.bytes`.
+    /// The name. A [configuration](Configuration) setting has the name that it has in a configuration file, such as `l2.bytes`.
     pub name: Cow<'static, str>,
     #[allow(missing_docs, reason = "its name says it")]
     pub value: SettingValue,
-    /// Whether a T2 Plus has the same value.
+    /// Whether the value is that of a T2 Plus.
     pub is_usual: bool,
 }
 
-/// The value of a [`Setting`]. Numbers come before texts.
+/// The value of a [`Setting`]. Numbers sort before texts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(untagged)]
 #[allow(missing_docs, reason = "the names say it")]
@@ -59,7 +59,7 @@ impl fmt::Display for SettingValue {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Figure {
-    /// The name. An event has its name and its class, such as `dram:mem_reads`.
+    /// The name. For an event, this is its class and its name, such as `dram:mem_reads`.
     pub name: Cow<'static, str>,
     pub value: FigureValue,
 }
@@ -102,7 +102,7 @@ impl fmt::Display for FigureValue {
     }
 }
 
-/// Collects settings in their order.
+/// Collects settings in order.
 #[derive(Default)]
 struct Settings(Vec<Setting>);
 
@@ -158,7 +158,7 @@ impl Settings {
     }
 }
 
-/// Collects figures in their order.
+/// Collects figures in order.
 #[derive(Default)]
 struct Figures(Vec<Figure>);
 
@@ -193,7 +193,7 @@ impl Figures {
 }
 
 impl Run {
-    /// Returns the settings of the run: what was replayed or executed, and on which machine.
+    /// Returns the run's settings: what was replayed or executed, and on which machine.
     #[must_use]
     pub fn settings(&self) -> Vec<Setting> {
         let mut settings = Settings::default();
@@ -245,8 +245,8 @@ impl Run {
         settings.0
     }
 
-    /// Returns the numbers that the run has found. The length of the run comes first. The counts of events come last, each summed
-    /// over all units.
+    /// Returns the numbers that the run has found. The run's length comes first. Event counts come last, each summed over all
+    /// units.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
         let mut figures = Figures::default();
@@ -296,7 +296,7 @@ impl Run {
         figures.0
     }
 
-    /// Returns `true` if the run's observer stopped the run. The figures of such a run are for the part before the stop.
+    /// Returns `true` if the observer stopped the run. The figures are then for the part before the stop.
     #[must_use]
     pub const fn is_stopped(&self) -> bool {
         match self {

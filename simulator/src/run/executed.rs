@@ -1,4 +1,4 @@
-//! The result of an execution. JSON files and reports contain this result.
+//! The result of an execution, which JSON files and reports contain.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use crate::memory::{Served, Usage};
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Executed {
-    /// The family of the machine, such as `batoka`.
+    /// The machine's family, such as `batoka`.
     pub machine: Cow<'static, str>,
     pub nodes: usize,
     pub time: Time,
@@ -25,17 +25,17 @@ pub struct Executed {
     pub strands: Vec<StrandRun>,
     /// The counts of the selected events, by class; empty without a memory system.
     pub events: Vec<EventCounts>,
-    /// How channels, hubs and links were used; `None` without a memory system.
+    /// How busy channels, hubs and links were; `None` without a memory system.
     #[serde(flatten)]
     pub usage: Option<Usage>,
-    /// The number of hypercalls of all guests.
+    /// The number of hypercalls by all guests.
     pub hypercalls: Hypercalls,
     pub guests: Vec<GuestRun>,
     /// The number of entries in the [log](crate::execute::log) of actions that are not fully modelled.
     pub noted: usize,
-    /// The steps of the [operator](crate::operator::Operator); empty until the caller that plays the steps stores them here.
+    /// The steps that the [operator](crate::operator::Operator) has played; empty until the caller that plays the steps stores them here.
     pub steps: Vec<StepRun>,
-    /// The clocks that a scenario has changed, in the order of their first changes.
+    /// The clocks that a scenario has changed, in the order in which they were first changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clocks: Vec<ClockRun>,
     /// The failures that the hypervisor has recorded.
@@ -45,8 +45,8 @@ pub struct Executed {
     pub hypervisor: HypervisorRun,
 }
 
-/// A clock, compared with the machine's true time. The comparison includes a scenario's changes, but not what software has written to the
-/// clock.
+/// A clock, compared with the machine's true time. The comparison includes a scenario's changes, but not values that software has written
+/// to the clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -54,8 +54,8 @@ pub struct ClockRun {
     pub clock: String,
     /// The changes in chronological order.
     pub changes: Vec<ClockChange>,
-    /// Pairs of a time in cycles and a number of nanoseconds. At this time, the clock is ahead of the true time by this number; the
-    /// number is negative if the clock is behind. The times are evenly spread.
+    /// Pairs of a time in cycles and a number of nanoseconds by which the clock is ahead of the true time. The number is negative if the
+    /// clock is behind. The times are evenly spread.
     pub ahead: Vec<(u64, i64)>,
 }
 
@@ -65,7 +65,7 @@ pub struct ClockRun {
 pub struct ClockChange {
     /// The time of the change, in cycles.
     pub at: u64,
-    /// What the change does: the end of a sentence that begins with the name of the clock, such as `stops`.
+    /// What the change does, as the end of a sentence that begins with the clock's name, such as `stops`.
     pub what: String,
 }
 
@@ -74,18 +74,18 @@ pub struct ClockChange {
 pub struct HypervisorRun {
     /// The lines on the hypervisor's own console; empty until the caller that reads the console stores them here.
     pub console: String,
-    /// How many messages the hypervisor has left out because there were too many.
+    /// How many messages the hypervisor has omitted because there were too many.
     pub left_out: u64,
 }
 
-/// The instructions, cycles, traps and requests of a strand.
+/// A strand's instructions, cycles, traps and requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct StrandRun {
     #[serde(with = "json")]
     pub strand: StrandId,
     pub instructions: ByWhom,
-    /// The cycles of the strand, except those in which it was parked or halted.
+    /// The strand's cycles, except those in which it was parked or halted.
     pub cycles: ByWhom,
     /// The number of traps, including interrupts.
     pub traps: u64,
@@ -93,7 +93,7 @@ pub struct StrandRun {
     pub served: Served,
 }
 
-/// A number, divided among the kinds of software that executed.
+/// A number, split by the kind of software that was executing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByWhom {
     /// The number for guests, both privileged and nonprivileged.
@@ -114,12 +114,12 @@ impl ByWhom {
     }
 }
 
-/// The counts of an event, one for each node or each hub.
+/// An event's counts, one for each node or each hub.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct EventCounts {
-    /// The class of the units that count the event.
+    /// The class of units that count the event.
     pub class: Cow<'static, str>,
     pub event: Cow<'static, str>,
     /// `true` if each hub counts the event, and `false` if each node counts it.
@@ -136,19 +136,19 @@ impl EventCounts {
     }
 }
 
-/// The state of a guest, and what it did.
+/// A guest's state, and what it did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct GuestRun {
-    /// The number that the hypervisor gives the guest, from 0.
+    /// The hypervisor's number for the guest, from 0.
     #[serde(with = "json")]
     pub guest: GuestId,
     pub name: String,
     #[serde(with = "json")]
     pub strands: Vec<StrandId>,
-    /// The name of the program; empty until the caller that loaded the program stores it here.
+    /// The program's name; empty until the caller that loaded the program stores it here.
     pub program: String,
-    /// The output on the console; empty until the caller that reads the console stores it here.
+    /// The guest's console output; empty until the caller that reads the console stores it here.
     pub console: String,
     pub state: GuestState,
     pub hypercalls: Hypercalls,

@@ -1,4 +1,5 @@
-//! The result of a replay or an execution. Text, page, live view, comparison and JSON are all made from this one type.
+//! The result of a replay or an execution. The text, the page, the live view, the comparison and the JSON are all made from this
+//! one type.
 
 mod compared;
 mod executed;
@@ -42,17 +43,16 @@ pub use totals::Total;
 pub(crate) use totals::class;
 pub use waits::{LockRun, LockSite, State, States, WaitFor, WaitPlace, Waits};
 
-/// The version of a [`Run`]'s JSON. It increases whenever a field is removed or changes its
-/// meaning.
+/// The version of a [`Run`]'s JSON. It increases whenever a field is removed or its meaning changes.
 pub const VERSION: u64 = 1;
 
-/// The maximum length of a run's file in bytes. In memory, the run takes up to sixteen times as much.
+/// The maximum length of a run's file in bytes. In memory, the run takes up to sixteen times as many.
 pub const LONGEST: u64 = 64 << 20;
 
 /// The result of a replay or an execution.
 ///
-/// The JSON is one object with `version`, `kind`, and the fields of the kind. Because of the attribute `remote`, serde derives
-/// plain functions. The trait implementations below call these functions, and add the version.
+/// The JSON is one object with `version`, `kind`, and the kind's fields. Because of the attribute `remote`, serde derives plain
+/// functions instead of trait implementations. The implementations below call these functions, and add the version.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
 #[allow(clippy::large_enum_variant, reason = "a program has one value")]
@@ -63,9 +63,9 @@ pub enum Run {
     Scenario(Played),
     /// The result of an execution of guests.
     Execution(Executed),
-    /// The profile of a program.
+    /// A program's profile.
     Profile(profile::report::ProfileReport),
-    /// The lines of memory that move between nodes while a program executes.
+    /// The memory lines that move between nodes while a program executes.
     Sharing(sharing::SharingReport),
 }
 
@@ -132,7 +132,7 @@ impl Run {
         Self::from_value(serde_json::from_slice(text).map_err(ParseError::Json)?)
     }
 
-    /// Returns the run as JSON. Characters that are not [plain](crate::text::is_plain) are escaped. The conversion is compiled with
+    /// Returns the run as JSON. Characters that are not [plain](crate::text::is_plain) are escaped. The conversion is compiled in
     /// this crate, so it is optimised even if the caller's crate is not.
     pub fn json(&self) -> serde_json::Result<String> {
         let json = json::pretty(self)?;
@@ -154,7 +154,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Returns notes on the limits of the results. Each note is a whole sentence without a full stop.
+    /// Returns notes on the limits of the results. Each note is a full sentence without a full stop.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         match self {
@@ -166,7 +166,7 @@ impl Run {
         }
     }
 
-    /// Returns the part of its programs that the run covers; `None` if it covers the whole programs.
+    /// Returns the part of its programs that the run covers; `None` if it covers them completely.
     #[must_use]
     pub const fn region(&self) -> Option<&RegionRun> {
         match self {
@@ -197,7 +197,7 @@ impl Run {
         }
     }
 
-    /// Checks that the machine has a clock, and the nodes and strands that the fields name.
+    /// Checks that the machine has a clock, and that it has the nodes and strands that the fields name.
     fn check(&self) -> Result<(), String> {
         let (nodes, hertz, usage, strands): (_, _, _, Vec<StrandId>) = match self {
             Self::Replay(run) => {
@@ -229,7 +229,7 @@ impl Run {
     }
 }
 
-/// Makes each string a single [line], except for the console of a guest, whose lines a page shows.
+/// Makes each string a single [line], except a guest's console output, whose lines a page shows.
 fn escape(value: &mut Value) {
     match value {
         Value::String(text) => *text = line(text),

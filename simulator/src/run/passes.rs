@@ -1,23 +1,22 @@
-//! Several replays of the same recordings, each of which counts other events.
+//! Several replays of the same recordings, each of which counts different events.
 
 use guest_abi::Pmu;
 
 use super::{CounterResult, Replayed};
 
-/// The error for two passes that are not replays of the same setup. The passes differ in a result that does not depend on counters.
+/// The error for two passes that are not replays of the same setup: they differ in a result that does not depend on counters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("internal error: two passes of one replay have different {0}")]
 #[non_exhaustive]
 pub struct PassError(pub &'static str);
 
 impl Replayed {
-    /// Adds the counters and the notes of another pass. The added counters of a unit follow this pass's counters of the same unit.
-    /// Afterwards, `truth_matches` is for both passes. All other results are those of this pass, for example the hypercalls, which
-    /// differ from pass to pass.
+    /// Adds another pass's counters and notes. A unit's added counters follow this pass's counters for the same unit. Afterwards,
+    /// `truth_matches` covers both passes. All other results remain those of this pass, including the hypercalls, which differ from
+    /// pass to pass.
     ///
     /// # Errors
-    /// The other pass has different cycles, references, threads, waits or use of units, although both passes replay the same
-    /// recordings.
+    /// The passes differ in cycles, references, threads, waits or use of units, although both replay the same recordings.
     pub fn add_pass(&mut self, pass: Self) -> Result<(), PassError> {
         let same = [
             ("cycles", self.cycles == pass.cycles),
@@ -50,7 +49,7 @@ impl Replayed {
     }
 }
 
-/// Returns the identity of the unit that has a counter: the PMU, or the number of the strand.
+/// Returns what identifies a counter's unit: the PMU, or the strand's number.
 fn unit(counter: &CounterResult) -> (Option<Pmu>, Option<usize>) {
     (counter.perfreg.and_then(Pmu::from_register), counter.strand.map(|strand| strand.index()))
 }

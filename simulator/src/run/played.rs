@@ -16,16 +16,16 @@ use crate::machine::configuration::Configuration;
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Played {
-    /// The name of the scenario's file.
+    /// The scenario file's name.
     pub scenario: String,
-    /// The family of the machine, such as `batoka`.
+    /// The machine's family, such as `batoka`.
     pub machine: Cow<'static, str>,
     pub nodes: usize,
     pub configuration: Configuration,
     #[serde(flatten)]
     pub conditions: Conditions,
     pub references: u64,
-    /// When the last thread ended, in cycles.
+    /// The time at which the last thread ended, in cycles.
     pub cycles: u64,
     /// Which strand executed which thread.
     pub placement: String,
@@ -38,36 +38,36 @@ pub struct Played {
     /// The steps in chronological order.
     pub steps: Vec<StepRun>,
     pub phases: Vec<PhaseRun>,
-    /// The units of the machine at the end.
+    /// The state of the machine's units at the end.
     pub units: Vec<UnitRun>,
-    /// The number of hypercalls of all guests.
+    /// The number of hypercalls by all guests.
     pub hypercalls: Hypercalls,
-    /// The hypercalls of each guest, and its grant at the end.
+    /// Each guest's hypercalls, and its grant at the end.
     pub guests: Vec<GuestCalls>,
-    /// Whether every counter has the true count.
+    /// Whether every counter agrees with the true count.
     pub truth_matches: bool,
     /// The hypervisor's events, if the [setup](crate::replay::Setup::tracing) asks for them.
     #[serde(skip)]
     pub trace: Option<Trace>,
 }
 
-/// A scenario's step that has ended.
+/// A completed step of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StepRun {
-    /// When the step was due: the number of references that had been replayed, or the number of instructions that all strands had
-    /// executed.
+    /// When the step was due: the number of references that had been replayed, or the number of instructions that
+    /// all strands had executed.
     pub at: u64,
-    /// The number of the step's line in the scenario's file, from 1.
+    /// The line number of the step in the scenario's file, from 1.
     pub line: usize,
     /// What the step does, as a sentence without a full stop.
     pub action: String,
-    /// The reason why the step was rejected and changed nothing; `None` if it was not rejected.
+    /// Why the step was rejected and changed nothing; `None` if it was not rejected.
     pub rejected: Option<String>,
     /// Dead strands of guests that lost a right or were reset. The change did not wait for them.
     #[serde(with = "json")]
     pub excused: Vec<StrandId>,
-    /// In an execution, the state of the unit before the step returned it to service.
+    /// In an execution, the unit's state before the step returned it to service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<UnitRun>,
     /// In a replay, how the step's change was completed.
@@ -83,9 +83,9 @@ pub struct Settled {
     pub awaited: Option<usize>,
     /// The calls that guests made while the change was pending.
     pub meanwhile: Vec<Asked>,
-    /// How many cross-calls were taken until the change was complete.
+    /// How many cross-calls strands took before the change was complete.
     pub cross_calls: u64,
-    /// The registers that a guest can read after it gained a right or was reset.
+    /// What guests that gained a right or were reset found in the registers that they can read.
     pub found: Vec<Found>,
 }
 
@@ -99,7 +99,7 @@ pub struct Asked {
     pub status: String,
 }
 
-/// What a guest finds in the registers that it can read after a step.
+/// What a guest finds, after a step, in the registers that it can read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -110,7 +110,7 @@ pub struct Found {
     pub not_zero: Vec<Cow<'static, str>>,
 }
 
-/// What guests measured in the time between two steps.
+/// What guests measured between two steps.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -130,12 +130,12 @@ pub struct PhaseRun {
 pub struct Measured {
     pub guest: String,
     pub grant: String,
-    /// The number of units that the machine has, but that the guest may not use.
+    /// The number of the machine's units that the guest may not use.
     pub refused: usize,
     pub counters: Vec<CounterResult>,
 }
 
-/// The state of a unit at one time.
+/// A unit's state at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -151,7 +151,7 @@ pub struct UnitRun {
 }
 
 impl UnitRun {
-    /// Converts the hypervisor's state of a unit to the form that a run keeps.
+    /// Converts the hypervisor's unit state to the form that a run keeps.
     #[must_use]
     pub fn new(unit: Unit, state: UnitState) -> Self {
         let UnitState { in_service, clean, faults, stuck } = state;

@@ -4,17 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::counts::{Counts, counts};
 
-/// The region of a replay, and what the replay did before the region.
+/// A replay's region, and what the replay did before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RegionRun {
-    /// The point at which the region begins; `None` for the start of the programs.
+    /// The point at which the region begins; `None` if it begins where the programs start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The point at which the region ends; `None` for the end of the programs.
+    /// The point at which the region ends; `None` if it ends where the programs end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// The point at which the warm-up begins; `None` for no warm-up.
+    /// The point at which the warm-up begins; `None` if there is no warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<String>,
     /// What was skipped before the warm-up and the region.
@@ -25,7 +25,7 @@ pub struct RegionRun {
     pub counted: Covered,
 }
 
-/// A part of the programs of a replay.
+/// A part of a replay's programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -39,7 +39,7 @@ counts! {
 }
 
 impl Covered {
-    /// Returns the rest of this part after `earlier`. Both parts have the same start.
+    /// Returns what remains of this part after `earlier`, which has the same start.
     pub(crate) fn since(mut self, earlier: &Self) -> Self {
         self.subtract(earlier);
         self
@@ -47,7 +47,8 @@ impl Covered {
 }
 
 impl RegionRun {
-    /// Returns the points that select the region, such as `work to work#2, warm-up from the start`.
+    /// Returns the points that selected the region, such as
+    /// `work to work#2, warm-up from the start`.
     pub(crate) fn asked(&self) -> String {
         let from = self.from.as_deref().unwrap_or("the start");
         let to = self.to.as_deref().unwrap_or("the end");

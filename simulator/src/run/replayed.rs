@@ -24,19 +24,19 @@ use super::{Conditions, RegionRun, Spread, States, Waits};
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Replayed {
-    /// The family of the machine, such as `batoka`.
+    /// The machine's family, such as `batoka`.
     pub machine: Cow<'static, str>,
     pub nodes: usize,
     pub configuration: Configuration,
     #[serde(flatten)]
     pub conditions: Conditions,
-    /// The part of the programs that this result covers; `None` for the whole programs. All other fields are for this part.
+    /// The part of the programs that this result covers; `None` if it covers them completely. All other fields are for this part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<RegionRun>,
     pub references: u64,
-    /// When the last thread ended, in cycles.
+    /// The time at which the last thread ended, in cycles.
     pub cycles: u64,
-    /// When the last thread ended, in seconds, and the rate of the clock.
+    /// The time at which the last thread ended, in seconds, and the clock rate.
     pub time: Time,
     /// Which strand executed which thread.
     pub placement: String,
@@ -44,21 +44,21 @@ pub struct Replayed {
     /// The processes, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessRun>,
-    /// Sentences about the programs' actions that are missing from the recordings. The notes contain these sentences, too.
+    /// Sentences about what the programs did that the recordings lack. The notes contain these sentences, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// How long threads waited, and for what.
     #[serde(default)]
     pub waits: Waits,
-    /// The lengths of this replay and of replays whose threads start at slightly different times. `None` until the caller that runs these
+    /// The lengths of this replay and of others whose threads start at slightly different times. `None` until the caller that runs these
     /// replays stores the lengths here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<Spread>,
-    /// The lengths of replays of several recordings of the program, of which this replay is the last. `None` until the caller that makes
+    /// The lengths of replays of several recordings of the program. This replay is the last of them. `None` until the caller that makes
     /// these recordings stores the lengths here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Spread>,
-    /// How channels, hubs and links were used.
+    /// How busy channels, hubs and links were.
     #[serde(flatten)]
     pub usage: Usage,
     /// Notes on the limits of the results; see [`Run::notes`](super::Run::notes).
@@ -66,12 +66,12 @@ pub struct Replayed {
     /// Whether the observer stopped the replay. If so, all numbers are for the part of the replay before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
-    /// The number of hypercalls of all guests.
+    /// The number of hypercalls by all guests.
     pub hypercalls: Hypercalls,
     pub guests: Vec<GuestCalls>,
-    /// The measured count and the true count of each counter. Counters that count no event are left out.
+    /// Each counter's measured count and true count. Counters that count no event are omitted.
     pub counters: Vec<CounterResult>,
-    /// Whether every counter has the true count.
+    /// Whether every counter agrees with the true count.
     pub truth_matches: bool,
     /// The details; `None` unless the [setup](crate::replay::Setup::details) asks for them.
     pub details: Option<Details>,
@@ -87,7 +87,7 @@ impl Replayed {
         (self.details.as_ref()).map_or(&[], |details| &details.programs)
     }
 
-    /// Returns the instructions at which strands waited longest, with the longest waits first; empty without details.
+    /// Returns the instructions at which strands waited longest, longest first; empty without details.
     #[must_use]
     pub fn code(&self) -> &[InstructionMisses] {
         (self.details.as_ref()).map_or(&[], |details| &details.code)
@@ -116,14 +116,14 @@ impl Time {
         Self { hertz: HZ, cycles, seconds: cycles as f64 / HZ as f64 }
     }
 
-    /// Converts a number of cycles to seconds.
+    /// Converts cycles to seconds.
     #[must_use]
     pub fn seconds_of(&self, cycles: u64) -> f64 {
         cycles as f64 / self.hertz as f64
     }
 }
 
-/// The work of a process: a program and its threads.
+/// A process's work: a program and its threads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 #[non_exhaustive]
@@ -132,22 +132,21 @@ pub struct ProcessRun {
     pub name: String,
     /// The command line; `None` if the recording does not contain it.
     pub command: Option<String>,
-    /// The number of the process's first thread among the threads of all processes. The process's other threads have the next
-    /// numbers.
+    /// The number of the process's first thread among all processes' threads. The process's other threads have the next numbers.
     pub first_thread: usize,
     pub threads: usize,
     pub instructions: u64,
-    /// The sum of the threads' cycles.
+    /// The threads' total cycles.
     pub cycles: u64,
 }
 
-/// The cycles of a thread, its requests and its waits.
+/// A thread's cycles, requests and waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 #[non_exhaustive]
 pub struct ThreadRun {
-    /// The number of the thread, from 0, among the threads of all programs. If the replay deals the references of one thread to
-    /// several strands, each of these strands has a record with the number 0.
+    /// The thread's number, from 0, among the threads of all programs. If the replay divides one thread's references among several
+    /// strands, each of these strands has a record with the number 0.
     pub thread: usize,
     #[serde(with = "json")]
     pub strand: StrandId,
@@ -158,19 +157,19 @@ pub struct ThreadRun {
     pub served: Served,
     /// The thread's cycles, by cause.
     pub stack: Stack,
-    /// How many cycles of the whole run the thread spent in each state.
+    /// How many of the whole run's cycles the thread spent in each state.
     #[serde(default)]
     pub states: States,
 }
 
 /// The cycles that a thread spent at work or waiting, by cause. Their sum is [`ThreadRun::cycles`].
 ///
-/// The wait for a request to the L2 cache lasts from when the request leaves the core until the data arrive, including all
-/// queues. The wait is counted in the field of the unit that [served](Served) the request. A thread waits for stores only while
-/// the [maximum number](crate::memory::timing::Timing::stores) of its strand's stores is in progress.
+/// The wait for a request to the L2 cache lasts from the time at which the request leaves the core until the data arrive, including all
+/// queues. The wait counts in the field for the unit that [served](Served) the request. A thread waits for stores only while the [maximum
+/// number](crate::memory::timing::Timing::stores) of its strand's stores is in progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
-    /// The cycles that instructions, hits in the L1 cache and jumps take if nothing else delays them.
+    /// The cycles that instructions, L1 cache hits and jumps take if nothing else delays them.
     pub busy: u64,
     /// The cycles of waits for the L2 cache of the thread's node: for the bank, and for the line.
     pub l2: u64,
@@ -187,12 +186,12 @@ pub struct Stack {
     pub stores: u64,
     /// The cycles of waits for the store of an atomic instruction, and for the stores before this store.
     pub atomics: u64,
-    /// The cycles of waits for the pipeline while other strands use it.
+    /// The cycles of waits for the pipeline while other strands used it.
     pub pipeline: u64,
 }
 
 impl Stack {
-    /// Returns the sum of all parts: the cycles of the whole stack.
+    /// Returns the sum of all parts, which is the whole stack's cycles.
     #[must_use]
     pub fn sum(self) -> u64 {
         let Self { busy, l2, local, remote, c2c, arriving, stores, atomics, pipeline } = self;
@@ -205,33 +204,33 @@ impl Stack {
 pub struct Hypercalls {
     #[allow(missing_docs, reason = "its name says it")]
     pub total: u64,
-    /// The number of hypercalls for each status, by the name of the status.
+    /// The number of hypercalls with each status, by the status's name.
     pub by_status: BTreeMap<String, u64>,
 }
 
-/// A guest's hypercalls, by status and by class of register.
+/// A guest's hypercalls, by status and by register class.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct GuestCalls {
     pub name: String,
     pub grant: String,
     pub hypercalls: Hypercalls,
-    /// The number of `get` and `set` calls by class of register, as the service counts them.
+    /// The number of `get` and `set` calls for each register class, as the service counts them.
     pub by_class: BTreeMap<Cow<'static, str>, Hypercalls>,
 }
 
-/// What a counter shows at the end, and what really happened.
+/// A counter's final count, and the true count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CounterResult {
-    /// The register that holds the counter; `None` for %pic. In JSON, the number of the register.
+    /// The register that holds the counter; `None` for %pic. In JSON, this is the register's number.
     #[serde(default, with = "json")]
     pub perfreg: Option<PerfReg>,
-    /// Which of the unit's two counters shows the count. In JSON, the number of the counter.
+    /// Which of the unit's two counters this is. In JSON, this is the counter's number.
     #[serde(with = "json")]
     pub counter: Counter,
-    /// The strand, if the counter is in %pic. In JSON, the number of the strand.
+    /// The strand, if the counter is in %pic. In JSON, this is the strand's number.
     #[serde(default, with = "json")]
     pub strand: Option<StrandId>,
     /// The name of the register that holds the counter.
@@ -244,14 +243,14 @@ pub struct CounterResult {
 }
 
 impl Hypercalls {
-    /// Converts a tally to counts. A tally identifies statuses by their numbers, and the counts identify them by their names.
+    /// Converts a tally, which identifies statuses by number, to counts that identify them by name.
     #[must_use]
     pub fn new(tally: &Tally) -> Self {
         let named = tally.iter().map(|(status, count)| (status_name(*status), *count));
         Self { total: tally.values().sum(), by_status: named.collect() }
     }
 
-    /// Counts the `get` and `set` calls for registers of one class.
+    /// Counts the `get` and `set` calls for one class of registers.
     pub(crate) fn for_class(statistics: &Statistics, class: Class) -> Self {
         let count = |outcome: &Outcome| {
             statistics.count(Operation::Get, class, *outcome)

@@ -1,4 +1,4 @@
-//! Computes the difference between two samples of the same replay.
+//! Computes the difference between two samples from the same replay.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,8 +8,8 @@ use crate::counts::{Counts, counts};
 use crate::memory::{ChannelUse, HubUse, LinkUse, Traffic, Usage};
 
 impl Replayed {
-    /// Returns what happened since an earlier sample of the same replay. Two parts of the result still cover the whole time since
-    /// the start of the replay: the waits between threads, and the details other than the misses by instruction.
+    /// Returns what happened since an earlier sample from the same replay. Two parts of the result still cover the time since the replay
+    /// began: the waits between threads, and the details other than the misses by instruction.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut period = self.clone();
@@ -62,14 +62,14 @@ impl Replayed {
         period
     }
 
-    /// Returns one element for each node: the sum of the work of all threads on the node.
+    /// Returns one element for each node: the total work of all threads on the node.
     #[must_use]
     pub fn by_node(&self) -> Vec<ThreadRun> {
         let on = |node| self.threads.iter().filter(move |thread| thread.node() == node);
         (0..self.nodes).map(|node| ThreadRun::sum(&on(node).collect::<Vec<_>>())).collect()
     }
 
-    /// Returns the number of hypercalls of all guests, by the name of the status.
+    /// Returns the number of all guests' hypercalls, by the status's name.
     #[must_use]
     pub fn by_status(&self) -> BTreeMap<&str, u64> {
         let mut sums = BTreeMap::new();
@@ -117,8 +117,8 @@ impl Usage {
     }
 }
 
-/// Subtracts the misses of instructions up to an earlier sample. If the earlier list was full, drops each instruction that the earlier list
-/// lacks, because the earlier misses of this instruction are unknown.
+/// Subtracts an earlier sample's misses, instruction by instruction. If the earlier list was full, drops each instruction that it lacks,
+/// because that instruction's earlier misses are unknown.
 fn subtract_code(code: &mut Vec<InstructionMisses>, earlier: &[InstructionMisses]) {
     let place = |one: &InstructionMisses| (one.program, one.address);
     let whole = earlier.len() < MOST_CODE;

@@ -1,4 +1,4 @@
-//! Computes how much the lengths of several runs differ.
+//! Computes how much the lengths of several runs vary.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Spread {
     pub least: u64,
-    /// The median. For an even number of runs, it is the lower of the two middle lengths.
+    /// The median. If the number of runs is even, this is the lower of the two middle lengths.
     pub median: u64,
     pub most: u64,
     /// The length of each run, in the order of the runs.
@@ -24,7 +24,7 @@ impl Spread {
         Some(Self { least, median: sorted[(sorted.len() - 1) / 2], most, cycles })
     }
 
-    /// Returns by how much the longest run exceeds the shortest, as a share of the shortest.
+    /// Returns how much the longest run exceeds the shortest, as a fraction of the shortest.
     #[must_use]
     pub fn difference(&self) -> f64 {
         (self.most - self.least) as f64 / self.least.max(1) as f64

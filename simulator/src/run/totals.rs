@@ -1,4 +1,4 @@
-//! Computes the total of each event's counts, and the sum of what several threads did.
+//! Computes each event's total count, and several threads' totals.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ const FIRST: StrandId = match StrandId::new(0) {
     None => panic!("every machine has it"),
 };
 
-/// The count of an event, summed over all units of a class.
+/// An event's count, summed over all units of a class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Total {
@@ -21,13 +21,13 @@ pub struct Total {
     pub class: &'static str,
     #[allow(missing_docs, reason = "its name says it")]
     pub event: Cow<'static, str>,
-    /// How many counters are in the sum.
+    /// The number of counters that are in the sum.
     pub counters: u64,
     /// The sum of the counts that the guest measured.
     pub measured: u64,
     /// The number of events that really happened.
     pub truth: u64,
-    /// The measured count of each place. The places of gpd and asu events are the hubs. The places of all other events are the nodes.
+    /// The measured count at each hub for gpd and asu events, or at each node for all other events.
     pub by_place: [u64; 4],
 }
 
@@ -54,8 +54,7 @@ impl Total {
         totals
     }
 
-    /// Returns `true` for gpd and asu events, of which each hub has one count. Returns `false` for all other events, whose counts
-    /// belong to nodes.
+    /// Returns `true` for gpd and asu events, which each hub counts. Returns `false` for all other events, which each node counts.
     #[must_use]
     pub fn is_by_hub(&self) -> bool {
         matches!(self.class, "gpd" | "asu")
@@ -75,7 +74,7 @@ fn place(counter: &CounterResult) -> (&'static str, usize) {
     (class(pmu), number)
 }
 
-/// Returns the class of the events that a PMU counts. Without a PMU, returns the class of a strand's events.
+/// Returns the class of events that a PMU counts. Without a PMU, returns the class of events that a strand counts.
 pub(crate) const fn class(pmu: Option<Pmu>) -> &'static str {
     match pmu {
         Some(Pmu::Dram(_)) => "dram",
@@ -93,13 +92,13 @@ impl ThreadRun {
         self.strand.node().index()
     }
 
-    /// Returns the record of a thread that has not executed yet.
+    /// Returns the record for a thread that has not executed yet.
     pub(crate) fn new(thread: usize, strand: StrandId) -> Self {
         let (served, stack, states) = Default::default();
         Self { thread, strand, instructions: 0, cycles: 0, served, stack, states }
     }
 
-    /// Returns the sum of what several threads did. The thread and strand of the sum are 0.
+    /// Returns several threads' totals. The thread and strand of the returned record are 0.
     #[must_use]
     pub fn sum(threads: &[&Self]) -> Self {
         let mut sum = Self::new(0, FIRST);

@@ -1,4 +1,4 @@
-//! Accounts for the time of threads: when they execute, and what they wait for.
+//! Accounts for threads' time: when they execute, and what they wait for.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use crate::counts::counts;
 use crate::json;
 
-/// What a thread is doing. A *section* is what a thread executes from taking a lock until releasing it.
+/// What a thread is doing. A *section* is what a thread executes between taking and releasing a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// The strand of the thread executes the thread.
+    /// The thread is executing on its strand.
     Running,
     /// The thread could execute, but its strand executes another thread.
     Ready,
-    /// The thread waits for a mutex, a spin lock or a read-write lock. Or the thread waits until another thread has left an earlier section of
-    /// such a lock, because the waiting thread uses the results of that section.
+    /// The thread waits for a mutex, a spin lock or a read-write lock. Or it waits until another thread has left an earlier section of such
+    /// a lock, because it uses the results of that section.
     Lock,
-    /// The thread waits for a condition variable. Or the thread waits until another thread has left an earlier section that signals a condition
-    /// variable, because the waiting thread uses the results of that section.
+    /// The thread waits for a condition variable. Or it waits until another thread has left an earlier section that signals a condition
+    /// variable, because it uses the results of that section.
     Condition,
     /// The thread waits at a barrier.
     Barrier,
@@ -27,9 +27,10 @@ pub enum State {
     Semaphore,
     /// The thread waits until another thread has ended.
     Thread,
-    /// The thread sleeps for the time that it has asked for.
+    /// The thread sleeps for the time that it asked for.
     Sleep,
-    /// The thread waits for another thread, as in the recorded execution. The recording does not name the lock or other object of this wait.
+    /// The thread waits for another thread, as it did in the recorded execution. The recording does not name what the thread waits for,
+    /// such as a lock.
     Recorded,
     /// No other thread has started the thread yet.
     NotBegun,
@@ -53,7 +54,7 @@ impl State {
         Self::Ended,
     ];
 
-    /// Returns the name of this state in tables and pictures.
+    /// Returns the state's name in tables and pictures.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -71,7 +72,7 @@ impl State {
         }
     }
 
-    /// Returns `true` if another thread ends this state.
+    /// Returns `true` if it takes another thread to end this state.
     #[must_use]
     pub const fn waits_for_a_thread(self) -> bool {
         match self {
@@ -86,7 +87,7 @@ impl State {
     }
 }
 
-/// How many cycles a thread spent in each [`State`]. Their sum is the length of the run.
+/// How many cycles a thread spent in each [`State`]. The sum is the length of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "`State` says it")]
 pub struct States {
@@ -128,7 +129,7 @@ impl States {
         }
     }
 
-    /// Adds `cycles` to the cycles that were spent in `state`.
+    /// Adds `cycles` to the cycles spent in `state`.
     pub(crate) fn add(&mut self, state: State, cycles: u64) {
         let count = match state {
             State::Running => &mut self.running,
@@ -153,27 +154,27 @@ impl States {
     }
 }
 
-/// The waits of one thread for one other thread, in one state. The other thread ended these waits.
+/// One thread's waits for one other thread, in one state. The other thread ended these waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitFor {
     /// The number of the waiting thread.
     pub thread: usize,
-    /// The state of the thread during these waits.
+    /// The thread's state during these waits.
     pub state: State,
     /// The number of the thread that ended the waits.
     pub ended_by: usize,
     /// How often the thread waited.
     pub times: u64,
-    /// The sum of the cycles of these waits.
+    /// The total cycles of these waits.
     pub cycles: u64,
 }
 
-/// A lock of a program, and how threads used it.
+/// A lock in a program, and how threads used it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockRun {
-    /// The number of the program that has the lock. Programs are numbered from 0 in the order of the recordings.
+    /// The number of the lock's program. Programs are numbered from 0 in the order of the recordings.
     pub program: usize,
-    /// The recorded address of the lock.
+    /// The lock's recorded address.
     #[serde(with = "json")]
     pub address: u64,
     /// How often threads took the lock.
@@ -194,16 +195,15 @@ pub struct LockSite {
     pub address: u64,
     /// How many threads took the lock there.
     pub threads: u64,
-    /// The smallest number of times that a thread took the lock there. Threads that never took the lock there are left out.
+    /// The smallest number of times that a thread took the lock there. Threads that never did are not counted.
     pub least: u64,
     /// The largest number of times that a thread took the lock there.
     pub most: u64,
 }
 
 impl LockSite {
-    /// Returns `true` if a thread took the lock here fewer times than another thread, by more than 2%. This difference suggests
-    /// that the lock protects a list of work, from which each thread takes the next item. The division of this work among the
-    /// threads then depends on the recording host.
+    /// Returns `true` if a thread took the lock here fewer times than another thread, by more than 2%. This suggests that the lock protects
+    /// a work list, from which each thread takes the next item. How the threads divide this work then depends on the recording host.
     #[must_use]
     pub const fn divides_work(&self) -> bool {
         self.most - self.least > self.most / 50 && self.threads > 1
@@ -225,21 +225,22 @@ pub struct WaitPlace {
 /// The waits of all threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
-    /// The waits of one thread for another, longest first: at most [`Waits::MOST`] pairs of threads.
+    /// The waits of one thread for another, longest first, for at most [`Waits::MOST`] pairs of threads.
     pub pairs: Vec<WaitFor>,
-    /// The locks that threads took, with the longest waits first: at most [`Waits::MOST`].
+    /// The locks that threads took, longest waits first. There are at most [`Waits::MOST`].
     pub locks: Vec<LockRun>,
-    /// How often threads made system calls that may block, by the name of the call. These calls take no time.
+    /// How often threads made system calls that can block, by call name. These calls take no time in the replay.
     pub calls: BTreeMap<String, u64>,
-    /// The number of waits for which the recorder did not know the lock. In the replay, these waits end as in the recorded execution.
+    /// The number of waits whose lock the recorder did not know. In the replay, these waits end as in the recorded execution.
     pub as_recorded: u64,
-    /// The places of the waits that `as_recorded` counts, with the most waits first: at most [`Waits::MOST`].
+    /// The places of the waits that `as_recorded` counts, most waits first. There are at most [`Waits::MOST`].
     #[serde(default)]
     pub recorded_at: Vec<WaitPlace>,
-    /// How often a thread waited for an earlier section of a lock to end, because the thread uses the results of that section. Waits for a
-    /// condition are not counted.
+    /// How often a thread waited for an earlier section of a lock to end because it uses the results of that section. Waits for condition
+    /// variables are not counted.
     pub kept_orders: u64,
-    /// How many references threads performed while they waited for locks in the recorded execution. The recording lacks these references.
+    /// The number of references that threads performed while they waited for locks in the recorded execution. The recording lacks these
+    /// references.
     pub left_out: u64,
 }
 

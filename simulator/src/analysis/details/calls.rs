@@ -1,4 +1,4 @@
-//! Lists and counts hypercalls and the hypervisor's events, as details of a replay.
+//! Lists and counts hypercalls and the hypervisor's events, for the details of a replay.
 
 use std::borrow::Cow;
 use std::mem::{Discriminant, discriminant};
@@ -16,22 +16,22 @@ use crate::events::{DecodedEvent, Stream, Trace, TracedEvent};
 use crate::json;
 use crate::nearest::status_name;
 
-/// The maximum number of events in the details. [`STRETCHES`] is the maximum number of stretches of time from which the events
-/// are chosen.
+/// The maximum number of events in the details. [`STRETCHES`] is the maximum number of time stretches from which the events are
+/// chosen.
 const MOST: usize = 1000;
 const STRETCHES: usize = 100;
 
 /// The maximum number of parts in a histogram of durations.
 const PARTS: u32 = 32;
 
-/// The hypercalls of one guest that have the same function, register class and status.
+/// One guest's hypercalls with the same function, register class and status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Calls {
     pub guest: String,
     /// The hypercall: `get`, `set`, `set_version` or `fast`.
     pub call: Cow<'static, str>,
-    /// The class of the registers that a `get` or `set` names: `strand`, `l2`, `dram` or `hub`.
+    /// The class of registers that a `get` or `set` names: `strand`, `l2`, `dram` or `hub`.
     pub registers: Cow<'static, str>,
     pub status: String,
     pub count: u64,
@@ -40,7 +40,7 @@ pub struct Calls {
 
 /// A distribution of durations, in ticks of the machine's clock.
 ///
-/// If n durations are sorted and numbered from 1, the p-th percentile is the duration with the number p * n / 100, rounded up.
+/// If n durations are sorted and numbered from 1, the p-th percentile is duration number p * n / 100, rounded up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Durations {
@@ -50,8 +50,8 @@ pub struct Durations {
     pub longest: u32,
     /// The length of each part of the histogram, in ticks.
     pub part: u32,
-    /// The start of each part of the histogram, in ticks, and the number of calls in the part. There are at most 32 parts. Empty
-    /// parts are left out.
+    /// The start of each part of the histogram, in ticks, and the number of calls in that part. There are at most 32 parts. Empty
+    /// parts are omitted.
     pub histogram: Vec<(u32, u64)>,
 }
 
@@ -59,24 +59,24 @@ impl Durations {
     fn new(mut durations: Vec<u32>) -> Self {
         let [p50, p90, p99, longest] = percentiles(&mut durations);
         let part = (longest / PARTS).saturating_add(1);
-        // The call of `percentiles` has sorted the durations.
+        // `percentiles` has sorted the durations.
         let parts = durations.chunk_by(|one, next| one / part == next / part);
         let histogram = parts.map(|all| (all[0] / part * part, all.len() as u64)).collect();
         Self { p50, p90, p99, longest, part, histogram }
     }
 }
 
-/// The guest, function, register class and status of calls.
+/// What a group of calls has in common: guest, function, register class and status.
 type Group = (u8, Discriminant<TracedFunction>, Option<Class>, u64);
 
-/// The events of a trace, each of them decoded once.
+/// A trace's events, each decoded once.
 #[derive(Default)]
 pub(super) struct Known {
-    /// The time and the kind of each event, and whether the event is a call that succeeded.
+    /// Each event's time and kind, and whether it is a call that succeeded.
     events: Vec<(u64, u16, bool)>,
-    /// One entry for each group of calls: the group, the name of the called function, and the durations of the calls.
+    /// For each group of calls, the group, the called function's name, and the calls' durations.
     calls: Vec<(Group, &'static str, Vec<u32>)>,
-    /// The time and the hub of each call that could not get its hub at once.
+    /// The time and the hub of each call that could not get its hub immediately.
     conflicts: Vec<(u64, usize)>,
 }
 
@@ -128,7 +128,7 @@ impl Known {
         (calls.collect(), conflicts)
     }
 
-    /// Returns at most 1,000 events, sorted by time. [`spread`] chooses them.
+    /// Returns at most 1,000 events, which [`spread`] chooses, sorted by time.
     pub(super) fn shown(&self, trace: &Trace) -> Vec<ShownEvent> {
         let streams = trace.streams.iter();
         let events = streams.flat_map(|stream| stream.events().map(|event| (stream.strand, event)));
@@ -146,7 +146,7 @@ impl Known {
     }
 }
 
-/// A decoded event of the hypervisor, for a time line.
+/// A decoded hypervisor event, for a time line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ShownEvent {
@@ -159,12 +159,12 @@ pub struct ShownEvent {
     pub fields: Map<String, Value>,
 }
 
-/// Returns the indices of at most `most` events, in order. For each event, `events` has its time and its kind, and `true` if the
-/// event is a call that succeeded.
+/// Returns the indices of at most `most` events, in order. For each event, `events` has its time, its kind, and whether it is a
+/// call that succeeded.
 ///
-/// If there are more than `most` events, the time from the first to the last event is divided into stretches of equal length. The
-/// events of one kind in one stretch are a group. The same limit applies to the number of events in each group. Successful calls
-/// are kept only if the other events of their group leave room. If only some events of a group are kept, they are evenly spaced.
+/// If there are more than `most` events, the time from the first to the last event is divided into stretches of equal length.
+/// Events of one kind in one stretch form a group, and all groups have the same limit on their number of events. Successful calls
+/// are kept only if the group's other events leave room. If only some of a group's events are kept, they are evenly spaced.
 fn spread(most: usize, events: &[(u64, u16, bool)]) -> Vec<usize> {
     let times = || events.iter().map(|(time, ..)| *time);
     let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
@@ -174,8 +174,7 @@ fn spread(most: usize, events: &[(u64, u16, bool)]) -> Vec<usize> {
             kinds.push(*kind);
         }
     }
-    // Limit the number of stretches, so that each stretch has room for at least one event of each
-    // kind.
+    // The number of stretches is limited so that each stretch has room for at least one event of each kind.
     let stretches = (most / kinds.len().max(1)).clamp(1, STRETCHES);
     // A group consists of the events of one kind in one stretch.
     let group = |(time, kind, _): &(u64, u16, bool)| {
@@ -233,14 +232,12 @@ mod tests {
 
     #[test]
     fn shown_events_are_of_the_whole_time() {
-        // 900 calls happen at once. 9 calls follow later, one in each of the last nine of ten
-        // stretches.
+        // 900 calls happen at the same time. Nine calls follow later, one in each of the last nine of ten stretches.
         let mut events = vec![(0, 1, true); 900];
         events.extend((1..10).map(|n| (10 * n + 5, 1, true)));
         let all_later: Vec<usize> = (900..909).collect();
         assert_eq!(kept(10, &events), [&[899], &all_later[..]].concat());
-        // The other stretches do not need all their room, so the first stretch gets more room. The first stretch keeps every 90th
-        // call.
+        // The other stretches do not need all their room, so the first stretch gets more. It keeps every 90th call.
         let shown = kept(19, &events);
         assert_eq!(shown[..3], [89, 179, 269]);
         assert_eq!(shown[9..], [&[899], &all_later[..]].concat());
@@ -252,7 +249,7 @@ mod tests {
         let events =
             [(0, 1, true), (1, 1, true), (2, 1, false), (3, 1, true), (9, 1, false), (9, 1, true)];
         assert_eq!(kept(2, &events), [2, 4]);
-        // Each kind has the same room, whatever its number of events.
+        // Each kind gets the same room, no matter how many events it has.
         let mut events = vec![(0, 1, false); 30];
         events.extend([(0, 2, true); 3]);
         assert_eq!(kept(6, &events), [9, 19, 29, 30, 31, 32]);
@@ -264,7 +261,7 @@ mod tests {
         assert_eq!(of(&[26, 10, 26]), [(10, 1), (26, 2)]);
         let part = |longest| Durations::new(vec![longest]).part;
         assert_eq!([part(0), part(31), part(32), part(1000)], [1, 1, 2, 32]);
-        // Each part of this histogram spans two ticks.
+        // Each part of the histogram spans two ticks.
         assert_eq!(of(&[32, 33, 0, 1, 2]), [(0, 2), (2, 1), (32, 2)]);
         let all: Vec<u32> = (0..1000).collect();
         let parts = of(&all);

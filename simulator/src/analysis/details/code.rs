@@ -14,23 +14,20 @@ const MOST: usize = 1 << 16;
 /// The maximum number of instructions in [`Details`](super::Details).
 pub(crate) const MOST_CODE: usize = 1024;
 
-/// An instruction of a replayed program, with the misses of the instruction and the cycles for which strands waited at the
-/// instruction.
+/// An instruction of a replayed program, with its misses and the cycles for which strands waited at it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct InstructionMisses {
-    /// The number of the program that contains the instruction. Programs are numbered from 0 in the
-    /// order of the recordings.
+    /// The number of the instruction's program. Programs are numbered from 0 in the order of the recordings.
     pub program: usize,
-    /// The address of the instruction; `None` for references without an instruction, as in
-    /// handwritten recordings.
+    /// The instruction's address; `None` for references without an instruction, as in handwritten recordings.
     #[serde(with = "json")]
     pub address: Option<u64>,
     #[serde(flatten)]
     pub missed: Missed,
 }
 
-/// Misses and waiting times of one or more instructions.
+/// The misses and waiting cycles of one or more instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missed {
     /// The number of loads and fetches that missed the L1 caches, plus the number of all stores, by the unit that served them.
@@ -43,7 +40,7 @@ counts! {
     Missed { misses, cycles }
 }
 
-/// The number of a program, and the address of one of its instructions.
+/// A program's number, and the address of one of its instructions.
 type Address = (usize, Option<u64>);
 
 impl Key for Address {
@@ -53,15 +50,15 @@ impl Key for Address {
     }
 }
 
-/// The number of places in [`Misses::latest`].
+/// The number of entries in [`Misses::latest`].
 const LATEST: usize = 1 << 10;
 
 #[derive(Debug)]
 pub(super) struct Misses {
     instructions: Lookup<Address, Missed>,
     others: Missed,
-    /// The indices in `instructions` of the instructions that stored last. The low bits of an instruction's address select its
-    /// place in this array.
+    /// The indices in `instructions` of the latest storing instructions. The low bits of an instruction's address select its
+    /// entry in this array.
     latest: Box<[u32; LATEST]>,
 }
 
@@ -79,11 +76,11 @@ impl Misses {
         }
     }
 
-    /// Notes that an instruction stored to a line that the L2 cache of its node had.
+    /// Notes that an instruction stored to a line that its node's L2 cache had.
     #[inline(always)]
     pub(super) fn note_stored(&mut self, program: usize, instruction: u64) {
         let address = (program, Some(instruction));
-        // The instructions of a T2 are at multiples of 4. So the bits above the two lowest bits also select the place.
+        // A T2's instructions are at multiples of 4, so the entry must also depend on bits above the lowest two.
         let place = (instruction ^ instruction >> 2) as usize % LATEST;
         match self.instructions.at(self.latest[place], &address) {
             Some(known) => known.misses.l2 += 1,
@@ -91,7 +88,7 @@ impl Misses {
         }
     }
 
-    /// Notes a store of an instruction that is not among the latest.
+    /// Notes a store by an instruction that is not among the latest.
     #[cold]
     #[inline(never)]
     fn note_first_stored(&mut self, place: usize, (program, instruction): Address) {
@@ -100,8 +97,8 @@ impl Misses {
         self.latest[place] = self.instructions.number(&(program, instruction));
     }
 
-    /// Keeps the half of the instructions that have the most waiting cycles. Adds the misses and cycles of the other half to the
-    /// sum `others`.
+    /// Keeps the half of the instructions with the most waiting cycles. Adds the other half's misses and cycles to the sum
+    /// `others`.
     #[cold]
     fn forget(&mut self) {
         let mut kept = self.sorted();
@@ -122,8 +119,8 @@ impl Misses {
         sorted
     }
 
-    /// Returns the 1,024 instructions with the most waiting cycles, in descending order of these cycles. Also returns the sum of
-    /// the misses of all other instructions.
+    /// Returns the 1,024 instructions with the most waiting cycles, in descending order of these cycles. Also returns the total
+    /// misses of all other instructions.
     pub(super) fn code(&self) -> (Vec<InstructionMisses>, Missed) {
         let mut sorted = self.sorted();
         let mut others = self.others;
@@ -142,7 +139,7 @@ mod tests {
     #[test]
     fn what_is_waited_for_least_is_summed_up() {
         let mut misses = Misses::new();
-        // There is one instruction more than the limit. Each instruction waits one cycle longer than the instruction before.
+        // There is one instruction more than the limit. Each instruction waits one cycle longer than the previous one.
         let all = MOST as u64 + 1;
         for address in 0..all {
             misses.note(0, Some(address), &Missed { cycles: address, ..Missed::default() });

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::json;
 use crate::lookup::{Key, Lookup, mix};
 
-/// The binary logarithm of the size of the smallest block of memory. This block is a page of the
-/// machine.
+/// The binary logarithm of the smallest block's size. This block is a page of the machine.
 const PAGE_SHIFT: u32 = 13;
 
 /// The maximum number of blocks that are counted separately during a replay. [`ROWS`] is the
@@ -19,18 +18,16 @@ const ROWS: usize = 64;
 const COLUMNS: usize = 128;
 const WIDTH: u64 = 256;
 
-/// Misses of the L2 caches by address and time.
+/// L2 cache misses by address and time.
 ///
-/// A row is a range of a program's addresses. If there are more than 64 rows, pairs of neighbouring
-/// rows are merged, starting with the pair that spans the fewest bytes. So distant regions stay
-/// separate. A column is a span of time. If there are more than 128 columns, each pair of columns
-/// is merged into one.
+/// A row is a range of a program's addresses. If there are more than 64 rows, pairs of neighbouring rows are merged, starting with the
+/// pair that spans the fewest bytes. This keeps distant regions separate. A column is a span of time. If there are more than 128 columns,
+/// each pair of columns is merged into one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heat {
-    /// The size in bytes of the smallest block of memory that has its own counts.
+    /// The size in bytes of the smallest memory block that has its own counts.
     pub page_bytes: u64,
-    /// The number of each row's program. Programs are numbered from 0 in the order of the
-    /// recordings.
+    /// The number of the program to which each row belongs. Programs are numbered from 0 in the order of the recordings.
     pub program: Vec<usize>,
     /// The first address of each row.
     #[serde(with = "json")]
@@ -39,17 +36,16 @@ pub struct Heat {
     pub bytes: Vec<u64>,
     /// The end of each column, in cycles. The first column starts at 0.
     pub cycles: Vec<u64>,
-    /// The number of requests that missed the L2 cache of the node, indexed by row and then by
-    /// column.
+    /// The number of requests that missed their node's L2 cache, indexed by row and then by column.
     pub misses: Vec<Vec<u64>>,
-    /// How many of `misses` the L2 cache of another node served, indexed by row and then by column.
+    /// How many of `misses` another node's L2 cache served, indexed by row and then by column.
     pub transfers: Vec<Vec<u64>>,
 }
 
 /// The numbers of misses and of transfers in each column.
 type Cells = [[u64; 2]; COLUMNS];
 
-/// The number of a program, and the number of a block of its memory.
+/// A program's number, and the number of one of its memory blocks.
 type Block = (usize, u64);
 
 impl Key for Block {
@@ -74,8 +70,7 @@ impl Map {
         Self { blocks: Lookup::default(), shift: PAGE_SHIFT, width: WIDTH, last: 0 }
     }
 
-    /// Adds misses of a program at an address and at the time `now`. `counts` has the number of
-    /// misses and the number of transfers.
+    /// Adds a program's misses at an address and at the time `now`. `counts` has the number of misses and the number of transfers.
     pub(super) fn note(&mut self, program: usize, address: u64, now: u64, counts: [u64; 2]) {
         while now >> self.width.ilog2() >= COLUMNS as u64 {
             self.widen();
@@ -138,16 +133,16 @@ impl Map {
     }
 }
 
-/// A row that is being built. `blocks` holds the number of the row's first block, and the number of the block after the row's
-/// last block. `number` is the number of counted blocks in the row.
+/// A row under construction. `blocks` holds the number of the row's first block, and the number of the block after its last block.
+/// `number` is the number of counted blocks in the row.
 struct HeatRow {
     program: usize,
     blocks: [u64; 2],
     number: usize,
 }
 
-/// Returns rows that contain all `blocks`, which are sorted. Merges the neighbouring rows that span the fewest blocks, until there are at
-/// most [`ROWS`].
+/// Returns rows that contain all `blocks`, which must be sorted. Merges the neighbouring rows that span the fewest blocks, until there
+/// are at most [`ROWS`] rows.
 fn merged(blocks: impl Iterator<Item = Block>) -> Vec<HeatRow> {
     const NEVER: u64 = u64::MAX;
     let row = |(program, block)| HeatRow { program, blocks: [block, block + 1], number: 1 };
@@ -239,8 +234,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// No miss is lost. The rows are sorted and do not overlap. Each row counts the misses at
-        /// its addresses.
+        /// No miss is lost. The rows are sorted and do not overlap. Each row counts the misses at its own addresses.
         #[test]
         fn every_miss_is_in_its_row(misses in prop::collection::vec((any::<u64>(), 0..60_u32, 0..1_000_000_u64), 1..300)) {
             let mut map = Map::new();

@@ -1,5 +1,5 @@
-//! Finds which lines move between nodes, and which instructions use these lines. The result of a single replay is only an estimate. For
-//! exact numbers, see [`crate::analysis::sharing`].
+//! Finds which lines move between nodes, and which instructions use them. A single replay gives only an estimate. For exact numbers, see
+//! [`crate::analysis::sharing`].
 
 use std::collections::HashSet;
 
@@ -11,8 +11,7 @@ use crate::memory::geometry::{ADDRESS_MASK, LINE_SHIFT};
 use crate::memory::{MovedLines, Moves, OtherMoves};
 use crate::recording::Reference;
 
-/// The maximum number of lines whose users are recorded. [`MOST_USERS`] is the maximum number of users of all these lines
-/// together.
+/// The maximum number of lines whose users are recorded. [`MOST_USERS`] is the maximum total number of these lines' users.
 const MOST: usize = 1 << 14;
 const MOST_USERS: usize = 1 << 17;
 const SHOWN: usize = 20;
@@ -20,23 +19,21 @@ const SHOWN: usize = 20;
 /// Lines that moved between the L2 caches of nodes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Lines {
-    /// The number of different lines that moved. If this number is greater than 524,288, lines that moved rarely may be counted
-    /// several times.
+    /// The number of different lines that moved. If this number exceeds 524,288, lines that moved rarely may be counted several times.
     pub moved: usize,
-    /// The number of misses served by the cache of another node.
+    /// The number of misses that another node's cache served.
     pub transfers: u64,
     /// The number of times that a node lost its copy of a line because another node wrote to the line.
     pub invalidations: u64,
-    /// The 20 lines that moved most often, in descending order. Each line has the instructions that have used the line since its
+    /// The 20 lines that moved most often, in descending order of moves. Each has the instructions that have used the line since its
     /// first move.
     pub hottest: Vec<SharedLine>,
 }
 
-/// The users of lines that have moved.
+/// The users of the lines that have moved.
 pub(super) struct Moved {
     users: Users,
-    /// Whether the references of one thread are [dealt](crate::replay::placement::Placement::Deal)
-    /// to several strands.
+    /// Whether one thread's references are [dealt](crate::replay::placement::Placement::Deal) to several strands.
     dealt: bool,
 }
 
@@ -45,7 +42,7 @@ impl Moved {
         Self { users: Users::new([].into_iter()), dealt }
     }
 
-    /// Notes a reference to a line that may have moved. `user` is the reference's thread, its strand, and the address of its instruction.
+    /// Notes a reference to a line that may have moved. `user` is the reference's thread, strand and instruction address.
     pub(super) fn note(
         &mut self,
         user: (usize, StrandId, Option<u64>),
@@ -66,7 +63,7 @@ impl Moved {
         }
     }
 
-    /// Forgets the users of all but the `most` lines that moved most often.
+    /// Forgets the users of all lines except the `most` lines that moved most often.
     #[cold]
     fn forget(&mut self, most: usize, moved: &MovedLines) {
         let lines = self.users.lines();
@@ -76,8 +73,8 @@ impl Moved {
         self.users.retain(|line| kept.contains(&line));
     }
 
-    /// Returns the lines that moved. `all` has the moves of single lines, in any order. `others` has the sum of the moves of all
-    /// other lines. `home` returns the home node of a line.
+    /// Returns the lines that moved. `all` has single lines with their moves, in any order. `others` has the total moves of all other
+    /// lines. `home` returns a line's home node.
     pub(super) fn lines(
         &self,
         all: Vec<(u64, Moves)>,

@@ -1,10 +1,9 @@
-//! Details of a replay for charts: counts over time, by address, by instruction, and by line of
-//! memory.
+//! Details of a replay for charts: counts over time, by address, by instruction, and by memory line.
 //!
-//! Details cost time, because each miss, store and use of a shared line is noted, and the guest reads its counters more often. So
-//! they are collected only if a [setup](crate::replay::Setup::details) requests them. All counts are exact. Details take at most
-//! about 200 MB of memory. The documentation of each part says what the part merges or adds up in a long replay. During a replay,
-//! an observer can read the details at each sample, in [`Now`](crate::replay::Now).
+//! Details cost time: each miss, each store and each use of a shared line is noted, and the guest reads its counters more often. So
+//! details are collected only if a [setup](crate::replay::Setup::details) requests them. All counts are exact. Details take at most about
+//! 200 MB of memory. Each part's documentation says what the part merges or adds up in a long replay. During a replay, an observer can
+//! read the details at each sample, in [`Now`](crate::replay::Now).
 //!
 //! | maximum number | of | bytes each |
 //! |---|---|---|
@@ -50,12 +49,11 @@ pub struct Details {
     pub series: Series,
     /// Misses by address and time.
     pub heat: Heat,
-    /// The misses of the 1,024 instructions with the most waiting cycles, in descending order of
-    /// these cycles.
+    /// The misses of the 1,024 instructions with the most waiting cycles, in descending order of these cycles.
     pub code: Vec<InstructionMisses>,
-    /// The sum of the misses of all other instructions.
+    /// The total misses of all other instructions.
     pub code_others: Missed,
-    /// The lines that moved between nodes, and the users of these lines.
+    /// The lines that moved between nodes, and these lines' users.
     pub lines: Lines,
     /// The states of the threads over time.
     #[serde(default)]
@@ -63,11 +61,11 @@ pub struct Details {
     /// The hypercalls and their durations, by guest, function, register class and status. Empty
     /// during the replay.
     pub calls: Vec<Calls>,
-    /// The number of calls that could not get their hub at once, by time. Empty during the replay.
+    /// The number of calls that could not get their hub immediately, by time. Empty during the replay.
     pub conflicts: Vec<Conflicts>,
-    /// At most 1,000 events of the hypervisor, spread over the whole time. Empty during the replay.
+    /// At most 1,000 of the hypervisor's events, spread over the whole time. Empty during the replay.
     pub events: Vec<ShownEvent>,
-    /// The number of lost events. These events are missing from `calls`, `conflicts` and `events`.
+    /// The number of lost events, which are missing from `calls`, `conflicts` and `events`.
     pub events_lost: u64,
 }
 
@@ -88,8 +86,8 @@ pub struct ProgramDetails {
     /// The command line; `None` if the recording does not contain it.
     pub command: Option<String>,
     pub threads: usize,
-    /// The files that the program had mapped. They contain the symbols of the program's instructions. Empty if the recording does
-    /// not name the files.
+    /// The files that the program had mapped, which contain the symbols of its instructions. Empty if the recording does not name the
+    /// files.
     pub mappings: Vec<Mapping>,
 }
 
@@ -112,14 +110,13 @@ pub(crate) struct Watcher {
     moved: lines::Moved,
     /// The time at which the details begin, in cycles.
     began: u64,
-    /// The number of all references that will be replayed; `None` if it is not known.
+    /// The total number of references that will be replayed; `None` if it is not known.
     references: Option<u64>,
 }
 
 impl Watcher {
-    /// Returns empty details. `dealt` is `true` if the references of one thread are
-    /// [dealt](crate::replay::placement::Placement::Deal) to several strands, and `whole` is `true` if all references of the programs are
-    /// replayed.
+    /// Returns empty details. `dealt` is `true` if one thread's references are [dealt](crate::replay::placement::Placement::Deal) to
+    /// several strands. `whole` is `true` if all of the programs' references are replayed.
     pub(crate) fn new(programs: &[Recording], dealt: bool, whole: bool) -> Self {
         let all = || programs.iter().map(Recording::references).sum();
         Self {
@@ -138,7 +135,7 @@ impl Watcher {
         self.began = began;
     }
 
-    /// Sets the names of the guests and counters that all [points](Self::add) have.
+    /// Sets the names of the guests and counters in all [points](Self::add).
     pub(crate) fn name(&mut self, guests: Vec<String>, counters: Vec<CounterName>) {
         self.points = Some(series::Points::new(guests, counters, self.references));
     }
@@ -149,8 +146,7 @@ impl Watcher {
         self.points.as_ref().map_or(u64::MAX, series::Points::due)
     }
 
-    /// Records that the guest has made `calls` hypercalls only because it had to read its counters
-    /// for the next point.
+    /// Records that the guest has made `calls` hypercalls only to read its counters for the next point.
     pub(crate) fn note_read(&mut self, calls: u64) {
         if let Some(points) = &mut self.points {
             points.note_read(calls);
@@ -163,8 +159,8 @@ impl Watcher {
         }
     }
 
-    /// Returns a [`Noting`] for the references of a thread on a strand. `offset` is the offset of the thread's addresses, and
-    /// `instruction` is the address of the thread's latest instruction.
+    /// Returns a [`Noting`] for a thread's references on a strand. `offset` is the offset of the thread's addresses, and `instruction` is
+    /// the address of the thread's latest instruction.
     #[inline]
     pub(crate) fn noting(
         &mut self,
@@ -177,8 +173,8 @@ impl Watcher {
         Noting { watcher: self, thread, strand, offset, program, instruction }
     }
 
-    /// Returns the details up to the time `now`. `moves` has the moves of single lines, in any order. `others` has the sum of the
-    /// moves of all other lines. `home` returns the home node of a line.
+    /// Returns the details up to the time `now`. `moves` has single lines with their moves, in any order. `others` has the total moves of
+    /// all other lines. `home` returns a line's home node.
     pub(crate) fn details(
         &self,
         now: u64,
@@ -199,7 +195,7 @@ impl Watcher {
     }
 }
 
-/// Notes what the references of a thread do.
+/// Notes what a thread's references do.
 pub(crate) struct Noting<'a> {
     watcher: &'a mut Watcher,
     thread: usize,

@@ -1,4 +1,4 @@
-//! Counts over time, in intervals.
+//! Counts over time, by interval.
 
 use std::borrow::Cow;
 
@@ -9,21 +9,21 @@ use crate::json;
 use crate::memory::Usage;
 use crate::memory::geometry::LINE_SHIFT;
 
-/// The maximum number of points. If the intervals are short or if there are many counters, the
-/// maximum is lower, but at least `LEAST`.
+/// The maximum number of points. If the intervals are short or there are many counters, the maximum is lower, but at least
+/// `LEAST`.
 const MOST: usize = 256;
 const LEAST: usize = 32;
 
-/// The approximate maximum number of counter values in all points together. The points never hold more than twice this number.
+/// The approximate maximum number of counter values in all points together, which never hold more than twice this number.
 const NUMBERS: usize = 1 << 14;
 
 const STEP: u64 = 512;
 
-/// An interval with at least this number of references is long. At most `LEAST` short intervals are
-/// kept, because the guest makes hundreds of hypercalls at each point.
+/// An interval with at least this many references is long. At most `LEAST` short intervals are kept, because the guest makes
+/// hundreds of hypercalls at each point.
 const LONG: u64 = 1 << 15;
 
-/// Counts in successive intervals of time.
+/// Counts in successive time intervals.
 ///
 /// All intervals except the last have the same number of references, which is 512 at first. When there are 32 intervals, each
 /// pair of neighbours is merged into one. Intervals of at least 32,768 references are merged only when there are 256 intervals.
@@ -31,26 +31,25 @@ const LONG: u64 = 1 << 15;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Series {
-    /// The number of references that were replayed by the end of each interval. The first interval
-    /// starts at 0.
+    /// The number of references that had been replayed at the end of each interval. The first interval starts at 0.
     pub references: Vec<u64>,
-    /// The cycles that the programs had taken by the end of each interval.
+    /// The cycles that the programs had taken at the end of each interval.
     pub cycles: Vec<u64>,
-    /// The machine's clock at the end of each interval. Hypercalls advance this clock, too. The
-    /// times of events come from this clock.
+    /// The machine's clock at the end of each interval. Hypercalls also advance this clock, and the times of events come from
+    /// it.
     pub clock: Vec<u64>,
     /// The number of times that the guest read its counters for this series.
     pub reads: Reads,
     /// The number of hypercalls over time, for each guest.
     pub hypercalls: Vec<GuestSeries>,
-    /// For each counter that has an event, its counts over time.
+    /// The counts over time of each counter that has an event.
     pub counters: Vec<CounterSeries>,
-    /// The use of each enabled DRAM channel of the machine.
+    /// The use of each of the machine's enabled DRAM channels.
     pub channels: Vec<ChannelSeries>,
     pub links: Vec<LinkSeries>,
 }
 
-/// The reads of counters that a guest performs only for a [`Series`].
+/// A guest's counter reads that serve only a [`Series`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Reads {
@@ -59,7 +58,7 @@ pub struct Reads {
     pub calls: u64,
 }
 
-/// The hypercalls of a guest in each interval.
+/// A guest's hypercalls in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct GuestSeries {
@@ -71,14 +70,13 @@ pub struct GuestSeries {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CounterName {
-    /// The class of the counter's event, in the form that
-    /// [`Selection::parse`](crate::replay::Selection::parse) accepts.
+    /// The class of the counter's event, in the form that [`Selection::parse`](crate::replay::Selection::parse) accepts.
     pub class: Cow<'static, str>,
-    /// The name of the PMU or the strand that has the counter.
+    /// The name of the counter's PMU or strand.
     pub unit: String,
-    /// The name of the register that holds the counter.
+    /// The name of the counter's register.
     pub name: Cow<'static, str>,
-    /// The number of the counter within its unit, which has two counters.
+    /// The counter's number within its unit, which has two counters.
     #[serde(with = "json")]
     pub counter: Counter,
     pub event: Cow<'static, str>,
@@ -93,7 +91,7 @@ pub struct CounterName {
     pub strand: Option<StrandId>,
 }
 
-/// The measured and the true count of a counter in each interval.
+/// A counter's measured and true counts in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CounterSeries {
@@ -101,18 +99,18 @@ pub struct CounterSeries {
     pub name: CounterName,
     /// The counts that the guest measured.
     pub measured: Vec<u64>,
-    /// The true counts. The simulator records them independently of the counters.
+    /// The true counts, which the simulator records independently of the counters.
     pub truth: Vec<u64>,
 }
 
 /// How much a channel or a link was used in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UseSeries {
-    /// The number of cycles for which the channel or link was busy with the lines of each interval.
-    /// For a link, the cycles of both directions are added up.
+    /// The number of cycles for which the channel or link was busy with each interval's lines. A link's two directions are added
+    /// up.
     pub busy: Vec<u64>,
-    /// The number of bytes in each interval: the bytes that the channel read and wrote, or that the
-    /// link's node received and sent.
+    /// The number of bytes in each interval: those that the channel read and wrote, or those that the link's node received and
+    /// sent.
     pub bytes: Vec<u64>,
 }
 
@@ -121,7 +119,7 @@ pub struct UseSeries {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ChannelSeries {
     pub node: usize,
-    /// The number of the channel within its node.
+    /// The channel's number within its node.
     pub mcu: usize,
     #[serde(flatten)]
     pub used: UseSeries,
@@ -138,7 +136,7 @@ pub struct LinkSeries {
 }
 
 impl Series {
-    /// Adds the counters of another series of the same replay. Each interval of this series must consist of whole intervals of
+    /// Adds the counters of another series from the same replay. Each interval of this series must consist of whole intervals of
     /// the other series.
     pub(crate) fn add_counters(&mut self, other: &Self) {
         let sums = |counts: &[u64]| {
@@ -162,15 +160,15 @@ impl Series {
     }
 }
 
-/// Counts from the start of the replay up to this point in time.
+/// Counts from the start of the replay up to one point in time.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
     pub(crate) references: u64,
     pub(crate) cycles: u64,
     pub(crate) clock: u64,
-    /// The number of hypercalls of each guest.
+    /// The number of each guest's hypercalls.
     pub(crate) calls: Vec<u64>,
-    /// The measured count and the true count of each counter.
+    /// Each counter's measured count and true count.
     pub(crate) counters: Vec<[u64; 2]>,
     pub(crate) usage: Usage,
 }
@@ -185,14 +183,14 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// Returns an empty list of points. If the number of all references is known, the intervals have their final length from the
-    /// start, so fewer points are taken.
+    /// Returns an empty list of points. If the total number of references is known, the intervals have their final length from
+    /// the start, so fewer points are taken.
     pub(super) fn new(
         guests: Vec<String>,
         counters: Vec<CounterName>,
         references: Option<u64>,
     ) -> Self {
-        // When the limit is reached, half of the points are dropped. So the limit must be even.
+        // Half of the points are dropped when the limit is reached, so the limit must be even.
         let most = (NUMBERS / counters.len().max(1)).clamp(LEAST, MOST) & !1;
         let (reads, points) = (Reads::default(), Vec::new());
         let mut new = Self { guests, counters, reads, points, most, step: STEP };
@@ -202,7 +200,7 @@ impl Points {
         new
     }
 
-    /// Returns the number of points at which the intervals are merged.
+    /// Returns the number of points at which intervals are merged.
     fn limit(&self) -> usize {
         if self.step < LONG { LEAST } else { self.most }
     }
@@ -213,8 +211,7 @@ impl Points {
         (last / self.step + 1) * self.step
     }
 
-    /// Records that the guest has made `calls` hypercalls only because it had to read its counters
-    /// for the next point.
+    /// Records that the guest has made `calls` hypercalls only to read its counters for the next point.
     pub(super) fn note_read(&mut self, calls: u64) {
         self.reads.samples += 1;
         self.reads.calls += calls;
@@ -243,7 +240,7 @@ impl Points {
             self.points.iter().map(part).map(since).collect()
         };
         let all = |part: fn(&Point) -> u64| self.points.iter().map(part).collect();
-        // `part` returns two numbers: the busy cycles, and the lines.
+        // `part` returns the busy cycles and the lines.
         let used = |part: &dyn Fn(&Usage) -> [u64; 2]| UseSeries {
             busy: each(&|point| part(&point.usage)[0]),
             bytes: each(&|point| part(&point.usage)[1] << LINE_SHIFT),
@@ -287,7 +284,7 @@ impl Points {
 mod tests {
     use super::*;
 
-    /// Returns the points of a replay of `references` references. `known` is `true` if the replay knows this number from the
+    /// Returns the points for a replay of `references` references. `known` says whether the replay knows this number from the
     /// start.
     fn points_of(counters: usize, references: u64, known: bool) -> Points {
         let name = |number| CounterName {
@@ -334,7 +331,7 @@ mod tests {
                 assert_eq!(known.series(), grown.series(), "{counters} {references}");
             }
         }
-        // The first interval has 512 references if the number of all references is not known.
+        // The first interval has 512 references if the total number is not known.
         let first = |references| Points::new(Vec::new(), Vec::new(), references).due();
         assert_eq!(
             [first(None), first(Some(1 << 20)), first(Some(1 << 23))],
@@ -349,12 +346,10 @@ mod tests {
         assert_eq!(series.cycles[5], 9_000);
         assert_eq!(series.counters[0].measured, [1024, 1024, 1024, 1024, 1024, 880]);
         assert_eq!(series.counters[0].truth, [512, 512, 512, 512, 512, 440]);
-        // When a 32nd interval of 512 references is added, the intervals become 16 intervals of
-        // 1,024 references.
+        // The 32nd interval of 512 references turns the intervals into 16 intervals of 1,024 references.
         assert_eq!(points(1, 31 * 512).series().references.len(), 31);
         assert_eq!(points(1, 32 * 512).series().counters[0].truth, [1024; 16]);
-        // When a 256th interval of 32,768 references is added, the intervals become 128 intervals
-        // of 65,536 references.
+        // The 256th interval of 32,768 references turns the intervals into 128 intervals of 65,536 references.
         let long = points(1, 255 << 15).series();
         assert_eq!(long.counters[0].truth, [1 << 15; 255]);
         let long = points(1, 256 << 15).series();

@@ -1,8 +1,8 @@
 //! Samples threads by the machine's time.
 //!
-//! Each thread has a clock, which takes the samples. The clock counts the cycles that the scheduler reports. The true count comes from
-//! other sources: the time that the memory system returns for each reference, and the accounts of the threads' states. So an error in the
-//! samples or in the true count shows as a difference between the two.
+//! Each thread has a clock that takes the samples. The clock counts the cycles that the scheduler reports. The true count comes from
+//! other sources: the time that the memory system returns for each reference, and the record of the threads' states. So an error in
+//! either the samples or the true count shows as a difference between the two.
 
 use super::events::{CYCLES, Rate, Selected, StrandEvent};
 use super::functions::wait_address;
@@ -13,25 +13,25 @@ use super::stacks::{CallEdge, Point, Stacks};
 use crate::replay::scheduler::Scheduler;
 use crate::run::{State, States};
 
-/// A random period differs from the usual period by at most an eighth of the usual period.
+/// A random period deviates from the usual period by at most the usual period divided by this number.
 const SPREAD: u64 = 8;
 
-/// If one wait has more samples than this number, the periods of the further samples do not vary.
+/// The number of samples in one wait after which the periods no longer vary.
 const MOST_VARIED: u64 = 1 << 16;
 
 /// The clocks of all threads, and the samples that they have taken.
 pub(crate) struct ThreadClocks {
-    /// The index of the event `cycles` in the list of all sampled events.
+    /// The index of the event `cycles` among all sampled events.
     event: usize,
     period: u64,
     /// Whether the clocks also count the cycles in which threads wait.
     waits: bool,
     threads: Vec<ThreadClock>,
-    /// The call stacks of waits. Empty if there is an unwinder, because the unwinder then has these stacks.
+    /// The call stacks of waits. Empty if there is an unwinder, which then has these stacks.
     stacks: Stacks,
     taken: Taken,
     cycles: u64,
-    /// The time at which the clocks begin to count, in cycles.
+    /// The time at which the clocks start to count, in cycles.
     since: u64,
 }
 
@@ -44,11 +44,11 @@ struct ThreadClock {
     at: Option<Point>,
     /// The time up to which this clock has counted the thread's cycles.
     time: u64,
-    /// The time up to which the true count contains the thread's cycles.
+    /// The time up to which the true count includes the thread's cycles.
     known: u64,
     /// The time at which the thread's latest running state began.
     began: u64,
-    /// The cycles that the thread had spent in each state at the end of the latest counted wait.
+    /// The cycles that the thread had spent in each state when the latest counted wait ended.
     spent: States,
 }
 
@@ -104,7 +104,7 @@ impl ThreadClocks {
         (clock.began, clock.known) = (began, truth.now);
     }
 
-    /// Ends all clocks. Also counts the waits of threads since their latest instruction.
+    /// Stops all clocks. Also counts threads' waits since their latest instruction.
     pub(super) fn finish(
         &mut self,
         scheduler: &Scheduler,
@@ -120,8 +120,8 @@ impl ThreadClocks {
         }
     }
 
-    /// Counts the cycles of a thread's latest waits, which end at `until`. `spent` has all cycles that the thread has spent in
-    /// each state up to this time.
+    /// Counts the cycles of a thread's latest waits, which end at `until`. `spent` has the cycles that the thread has spent in each state
+    /// up to this time.
     fn wait(
         &mut self,
         thread: usize,
@@ -133,7 +133,7 @@ impl ThreadClocks {
         let clock = &mut self.threads[thread];
         let stacks = unwound.unwrap_or(&mut self.stacks);
         let Point { stack, address: site } = clock.at.unwrap_or_default();
-        // After a wait, a thread is in the state Ready until its strand executes it. So the cycles of this state come last.
+        // After a wait, a thread is in the state Ready until its strand executes it, so this state's cycles come last.
         let (ready, others): (Vec<_>, Vec<_>) =
             State::ALL.into_iter().partition(|state| *state == State::Ready);
         for state in others.into_iter().chain(ready) {
@@ -149,7 +149,7 @@ impl ThreadClocks {
         (clock.time, clock.spent) = (until, *spent);
     }
 
-    /// Returns the number of the event, its samples, and the call stacks of waits (empty if there is an unwinder).
+    /// Returns the event's index, its samples, and the call stacks of waits (empty if there is an unwinder).
     pub(super) fn into_sampled(self) -> (usize, SampledEvent, Stacks) {
         let sampled = SampledEvent {
             name: CYCLES,
@@ -168,8 +168,8 @@ impl ThreadClocks {
 
 impl ThreadClock {
     fn new(period: u64, seed: Option<u64>, thread: u64, since: u64) -> Self {
-        // The first samples of the threads are spread over the period. Otherwise, threads with equal code would be sampled at the same
-        // places, and threads that are shorter than the period would not be sampled at all.
+        // The threads' first samples are spread over the period. Otherwise, threads with equal code would be sampled at the same
+        // instructions, and threads shorter than the period would not be sampled at all.
         let turned = u64::from((thread as u32).wrapping_mul(0x9e37_79b9));
         Self {
             random: seed.map(|seed| Random(seed ^ thread << 32)),
@@ -183,7 +183,7 @@ impl ThreadClock {
         }
     }
 
-    /// Counts cycles that the thread spends at a point, and takes the samples that are due.
+    /// Counts cycles that the thread spends at one point, and takes the samples that are due.
     fn pass(&mut self, mut cycles: u64, at: Point, taken: &mut Taken) {
         if cycles < self.due {
             self.due -= cycles;
@@ -214,7 +214,7 @@ impl ThreadClock {
     }
 }
 
-/// A generator of random numbers (SplitMix64). The field is the generator's state.
+/// A random number generator (SplitMix64). The field is its state.
 struct Random(u64);
 
 impl Random {

@@ -26,7 +26,7 @@ pub enum EventError {
     TooMany { found: usize, most: usize },
 }
 
-/// The reason why a program cannot be sampled.
+/// Why a program cannot be sampled.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 #[non_exhaustive]

@@ -1,4 +1,4 @@
-//! Parses the list of events to sample, in the form that the option `-e` accepts.
+//! Parses the list of events to sample, as the option `-e` accepts it.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::layout::SparcSelect;
@@ -13,17 +13,17 @@ use crate::nearest::unknown;
 /// The kind of processor whose counters sample the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampledUnit {
-    /// The counters of a strand of an UltraSPARC T2 Plus.
+    /// The counters of an UltraSPARC T2 Plus strand.
     Sparc,
-    /// The counters of an R10000, with the events of `perfex`.
+    /// An R10000's counters, with `perfex`'s events.
     R10000,
 }
 
 impl SampledUnit {
-    /// All units. Help texts list them in this order.
+    /// All units, in the order of help texts.
     pub const ALL: [Self; 2] = [Self::Sparc, Self::R10000];
 
-    /// Returns the name of the unit on command lines.
+    /// Returns the unit's name on command lines.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -41,22 +41,22 @@ pub struct Selected<E> {
     pub name: &'static str,
     /// Why the event never happens, so that its count is always 0; `None` if it can happen.
     pub absence: Option<&'static str>,
-    /// The usual number of events per sample, which applies if the user gives no period.
+    /// The number of events per sample, unless the user gives a period.
     pub usual: u32,
 }
 
 /// An event for which a strand takes samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandEvent {
-    /// The cycles in which a thread executes on the strand or waits for memory. The simulator's clock counts these cycles,
-    /// because a strand's counter cannot.
+    /// The cycles in which a thread executes on the strand or waits for memory. The simulator's clock counts them, because a strand's
+    /// counter cannot.
     Cycles,
-    /// An event that the counters of the strand count.
+    /// An event that the strand's counters count.
     Counted(SparcSelect),
 }
 
 impl StrandEvent {
-    /// Returns the selection that makes a counter count the event; `None` for cycles, which no counter of a strand counts.
+    /// Returns the selection with which a counter counts the event; `None` for cycles, which no counter of a strand counts.
     #[must_use]
     pub const fn select(self) -> Option<SparcSelect> {
         match self {
@@ -69,17 +69,17 @@ impl StrandEvent {
 /// How often to take samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rate {
-    /// The number of events per sample. `None` selects the usual period of each event.
+    /// The number of events per sample. `None` selects each event's usual period.
     pub period: Option<Period>,
-    /// The seed of random periods; `None` if the periods do not vary.
+    /// The seed for random periods; `None` if the periods do not vary.
     pub seed: Option<u64>,
 }
 
-/// Random periods differ from their mean by at most an eighth of the mean: the mean shifted right by this number of bits.
+/// Random periods deviate from their mean by at most the mean shifted right by this number of bits, which is an eighth.
 const SPREAD: u32 = 3;
 
 impl Rate {
-    /// Returns the period that the user gives. If the user gives no period, returns the usual period of the event.
+    /// Returns the period that the user gives, or else the event's usual period.
     pub fn period<E>(&self, selected: &Selected<E>) -> Period {
         self.period.unwrap_or_else(|| Period::nearest(selected.usual.into()))
     }
@@ -97,22 +97,21 @@ impl Rate {
     }
 }
 
-/// An entry in the list of a unit's events.
+/// An entry in a unit's list of events.
 #[derive(Clone, Debug)]
 pub struct Listed {
     /// The name that [`sparc`] and [`r10000()`] accept.
     pub name: String,
     /// Whether a recording can cause the event.
     pub occurs: bool,
-    /// If the event cannot occur, this text gives the reason. If the event can occur, this text describes the event or the limits
-    /// of its use, and may be empty.
+    /// If the event cannot occur, the reason why. If it can, a description of the event or of the limits of its use, which may be empty.
     pub about: &'static str,
 }
 
-/// The name of [`StrandEvent::Cycles`].
+/// The name of the event [`StrandEvent::Cycles`].
 pub const CYCLES: &str = "cycles";
 
-/// Returns all events of a unit, including those that a recording cannot cause.
+/// Returns all of a unit's events, including those that a recording cannot cause.
 #[must_use]
 pub fn all(unit: SampledUnit) -> Vec<Listed> {
     let sparc = |event: &SparcEvent| Listed {
@@ -147,7 +146,7 @@ fn names(list: &str) -> Result<Vec<&str>, EventError> {
     Ok(names)
 }
 
-/// Returns the events unchanged. Fails if an event is selected twice.
+/// Returns the events unchanged, or an error if an event is selected twice.
 fn once<E: PartialEq>(selected: Vec<Selected<E>>) -> Result<Vec<Selected<E>>, EventError> {
     for (at, one) in selected.iter().enumerate() {
         if selected[..at].iter().any(|other| other.event == one.event) {
@@ -157,8 +156,7 @@ fn once<E: PartialEq>(selected: Vec<Selected<E>>) -> Result<Vec<Selected<E>>, Ev
     Ok(selected)
 }
 
-/// Parses a list of events of a strand. `flow` is `true` if the recording [has
-/// control flow](crate::recording::Recording::has_flow).
+/// Parses a list of a strand's events. `flow` is `true` if the recording [has control flow](crate::recording::Recording::has_flow).
 ///
 /// # Errors
 /// Returns an error if a name is unknown, or if an event is named twice.
@@ -208,8 +206,8 @@ pub(super) fn counted(selected: &[Selected<StrandEvent>]) -> Vec<Selected<SparcS
     counted.collect()
 }
 
-/// Parses a list of events for the counters of an R10000. Events have the names or numbers of `perfex`. If both counters can
-/// count an event, the counter with fewer of the listed events gets this event. `flow` says whether the recording [has control
+/// Parses a list of events for an R10000's counters. Events have `perfex`'s names or numbers. An event that both counters can count goes
+/// to the counter that has fewer of the listed events. `flow` says whether the recording [has control
 /// flow](crate::recording::Recording::has_flow). `processors` is the number of processors that execute the recording.
 ///
 /// # Errors
@@ -276,18 +274,18 @@ fn r10000_period(event: R10000Event) -> u32 {
     }
 }
 
-/// The usual period of the cycles of a strand. A sample costs the strand no time, so the period is short, and even a short program gets
-/// enough samples.
+/// The usual period for a strand's cycles. A sample costs the strand no time, so the period is short, and even a short program gets enough
+/// samples.
 const CYCLES_OF_A_STRAND: u32 = 211;
 
-/// The usual period of the cycles of an R10000. All usual periods are prime, so that a loop is rarely sampled at the same instruction each
+/// The usual period for an R10000's cycles. All usual periods are prime, so that a loop is rarely sampled at the same instruction each
 /// time.
 const EVERY_CYCLE: u32 = 2003;
 
-/// The usual period of events that nearly every instruction causes.
+/// The usual period for events that nearly every instruction causes.
 const EVERY_INSTRUCTION: u32 = 701;
 
-/// The usual period of events that about one instruction in ten causes.
+/// The usual period for events that about one instruction in ten causes.
 const LOADS_AND_STORES: u32 = 61;
 
 const RARE: u32 = 13;

@@ -4,27 +4,28 @@ use crate::recording::without_image;
 use crate::run::State;
 use crate::setters::opaque;
 
-/// The binary logarithm of the size of a page of code.
+/// The binary logarithm of a code page's size.
 const PAGE_SHIFT: u32 = 12;
 
-/// The symbols of recorded programs. They are looked up by [address in an image](crate::recording::CodeImage::address).
+/// The symbols of recorded programs, which are looked up by [address in an image](crate::recording::CodeImage::address).
 pub trait Functions {
     /// Returns the start and the name of the function that contains the address; `None` if no function is known there.
     fn function(&self, address: u64) -> Option<(u64, &str)>;
 
-    /// Returns the file that the program had mapped at the address; `None` if the file is unknown.
+    /// Returns the file that the program had mapped at this address; `None` if the file is unknown.
     fn file(&self, address: u64) -> Option<&str>;
 
-    /// Returns the source `FILE:LINE` of the instruction at the address; `None` if the source is unknown.
+    /// Returns the source line of the instruction at this address as `FILE:LINE`; `None` if it is unknown.
     fn source(&self, address: u64) -> Option<String>;
 }
 
 opaque!(dyn Functions + '_, "Functions");
 
-/// The first of the addresses that stand for waits. They are on the last page of the address space, where no program has code.
+/// The first of the addresses that represent waits. These addresses are on the last page of the address space, where no program has
+/// code.
 const WAITS: u64 = 0xffff_ffff_ffff_f000;
 
-/// Returns the address that stands for the waits of threads in this state; `None` if this state is not a wait.
+/// Returns the address that represents threads' waits in this state; `None` if the state is not a wait.
 pub(super) const fn wait_address(state: State) -> Option<u64> {
     match wait_name(state) {
         Some(_) => Some(WAITS + 16 * state as u64),
@@ -46,7 +47,7 @@ const fn wait_name(state: State) -> Option<&'static str> {
     }
 }
 
-/// Returns the state whose waits are represented by this address; `None` if the address belongs to the program.
+/// Returns the state whose waits this address represents; `None` if the address belongs to the program.
 #[must_use]
 pub fn waits_at(address: u64) -> Option<State> {
     if address < WAITS {
@@ -61,13 +62,12 @@ pub fn waits_at(address: u64) -> Option<State> {
 pub struct CodePlace<'a> {
     /// The first address of the function or page.
     pub address: u64,
-    /// The name of the function; `None` for a page.
+    /// The function's name; `None` for a page.
     pub function: Option<&'a str>,
 }
 
 impl<'a> CodePlace<'a> {
-    /// Returns the function that contains an address. If `symbols` has no function there, returns
-    /// the page.
+    /// Returns the function that contains an address, or the page if `symbols` has no function there.
     #[must_use]
     pub fn at(address: u64, symbols: Option<&'a dyn Functions>) -> Self {
         if let Some(name) = waits_at(address).and_then(wait_name) {
@@ -79,7 +79,7 @@ impl<'a> CodePlace<'a> {
         }
     }
 
-    /// Returns the name of the function. For a page, returns `page` and the address.
+    /// Returns the function's name. For a page, returns `page` and the address.
     #[must_use]
     pub fn name(&self) -> String {
         let page = || format!("page {:#x}", without_image(self.address));

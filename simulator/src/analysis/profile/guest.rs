@@ -1,5 +1,5 @@
-//! The guest that takes samples. It handles the interrupts of the counters and of the timer. At
-//! each tick of the timer, it reads the samples.
+//! The guest that takes samples. It handles the interrupts of the counters and the timer. At each timer tick, it reads the
+//! samples.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::AddAssign;
@@ -15,14 +15,14 @@ use super::stacks::{Point, StackId};
 /// The maximum number of pairs of events that can take turns on the two counters.
 pub(crate) const TURNS: usize = 16;
 
-/// The maximum number of samples between two ticks of the timer. Further samples are lost.
+/// The maximum number of samples between two timer ticks. Further samples are lost.
 pub(crate) const RING: usize = 4096;
 
-/// The period of the timer interrupt, in cycles. At each tick, the next pair of events takes its
-/// turn on the counters, and the guest reads the samples that have been taken.
+/// The period of the timer interrupt, in cycles. At each tick, the next pair of events takes its turn on the counters, and
+/// the guest reads the samples taken so far.
 pub(crate) const TICK: u64 = 1 << 14;
 
-/// The number of samples of one instruction with one call stack.
+/// The samples of one instruction with one call stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Weight {
@@ -46,15 +46,15 @@ pub(crate) struct SamplingGuest<U: CounterUnit> {
     profiler: Box<Profiler<U, TURNS, RING>>,
     mode: U::Mode,
     takes_turns: bool,
-    /// The time and the next instruction of each interrupt since the guest last read the samples. With these times, the guest
-    /// finds the call stacks of the samples.
+    /// The time and the next instruction of each interrupt since the guest last read the samples. From these, the guest finds
+    /// the samples' call stacks.
     interrupted: VecDeque<(u64, Point)>,
     taken: Vec<(U::Event, Taken)>,
 }
 
 impl<U: CounterUnit> SamplingGuest<U> {
-    /// Returns a guest that samples events on a strand. The program executes in `mode`. Only events that happen in one of the
-    /// `modes` are counted.
+    /// Returns a guest that samples events on a strand. The program executes in `mode`. Only events in one of the `modes` are
+    /// counted.
     pub(crate) fn new(
         strand: StrandId,
         mode: U::Mode,
@@ -83,7 +83,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.profiler.start(unit, time).map_err(refused::<U>)
     }
 
-    /// Handles an interrupt of the counters that arrives just before the instruction `next`.
+    /// Handles a counter interrupt that arrives just before the instruction `next`.
     pub(crate) fn interrupt(
         &mut self,
         unit: &mut U,
@@ -94,7 +94,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.profiler.handle(unit, &at).map_err(refused::<U>)
     }
 
-    /// Handles an interrupt of the timer that arrives just before the instruction `next`.
+    /// Handles a timer interrupt that arrives just before the instruction `next`.
     pub(crate) fn tick(
         &mut self,
         unit: &mut U,
@@ -120,12 +120,12 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.profiler.interrupts()
     }
 
-    /// Returns the profiler's report on an event; `None` if the profiler does not sample the event.
+    /// Returns the profiler's report on an event; `None` if it does not sample the event.
     pub(crate) fn report(&self, event: U::Event) -> Option<EventReport<U::Event>> {
         self.profiler.events().find(|report| report.event == event)
     }
 
-    /// Returns the samples of each event, in the order of the requests.
+    /// Returns each event's samples, in the order of the requests.
     pub(crate) fn into_taken(self) -> Vec<Taken> {
         self.taken.into_iter().map(|(_, taken)| taken).collect()
     }
@@ -143,7 +143,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.interrupted.clear();
     }
 
-    /// Returns the stack of a sample. Must be called for the samples in the order of their interrupts.
+    /// Returns a sample's stack. Must be called for the samples in the order of their interrupts.
     fn stack(&mut self, address: u64, time: u64) -> StackId {
         while let Some((then, at)) = self.interrupted.front() {
             if (*then, at.address) == (time, address) {

@@ -33,7 +33,7 @@ use crate::setters::setters;
 
 /// A program to sample, and the settings for sampling it.
 ///
-/// [`Job::new`] sets the fields to the values that most jobs need. To change a field, call the method with the field's name.
+/// [`Job::new`] sets the fields to the values that most jobs need. To change a field, call the method of the same name.
 #[derive(Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -42,21 +42,21 @@ pub struct Job<'a> {
     pub programs: Vec<Recording>,
     /// The machine whose strands execute the program. A job on an R10000 ignores this field.
     pub machine: Machine,
-    /// The caches of the machine, and the times that its operations take.
+    /// The machine's caches, and how long its operations take.
     pub memory: Config,
     /// The strand that executes each thread. `None` selects the [default](Placement::default_for).
     pub placement: Option<Placement>,
     pub rate: Rate,
-    /// The modes in which an R10000 counts. The program executes in user mode. The handler that refills the TLB executes in
-    /// exception mode. Nothing executes in the other modes.
+    /// The modes in which an R10000 counts. The program executes in user mode, and the handler that refills the TLB executes in exception
+    /// mode. Nothing executes in the other modes.
     pub modes: ModeSet<R10000Mode>,
     /// The number of R10000s that execute the program, 1 to [`MOST_PROCESSORS`].
     pub processors: usize,
-    /// Whether to count events without taking samples.
+    /// Whether to count events without sampling them.
     pub counting: bool,
-    /// Whether to count the waits of threads as cycles, too. On a strand, this requires that the event `cycles` is sampled.
+    /// Whether to also count threads' waits as cycles. On a strand, this requires that the event `cycles` is sampled.
     pub waits: bool,
-    /// The symbols of the program; `None` for a report by page.
+    /// The program's symbols; `None` for a report by page.
     pub symbols: Option<&'a dyn Functions>,
     /// The part of the program that is sampled, and its warm-up. An R10000 has no warm-up.
     pub region: Region,
@@ -94,9 +94,9 @@ impl<'a> Job<'a> {
         region: Region,
     }
 
-    /// Executes the program on processors that have counters of this unit. Samples the events of `list`, which are separated by
-    /// commas. From time to time, `observe` receives the progress of the program. If `observe` returns [`ControlFlow::Break`],
-    /// the job ends early. The report then has the samples so far, and says that the job was [stopped](ProfileReport::stopped).
+    /// Executes the program on processors that have counters of this unit. Samples the comma-separated events of `list`. From time to time,
+    /// `observe` receives the program's progress. If `observe` returns [`ControlFlow::Break`], the job ends early. The report then has the
+    /// samples so far, and says that the job was [stopped](ProfileReport::stopped).
     ///
     /// # Errors
     /// Returns an error if an event is unknown or if there are too many events. Also returns an error if waits are to be counted but cycles
@@ -252,7 +252,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// A program whose execution has reached the region.
+/// A program that has been executed up to its region.
 struct Started<'a> {
     program: String,
     threads: usize,
@@ -262,8 +262,8 @@ struct Started<'a> {
 }
 
 impl<'a> Started<'a> {
-    /// Calls `enter` to bring a program to its region. `placed` contains the strand of each thread. If `is_dealt` is `true`,
-    /// there is only one thread, and its references are [dealt](Placement::Deal) to the strands in `placed`.
+    /// Calls `enter` to bring a program to its region. `placed` contains each thread's strand. If `is_dealt` is `true`, there is only one
+    /// thread, and its references are [dealt](Placement::Deal) to the strands in `placed`.
     fn new(
         programs: Vec<Recording>,
         symbols: Option<&'a dyn Functions>,
@@ -275,8 +275,7 @@ impl<'a> Started<'a> {
         let (name, target) = (first.name().to_owned(), first.target().map(str::to_owned));
         let threads = programs.iter().map(Recording::threads).sum();
         let has_flow = programs.iter().all(Recording::has_flow);
-        // Dealt references are not executed in the order of their thread, so call stacks cannot be
-        // reconstructed.
+        // Dealt references are not executed in their thread's order, so call stacks cannot be reconstructed.
         let unwinder =
             (has_flow && !is_dealt).then(|| Unwinder::new(threads, target.as_deref(), symbols));
         let mut scheduler = Scheduler::placed(programs, placed, is_dealt);
@@ -284,7 +283,7 @@ impl<'a> Started<'a> {
         Ok(Self { program: name, threads, scheduler, unwinder, entered })
     }
 
-    /// Executes the region on processors. If `clocks` is given, these clocks take samples of cycles.
+    /// Executes the region on processors. If `clocks` is given, these clocks sample cycles.
     fn execute(
         self,
         processor: &mut impl Processor,
@@ -319,7 +318,7 @@ struct Execution {
     missing: Vec<String>,
     region: Option<RegionRun>,
     truth: Truth,
-    /// Whether the stacks contain the calls of the program.
+    /// Whether the stacks contain the program's calls.
     has_calls: bool,
     stacks: Option<Stacks>,
 }

@@ -1,15 +1,13 @@
-//! Profiles of recorded programs. Sampling finds the code that causes events.
+//! Profiles of recorded programs, which find the code that causes events by sampling.
 //!
-//! A processor executes the recorded instructions, and its counters count the events. When a
-//! counter overflows, the processor enters the interrupt handler of a guest
-//! ([`guest_abi::sampling`]). The handler takes a sample of the next instruction.
+//! A processor executes the recorded instructions, and its counters count the events. When a counter overflows, the processor
+//! enters the interrupt handler of a guest ([`guest_abi::sampling`]). The handler takes a sample of the next instruction.
 //!
-//! No counter of a strand counts cycles. The simulator's clock takes the samples of this event, at the instruction that a thread
-//! executes or waits at.
+//! No counter of a strand counts cycles. The simulator's clock samples them, at the instruction that a thread executes or at
+//! which it waits.
 //!
-//! Independently of the samples, the simulator records which instruction causes each event. This
-//! is the truth. Every report contains the total variation distance between the samples and the
-//! truth.
+//! Independently of the samples, the simulator records which instruction causes each event. This record is the truth. Every
+//! report contains the total variation distance between the samples and the truth.
 
 mod clock;
 mod error;

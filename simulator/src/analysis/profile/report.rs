@@ -1,4 +1,4 @@
-//! The report of a profile, from which tables, files and flame graphs are made.
+//! A profile's report, from which tables, files and flame graphs are made.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use super::stacks::Stacks;
 use crate::machine::configuration::Configuration;
 use crate::run::RegionRun;
 
-/// The count and the samples of one event. See [`EventProfile`].
+/// One event's count and samples; see [`EventProfile`].
 pub(super) struct SampledEvent {
     pub(super) name: &'static str,
     pub(super) absence: Option<&'static str>,
@@ -28,7 +28,7 @@ pub(super) struct SampledEvent {
 }
 
 impl SampledEvent {
-    /// Returns the counts and samples of each event, summed over all guests.
+    /// Returns each event's counts and samples, summed over all guests.
     pub(super) fn of_guests<U: CounterUnit>(
         guests: Vec<SamplingGuest<U>>,
         selected: &[Selected<U::Event>],
@@ -62,7 +62,7 @@ impl SampledEvent {
     }
 }
 
-/// The profile of one event: its counts, and its samples by function or page.
+/// One event's profile: its counts, and its samples by function or page.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -76,32 +76,29 @@ pub struct EventProfile {
     /// The number of events per sample.
     pub period: u32,
     pub samples: u64,
-    /// The number of samples that were lost because the guest's buffer was full.
+    /// The number of samples lost because the guest's buffer was full.
     pub lost: u64,
-    /// The number of periods that ended while the interrupt of the previous period was still
-    /// pending.
+    /// The number of periods that ended while the previous period's interrupt was still pending.
     pub missed: u64,
-    /// The guest's count of the event. If events take turns on the counter, the count is scaled up
-    /// for the time of the other events.
+    /// The guest's count of the event. If the event takes turns with others on its counter, the count is scaled up
+    /// to the whole time.
     pub count: u64,
-    /// The standard error of `count`. It is 0 if the event was counted all the time, and `None` if
-    /// it is unknown.
+    /// The standard error of `count`; 0 if the event was counted all the time, and `None` if the error is unknown.
     pub count_error: Option<u64>,
     /// The guest's count, not scaled.
     pub counted: u64,
     /// The true number of events.
     pub exact_count: u64,
-    /// What a row stands for: `function` if there are symbols, otherwise `page`.
+    /// What a row represents: `function` if there are symbols, otherwise `page`.
     pub rows_by: Cow<'static, str>,
-    /// The samples and events of each function or page. The row with the largest share is first.
+    /// Each function's or page's samples and events. The row with the largest share is first.
     pub rows: Vec<CodeRow>,
-    /// The total variation distance between the samples and the truth over all rows. It is between
-    /// 0 and 1.
+    /// The total variation distance between the samples and the truth over all rows, from 0 to 1.
     pub total_variation: f64,
     /// The mean total variation distance between the truth and the same number of samples drawn at
     /// random from the true events.
     pub total_variation_by_chance: f64,
-    /// Like `rows`, but the numbers of each row include the function's callees. `None` if there are no call stacks.
+    /// Like `rows`, but each row's numbers include the function's callees. `None` if there are no call stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inclusive: Option<Vec<CodeRow>>,
     #[serde(skip)]
@@ -111,7 +108,7 @@ pub struct EventProfile {
 }
 
 impl EventProfile {
-    /// Returns the profile of an event, which compares its samples with the truth.
+    /// Returns an event's profile, which compares the samples with the truth.
     pub(super) fn new(
         sampled: SampledEvent,
         exact: Exact,
@@ -158,8 +155,8 @@ impl EventProfile {
     }
 }
 
-/// Returns the standard error of a sum, rounded up. `errors` are the standard errors of its terms,
-/// which are independent.
+/// Returns the standard error of a sum, rounded up. `errors` are the standard errors of the sum's terms, which are
+/// independent.
 fn together(errors: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     let variance = errors.map(|error| error.map(|error| u128::from(error).pow(2)));
     let variance: u128 = variance.sum::<Option<u128>>()?;
@@ -167,19 +164,19 @@ fn together(errors: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     u64::try_from(root + u128::from(root * root < variance)).ok()
 }
 
-/// The profile of a program. In JSON, the profile of the first event is on the top level, and the
-/// profiles of further events are in a list.
+/// A program's profile. In JSON, the first event's profile is at the top level, and further events' profiles are in
+/// a list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ProfileReport {
     pub unit: Cow<'static, str>,
     pub processor: String,
-    /// The configuration of the machine; `None` for an R10000.
+    /// The machine's configuration; `None` for an R10000.
     pub configuration: Option<Configuration>,
     pub program: String,
     pub threads: usize,
-    /// The part of the program that was profiled; `None` for the whole program. All counts are for this part.
+    /// The part of the program that was profiled; `None` if it is the whole program. All counts are for this part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<RegionRun>,
     pub instructions: u64,
@@ -189,16 +186,15 @@ pub struct ProfileReport {
     pub interrupts: u64,
     /// Whether periods vary at random.
     pub randomised: bool,
-    /// Whether cycles include the waits of threads.
+    /// Whether cycles include threads' waits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
-    /// Notes for the reader. Each is a whole sentence without a full stop.
+    /// Notes for the reader. Each is a full sentence without a full stop.
     pub notes: Vec<String>,
-    /// Sentences about actions of the program that its recording lacks. `notes` contains these sentences, too.
+    /// Sentences about what the program did that its recording lacks. `notes` contains these sentences, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// Whether the observer stopped the job. If so, all numbers are for the part of the job before
-    /// this stop.
+    /// Whether the observer stopped the job. If so, all numbers are for the part of the job before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
     #[serde(flatten)]
@@ -214,8 +210,7 @@ impl ProfileReport {
         std::iter::once(&self.first).chain(&self.further_events)
     }
 
-    /// Returns the call stacks of the program. If the recording has no control flow, the empty
-    /// stack is the only one.
+    /// Returns the program's call stacks. If the recording has no control flow, the only stack is the empty one.
     #[must_use]
     pub fn stacks(&self) -> &Stacks {
         &self.stacks

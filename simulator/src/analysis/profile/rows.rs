@@ -1,5 +1,4 @@
-//! Adds up samples and true events by function or page, and computes the distance between the two
-//! distributions.
+//! Adds up samples and true events by function or page, and computes the distance between the two distributions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::PI;
@@ -12,20 +11,19 @@ use super::run::Exact;
 use super::stacks::{Point, StackId, Stacks};
 use crate::json;
 
-/// The samples and true events of one function or page.
+/// One function's or page's samples and true events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CodeRow {
-    /// The name of the function. For a page, it is `page` and the address.
+    /// The function's name. For a page, this is `page` and the address.
     pub name: String,
     /// The first address of the function or page.
     #[serde(with = "json")]
     pub address: u64,
-    /// The path of the file that contains the code; `None` if it is not known.
+    /// The path of the file that contains the code; `None` if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The source line of the function's first instruction as `FILE:LINE`; `None` if it is not
-    /// known.
+    /// The source line of the function's first instruction as `FILE:LINE`; `None` if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The row's share of all sampled events, in percent.
@@ -39,14 +37,13 @@ pub struct CodeRow {
     pub exact: u64,
 }
 
-/// All functions or pages that have samples or events, and the distance between the samples and the
-/// truth.
+/// All functions or pages that have samples or events, and the distance between the samples and the truth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
-    /// The rows. The row with the largest share is first.
+    /// The rows, the one with the largest share first.
     pub rows: Vec<CodeRow>,
-    /// The total variation distance, which is half the sum of the differences between the two
-    /// shares of each row. It is 0 if there are no events.
+    /// The total variation distance, which is half the sum of the differences between each row's two shares. It is 0 if there are
+    /// no events.
     pub total_variation: f64,
     /// The mean total variation distance between the truth and the same number of samples drawn at
     /// random from the true events.
@@ -79,8 +76,8 @@ pub fn inclusive(
     symbols: Option<&dyn Functions>,
     stacks: &Stacks,
 ) -> Vec<CodeRow> {
-    // The stack alone does not determine the callers. If the function of the point was reached by a tail call, the function that
-    // made the tail call is also a caller.
+    // The stack alone does not determine the callers. If a tail call led to the point's function, the function that made the tail
+    // call is also a caller.
     let mut callers: BTreeMap<(StackId, CodePlace<'_>), BTreeSet<CodePlace<'_>>> = BTreeMap::new();
     rows(taken, exact, symbols, |point| {
         let own = CodePlace::at(point.address, symbols);
@@ -94,8 +91,8 @@ pub fn inclusive(
     })
 }
 
-/// Returns a row for each function or page. The row with the largest share is first. `places` returns the functions or pages to
-/// which a point belongs. The samples and events of the point are added to each of them.
+/// Returns a row for each function or page, the one with the largest share first. `places` returns the functions or pages to
+/// which a point belongs. The point's samples and events are added to each of them.
 fn rows<'a>(
     taken: &Taken,
     exact: &Exact,
@@ -147,11 +144,11 @@ fn by_chance(rows: &[CodeRow], samples: u64) -> f64 {
     apart / samples as f64 / 2.0
 }
 
-/// Above this number of expected successes, a normal distribution approximates the binomial distribution.
+/// The number of expected successes above which a normal distribution approximates the binomial distribution.
 const MANY: f64 = 1e5;
 
-/// Returns the mean absolute deviation of a binomial distribution of `n` trials with probability
-/// `p`. De Moivre's formula is 2 v C(n, v) p^v (1-p)^(n-v+1) with v = floor(np) + 1.
+/// Returns the mean absolute deviation of a binomial distribution with `n` trials and probability `p`. De Moivre's formula is 2 v
+/// C(n, v) p^v (1-p)^(n-v+1) with v = floor(np) + 1.
 fn mean_deviation(n: u64, p: f64) -> f64 {
     if p <= 0.0 || p >= 1.0 {
         return 0.0;
@@ -237,7 +234,7 @@ mod tests {
         near(mean_deviation(1_000_000, 0.5), 398.942);
         near(mean_deviation(190_000, 0.5), 173.895);
         near(mean_deviation(1_000_000_000_000, 0.9), 239_365.0);
-        // One of a million trials fails, and there are a million trials. The deviation is that of a Poisson distribution with the
+        // One in a million trials fails, and there are a million trials. The deviation is that of a Poisson distribution with
         // mean 1: 2 / e.
         near(mean_deviation(1_000_000, 0.999_999), 0.735_759);
 

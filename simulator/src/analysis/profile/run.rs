@@ -12,9 +12,9 @@ use crate::replay::scheduler::Scheduler;
 
 /// Processors that execute recorded instructions and have counters.
 pub(crate) trait Processor {
-    /// Executes an instruction: its fetch, its loads and its stores. If a recording starts with an access to data, its first
-    /// instruction has no fetch. `stack` is the call stack of the instruction. Lets guests handle pending interrupts. Adds the
-    /// events to `truth` without using the counters.
+    /// Executes an instruction: its fetch, its loads and its stores. Lets guests handle pending interrupts. Adds the events to `truth`
+    /// without using the counters. `stack` is the instruction's call stack. If a recording starts with a data access, its first
+    /// instruction has no fetch.
     fn execute(
         &mut self,
         instruction: &Quantum<'_>,
@@ -22,12 +22,12 @@ pub(crate) trait Processor {
         truth: &mut Truth,
     ) -> Result<Executed, ProfileError>;
 
-    /// Completes pending instructions at the end of the program, and stops the counters. `now` is
-    /// the scheduler's time. Returns the total number of cycles.
+    /// At the end of the program, completes pending instructions and stops the counters. `now` is the scheduler's time. Returns the total
+    /// number of cycles.
     fn finish(&mut self, now: u64, truth: &mut Truth) -> Result<u64, ProfileError>;
 }
 
-/// How often one event truly happened, by instruction and call stack.
+/// How often one event really happened, by instruction and call stack.
 pub(crate) type Exact = HashMap<Point, u64>;
 
 #[derive(Clone, Debug, Default)]
@@ -40,12 +40,12 @@ pub(crate) struct Truth {
     pub(crate) now: u64,
     /// Whether the observer stopped the program.
     pub(crate) stopped: bool,
-    /// The true counts of each sampled event.
+    /// Each sampled event's true counts.
     pub(crate) exact: Vec<Exact>,
 }
 
 impl Truth {
-    /// Adds `n` occurrences of the sampled event with index `event`, caused by the instruction `at`.
+    /// Adds `n` occurrences of the sampled event with index `event`, which the instruction `at` caused.
     pub(crate) fn add(&mut self, event: usize, at: Point, n: u64) {
         if n > 0 {
             *self.exact[event].entry(at).or_default() += n;
@@ -53,13 +53,13 @@ impl Truth {
     }
 }
 
-/// A function that receives the progress of the program, and decides whether the program continues.
+/// A function that receives the program's progress, and decides whether the program continues.
 pub(super) type Observe<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
 
-/// The number of instructions between two calls of the observer.
+/// The number of instructions between two calls to the observer.
 const PROGRESS: u64 = 1 << 14;
 
-/// Executes the program until its end, or until the observer stops it. `events` is the number of sampled events, including those that the
+/// Executes the program to its end, or until the observer stops it. `events` is the number of sampled events, including those that the
 /// clocks sample. The unwinder tracks the calls.
 pub(super) fn run(
     processor: &mut impl Processor,
@@ -95,7 +95,7 @@ pub(super) fn run(
         }
     }
     if !truth.stopped {
-        // The job is complete, so ignore whether the observer wants to continue.
+        // The job is complete, so it does not matter whether the observer wants to continue.
         let _ = observe(scheduler.progress(scheduler.passed().references));
     }
     let now = scheduler.now();

@@ -1,5 +1,4 @@
-//! Simulates the strands of a machine. On each strand, a guest samples with the strand's own
-//! counters.
+//! Simulates a machine's strands. On each strand, a guest samples with the strand's own counters.
 
 use guest_abi::layout::{PerfConfig, SparcSelect};
 use guest_abi::sampling::{OwnCounters, SparcMode};
@@ -27,15 +26,15 @@ pub(crate) fn guest(machine: Machine) -> GuestConfig {
     GuestConfig::new((0..machine.strands()).filter_map(StrandId::new).collect(), Grant::ALL)
 }
 
-/// The sampling driver, which uses the counters of its own simulated strand.
+/// The sampling driver, which uses the counters of the simulated strand on which it executes.
 pub(crate) type Counters<'a> = OwnCounters<SimulatedStrand<'a>, SimulatedStrand<'a>>;
 
-/// A strand, and the guest that samples on it. The strand's time advances only while the strand executes instructions.
+/// A strand, and the guest that samples on it. The strand's time advances only while it executes instructions.
 struct SampledStrand<'a> {
     id: StrandId,
     unit: Counters<'a>,
     guest: SamplingGuest<Counters<'a>>,
-    /// The true count of each sampled event, as of the latest call of [`note`](Self::note).
+    /// Each sampled event's true count at the latest call to [`note`](Self::note).
     before: Vec<u64>,
     /// How many cycles the instructions have taken so far.
     time: u64,
@@ -46,7 +45,7 @@ struct SampledStrand<'a> {
 }
 
 impl SampledStrand<'_> {
-    /// Adds the events since the previous call to `truth`, as events of the current instruction.
+    /// Adds the events since the previous call to `truth`. They belong to the current instruction.
     fn note(
         &mut self,
         counted: &[(usize, SparcSelect)],
@@ -59,9 +58,8 @@ impl SampledStrand<'_> {
         }
     }
 
-    /// Lets the guest handle pending interrupts before the instruction `next`. The trap of the
-    /// counters comes first, and then the trap of the timer. Both handlers execute in privileged
-    /// mode at the highest PIL.
+    /// Lets the guest handle pending interrupts before the instruction `next`. The counters' trap comes first, and
+    /// then the timer's. Both handlers execute in privileged mode at the highest PIL.
     fn interrupt(&mut self, devices: &Devices, next: Point) -> Result<(), ProfileError> {
         let mut strand = devices.strand_unit(self.id);
         let overflow = strand.softint();
@@ -86,21 +84,21 @@ impl SampledStrand<'_> {
     }
 }
 
-/// All strands of the machine, and its memory system.
+/// All strands of the machine, and the memory system.
 pub(crate) struct Sparc<'a, V: Variant> {
     devices: &'a Devices,
     memory: Work<'a, V>,
-    /// The events whose true counts are recorded, each with its index in the list of all sampled events.
+    /// The events whose true counts are recorded, each with its index among all sampled events.
     counted: Vec<(usize, SparcSelect)>,
-    /// Whether `execute` records the time after the instruction. This time is needed only if cycles are sampled.
+    /// Whether `execute` records the time after the instruction, which is needed only if cycles are sampled.
     timed: bool,
     /// The strands, indexed by number; `None` for a strand without a thread.
     strands: Vec<Option<SampledStrand<'a>>>,
 }
 
 impl<'a, V: Variant> Sparc<'a, V> {
-    /// Returns the strands of the guests after a reset, with running counters. `memory` must be the
-    /// memory system of `devices`. The true counts of the events in `selected` are recorded.
+    /// Returns the guests' strands after a reset, with running counters. `memory` must be the memory system of
+    /// `devices`. The true counts of the events in `selected` are recorded.
     pub(crate) fn new(
         memory: Work<'a, V>,
         devices: &'a Devices,

@@ -12,19 +12,18 @@ use crate::memory::geometry::{ADDRESS_MASK, LINE_SHIFT};
 const LINE: u64 = 1 << LINE_SHIFT;
 const NODES: usize = Node::ALL.len();
 
-/// New addresses for the bytes of falsely shared lines, as if the program had padding. A byte belongs to the node that uses it most. The
-/// bytes of each node move to a separate line, which has the same channel and bank. If memory interleaves by 512 bytes, the new line also
-/// has the same home. Otherwise the new page determines the home, as with real padding. A reference to several bytes moves to the new
-/// address of its first byte.
+/// New addresses for the bytes of falsely shared lines, as if the program had padding. A byte belongs to the node that uses it most. Each
+/// node's bytes move to a separate line, which has the same channel and bank as the old line. If memory interleaves by 512 bytes, the new
+/// line also has the same home. Otherwise the new page determines the home, as with real padding. A reference to several bytes moves to
+/// the new address of its first byte.
 pub(super) struct Apart {
-    /// For each byte of a line, the start of the byte's new line; `None` if the byte is unused. The key is the number of the
-    /// line.
+    /// For each byte of a line, the start of the byte's new line; `None` if no node uses the byte. The key is the line's number.
     lines: HashMap<u64, [Option<u64>; LINE as usize]>,
 }
 
 impl Apart {
-    /// Moves the bytes of the falsely shared lines to the region at `free`, until the region is full. `lines` has the number of
-    /// each line in memory, and the line. `homes` is the number of nodes that have memory.
+    /// Moves the bytes of the falsely shared lines to the region at `free`, until the region is full. `lines` has each line's number in
+    /// memory, and the line. `homes` is the number of nodes that have memory.
     pub(super) fn new<'a>(
         lines: impl Iterator<Item = (u64, &'a SharedLine)>,
         homes: u64,
@@ -54,8 +53,8 @@ impl Apart {
         self.lines.len()
     }
 
-    /// Returns the new address of the data at `address`. Returns `address` itself if the data do not move. Both are addresses in
-    /// memory, which include the offset of the program.
+    /// Returns the new address of the data at `address`. Returns `address` itself if the data do not move. Both are memory addresses,
+    /// which include the program's offset.
     pub(super) fn address(&self, address: u64) -> u64 {
         let byte = address % LINE;
         let line = self.lines.get(&((address & ADDRESS_MASK) >> LINE_SHIFT));
@@ -64,8 +63,8 @@ impl Apart {
     }
 }
 
-/// Returns the node that uses a byte of a line most. If several nodes use it equally often, returns
-/// the node with the lowest number. Returns `None` if no node uses the byte.
+/// Returns the node that uses a byte of a line most, or the one with the lowest number if several nodes use it equally often. Returns
+/// `None` if no node uses the byte.
 fn owner(line: &SharedLine, byte: usize) -> Option<Node> {
     let mut times = [0; NODES];
     for user in line.users.iter().filter(|user| user.bytes >> byte & 1 != 0) {

@@ -1,10 +1,9 @@
-//! Sharing of memory lines between nodes. Finds the lines that move between nodes, and the threads that use each byte of these lines. Also
-//! finds how much time the program would save if bytes of different nodes were in separate lines.
+//! Finds the memory lines that move between nodes, and the threads that use each byte of these lines. Also finds how much time the program
+//! would save if different nodes' bytes were in separate lines.
 //!
-//! A program is replayed up to three times. The first replay finds the lines that move most between
-//! the L2 caches of nodes. The second replay finds the threads that use the bytes of these lines.
-//! If nodes use different bytes of a line, the third replay has these bytes in separate lines. A
-//! replay is deterministic, so the first and the third replay differ only because of false sharing.
+//! A program is replayed up to three times. The first replay finds the lines that move most between nodes' L2 caches. The second replay
+//! finds the threads that use the bytes of these lines. If nodes use different bytes of a line, the third replay has these bytes in
+//! separate lines. A replay is deterministic, so the first and the third replay differ only because of false sharing.
 
 mod apart;
 mod report;
@@ -36,17 +35,15 @@ pub use report::{Cost, Separated, SharedLine, Sharing, SharingReport};
 pub(crate) use users::Users;
 pub use users::{Code, Use, User, byte_list};
 
-/// The settings for examining how a program's threads share lines, and the machine that replays the
-/// program.
+/// The settings for examining how a program's threads share lines, and the machine that replays the program.
 ///
-/// [`Job::new`] sets the fields to the values that most examinations need. To change a field, call the method with the field's name.
+/// [`Job::new`] sets the fields to the values that most examinations need. To change a field, call the method of the same name.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Job {
     /// The machine that replays the program.
     pub machine: Machine,
-    /// The caches of the machine, and the times that its operations take. A line of the L2 cache
-    /// must have 64 bytes.
+    /// The machine's caches, and how long its operations take. An L2 cache line must have 64 bytes.
     pub memory: Config,
     /// The strand that executes each thread. `None` selects the [default](Placement::default_for).
     pub placement: Option<Placement>,
@@ -56,7 +53,7 @@ pub struct Job {
     pub region: Region,
 }
 
-/// Why the sharing of lines cannot be examined.
+/// Why the program's sharing of lines cannot be examined.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 #[non_exhaustive]
@@ -72,7 +69,7 @@ pub enum SharingError {
     Lines(u64),
 }
 
-/// The number of quanta of the scheduler between two calls of the observer.
+/// The number of scheduler quanta between two calls to the observer.
 const PROGRESS: u64 = 1 << 16;
 
 /// Returns the `most` lines that moved most often, in descending order of moves.
@@ -90,8 +87,8 @@ struct Examined {
     stopped: bool,
     /// The number of lines that moved.
     lines_moved: usize,
-    /// The number of each line that moved, and the moves of the line, in any order. If too many lines moved, only the lines that
-    /// moved most are listed.
+    /// Each line that moved, as its number and its moves, in any order. If too many lines moved, only the lines that moved most are
+    /// listed.
     lines: Vec<(u64, Moves)>,
     /// Maps each line to its home node.
     homes: LineHomes,
@@ -116,10 +113,10 @@ impl Job {
         region: Region,
     }
 
-    /// Replays the program up to three times, and reports the lines that move between nodes. Each replay calls `open` once to
-    /// open the recordings of the program's processes. From time to time, `observe` receives the number of the replay, from 0,
-    /// and the replay's progress. If `observe` returns [`ControlFlow::Break`], the job ends early. The report then has the
-    /// results so far, and says that the job was [stopped](SharingReport::stopped).
+    /// Replays the program up to three times, and reports the lines that move between nodes. Each replay calls `open` once to open the
+    /// recordings of the program's processes. From time to time, `observe` receives the number of the replay, from 0, and the replay's
+    /// progress. If `observe` returns [`ControlFlow::Break`], the job ends early. The report then has the results so far, and says that
+    /// the job was [stopped](SharingReport::stopped).
     ///
     /// # Errors
     /// Returns an error if the recording cannot be read, if the threads cannot be placed, or if the machine has no memory.
@@ -131,8 +128,7 @@ impl Job {
         self.observed(&mut || open().map(Into::into), &mut observe)
     }
 
-    /// Does the work of [`run`](Self::run). This function is not generic, so that the replay is
-    /// compiled with this crate.
+    /// Does the work of [`run`](Self::run). This function is not generic, so the replay is compiled in this crate.
     fn observed(
         &self,
         open: &mut dyn FnMut() -> Result<Vec<Recording>, RecordingError>,
@@ -172,7 +168,7 @@ impl Job {
         let lines = hottest.into_iter().map(|(line, moves)| {
             let (address, mut users) = users.users_of(line);
             if deal {
-                // The program has only one thread, and all strands execute parts of this thread.
+                // The program has only one thread, and each strand executes parts of it.
                 users.iter_mut().for_each(|user| user.thread = 0);
             }
             SharedLine::new(address, homes.home(line), moves, users)

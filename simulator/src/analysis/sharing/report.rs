@@ -12,20 +12,21 @@ use crate::memory::Moves;
 use crate::replay::placement::Placement;
 use crate::run::RegionRun;
 
-/// The lines of memory that move between nodes while a program executes.
+/// The memory lines that move between nodes while a program executes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct SharingReport {
     pub program: String,
-    /// The family of the machine, such as `batoka`.
+    /// The machine's family, such as `batoka`.
     pub machine: Cow<'static, str>,
     pub nodes: usize,
     pub configuration: Configuration,
     /// The strand that executed each thread.
     pub placement: Placement,
     pub threads: usize,
-    /// The part of the program that was replayed; `None` for the whole program. The costs and the lines are for this part.
+    /// The part of the program that was replayed; `None` if it is the whole program. The costs and the lines are for this
+    /// part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<RegionRun>,
     /// The cost of the replay with the recorded addresses.
@@ -36,13 +37,12 @@ pub struct SharingReport {
     pub lines: Vec<SharedLine>,
     /// The cost of the replay with separate lines; `None` if no line is falsely shared.
     pub apart: Option<Separated>,
-    /// Notes for the reader. Each is a whole sentence without a full stop.
+    /// Notes for the reader. Each is a full sentence without a full stop.
     pub notes: Vec<String>,
-    /// Sentences about actions of the program that its recording lacks. `notes` contains these sentences, too.
+    /// Sentences about what the program did that its recording lacks. `notes` contains these sentences, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// Whether the observer stopped the job. If so, the costs or the users of the lines are
-    /// incomplete.
+    /// Whether the observer stopped the job. If so, the costs or the lines' users are incomplete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
 }
@@ -53,13 +53,13 @@ pub struct SharingReport {
 pub struct Cost {
     /// The time in cycles at which the last thread ended.
     pub cycles: u64,
-    /// The number of misses served by the cache of another node.
+    /// The number of misses that another node's cache served.
     pub transfers: u64,
     /// The number of times that a node lost its copy of a line because another node wrote to the line.
     pub invalidations: u64,
 }
 
-/// The cost of the program if the bytes of a falsely shared line were moved to several lines, one for each node.
+/// What the program would cost if each falsely shared line's bytes were moved to several lines, one for each node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Separated {
     /// The number of lines whose bytes were separated.
@@ -68,11 +68,11 @@ pub struct Separated {
     pub cost: Cost,
 }
 
-/// How nodes share a line of memory.
+/// How nodes share a memory line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sharing {
-    /// Nodes share the line, but hardly any data. Less than a tenth of the moves come from bytes
-    /// that one node writes and another node uses.
+    /// Nodes share the line, but hardly any data. Less than a tenth of the moves are due to bytes that one node writes and
+    /// another node uses.
     #[serde(rename = "false sharing")]
     False,
     /// Nodes share data: each uses bytes that other nodes write.
@@ -81,7 +81,7 @@ pub enum Sharing {
 }
 
 impl Sharing {
-    /// Returns the name that tables and JSON contain.
+    /// Returns the name in tables and JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -95,10 +95,10 @@ impl Sharing {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SharedLine {
-    /// The address of the line in the program.
+    /// The line's address in the program.
     #[serde(with = "json")]
     pub address: u64,
-    /// The node whose memory contains the line. In JSON, it is the node's number.
+    /// The node whose memory contains the line. In JSON, this is the node's number.
     #[serde(with = "json")]
     pub home: Node,
     /// How often the line moved between nodes.
@@ -106,11 +106,9 @@ pub struct SharedLine {
     pub moves: Moves,
     /// Whether the nodes share data, or share only the line.
     pub sharing: Sharing,
-    /// The instructions that use the line, sorted by thread. For each thread, the instruction with
-    /// the most uses is first.
+    /// The instructions that use the line, sorted by thread. Each thread's instruction with the most uses comes first.
     pub users: Vec<User>,
-    /// The names of the variables in the line. A tool that has the program's symbols sets this
-    /// field; until then it is `None`.
+    /// The names of the variables in the line; `None` until a tool that has the program's symbols sets this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables: Option<Vec<String>>,
 }

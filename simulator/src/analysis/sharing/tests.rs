@@ -8,7 +8,7 @@ fn report(text: &str) -> SharingReport {
     placed(text, None)
 }
 
-/// Examines a handwritten recording on a machine of model Batoka with four nodes.
+/// Examines a handwritten recording on a four-node Batoka machine.
 fn placed(text: &str, placement: Option<&str>) -> SharingReport {
     let open = || std::io::Cursor::new(text.to_owned());
     let machine = Machine::new(Model::Batoka, 4).unwrap();
@@ -35,8 +35,8 @@ fn a_search_that_is_stopped_reports_what_it_knows() {
     let (whole, told) = run(3);
     assert_eq!(told, [(0, 4, Some(4)), (1, 4, Some(4)), (2, 4, Some(4))]);
     assert!(!whole.stopped && whole.notes.is_empty());
-    // In the first case, the job is stopped after the replay that finds the lines. In the second
-    // case, it is stopped after the replay that finds their users.
+    // In the first case, the job stops after the replay that finds the lines. In the second case, it stops after the replay that finds the
+    // lines' users.
     for (last, users) in [(0, 0), (1, 2)] {
         let (part, told) = run(last);
         assert_eq!(told.len(), last + 1);
@@ -63,8 +63,7 @@ fn nodes_that_use_different_bytes_share_falsely() {
     let report = report(FALSE);
     let line = only(&report);
     assert_eq!(line.address, 0x1000);
-    // Bits 38:9 of the address are 8. Memory interleaves between four nodes, so the home is node 8
-    // modulo 4, which is node 0.
+    // Bits 38:9 of the address are 8. Memory interleaves among four nodes, so the home is node 8 modulo 4, which is node 0.
     assert_eq!(line.home, Node::Node0);
     assert_eq!(line.moves, moves(3, 3));
     assert_eq!(line.sharing, Sharing::False);
@@ -95,8 +94,8 @@ fn counters_that_are_read_at_the_end_are_falsely_shared() {
     let report = report(&text);
     let line = only(&report);
     assert_eq!(line.sharing, Sharing::False);
-    // The first increment takes the line from node 0. Each later increment takes the line from the node of the previous increment. Node 0's
-    // read takes the line back.
+    // The first increment takes the line from node 0. Each later increment takes the line from the node that made the previous one. Node
+    // 0's read takes the line back.
     assert_eq!(line.moves, moves(201, 200));
     // With separate lines, each counter has its own line. Node 0 clears and reads both lines. Each counter is incremented by its
     // own node.
@@ -128,8 +127,7 @@ fn what_is_only_read_in_common_is_shared_falsely_with_what_is_written() {
     assert!(apart.cycles < report.cost.cycles);
 }
 
-/// A thread executes 3,072 stores to one line. They are dealt to strands 0 and 64, 1,024 stores at a
-/// time.
+/// A thread executes 3,072 stores to one line, which are dealt to strands 0 and 64, 1,024 stores at a time.
 #[test]
 fn strands_to_which_a_thread_is_dealt_execute_that_thread() {
     let report = placed(&"0 w 1000\n".repeat(3 * Placement::TURN), Some("deal:0,64"));
@@ -156,8 +154,7 @@ fn the_lines_that_move_most_come_first_and_have_the_instructions_that_use_them()
     assert_eq!(
         found,
         [
-            // Strand 64 reads the line from the cache of node 0. Then strand 0 writes to the line
-            // again.
+            // Strand 64 reads the line from node 0's cache. Then strand 0 writes to the line again.
             (0x2000, moves(1, 1), Sharing::True),
             // A store writes bytes 60 to 63 of line 3000, and bytes 0 to 3 of line 3040. Only line
             // 3040 moves.
@@ -171,8 +168,8 @@ fn the_lines_that_move_most_come_first_and_have_the_instructions_that_use_them()
     assert_eq!(report.lines_moved, 2);
 }
 
-/// A byte that gets a new address keeps its home, hub, channel and bank. Bits 8:0 of both addresses
-/// are equal. The other bits of the two addresses are congruent modulo the number of homes.
+/// A byte that gets a new address keeps its home, hub, channel and bank. The two addresses have the same bits 8:0. The other bits of the
+/// two addresses are congruent modulo the number of homes.
 #[test]
 fn bytes_apart_have_the_same_home() {
     let line = report(FALSE).lines.remove(0);

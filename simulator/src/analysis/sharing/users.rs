@@ -1,4 +1,4 @@
-//! Records which instructions use a line of memory, and which of its bytes.
+//! Records which instructions use a memory line, and which of its bytes they use.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -21,14 +21,14 @@ pub enum Use {
     Load,
     /// The instruction writes to the line.
     Store,
-    /// The instruction reads and writes the line in one step, as an atomic instruction does.
+    /// The instruction reads and writes the line in a single step, as an atomic instruction does.
     Modify,
     /// The line contains the instruction itself, so its fetch uses the line.
     Fetch,
 }
 
 impl Use {
-    /// Returns the name that tables and JSON contain.
+    /// Returns the name in tables and JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,47 +40,43 @@ impl Use {
     }
 }
 
-/// Lists the set bits, such as `0-7,16`.
+/// Lists the numbers of the set bits as ranges, such as `0-7,16`.
 #[must_use]
 pub fn byte_list(bits: u64) -> String {
     ranges((0..64).filter(|byte| bits >> byte & 1 != 0))
 }
 
-/// An instruction that uses a line, and the thread that executes the instruction.
+/// An instruction that uses a line, and the thread that executes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct User {
     pub thread: usize,
-    /// The strand that executes the thread. In JSON, it is the strand's number.
+    /// The strand that executes the thread. In JSON, this is the strand's number.
     #[serde(with = "json")]
     pub strand: StrandId,
-    /// The address of the instruction; `None` for references without an instruction, as in
-    /// handwritten recordings.
+    /// The instruction's address; `None` for references without an instruction, as in handwritten recordings.
     #[serde(with = "json")]
     pub instruction: Option<u64>,
     pub what: Use,
-    /// The bytes of the line that the instruction uses. Bit n stands for byte n. In JSON, it is a
-    /// list such as `0-7,16`.
+    /// The bytes of the line that the instruction uses. Bit n represents byte n. In JSON, this is a list such as `0-7,16`.
     #[serde(serialize_with = "listed", deserialize_with = "bytes")]
     pub bytes: u64,
     pub times: u64,
-    /// The place of the instruction. A tool that has the program's symbols sets this field; until
-    /// then it is `None`.
+    /// Where the instruction is; `None` until a tool that has the program's symbols sets this field.
     #[serde(flatten)]
     pub code: Option<Code>,
 }
 
-/// The place of an instruction in the machine and in the program.
+/// Where an instruction is, in the machine and in the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
-    /// The node that executes the instruction. In JSON, it is the node's number.
+    /// The node that executes the instruction. In JSON, this is the node's number.
     #[serde(with = "json")]
     pub node: Node,
-    /// The name of the function. If the function is unknown, it is the instruction's address.
-    /// `None` if there is no instruction.
+    /// The function's name, or the instruction's address if the function is unknown. `None` if there is no instruction.
     pub function: Option<String>,
-    /// The source line as `FILE:LINE`; `None` if it is not known.
+    /// The source line as `FILE:LINE`; `None` if it is unknown.
     pub source: Option<String>,
 }
 
@@ -88,7 +84,7 @@ fn listed<S: Serializer>(bytes: &u64, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&byte_list(*bytes))
 }
 
-/// Parses a list of bytes in the form of [`byte_list`].
+/// Parses a list of bytes in [`byte_list`]'s form.
 fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let text = String::deserialize(from)?;
     let wrong = || Error::custom(format_args!("found '{text}', expected bytes 0 to 63"));
@@ -112,32 +108,31 @@ impl User {
 
 const LINE: u64 = 1 << LINE_SHIFT;
 
-/// The binary logarithm of the size of a region. [`Users`] records which regions of memory a
-/// program uses.
+/// The binary logarithm of a region's size. [`Users`] records which memory regions a program uses.
 const REGION_SHIFT: u32 = 24;
 pub(super) const REGION: u64 = 1 << REGION_SHIFT;
 
-/// The key of a [`User`]: the line, the thread, the instruction, and the use of the line.
+/// What identifies a [`User`]: the line, the thread, the instruction, and how it uses the line.
 type UserKey = (u64, usize, Option<u64>, Use);
 
 impl Key for UserKey {
     #[inline(always)]
     fn mixed(&self) -> u64 {
         let (line, thread, instruction, what) = *self;
-        // No instruction is in the last byte of the address space, so the address of this byte stands for `None`.
+        // No instruction is in the last byte of the address space, so this byte's address represents `None`.
         let instruction = instruction.unwrap_or(u64::MAX);
         mix(line ^ (thread as u64) << 40, instruction ^ (what as u64) << 56)
     }
 }
 
 pub(crate) struct Users {
-    /// The address of each line in a program, and the offset of the program. The key is the line's number in memory.
+    /// Each line's address in a program, and the program's offset. The key is the line's number in memory.
     lines: Lookup<u64, (u64, u64)>,
     users: Lookup<UserKey, User>,
     /// The address of each thread's latest instruction.
     instructions: Vec<Option<u64>>,
     regions: HashSet<u64>,
-    /// The region that was used last.
+    /// The region that was used most recently.
     region: u64,
 }
 
@@ -154,12 +149,12 @@ impl Users {
         users
     }
 
-    /// Adds a line. The users of the line are recorded after this call.
+    /// Adds a line, whose users are recorded from now on.
     pub(crate) fn add(&mut self, line: u64) {
         self.lines.or_insert_with(line, || (line << LINE_SHIFT, u64::MAX));
     }
 
-    /// Returns whether the users of a line are recorded.
+    /// Returns whether a line's users are recorded.
     pub(crate) fn has(&self, line: u64) -> bool {
         self.lines.get(&line).is_some()
     }
@@ -173,7 +168,7 @@ impl Users {
         self.lines.len()
     }
 
-    /// Returns the number of users of all lines.
+    /// Returns the total number of users of all lines.
     pub(crate) fn users(&self) -> usize {
         self.users.len()
     }
@@ -183,8 +178,7 @@ impl Users {
         self.users.retain(|key, _| keep(key.0));
     }
 
-    /// Records a reference of a thread. The program's address plus `offset` is the address in
-    /// memory.
+    /// Records a thread's reference. The program's address plus `offset` is the address in memory.
     pub(crate) fn note(
         &mut self,
         thread: usize,
@@ -213,7 +207,7 @@ impl Users {
         self.note_use((thread, strand, instruction), offset, reference);
     }
 
-    /// Records that an instruction of a thread uses the lines that a reference touches.
+    /// Records that a thread's instruction uses the lines that a reference touches.
     pub(crate) fn note_use(
         &mut self,
         (thread, strand, instruction): (usize, StrandId, Option<u64>),
@@ -233,7 +227,7 @@ impl Users {
             let number = (at.wrapping_add(offset) & ADDRESS_MASK) >> LINE_SHIFT;
             if let Some((address, of)) = self.lines.get_mut(&number) {
                 // If processes share memory, the process that mapped the memory first has the lowest number, and so the lowest
-                // offset. Keep the line's address in this process.
+                // offset. The line's address in this process is kept.
                 if offset <= *of {
                     (*address, *of) = (at - first, offset);
                 }
@@ -251,8 +245,8 @@ impl Users {
         }
     }
 
-    /// Returns the address of a line in the program, and the line's users sorted by thread. For
-    /// each thread, the user with the most uses is first.
+    /// Returns a line's address in the program, and the line's users sorted by thread. Each thread's user with the most uses
+    /// comes first.
     pub(crate) fn users_of(&self, line: u64) -> (u64, Vec<User>) {
         let users = self.users.iter().filter(|(key, _)| key.0 == line);
         let mut users: Vec<User> = users.map(|(_, user)| user.clone()).collect();
@@ -261,7 +255,7 @@ impl Users {
         (address, users)
     }
 
-    /// Returns the address of a region that the program does not use; `None` if there is none.
+    /// Returns the address of a region that the program does not use; `None` if it uses every region.
     pub(super) fn free(&self) -> Option<u64> {
         let mut regions = 0..1 << (ADDRESS_BITS - REGION_SHIFT);
         regions.rfind(|region| !self.regions.contains(region)).map(|region| region << REGION_SHIFT)

@@ -1,5 +1,5 @@
-//! The guest that attacks. Each of its two strands performs one attack after the other. If an attack ends the guest, the operator resets
-//! the guest.
+//! The guest that attacks. Each of its two strands performs one attack after another. If an attack ends the guest, the operator resets
+//! it.
 
 use conform::assembler::{BA_ANNULLED, JMPL, L1, NOP, branch, computes, number, sethi};
 use guest_abi::StrandId;
@@ -17,16 +17,15 @@ use crate::execute::{Execution, NoMemoryAt, Observed, State, map};
 use crate::interpreter::instruction::Register;
 use crate::interpreter::{Control as Privileged, Level};
 
-/// The maximum number of instructions in an attack: [`DEMANDED`] if the architecture demands the attack's outcome, otherwise
-/// [`ATTACK`].
+/// The maximum number of instructions in an attack: [`DEMANDED`] if the architecture requires an outcome, otherwise [`ATTACK`].
 const DEMANDED: u64 = 100_000;
 const ATTACK: u64 = 2000;
 
-/// If no attack has ended for this number of turns, the operator resets the guest.
+/// The number of turns without a completed attack after which the operator resets the guest.
 const AWAY: usize = 1000;
 
 /// The offset of the attacker's trap table in its memory. The table has [`VECTORS`] entries, and each entry jumps to [`CAUGHT`]. The
-/// programs of the attacks are at the offset [`PLACE`], with [`SIZE`] bytes for each strand.
+/// attack programs are at the offset [`PLACE`], with [`SIZE`] bytes for each strand.
 const TABLE: u64 = 0x8000;
 const VECTORS: u64 = 0x400;
 const PLACE: u64 = 0x10_0000;
@@ -35,14 +34,14 @@ const SIZE: u64 = 0x200;
 /// The address to which the attacker's trap table sends every trap.
 pub const CAUGHT: u64 = REAL + 0x1_0000;
 
-/// The reason why a check of attacks failed: an attack has succeeded, or a call of the neighbour has failed.
+/// Why a check of attacks failed: an attack has succeeded, or one of the neighbour's calls has failed.
 #[derive(Debug)]
 pub enum Failure {
     /// An access to memory or a device that guests must not cause.
     Forbidden(Observed),
-    /// A call of the neighbour violated the contract. The text says how. The attack need not be the cause of the violation.
+    /// One of the neighbour's calls violated the contract. The text says how. The attack need not be the cause.
     Neighbour(String),
-    /// Any other failure, described in words.
+    /// Any other failure, in words.
     Other(String),
 }
 
@@ -56,7 +55,7 @@ impl From<NoMemoryAt> for Failure {
 enum Outcome {
     /// The program reached its end.
     Ended,
-    /// The guest took a trap, whose handler ran at the trap level `level`.
+    /// The guest took a trap, and the handler ran at trap level `level`.
     Trapped { number: u64, level: u64 },
     /// The guest ended.
     Died,
@@ -67,13 +66,13 @@ enum Outcome {
 /// The numbers of attacks and resets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// The number of attacks that were completed.
+    /// The number of completed attacks.
     pub tried: usize,
-    /// The number of attacks for which the architecture demands an outcome. All these attacks had the demanded outcome.
+    /// The number of attacks for which the architecture requires an outcome. All of them had this outcome.
     pub demanded: usize,
     /// The number of attacks in `demanded` in which the guest took a trap.
     pub traps: usize,
-    /// The number of resets because the guest had ended, or because its attacks did not end.
+    /// The number of resets, because the guest had ended or its attacks did not end.
     pub resets: usize,
 }
 
@@ -81,25 +80,25 @@ pub struct Tally {
 struct Flight {
     number: usize,
     attack: Attack,
-    /// The number of instructions that the strand had executed before the attack.
+    /// The number of instructions that the strand had executed when the attack began.
     began: u64,
 }
 
 pub(super) struct Attacker<'a> {
     guest: usize,
-    /// The guest's strands. The operator acts on `operator`, which is a strand of the neighbour.
+    /// The guest's strands. The operator's steps run on the strand `operator`, which belongs to the neighbour.
     pub(super) ids: [StrandId; 2],
     operator: StrandId,
-    /// The privileged registers of a guest at its start.
+    /// A guest's privileged registers when the guest starts.
     control: Privileged,
     kind: &'a Kind,
-    /// The attacks that remain to be performed. The field `again` has the attacks that were postponed or interrupted.
+    /// The attacks that have not been started. The field `again` has the attacks that were postponed or interrupted.
     numbers: &'a mut dyn Iterator<Item = usize>,
     again: Vec<usize>,
     flights: [Option<Flight>; 2],
     /// Whether the operator has been asked to reset the guest.
     resets: bool,
-    /// The number of turns since the end of the latest attack.
+    /// The number of turns since the latest attack ended.
     idle: usize,
     pub(super) tally: Tally,
 }
@@ -140,7 +139,7 @@ impl<'a> Attacker<'a> {
         self.again.is_empty() && self.flights.iter().all(Option::is_none) && !self.resets
     }
 
-    /// Judges the attack of a strand that has stopped. Then starts the next attack.
+    /// Judges the attack of a strand that has stopped, and then starts the strand's next attack.
     pub(super) fn stopped(
         &mut self,
         execution: &mut Execution,
@@ -218,7 +217,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Ends attacks that exceed their limit. Makes the operator reset the guest if the guest has ended or makes no progress.
+    /// Stops attacks that exceed their instruction limit. Makes the operator reset the guest if it has ended or makes no progress.
     pub(super) fn look(&mut self, execution: &mut Execution) -> Result<(), Failure> {
         if self.resets && execution.guest(self.guest) == GuestState::Runs {
             match execution.operated() {
@@ -250,7 +249,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Makes the operator reset the guest. Attacks that are in progress and cannot have ended the guest are repeated later.
+    /// Makes the operator reset the guest. Attacks in progress that cannot have ended the guest are repeated later.
     fn reset(&mut self, execution: &mut Execution, has_ended: bool) -> Result<(), Failure> {
         let flights: Vec<Flight> = self.flights.iter_mut().filter_map(Option::take).collect();
         let may_end = |flight: &Flight| match flight.attack.demanded {
@@ -278,7 +277,7 @@ impl<'a> Attacker<'a> {
         self.again.retain(|number| *number != NEGOTIATION);
         self.again.push(NEGOTIATION);
         prepare(execution, self.base(), self.ids.len())?;
-        // Keeps the guest's strands idle until the reset. Otherwise, an attack could end before the reset.
+        // The guest's strands stay idle until the reset. Otherwise, an attack could end before the reset.
         for id in self.ids {
             let strand = execution.strand_mut(id);
             if strand.level() < Level::Hyperprivileged {
@@ -298,15 +297,15 @@ impl<'a> Attacker<'a> {
     }
 }
 
-/// Writes two things into the guest's memory at the physical address `base`: the program of a guest with this number of CPUs, and
-/// the attacker's trap table.
+/// Writes the program of a guest with `cpus` CPUs, and the attacker's trap table, into the guest's memory at the physical address
+/// `base`.
 ///
 /// # Errors
 /// The machine has no memory there.
 pub fn prepare(execution: &mut Execution, base: u64, cpus: usize) -> Result<(), NoMemoryAt> {
     execution.load(base, &program(cpus))?;
     for vector in 0..VECTORS {
-        // Each entry of the table is `ba,a` to `CAUGHT`.
+        // Each table entry is `ba,a` to `CAUGHT`.
         let offset = TABLE + 32 * vector;
         let word = branch(BA_ANNULLED, REAL + offset, CAUGHT);
         execution.load(base + offset, &word.to_be_bytes())?;
@@ -314,8 +313,8 @@ pub fn prepare(execution: &mut Execution, base: u64, cpus: usize) -> Result<(), 
     Ok(())
 }
 
-/// Lets a strand of a guest begin an attack. `cpu` is the number of the strand in the guest. The guest's memory is at the physical
-/// address `base`, and must have been [prepared](prepare). `control` becomes the strand's privileged registers. The program ends at
+/// Makes one of a guest's strands begin an attack. `cpu` is the strand's number in the guest. The guest's memory is at the physical
+/// address `base`, and must have been [prepared](prepare). The strand's privileged registers become `control`. The program ends at
 /// [`ANSWERED`], or at [`CAUGHT`] if the guest takes a trap.
 pub(super) fn start(
     execution: &mut Execution,
@@ -346,7 +345,7 @@ pub(super) fn start(
     Ok(())
 }
 
-/// Returns a jump to an address of the guest's memory.
+/// Returns a jump to an address in the guest's memory.
 fn jump(to: u64) -> [u32; 3] {
     let low = to as u32 & 0x3ff;
     [sethi(L1, to as u32 - low), computes(JMPL, 0, L1, number(low)), NOP]

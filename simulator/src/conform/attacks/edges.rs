@@ -8,14 +8,15 @@ use super::MEMORY;
 use crate::conform::judge::cells;
 use crate::execute::map;
 
-/// The real address at which the guest's memory ends. The second guest's memory begins at the physical address [`NEIGHBOUR`].
+/// The real address at which the guest's memory ends. [`NEIGHBOUR`] is the physical address at which the second guest's memory
+/// begins.
 pub(super) const END: u64 = REAL + MEMORY;
 pub(super) const NEIGHBOUR: u64 = map::PARTITION + MEMORY;
 
-/// A real address of memory that the guest's program does not use.
+/// A real address in memory that the guest's program does not use.
 pub(super) const OWN: u64 = REAL + 0x60_0000;
 
-/// Addresses at and next to the edges of every region, with every alignment.
+/// Addresses at and next to the edges of every region, with all alignments.
 pub(super) const EDGES: [u64; 26] = [
     0,
     8,
@@ -51,9 +52,8 @@ pub(super) const fn is_own(address: u64) -> bool {
 
 pub(super) const ADDRESSES_OF_ALL: usize = 61 * 3 + 0x3f0 + 128 + 6 + 16 + 32 + 16 + 72;
 
-/// Addresses from the whole physical space. These addresses are near each power of two, in each 64 KB of the hypervisor's and the
-/// neighbour's memory, and at the edges of read-only memory. The list also has the registers of two consoles and of all other
-/// devices.
+/// Addresses throughout the physical address space: near each power of two, in each 64 KB of the hypervisor's and the
+/// neighbour's memory, and at the edges of read-only memory. Also the registers of two consoles and of all other devices.
 pub(super) fn addresses() -> &'static [u64] {
     static ALL: OnceLock<Vec<u64>> = OnceLock::new();
     ALL.get_or_init(|| {

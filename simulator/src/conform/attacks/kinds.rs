@@ -1,7 +1,7 @@
-//! The kinds of attacks. A kind provides the program of each of its attacks, and the outcome that the architecture demands.
+//! The kinds of attacks. A kind provides each attack's program, and the outcome that the architecture requires.
 //!
-//! A kind combines the entries of a few lists in all ways. An attack is a number below the number of combinations, and each digit of this
-//! number chooses an entry from a list.
+//! A kind combines the entries of a few lists in all possible ways. An attack is a number less than the number of combinations, and each
+//! digit of this number chooses an entry from a list.
 
 use conform::random::Random;
 use guest_abi::StrandId;
@@ -19,17 +19,17 @@ use conform::assembler::{
     mov, number, read_pc, sethi, trap, wrpr,
 };
 
-/// A kind of attacks. The attacks are numbered from 0.
+/// A kind of attack. Its attacks are numbered from 0.
 #[derive(Debug)]
 pub struct Kind {
     #[allow(missing_docs, reason = "its name says it")]
     pub name: &'static str,
     /// The number of attacks of this kind.
     pub count: usize,
-    /// The distance between the attacks that the short check tries. It has no divisor in common with the lengths of the lists, so each entry
-    /// of each list is still tried.
+    /// The distance between the attacks that the short check tries. It is coprime to the lengths of the lists, so the short check still
+    /// tries each entry of each list.
     pub stride: usize,
-    /// Whether the guest has rights. With rights, the guest can reach devices.
+    /// Whether the guest has rights, with which it can reach devices.
     pub has_rights: bool,
     attack: fn(&mut Index) -> Attack,
 }
@@ -47,14 +47,14 @@ const fn with_rights(kind: Kind) -> Kind {
     Kind { has_rights: true, ..kind }
 }
 
-/// Loads, stores and atomic instructions at addresses all over the physical space.
+/// Loads, stores and atomic instructions at addresses throughout the physical address space.
 pub static ADDRESSES: Kind = kind("addresses", 5 * ADDRESSES_OF_ALL, 7, address);
-/// Jumps to addresses all over the physical space.
+/// Jumps to addresses throughout the physical address space.
 pub static JUMPS: Kind = kind("jumps", 4 * 2 * ADDRESSES_OF_ALL, 11, jump);
 /// Calls with invalid stack pointers.
 pub static STACKS: Kind = with_rights(kind("stack pointers", EDGES.len() * 2 * 7 * 6, 5, stack));
 
-/// All kinds of attacks in the check of an image.
+/// All kinds of attacks that the check of an image performs.
 pub static ALL: [&Kind; 12] = [
     &kind("alternate spaces", 256 * 17 * EDGES.len(), 53, space),
     &ADDRESSES,
@@ -70,13 +70,13 @@ pub static ALL: [&Kind; 12] = [
     &kind("at random", 5000, 13, |index| random::attack(&mut Random(index.below(5000) as u64))),
 ];
 
-/// The number of the guest's first program, which negotiates and is no attack.
+/// The number of the guest's first program, which only negotiates and is not an attack.
 pub(super) const NEGOTIATION: usize = usize::MAX;
 
 impl Kind {
-    /// Lets a strand of a guest begin attack number `number`, which is below [`count`](Self::count). `strand` is the strand and its
-    /// number in the guest. The guest's memory is at the physical address `base`, and must have been [prepared](super::prepare).
-    /// `control` becomes the strand's privileged registers. The program ends at [`ANSWERED`](crate::conform::guest::ANSWERED), or at
+    /// Makes one of a guest's strands begin attack number `number`, which is less than [`count`](Self::count). `strand` is the strand and
+    /// its number in the guest. The guest's memory is at the physical address `base`, and must have been [prepared](super::prepare). The
+    /// strand's privileged registers become `control`. The program ends at [`ANSWERED`](crate::conform::guest::ANSWERED), or at
     /// [`CAUGHT`](super::CAUGHT) if the guest takes a trap.
     ///
     /// # Errors
@@ -108,8 +108,8 @@ impl Kind {
 /// The opcode of `ldtw`. In some address spaces, this opcode means `ldtxa`.
 const LDTW: u32 = 0x03;
 
-/// The address spaces of memory that privileged software may use (UltraSPARC Architecture 2007, table 10-1): primary, secondary, nucleus,
-/// as if user, real, and real uncached. Each space exists in both byte orders.
+/// The memory address spaces that privileged software may use (UltraSPARC Architecture 2007, table 10-1): primary, secondary, nucleus, as
+/// if user, real, and real uncached. Each space exists in both byte orders.
 const OF_MEMORY: [u32; 16] = [
     0x04, 0x0c, 0x10, 0x11, 0x14, 0x15, 0x18, 0x19, 0x1c, 0x1d, 0x80, 0x81, 0x88, 0x89, 0x80, 0x88,
 ];
@@ -117,13 +117,13 @@ const OF_MEMORY: [u32; 16] = [
 /// Every load, store and atomic instruction, in every address space and at each address of [`EDGES`].
 fn space(index: &mut Index) -> Attack {
     let space = index.below(256) as u32;
-    // Sorted by opcode, because the order determines which attacks the short test tries.
+    // The list is sorted by opcode because the order determines which attacks the short test tries.
     let mut accesses_and_cas = [&ACCESSES[..], &CAS].concat();
     accesses_and_cas.sort_unstable();
     let (op3, size) = index.one_of(&accesses_and_cas);
     let address = index.one_of(&EDGES);
     let demanded = match space {
-        // In these spaces, `ldtw` loads pairs of 64 bits.
+        // In these spaces, `ldtw` loads two 64-bit words.
         0x22..=0x2f | 0xe2..=0xef if op3 == LDTW => Demanded::Anything,
         _ if !address.is_multiple_of(size) => Demanded::Trap(0x34),
         0x30..=0x7f => Demanded::Trap(0x37),
@@ -134,7 +134,7 @@ fn space(index: &mut Index) -> Attack {
     Attack::new([word], demanded).with([(L2, address)])
 }
 
-/// Returns the outcome of an access: a trap if the guest's memory does not have the address.
+/// Returns the outcome of an access: a trap if the address is not in the guest's memory.
 fn reached(address: u64) -> Demanded {
     match is_own(address) {
         true => Demanded::Goes,
@@ -143,7 +143,7 @@ fn reached(address: u64) -> Demanded {
 }
 
 fn address(index: &mut Index) -> Attack {
-    // The instructions are ldub, ldx, stx, ldstub and casx.
+    // ldub, ldx, stx, ldstub and casx.
     let (op3, size) = index.one_of(&[(0x01, 1), (0x0b, 8), (0x0e, 8), (0x0d, 1), (0x3e, 8)]);
     let address = index.one_of(addresses());
     let demanded = match address % size {
@@ -154,12 +154,12 @@ fn address(index: &mut Index) -> Attack {
     Attack::new([accesses(op3, L4, L2, space)], demanded).with([(L2, address)])
 }
 
-/// Every instruction that jumps, to addresses all over the physical space.
+/// Every instruction that jumps, to addresses throughout the physical address space.
 fn jump(index: &mut Index) -> Attack {
     let way = index.below(4);
     let address = index.one_of(addresses()) & !3 | index.one_of(&[0, 2]);
     let demanded = match way {
-        // JMPL and RETURN trap if the address is misaligned. DONE and RETRY do not trap, because %tpc and %tnpc have no bits 1:0.
+        // JMPL and RETURN trap if the address is misaligned. DONE and RETRY do not, because %tpc and %tnpc have no bits 1:0.
         0 | 1 if !address.is_multiple_of(4) => Demanded::Trap(0x34),
         _ if is_own(address) => Demanded::Anything,
         _ => Demanded::Trap(0x08),
@@ -187,12 +187,12 @@ fn register(index: &mut Index) -> Attack {
     let value = index.one_of(&VALUES);
     let level = index.below(2) as u64;
     const NONE: Demanded = Demanded::Trap(0x10);
-    // The demanded outcomes are from UltraSPARC Architecture 2007, chapter 7: RDasr, WRasr, RDPR, WRPR, RDHPR and WRHPR.
+    // The required outcomes are from UltraSPARC Architecture 2007, chapter 7: RDasr, WRasr, RDPR, WRPR, RDHPR and WRHPR.
     let demanded = match (op3, register) {
         (RDHPR | WRHPR, _) => NONE,
-        // Trap level 0 does not have a trap stack.
+        // Trap level 0 has no trap registers.
         (RDPR | WRPR, 0..=3) if level == 0 => NONE,
-        // The register %tick belongs to the hypervisor.
+        // %tick belongs to the hypervisor.
         (WRPR, 4) => NONE,
         // The write may end privileged mode.
         (WRPR, PSTATE) => Demanded::Anything,
@@ -214,8 +214,8 @@ fn register(index: &mut Index) -> Attack {
 
 const CPU_STATE: [u32; 3] = [mov(O0, 0), mov(O5, 0x17), trap(0x80)];
 
-/// Sets the window counts to every combination of values, and then executes an instruction that uses windows. Most of these
-/// combinations never occur in correct software.
+/// Sets the window counts to every combination of values, and then executes an instruction that uses windows. Correct software never
+/// produces most of these combinations.
 fn window(index: &mut Index) -> Attack {
     let [can_save, can_restore, other, clean] = [(); 4].map(|()| index.below(8) as u8);
     let way = index.below(6);
@@ -223,7 +223,7 @@ fn window(index: &mut Index) -> Attack {
     let state = (mixed * 11 % 64) as u8;
     let chosen = u16::from(if other == 0 { state & 7 } else { state >> 3 });
     let handler = u16::from(other != 0) * 0x20 + 4 * chosen;
-    // The demanded outcomes are from UltraSPARC Architecture 2007, section 5.6 and chapter 7: SAVE, RESTORE, RETURN and FLUSHW.
+    // The required outcomes are from UltraSPARC Architecture 2007, section 5.6 and chapter 7: SAVE, RESTORE, RETURN and FLUSHW.
     let demanded = match way {
         0 if can_save == 0 => Demanded::Trap(0x80 + handler),
         0 if clean == can_restore => Demanded::Trap(0x24),
@@ -246,16 +246,16 @@ fn window(index: &mut Index) -> Attack {
     }
 }
 
-/// Sets an invalid stack pointer, and then makes a call that causes the hypervisor to spill windows.
+/// Sets an invalid stack pointer, and then makes a call during which the hypervisor must spill windows.
 fn stack(index: &mut Index) -> Attack {
-    // The hypervisor saves a window 2047 bytes above the stack pointer.
+    // The hypervisor stores a window 2047 bytes above the stack pointer.
     let stack = index.one_of(&EDGES).wrapping_sub(index.one_of(&[0, 2047]));
     let can_save = index.below(7) as u8;
     let words = match index.below(6) {
         0 => CPU_STATE.into(),
         1 => hub(),
-        // This program calls api_set_version. The next programs make a performance counter call with an invalid register, call cons_write
-        // for 0 bytes, and use a trap without a service.
+        // Case 2 calls api_set_version. The next cases make a performance counter call with an invalid register, call cons_write for 0
+        // bytes, and use a trap that has no service.
         2 => vec![mov(O0, 1), mov(O1, 1), mov(10, 0), mov(O5, 0), trap(0xff)],
         3 => vec![mov(O0, 90), mov(O5, 0x106), trap(0x80)],
         4 => vec![mov(O1, 0), mov(O5, 0x63), trap(0x80)],
@@ -268,8 +268,8 @@ fn stack(index: &mut Index) -> Attack {
     }
 }
 
-/// Calls every function of both traps at every trap level, with addresses from [`EDGES`] as arguments. Leaves out functions that
-/// end the guest or stop a CPU.
+/// Calls every function of both traps at every trap level, with addresses from [`EDGES`] as arguments. Omits functions that end the guest
+/// or stop a CPU.
 fn call(index: &mut Index) -> Attack {
     let (trap_number, function) = match index.below(292) as u64 {
         // Functions 0x00, 0x11 and 0x12 are exit, cpu_stop and cpu_yield.
@@ -290,8 +290,8 @@ fn call(index: &mut Index) -> Attack {
     attack.with((O0..).zip(arguments)).at(level)
 }
 
-/// A program that changes its own next instruction. The new instructions are all software traps
-/// that a guest may use, and instructions of all other formats.
+/// A program that changes its own next instruction. The new instructions include every software trap that a guest may use, and instructions
+/// in all other formats.
 fn own_code(index: &mut Index) -> Attack {
     let (word, demanded) = match index.below(128 + 512 + 32) as u32 {
         software @ ..128 => (trap(software), Demanded::Trap(0x100 + software as u16)),

@@ -1,5 +1,5 @@
-//! One guest attacks the image while another guest makes calls. The attacker must reach nothing outside its own memory. The neighbour's
-//! answers must equal the answers of the reference model, and the hypervisor must survive.
+//! One guest attacks the image while another guest makes calls. The attacker must reach nothing outside its own memory. The neighbour
+//! must get the same answers as from the reference model, and the hypervisor must survive.
 
 mod attack;
 mod attacker;
@@ -27,15 +27,15 @@ pub use kinds::{ADDRESSES, ALL, JUMPS, Kind, STACKS};
 /// The number of instructions in a turn. After each turn, the check looks at what has happened.
 const TURN: u64 = 2000;
 
-/// The maximum number of turns for one call of the neighbour.
+/// The maximum number of turns that one of the neighbour's calls may take.
 const PATIENCE: usize = 2000;
 
-/// The maximum lead of the neighbour: the number of its calls minus the number of the attacker's completed attacks. Beyond this
-/// lead, the neighbour pauses.
+/// How far the neighbour may be ahead: the number of its calls minus the number of attacks that the attacker has completed. When it is
+/// further ahead, the neighbour pauses.
 const AHEAD: usize = 100;
 
-/// Boots a hypervisor with the two guests of `sides`. Guest number `guest` performs the attacks of one kind whose numbers are in
-/// `numbers`. The other guest repeats `calls`.
+/// Boots a hypervisor with the two guests of `sides`. Guest number `guest` performs the attacks of one kind that `numbers` lists. The
+/// other guest repeats `calls`.
 ///
 /// # Errors
 /// The first failure, or the first call that violates the contract.
@@ -87,7 +87,7 @@ pub fn attacked(
             return Err(Failure::Other("the calls of the neighbour do not end".to_owned()));
         }
     }
-    // The machine runs on until the last stores to devices are complete.
+    // The machine runs on until the last stores to devices have completed.
     execution.breakpoints().clear();
     execution.run(Limits::instructions(TURN));
     let seen = watch.seen();
@@ -108,21 +108,20 @@ pub fn attacked(
     Ok(attacker.tally)
 }
 
-/// Pairs of guests on one core or two nodes, each pair with the attacker's index. Only the attacker of the last pair may use
-/// devices.
+/// Pairs of guests on one core or two nodes, each pair with the attacker's index. Only the last pair's attacker may use devices.
 pub const SIDES: [(Sides, usize); 3] = [
     ([([0, 1], Grant::STRAND), ([2, 3], Grant::GLOBAL_HTSTRAND)], 0),
     ([([2, 64], Grant::GLOBAL_STRAND), ([3, 65], Grant::NONE)], 1),
     ([([0, 1], Grant::STRAND), ([2, 3], Grant::GLOBAL_HTSTRAND)], 1),
 ];
 
-/// What the contract demands of the guest that does not attack, in the words of a report.
+/// What the contract requires for the guest that does not attack, in the words of a report.
 pub(super) const NEIGHBOUR: &str = "the neighbour is answered as in the contract";
 
-/// The name of the check in reports.
+/// The check's name in reports.
 pub(super) const CHECK: &str = "attacks";
 
-/// Performs some of the attacks of a kind: enough for every entry of the kind's lists to occur.
+/// Performs some attacks of one kind: enough for every entry of the kind's lists to occur.
 pub(super) fn check(image: &Image, number: usize) -> Found {
     let kind = ALL[number];
     let (sides, guest) = &SIDES[if kind.has_rights { 2 } else { number % 2 }];

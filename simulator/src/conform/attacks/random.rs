@@ -13,8 +13,8 @@ use conform::assembler::{
     trap, wrpr,
 };
 
-/// The address spaces, in this order: memory (primary, nucleus, real, cacheable); both scratchpads;
-/// strands, interrupts and translation; errors and diagnostics.
+/// The address spaces, in order: memory (primary, nucleus, real, cacheable); both scratchpads; strands, interrupts and
+/// translation; errors and diagnostics.
 const SPACES: [u32; 30] = [
     0x80, 0x88, 0x04, 0x0c, 0x10, 0x11, 0x14, 0x15, 0x1c, 0x1d, 0x24, 0x20, 0x4f, 0x41, 0x63, 0x72,
     0x73, 0x74, 0x50, 0x54, 0x57, 0x58, 0x5c, 0x5f, 0x4c, 0x4a, 0x21, 0x25, 0x42, 0x45,
@@ -28,7 +28,7 @@ pub(super) fn attack(random: &mut Random) -> Attack {
     for _ in 0..1 + random.below(6) {
         words.extend(some(random));
     }
-    // Makes a call with random registers.
+    // A call with random registers.
     words.extend(call(random));
     let mut attack = Attack::new(words, Demanded::Anything);
     attack = attack.with((1..32).map(|number| (number, value(random))));
@@ -44,7 +44,7 @@ pub(super) fn attack(random: &mut Random) -> Attack {
     attack
 }
 
-/// Returns an address at or near the edge of a range of memory, or another value.
+/// Returns an address at or near the edge of a memory range, or another value.
 fn value(random: &mut Random) -> u64 {
     let any = random.next_u64();
     let near = match random.below(4) {
@@ -91,7 +91,7 @@ fn some(random: &mut Random) -> Vec<u32> {
         0..5 => vec![access(random)],
         5 | 6 => vec![computes(WRPR, random.below(17) as u32, rs1, operand)],
         7 => {
-            // The registers are the window counts, %tl and %gl.
+            // The window counts, %tl and %gl.
             let which = random.one_of(&[TL, 9, 10, 11, 12, 13, GL]);
             vec![computes(WRPR, which, 0, small)]
         }
@@ -109,7 +109,7 @@ fn some(random: &mut Random) -> Vec<u32> {
         },
         11 => vec![computes(DONE, random.below(2) as u32, 0, 0)],
         12 => {
-            // The instructions are save, restore, flushw, the group from `saved` to `invalw`, and return.
+            // save, restore, flushw, the group from `saved` to `invalw`, and return.
             let op3 = random.one_of(&[0x3c, 0x3d, 0x2b, 0x31, 0x39]);
             let rd = if op3 == 0x31 { rd % 6 } else { rd };
             vec![computes(op3, rd, rs1, operand)]
@@ -118,13 +118,14 @@ fn some(random: &mut Random) -> Vec<u32> {
         14..17 => call(random),
         17 => climb(random),
         18 => {
-            // Makes a call that nests deeply in the hypervisor, and then reads the trap stack that the call left.
+            // Makes a call that nests deeply in the hypervisor, and then reads the trap registers that the call left
+            // behind.
             let mut words = deep(random);
             words.extend(climb(random));
             words
         }
         19 => {
-            // Causes a trap inside a trap handler, at every level. The trap table may be anywhere.
+            // Causes a trap inside a trap handler, at every level. The trap table can be anywhere.
             let table = random.below(4) == 0;
             let tba = computes(WRPR, TBA, rs1, 0);
             let word = random.one_of(&[
@@ -142,7 +143,7 @@ fn some(random: &mut Random) -> Vec<u32> {
             ]
         }
         20 => {
-            // Sets another stack pointer, and causes windows to be spilled.
+            // Sets another stack pointer, and causes windows to spill.
             vec![
                 computes(OR, SP, rs1, 0),
                 computes(0x3c, SP, SP, number(0x1f40)),
@@ -187,7 +188,7 @@ fn call(random: &mut Random) -> Vec<u32> {
         _ => function,
     };
     let mut words = vec![mov(O5, function)];
-    // The argument is the number of a CPU or of a register.
+    // The argument is a CPU number or a register number.
     if random.below(2) == 0 {
         words.push(mov(O0, random.below(92) as u32 & !2));
     }
@@ -210,8 +211,8 @@ fn deep(random: &mut Random) -> Vec<u32> {
     ]
 }
 
-/// Returns instructions that raise %tl without a trap, and then return from the trap level. The program then continues with
-/// its next instruction.
+/// Returns instructions that raise %tl without a trap, and then return from that trap level to the program's next
+/// instruction.
 fn climb(random: &mut Random) -> Vec<u32> {
     let level = 1 + random.below(2) as u32;
     vec![
@@ -219,7 +220,7 @@ fn climb(random: &mut Random) -> Vec<u32> {
         computes(ADD, L1, L1, number(7 * 4)),
         wrpr(TL, level),
         computes(WRPR, TNPC, L1, 0),
-        // The value has the bits PRIV and PEF.
+        // The bits PRIV and PEF.
         sethi(L2, 0x1400),
         computes(WRPR, TSTATE, L2, 0),
         computes(0x3e, 0, 0, 0),

@@ -1,4 +1,4 @@
-//! Attacks by traps: every trap that a guest can cause, traps that end the guest, and returns from traps that it has not taken.
+//! Attacks by traps: every trap that a guest can cause, traps that end the guest, and returns from traps that the guest has not taken.
 
 use platform::memory_map::REAL;
 
@@ -17,7 +17,7 @@ pub(super) const TRAPS: usize = TRAPS_OF_GUESTS + 128;
 /// The number of these traps that the guest itself takes.
 pub(super) const TRAPS_OF_GUESTS: usize = 10 + 15 + 32 + 128;
 
-/// The traps that a guest can cause by instructions, interrupts, windows and software. The last 128 traps go to the hypervisor.
+/// The traps that a guest can cause with instructions, interrupts, windows and software traps. The last 128 go to the hypervisor.
 fn traps() -> impl Iterator<Item = u16> {
     let of_instructions = [0x08, 0x10, 0x11, 0x20, 0x23, 0x24, 0x28, 0x30, 0x34, 0x37];
     let of_windows = (0x80..0x100).step_by(4);
@@ -34,9 +34,9 @@ fn provoked(taken: u16, demanded: Demanded) -> Attack {
         0x10 => vec![ILLEGAL[0]],
         // The program leaves privileged mode.
         0x11 => vec![wrpr(PSTATE, 0), computes(RDPR, L4, TL, 0)],
-        // The instruction is faddd.
+        // faddd.
         0x20 => vec![0x89a0_0842],
-        // The instructions are taddcctv and udivx.
+        // taddcctv and udivx.
         0x23 => vec![computes(0x22, L4, 0, number(1))],
         0x28 => vec![computes(0x0d, L4, 0, 0)],
         0x30 => vec![accesses(LDX, L4, L2, 0)],
@@ -76,7 +76,7 @@ fn provoked(taken: u16, demanded: Demanded) -> Attack {
     }
 }
 
-/// Every trap at trap levels 0 and 1. Calls of traps that have a service use an unknown function number.
+/// Every trap at trap levels 0 and 1. A call with a trap that has a service uses an unknown function number.
 pub(super) fn level(index: &mut Index) -> Attack {
     let level = index.below(2) as u64;
     let taken = traps().nth(index.below(TRAPS)).unwrap_or(0x10);
@@ -87,8 +87,8 @@ pub(super) fn level(index: &mut Index) -> Attack {
     provoked(taken, demanded).at(level)
 }
 
-/// Every trap that ends the guest, because the guest is at trap level 2, or because its trap table is outside its memory. The kind
-/// also has the calls that end a guest.
+/// Every trap that ends the guest, because the guest is at trap level 2 or its trap table is outside its memory. Also the calls that end a
+/// guest.
 pub(super) fn death(index: &mut Index) -> Attack {
     let (level, table) = index.one_of(&[
         (2, REAL + 0x8000),
@@ -107,8 +107,8 @@ pub(super) fn death(index: &mut Index) -> Attack {
     attack
 }
 
-/// A program that sets one bit of %tstate and then returns from a trap level that the guest has not entered by a trap. Some returns come
-/// after a call that nests traps in the hypervisor. The return must not give the guest the hypervisor's privilege, so the next instruction,
+/// A program that sets one bit of %tstate and then returns from a trap level that the guest has not entered by a trap. Some returns follow
+/// a call that nests traps in the hypervisor. The return must not give the guest the hypervisor's privilege, so the next instruction,
 /// `rdhpr`, must trap.
 pub(super) fn returns(index: &mut Index) -> Attack {
     let retry = index.below(2) as u32;

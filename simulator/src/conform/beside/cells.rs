@@ -1,4 +1,4 @@
-//! Compares the registers of the machine with the registers of the model.
+//! Compares the machine's registers with the model's registers.
 
 use conform::Cell;
 use conform::oracle;
@@ -11,7 +11,7 @@ use super::compare::{About, told};
 use super::{Beside, SET};
 
 impl Beside {
-    /// Compares the registers that a call may have changed, and copies their contents to the model.
+    /// Compares the registers that a call may have changed, and copies the machine's contents to the model.
     pub(super) fn compare_cells(
         &mut self,
         about: &About,
@@ -53,9 +53,9 @@ impl Beside {
         }
     }
 
-    /// Copies the content of a register to the model. If the contents differed, returns the content in the model and the content in
-    /// the machine. Returns `None` if the contents were equal, if the register faults, or if the register's unit must still be
-    /// scrubbed.
+    /// Copies a register's content from the machine to the model. If the contents differed, returns the content in the model and
+    /// the content in the machine. Returns `None` if the contents were equal, if the register faults, or if the register's unit
+    /// must still be scrubbed.
     pub(super) fn take_over(&mut self, cell: Cell) -> Option<(u64, u64)> {
         let found = self.machine.held(cell)?;
         let cell = cell_of(cell);
@@ -68,8 +68,7 @@ impl Beside {
         is_clean.then_some((expected, found))
     }
 
-    /// Returns those counters that count cycles, in the hub part to which register `id` belongs. These counters change even
-    /// without traffic.
+    /// Returns the counters that count cycles in register `id`'s part of a hub. These counters change even without traffic.
     pub(super) fn counting(&self, id: u64) -> Vec<PerfReg> {
         let Some(first) = id.checked_sub(18).filter(|_| id < 90).map(|above| id - above % 3) else {
             return Vec::new();
@@ -80,15 +79,15 @@ impl Beside {
         counting.filter_map(|(id, _)| PerfReg::new(id)).collect()
     }
 
-    /// Copies the current values of the counters `counting` to the model.
+    /// Copies the current values of these counters to the model.
     pub(super) fn count_on(&mut self, counting: &[PerfReg]) {
         for register in counting {
             self.take_over(Cell::Register(*register));
         }
     }
 
-    /// Returns two texts for reports about registers that no call has just set. The first text is what the contract demands of
-    /// the registers. The second text is what is wrong if the content of a register differs.
+    /// Returns two texts for reports about registers that no call has just set: what the contract requires of the registers, and
+    /// what is wrong if a register's content differs.
     fn demands_of_state(&self) -> (&'static str, &'static str) {
         match self.check {
             "rights" => ("scrubbed when rights move", "keeps a value"),
@@ -96,7 +95,7 @@ impl Beside {
         }
     }
 
-    /// Compares all registers of the machine with the registers of the model.
+    /// Compares all registers of the machine with those of the model.
     pub(super) fn compare_all(&mut self) {
         for cell in Cell::all() {
             let id = match cell {

@@ -15,8 +15,8 @@ use super::super::differences::Subject;
 use super::{Beside, PERF};
 
 impl Beside {
-    /// Makes a guest release the versions that it has negotiated. This replaces a reset, because a guest can release versions on
-    /// every image.
+    /// Makes a guest release the versions that it has negotiated. This replaces a reset, because guests can release
+    /// versions on every image.
     fn give_up(&mut self, guest: usize) {
         let guest = self.tested.unwrap_or(guest);
         if let Some(strand) = self.configuration.guests[guest].strands.iter().next() {
@@ -43,7 +43,7 @@ impl Beside {
         let model = unit_of(one);
         let node = node_of(model);
         let of_node = |strand: &StrandId| strand.node().index() == node;
-        // Only strands of a node can access the node's L2 control. If no strand of the node has begun, no guest can notice a change.
+        // Only a node's own strands can access its L2 control. If none of them has begun, no guest can notice a change.
         let Some(on) = self.machine.begun.iter().find(of_node) else { return };
         let expected = self.world.return_to_service(node, model);
         let answer = self.machine.operate(on, &Step::ReturnToService(one));
@@ -58,7 +58,7 @@ impl Beside {
         }
     }
 
-    /// Makes the operator reset a guest. Returns whether the reset has succeeded.
+    /// Makes the operator reset a guest. Returns whether the reset succeeded.
     pub(in super::super) fn reset(&mut self, guest: usize) -> bool {
         let on = self.machine.begun.iter().next();
         let (Some(id), Some(on)) = (GuestId::new(guest), on) else { return false };

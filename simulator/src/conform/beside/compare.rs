@@ -1,4 +1,4 @@
-//! Compares the answer of a call with the answer of the model.
+//! Compares a call's answer with the model's answer.
 
 use conform::oracle::{self, Answer};
 use conform::translated::grant;
@@ -24,7 +24,7 @@ pub(super) struct About {
 
 impl Beside {
     /// Makes a call in the model. Returns the registers after the call, and whether the call performs a store that fails. Such a store may
-    /// fail after the end of the call.
+    /// fail only after the call has ended.
     pub(super) fn expected(&mut self, number: u16, request: Request) -> ([u64; 6], bool) {
         let registers = request.registers;
         let trap = match request.trap {
@@ -145,8 +145,8 @@ impl Beside {
     }
 }
 
-/// Returns `true` for a function number that no image may serve in addition to the contract. The low 16 bits of this number are
-/// the number of a function of the contract, or the number has more than 32 bits.
+/// Returns `true` for a function number that no image may serve in addition to the contract: a number of more than 32 bits, or one whose
+/// low 16 bits are a contract function's number.
 fn is_like_ours(function: u64) -> bool {
     function > u64::from(u32::MAX) || matches!(function & 0xffff, GET | SET)
 }
@@ -155,7 +155,7 @@ fn is_like_group(group: u64) -> bool {
     group > u64::from(u32::MAX) || matches!(group & 0xffff, 0 | 1 | PERF)
 }
 
-/// Describes a call in words: its trap, its registers, and the registers after the call.
+/// Describes a call in words: its trap, and its registers before and after the call.
 pub(super) fn told(request: Request, after: Option<[u64; 6]>) -> String {
     let [o0, o1, o2, .., function] = request.registers;
     let call = match (request.trap, function) {

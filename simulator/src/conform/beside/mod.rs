@@ -1,7 +1,7 @@
-//! Compares the image under test with the reference model. Every call is made in the image and in the model, and all differences are
-//! noted.
+//! Compares the image under test with the reference model. Every call is made both in the image and in the model, and all differences
+//! are noted.
 //!
-//! After a difference, the model takes over what the image has stored, so that each difference is found once.
+//! After a difference, the model adopts what the image has stored, so that each difference is found only once.
 
 mod cells;
 mod changes;
@@ -52,7 +52,7 @@ impl Found {
 pub(super) struct Beside {
     pub(super) machine: Machine,
     pub(super) world: World,
-    /// The machine and the model just after the guests had begun.
+    /// The machine and the model immediately after the guests had begun.
     start: (Machine, World),
     configuration: Configuration,
     /// The only guest that makes calls; `None` if there are several.
@@ -71,7 +71,7 @@ impl Beside {
         let mut world = world(&configuration);
         for bank in Cell::all() {
             if let (Cell::L2(..), Some(value)) = (bank, machine.held(bank)) {
-                // Bits of L2 control other than PERF_CONFIG were set when the machine started. The model takes over these bits.
+                // Bits of L2 control other than PERF_CONFIG were set when the machine started. The model adopts these bits.
                 world.devices.insert(cell_of(bank), value & !oracle::call::PERF_CONFIG);
             }
         }
@@ -95,7 +95,7 @@ impl Beside {
         new
     }
 
-    /// Notes which strands the image has not started.
+    /// Notes if there are strands that the image has not started.
     fn all_begun(&mut self) {
         let guests = self.configuration.guests.iter();
         let mut all = guests.flat_map(|guest| guest.strands.iter());
@@ -107,7 +107,7 @@ impl Beside {
         }
     }
 
-    /// Copies the guests' versions of CORE to the model. The guests negotiated these versions before they started their CPUs.
+    /// Copies the guests' CORE versions to the model. The guests negotiated these versions before they started their CPUs.
     fn negotiated(&mut self) {
         for guest in 0..self.world.guests.len() {
             let first = self.world.guests[guest].strands.first().copied();
@@ -124,9 +124,8 @@ impl Beside {
         }
     }
 
-    /// Returns the strand that makes the calls of `strand`. If `strand` has begun and may call, it makes its own calls. Otherwise,
-    /// the first strand that has begun makes them. A strand of the tested guest is preferred, then a strand of the same guest, then
-    /// any strand.
+    /// Returns the strand that makes the calls of `strand`. If `strand` has begun and may call, this is `strand` itself. Otherwise, it
+    /// is the first strand that has begun: preferably one of the tested guest, then one of the same guest, then any.
     fn caller(&self, strand: StrandId) -> Option<StrandId> {
         let begun = self.machine.begun;
         let of_guest = self.configuration.guest_of(strand);
@@ -141,7 +140,7 @@ impl Beside {
             .or_else(|| begun.iter().next())
     }
 
-    /// Makes a call in the image and in the model, and compares the results. Returns %o0 to %o5 after the call in the image.
+    /// Makes a call both in the image and in the model, and compares the results. Returns %o0 to %o5 after the call in the image.
     pub(super) fn ask(&mut self, strand: StrandId, request: Request) -> [u64; 6] {
         let registers = request.registers;
         let [.., function] = registers;
@@ -198,7 +197,7 @@ impl Beside {
         self.found.differences.note(key, example);
     }
 
-    /// Notes a difference that belongs to no particular call of a guest.
+    /// Notes a difference that belongs to no particular guest call.
     pub(super) fn differ_at(
         &mut self,
         call: &'static str,
@@ -211,7 +210,8 @@ impl Beside {
         self.differ(&about, expected, found, example);
     }
 
-    /// Returns the machine and the model to their state at the start. Then each guest negotiates the version of group 0x205 that it had.
+    /// Returns the machine and the model to their state at the start. Then each guest negotiates the version of group 0x205 that it had
+    /// before.
     pub(super) fn restart(&mut self) {
         let versions: Vec<Option<u64>> =
             self.world.guests.iter().map(|guest| guest.versions.perf_minor()).collect();

@@ -1,10 +1,10 @@
-//! Compares an image with the reference model while strands make calls at the same time: the answers, registers and accesses of the calls.
+//! Compares an image with the reference model while strands make calls at the same time: the calls' answers, registers and accesses.
 //!
-//! - The model makes the calls in the order of their accesses to devices.
-//! - Negotiations access no device. The judge finds an order of simultaneous negotiations that
-//!   explains the answers. A call during its guest's negotiation has the version before or
-//!   after the negotiation.
-//! - EWOULDBLOCK needs a reason: another strand's access is in flight, or the hypervisor remembers that it refused another strand earlier.
+//! - The model makes the calls in the order of their device accesses.
+//! - Negotiations access no device. The judge looks for an order of simultaneous negotiations that explains the answers. A call during its
+//!   guest's negotiation has the version from before or after the negotiation.
+//! - EWOULDBLOCK needs a reason: another strand's access is in progress, or the hypervisor remembers that it refused another strand
+//!   earlier.
 
 mod negotiations;
 #[cfg(test)]
@@ -26,7 +26,7 @@ use crate::execute::{Execution, Observed, map};
 use crate::recording::Kind;
 use negotiations::is_negotiation;
 
-/// Makes the current function return an error unless a condition holds.
+/// Makes the enclosing function return an error unless a condition holds.
 macro_rules! demand {
     ($holds:expr, $($what:tt)+) => {
         if !$holds {
@@ -36,19 +36,19 @@ macro_rules! demand {
 }
 use demand;
 
-/// The maximum number of cycles between the issue and the completion of a store to a channel's register.
+/// The maximum number of cycles between issue and completion of a store to a channel register.
 const LATE: u64 = 200;
 
-/// The maximum number of counted refusals of a strand at a free hub, in favour of a strand that was refused earlier: twice the number of
-/// strands at the hub, which is two. The next ask is served, however seldom the strand asks.
+/// The maximum number of a strand's counted refusals at a free hub in favour of a strand that was refused earlier: twice the number of
+/// strands at the hub, which is two. The next call after these refusals is served, however seldom the strand calls.
 const ON_BEHALF: usize = 4;
 
-/// The hypervisor counts a refusal if half a millisecond (2^19 cycles) has passed since the strand's last counted refusal. If a refused call
-/// returns more than this number of cycles after an earlier one, this time has passed between them: a call returns some time after its
-/// decision.
+/// The hypervisor counts a refusal only if half a millisecond (2^19 cycles) has passed since the strand's last counted refusal. Half a
+/// millisecond has certainly passed between two refusals whose calls returned more than this number of cycles apart. The margin is for the
+/// time between a call's decision and its return.
 const UNCOUNTED: u64 = (1 << 19) + (1 << 16);
 
-/// A value that a channel's register may have, the strand that stored the value, and the time of the store.
+/// A value that a channel register may have, the strand that stored it, and the time of the store.
 #[derive(Clone, Copy, Debug)]
 struct Stored {
     value: u64,
@@ -56,12 +56,12 @@ struct Stored {
     time: u64,
 }
 
-/// The reference model of the machine, and the state of the comparison.
+/// The machine's reference model, and the state of the comparison.
 #[derive(Debug)]
 pub struct Judge {
     world: World,
     channels: BTreeMap<Cell, Vec<Stored>>,
-    /// The PICs of hubs that may have counted events since the PICs were last written.
+    /// The hub PICs that may have counted events since they were last written.
     counted: BTreeSet<Cell>,
     /// How many calls were answered with each status.
     pub statuses: BTreeMap<u64, usize>,
@@ -72,7 +72,7 @@ impl Judge {
     #[must_use]
     pub fn new(mut world: World) -> Self {
         for bank in (0..4).flat_map(|node| (0..8).map(move |bank| Cell::L2 { node, bank })) {
-            // After reset, bit 0 is set: the cache is off.
+            // After reset, bit 0 is set, which switches the cache off.
             world.devices.insert(bank, 1);
         }
         Self {
@@ -83,10 +83,10 @@ impl Judge {
         }
     }
 
-    /// Compares these calls and their accesses to devices. No other calls may overlap these calls.
+    /// Compares these calls and their device accesses. No other calls may overlap them.
     ///
     /// # Errors
-    /// A call violates the contract. The error describes this call.
+    /// A call violates the contract. The error describes the call.
     pub fn judge(&mut self, made: &[Made], devices: &[Observed]) -> Result<(), String> {
         let own = |call: &Made| -> Vec<(usize, Observed)> {
             let places = call.accesses.clone();
@@ -106,7 +106,7 @@ impl Judge {
                 [1, ..] => accesses[*call].last(),
                 _ => accesses[*call].first(),
             };
-            // A call without accesses keeps its position among the calls of its strand.
+            // A call without accesses keeps its position among its strand's calls.
             let at = accessed.map_or(made[*call].accesses.start, |(place, _)| *place);
             (at, accessed.is_some(), made[*call].turns.start)
         });
@@ -123,10 +123,10 @@ impl Judge {
         Ok(())
     }
 
-    /// Compares the final values of the devices' registers, and of these strands' %pcr.
+    /// Compares the final values of the device registers, and of these strands' %pcr.
     ///
     /// # Errors
-    /// The value of a register violates the contract. The error describes this register.
+    /// A register's value violates the contract. The error describes the register.
     pub fn end(&mut self, execution: &Execution, strands: &[StrandId]) -> Result<(), String> {
         for (cell, node) in cells() {
             let on = strand(64 * node);
@@ -146,8 +146,8 @@ impl Judge {
         Ok(())
     }
 
-    /// Makes a call in the model, for each version that the calling guest may have. Returns for each version whether the image's
-    /// answer and accesses were right.
+    /// Makes a call in the model, for each version that the calling guest may have. For each version, returns whether the image's answer
+    /// and accesses were right.
     fn versions_of(
         &mut self,
         call: &Made,
@@ -190,7 +190,7 @@ impl Judge {
         let possible = VERSIONS.map(|minor| {
             let mut assumed = Versions::default();
             if let Some(minor) = minor {
-                // The negotiation cannot fail, because the model has both versions.
+                // The negotiation cannot fail, because the model knows both versions.
                 let _ = assumed.set(PERF, 1, minor);
             }
             self.world.guests[guest].versions = assumed;
@@ -223,9 +223,8 @@ impl Judge {
         Ok(possible)
     }
 
-    /// Checks a loaded value, and copies it to the model if the model cannot know which value to expect. The register of a
-    /// channel must have one of the values that are possible at this time. The PIC of a hub may have any value while it counts
-    /// events.
+    /// Checks a loaded value, and copies it to the model if the model cannot know which value to expect. A channel register must have one
+    /// of the values that are possible at this time. A hub's PIC may have any value while it counts events.
     fn held(&mut self, cell: Cell, strand: StrandId, time: u64, value: u64) -> Result<(), String> {
         match cell.unit() {
             Unit::Mcu { .. } => {
@@ -244,8 +243,7 @@ impl Judge {
         Ok(())
     }
 
-    /// Records a stored value if later loads may return other values. The register of a channel is written late, and the PIC of a
-    /// hub may count events.
+    /// Records a stored value if later loads may return other values: a channel register is written late, and a hub's PIC may count events.
     fn stored(&mut self, cell: Cell, strand: StrandId, access: &Observed) {
         match (cell, cell.unit()) {
             (_, Unit::Mcu { .. }) => {
@@ -272,7 +270,7 @@ impl Judge {
     }
 }
 
-/// Checks that there is a reason for each EWOULDBLOCK.
+/// Checks that each EWOULDBLOCK has a reason.
 fn refusals(made: &[Made]) -> Result<(), String> {
     let device = |call: &Made| match (call.request.trap, call.request.registers) {
         (0x80, [id, .., 0x106 | 0x107]) if matches!(call.after[0], EOK | EWOULDBLOCK) => match id {
@@ -283,8 +281,7 @@ fn refusals(made: &[Made]) -> Result<(), String> {
         _ => None,
     };
     let of: Vec<_> = made.iter().filter_map(|call| Some((device(call)?, call))).collect();
-    // Calls are in the order of their returns. Few calls overlap, so only calls that are close
-    // in this order are searched.
+    // Calls are in the order in which they returned. Few calls overlap, so only calls that are close in this order are searched.
     let overlaps = |number: usize| {
         let (unit, call) = &of[number];
         let around = &of[number.saturating_sub(64)..(number + 64).min(of.len())];
@@ -318,8 +315,8 @@ fn refusals(made: &[Made]) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns how many of a strand's refusals the hypervisor has counted at least. `times` are the times of the refusals' returns. The first
-/// refusal may be uncounted, because of a refusal before it.
+/// Returns the minimum number of a strand's refusals that the hypervisor has counted. `times` are the times at which the refused calls
+/// returned. The first refusal may be uncounted, because of an earlier one.
 fn counted_at_least(times: &[u64]) -> usize {
     let Some((first, later)) = times.split_first() else { return 0 };
     let count = |(last, counted), time: &u64| match *time > last + UNCOUNTED {
@@ -333,7 +330,7 @@ fn counted_at_least(times: &[u64]) -> usize {
 const VERSIONS: [Option<u64>; 3] = [None, Some(0), Some(1)];
 
 impl Stored {
-    /// Returns `true` if this value has replaced `earlier` for a strand at the time `time`. From then on, no load of the strand
+    /// Returns `true` if, at the time `time`, this value has replaced `earlier` for a strand. From then on, none of the strand's loads
     /// returns `earlier`.
     fn has_replaced(&self, earlier: &Self, strand: StrandId, time: u64) -> bool {
         let is_there = self.strand == Some(strand) || time > self.time + LATE;
@@ -356,7 +353,7 @@ fn accessed(access: &Observed) -> Access {
     Access::done(Target::Address(access.physical), action)
 }
 
-/// Returns the registers of all devices, each with a node that can reach it.
+/// Returns all device registers, each with a node that can reach it.
 pub(super) fn cells() -> impl Iterator<Item = (Cell, usize)> {
     let nodes = (0..4).map(|node| (Unit::L2 { node }, node));
     let channels = (0..8).map(|number| Unit::Mcu { node: number / 2, mcu: number % 2 });

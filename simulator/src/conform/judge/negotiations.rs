@@ -1,4 +1,4 @@
-//! Judges negotiations that several strands of a guest make at the same time.
+//! Judges negotiations that several of a guest's strands make at the same time.
 
 use conform::oracle::Trap;
 use conform::oracle::negotiation::Versions;
@@ -9,7 +9,7 @@ use crate::conform::callers::Made;
 
 impl Judge {
     /// Looks for an order of the guest's negotiations in which the model answers as the image did. Other calls can overlap negotiations.
-    /// The answer to such a call must be right for one of the versions that the guest had before, during or after these negotiations.
+    /// Their answers must be right for one of the versions that the guest had before, during or after these negotiations.
     pub(super) fn negotiated(
         &mut self,
         guest: usize,
@@ -27,13 +27,11 @@ impl Judge {
             events.push((made[call].turns.end, false, call));
         }
         events.sort_unstable();
-        // Each entry has versions that are possible so far, and the negotiations that the model has already made but that have not
-        // returned yet.
+        // Each entry has versions that are possible so far, and the negotiations that the model has made but that have not returned yet.
         let mut states: Vec<(Versions, Vec<usize>)> =
             vec![(self.world.guests[guest].versions.clone(), Vec::new())];
         let mut pending = Vec::new();
-        // For each negotiation, its turns and the versions that are possible after the negotiation. The first entry has the versions
-        // before all negotiations.
+        // Each negotiation's turns, and the versions that are possible after it. The first entry has the versions before all negotiations.
         let mut had = vec![(0..0, vec![states[0].0.perf_minor()])];
         let mut had_by = vec![None];
         for (_, begins, call) in events {
@@ -77,8 +75,7 @@ impl Judge {
         let by_strand: Vec<_> = by_strand.collect();
         for call in others {
             let turns = &made[call].turns;
-            // Two calls of the same strand do not overlap, so the negotiations of each strand are in the order of their starts and of their
-            // ends.
+            // Calls by the same strand do not overlap, so each strand's negotiations are in the order of both their starts and their ends.
             let meanwhile = by_strand.iter().flat_map(|own| {
                 let after = own.partition_point(|place| had[*place].0.end <= turns.start);
                 let meanwhile = own[after..].iter();
@@ -98,7 +95,7 @@ impl Judge {
         Ok(())
     }
 
-    /// Returns the versions after a call; `None` if the model and the image answer differently.
+    /// Returns the versions after a call; `None` if the model's answer differs from the image's.
     fn answers(&mut self, guest: usize, call: &Made, versions: &Versions) -> Option<Versions> {
         self.world.guests[guest].versions = versions.clone();
         let number = call.strand.number().into();

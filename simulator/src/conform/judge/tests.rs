@@ -1,4 +1,4 @@
-//! Tests which refusals of a free hub have a reason.
+//! Tests which refusals at a free hub have a reason.
 
 use conform::oracle::status::{EOK, EWOULDBLOCK};
 
@@ -7,11 +7,11 @@ use crate::conform::caller::Request;
 use crate::conform::callers::Made;
 use crate::conform::strand;
 
-/// Half a millisecond, in cycles, and a little more than the time between a decision and the return of its call.
+/// Half a millisecond in cycles, plus a little more than the time between a call's decision and its return.
 const HALF: u64 = 600_000;
 
-/// Returns one call after the other for the first register of hub 0. Each is given by its strand, the cycles since the previous call, and
-/// its status.
+/// Returns successive calls for the first register of hub 0. For each call, `of` has the strand, the cycles since the previous call, and
+/// the status.
 fn calls(of: &[(usize, u64, u64)]) -> Vec<Made> {
     let mut returned = 0;
     let made = of.iter().enumerate().map(|(number, (id, since, status))| {
@@ -28,11 +28,11 @@ fn calls(of: &[(usize, u64, u64)]) -> Vec<Made> {
     made.collect()
 }
 
-/// Returns the refusals of strand 3 after a refusal of strand 2.
+/// Judges refusals of strand 3 that follow a refusal of strand 2.
 fn refused(since: &[u64]) -> Result<(), String> {
     let mut of = vec![(2, 0, EWOULDBLOCK)];
     of.extend(since.iter().map(|since| (3, *since, EWOULDBLOCK)));
-    // The refusal of strand 2 has a reason of its own: at the same time, strand 3 is served.
+    // Strand 2's refusal has a reason of its own: strand 3 is being served at the same time.
     let mut made = calls(&[&[(3, 0, EOK)], &of[..]].concat());
     made[1].turns = 0..1;
     refusals(&made)

@@ -1,9 +1,9 @@
-/// The byte order of a trace.
+/// A trace's byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endian {
-    /// The highest byte first, as on sun4v.
+    /// Highest byte first, as on sun4v.
     Big,
-    /// The lowest byte first.
+    /// Lowest byte first.
     Little,
 }
 
@@ -11,7 +11,7 @@ impl Endian {
     /// Both byte orders, in the order in which help texts list them.
     pub const ALL: [Self; 2] = [Self::Big, Self::Little];
 
-    /// Returns `be` or `le`, the name of the byte order in metadata.
+    /// Returns the byte order's name in metadata, `be` or `le`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,15 +1,15 @@
-//! The forms of event headers: one form for the rings, with field widths that depend on the layout, and the two forms of LTTng.
+//! The forms of event headers: the rings' form, whose field widths depend on the layout, and LTTng's two forms.
 
 use super::Endian;
 use crate::events::layouts::LayoutName;
 
-/// The form of a trace's event headers. A short header has the number of the event's kind and the lower bits of the time. A long header
-/// begins with a number that marks it as long; the number of the kind and the whole time follow. Headers include the lowest clock bits that
-/// the rings omit, because a tick of the CTF clock must be a tick of the machine's clock.
+/// The form of a trace's event headers. A short header has the event kind's number and the lower bits of the time. A long header begins
+/// with a number that marks it as long, followed by the kind's number and the whole time. Headers include the lowest clock bits that the
+/// rings omit, because a tick of the CTF clock must be a tick of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Short(Short),
-    /// The header has 16 bits for the kind, and then the whole time.
+    /// The header has 16 bits for the kind, followed by the whole time.
     Full,
 }
 
@@ -17,7 +17,7 @@ pub(super) enum Form {
 pub(super) struct Short {
     /// The width of the header's first field, in bits.
     id_bits: u32,
-    /// In a short header, the first field is `first` plus the number of the kind, which is below `kinds`.
+    /// In a short header, the first field is `first` plus the kind's number, which is less than `kinds`.
     first: u64,
     kinds: u64,
     /// The lowest and the highest value of the first field in a long header.
@@ -27,13 +27,13 @@ pub(super) struct Short {
 }
 
 impl Short {
-    /// Returns the form of LTTng: the highest number in the first field marks a long header.
+    /// Returns LTTng's form, where the highest number in the first field marks a long header.
     const fn lttng(id_bits: u32, time_bits: u32) -> Self {
         let long = (1 << id_bits) - 1;
         Self { id_bits, first: 0, kinds: long, long: [long; 2], time_bits }
     }
 
-    /// Returns the form of the rings: the first bit says whether the header is short.
+    /// Returns the rings' form, where the first bit says whether the header is short.
     const fn typed(id_bits: u32, time_bits: u32) -> Self {
         let kinds = 1 << id_bits;
         Self { id_bits: 1 + id_bits, first: kinds, kinds, long: [0, kinds - 1], time_bits }
@@ -41,7 +41,7 @@ impl Short {
 }
 
 impl Form {
-    /// Returns the form of the event headers in rings of a layout.
+    /// Returns the form of the event headers in rings of this layout.
     pub(super) const fn for_layout(layout: LayoutName) -> Self {
         let bits = layout.bits();
         match (bits.type_, bits.wrap()) {
@@ -52,7 +52,7 @@ impl Form {
         }
     }
 
-    /// Returns the number by which the metadata declare kind 0.
+    /// Returns the number with which the metadata declare kind 0.
     pub(super) const fn first(self) -> u64 {
         match self {
             Self::Short(short) => short.first,
@@ -80,7 +80,7 @@ impl Form {
         )
     }
 
-    /// Appends an event's header. `before` is the time of the previous event, or of the start of the packet.
+    /// Appends an event's header. `before` is the time of the previous event or, for a packet's first event, of the packet's start.
     pub(super) fn put(self, bytes: &mut Vec<u8>, endian: Endian, id: u16, before: u64, time: u64) {
         let id = u64::from(id);
         let Self::Short(Short { id_bits, first, kinds, long, time_bits }) = self else {
@@ -123,7 +123,7 @@ fn put_bits(bytes: &mut Vec<u8>, endian: Endian, [first, second]: [(u32, u64); 2
 mod tests {
     use super::*;
 
-    /// The fields are as wide as in the layout's short header. Only the time is wider, by the bits that the layout drops.
+    /// The fields are as wide as in the layout's short header, except the time. The time also has the bits that the layout drops.
     #[test]
     fn widths() {
         for (layout, id, time) in [
@@ -149,14 +149,14 @@ mod tests {
             Form::for_layout(layout).put(&mut bytes, endian, id, before, time);
             bytes
         };
-        // The header is a bit 1, the kind 0xabc in 12 bits, the time 0x8765432 in 28 bits, and 7 zeros.
+        // The header has a 1 bit, the kind 0xabc in 12 bits, the time 0x8765432 in 28 bits, and 7 zeros.
         let (layout, time) = (LayoutName::Clock19, 0x1876_5432);
         let bits = (1 << 40 | 0xabc << 28 | 0x876_5432) << 7;
         let expected = u64::to_be_bytes(bits)[2..].to_vec();
         assert_eq!(put(layout, Endian::Big, 0xabc, time, time), expected);
         let bits = 0x1abc_u64 | 0x876_5432 << 13;
         assert_eq!(put(layout, Endian::Little, 0xabc, time, time), bits.to_le_bytes()[..6]);
-        // An event needs a long header if the number of its kind has more than 4 bits, or if the time has wrapped.
+        // An event needs a long header if its kind's number has more than 4 bits, or if the time has wrapped.
         let long = |id: u32, time: u64| [&[0][..], &id.to_be_bytes(), &time.to_be_bytes()].concat();
         let layout = LayoutName::Clock27Cut5;
         assert_eq!(put(layout, Endian::Big, 16, 0, 7), long(32, 7));

@@ -1,15 +1,16 @@
-//! Identifiers of a trace and of its clock.
+//! Identifiers of a trace and of the trace's clock.
 
 use std::fmt;
 
 use crate::events::{StreamEntry, Trace};
 
-/// A UUID that is a hash of a trace's content (RFC 9562, version 8). Equal traces have equal UUIDs, and so equal files.
+/// A UUID that is a hash of a trace's content (RFC 9562, version 8). Equal traces have equal UUIDs, so their files are
+/// also equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Uuid(u128);
 
 impl Uuid {
-    /// Returns the identifier of a trace. The identifier does not depend on the byte order of the files.
+    /// Returns a trace's identifier, which does not depend on the byte order of the files.
     pub(super) fn for_trace(trace: &Trace) -> Self {
         let Trace { hz, layout, began, epoch, missed, guests, streams, .. } = trace;
         let mut hash = Hash::new();

@@ -1,4 +1,4 @@
-//! Writes and reads the metadata of a trace, which describe its files in the Trace Stream Description Language.
+//! Writes and reads a trace's metadata, which describe the trace's files in the Trace Stream Description Language.
 
 use crate::text::line;
 use std::collections::{BTreeMap, HashMap};
@@ -13,7 +13,7 @@ use crate::events::kinds::{EventKind, EventKinds, KindField, ShownAs, is_name};
 use crate::events::layouts::LayoutName;
 use crate::events::{Epoch, Trace};
 
-/// The line by which this program recognises its own traces.
+/// The line that marks a trace as this program's.
 const TRACER: &str = "tracer_name = \"perfctr-service\";";
 
 pub(super) fn is_ours(text: &str) -> bool {
@@ -106,7 +106,7 @@ stream {{
 
 fn write_field(text: &mut String, field: &KindField) {
     let KindField { name, bits, shown } = field;
-    // Readers drop an underscore at the start of a name.
+    // Readers drop an underscore at the start of a name, so another underscore protects the name.
     let prefix = if is_identifier(name) { "" } else { "_" };
     let name = format!("{prefix}{name}");
     let _ = match shown {
@@ -127,7 +127,7 @@ fn write_field(text: &mut String, field: &KindField) {
 }
 
 /// Returns `false` for a keyword of the language and for a name with a colon. Also returns `false` for a name that begins with an
-/// underscore, because readers would drop the underscore.
+/// underscore, which readers would drop.
 fn is_identifier(name: &str) -> bool {
     const WORDS: [&str; 28] = [
         "align",
@@ -162,7 +162,7 @@ fn is_identifier(name: &str) -> bool {
     !WORDS.contains(&name) && !name.starts_with('_') && !name.contains(':')
 }
 
-/// Quotes a string and drops its control characters.
+/// Quotes a string, without its control characters.
 fn quoted(text: &str) -> String {
     let kept = text.chars().filter(|char| !char.is_control());
     let escaped = kept.flat_map(|char| {
@@ -172,8 +172,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped.collect::<String>())
 }
 
-/// Reads metadata that [`write()`] wrote, or that a tool rewrote without changing the contents.
-/// Returns the trace without its streams.
+/// Reads metadata that [`write()`] wrote, or that a tool rewrote without changing the content. Returns the trace without its streams.
 pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
     if !is_ours(text) {
         return Err(format!("not a trace of this program: the line {TRACER} is missing"));
@@ -223,12 +222,12 @@ pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
     Ok((trace, format))
 }
 
-/// Returns the kinds of events that the blocks declare, each with a new number. Also returns a map: the key is the number of a kind in this
-/// trace, and the value is the new number and the type of the payload.
+/// Returns the event kinds that the blocks declare, each with a new number. Also returns a map from a kind's number in this trace to the
+/// new number and the payload's type.
 ///
-/// Another program may have changed the numbers in this trace. So a kind that equals a default kind gets the number of the default
-/// kind. The new number of any other kind is its number in this trace minus `first`. If this number is taken or out of range, the
-/// kind gets the lowest free number.
+/// Another program may have renumbered the kinds in this trace. So a kind that equals a default kind gets the default kind's number. The
+/// new number of any other kind is its number in this trace minus `first`. If this number is taken or out of range, the kind gets the
+/// lowest free number.
 fn kinds<'a>(
     blocks: impl Iterator<Item = &'a Block>,
     first: u64,
@@ -259,7 +258,7 @@ fn kinds<'a>(
     Ok((EventKinds(kinds), types))
 }
 
-/// Returns the kind of events that an event block declares, and the type of their payload.
+/// Returns the event kind that an event block declares, and the type of the kind's payload.
 fn kind(block: &Block) -> Result<(EventKind, Type), String> {
     let text = block.text("name")?;
     let name = text.strip_prefix("hv:").filter(|name| is_name(name));

@@ -1,4 +1,4 @@
-//! Reads traces of this program, even if another program has rewritten them.
+//! Reads this program's traces, even if another program has rewritten them.
 
 use std::path::Path;
 use std::{fs, io};
@@ -13,7 +13,7 @@ use crate::events::kinds::EventKinds;
 use crate::events::{Stream, StreamEntry, Trace, TracedEvent};
 use crate::input::{self, InputError, LONGEST_PROGRAM};
 
-/// The reason why a trace cannot be read.
+/// Why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]
@@ -32,8 +32,7 @@ pub enum ReadError {
 /// Reads a trace in the Common Trace Format from a directory.
 ///
 /// # Errors
-/// The directory is not a trace of this program, or the trace is broken. The message names the file
-/// and the packet.
+/// The directory does not hold a trace of this program, or the trace is malformed. The message names the file and the packet.
 pub fn read(directory: &Path) -> Result<Trace, ReadError> {
     let name = |path: &Path| path.display().to_string();
     let wrong = |path: &Path, problem| ReadError::Wrong { file: name(path), problem };
@@ -66,7 +65,7 @@ pub fn read(directory: &Path) -> Result<Trace, ReadError> {
     Ok(trace)
 }
 
-/// Returns an error with `problem` unless `holds` is true.
+/// Returns an error with `problem` unless `holds` is `true`.
 fn check(holds: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(problem()) }
 }
@@ -83,8 +82,8 @@ struct PacketHeader<'a> {
 }
 
 impl PacketHeader<'_> {
-    /// Checks that the packet continues the stream: its strand and number are as expected, and the time and the count of lost events do not
-    /// decrease.
+    /// Checks that the packet continues the stream: the strand and the packet's number are as expected, and the time and the count of lost
+    /// events do not decrease.
     fn follows(&self, strand: StrandId, number: u64, lost: u64, now: u64) -> Result<(), String> {
         check(self.strand == strand, || {
             format!("is of strand {}, the ones before of {strand}", self.strand)

@@ -1,4 +1,4 @@
-//! Tokens of the Trace Stream Description Language, for the [parser](super::tsdl).
+//! Splits the Trace Stream Description Language into tokens, for the [parser](super::tsdl).
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {

@@ -7,7 +7,7 @@ use super::types::Type;
 
 const DEEPEST: usize = 8;
 
-/// A block of the metadata: `event { name = "a"; fields := struct { ... }; };`.
+/// A metadata block, such as `event { name = "a"; fields := struct { ... }; };`.
 #[derive(Debug)]
 pub(super) struct Block {
     /// `trace`, `env`, `clock`, `stream` or `event`.
@@ -17,25 +17,25 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Returns the value of a key, without the quotes of a string.
+    /// Returns a key's value. A string has no quotes.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         let found = self.values.iter().find(|(name, _)| name == key);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Returns the value of a key, as [`get`](Self::get) does, or an error if the block lacks the key.
+    /// Returns a key's value, as [`get`](Self::get) does, or an error if the block lacks the key.
     pub(super) fn text(&self, key: &str) -> Result<&str, String> {
         let kind = &self.kind;
         self.get(key).ok_or_else(|| format!("there is no {key} of the {kind}"))
     }
 
-    /// Returns the value of a key that must be a number, or an error if the block lacks the key.
+    /// Returns a key's value, which must be a number. Returns an error if the block lacks the key.
     pub(super) fn number(&self, key: &str) -> Result<u64, String> {
         let text = self.text(key)?;
         number(text).ok_or_else(|| format!("found '{text}' for {key}, expected a number"))
     }
 
-    /// Returns the value of a key that must be a type, or an error if the block lacks the key.
+    /// Returns a key's value, which must be a type. Returns an error if the block lacks the key.
     pub(super) fn layout(&self, key: &str) -> Result<&Type, String> {
         let kind = &self.kind;
         let found = self.types.iter().find(|(name, _)| name == key);
@@ -63,7 +63,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Block>, String> {
 
 struct Parser<'t, 'a> {
     tokens: &'t [(usize, Token<'a>)],
-    /// The number of lines in the metadata. Errors at the end name the last line.
+    /// The number of lines in the metadata. An error at the end of the text names the last line.
     lines: usize,
     aliases: HashMap<&'a str, Type>,
 }
@@ -125,7 +125,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// Consumes words that are joined by dots.
+    /// Consumes words separated by dots.
     fn path(&mut self) -> Result<String, String> {
         let mut path = self.word()?.to_owned();
         while self.takes(".") {
@@ -135,7 +135,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(path)
     }
 
-    /// Consumes a quoted string, or words that are joined by dots.
+    /// Consumes a quoted string, or words separated by dots.
     fn value(&mut self) -> Result<String, String> {
         match self.tokens {
             [(_, Token::Text(text)), rest @ ..] => {

@@ -1,4 +1,4 @@
-//! The types that metadata describe, and the values of these types.
+//! The types that metadata describe, and values of these types.
 
 use std::ops::RangeInclusive;
 
@@ -9,16 +9,16 @@ pub(super) enum Type {
     Integer {
         bits: u32,
         align: u32,
-        /// Whether the integer is a clock field: the lowest bits of the time.
+        /// Whether the integer is a clock field, which has the lowest bits of the time.
         clock: bool,
         /// Whether the integer is shown as a hexadecimal number.
         hex: bool,
-        /// The names for ranges of values, in an enumeration.
+        /// In an enumeration, the name of each range of values.
         names: Vec<(String, RangeInclusive<u64>)>,
     },
-    /// A value for each field, in this order.
+    /// A value for each field, in order.
     Struct { fields: Vec<(String, Type)>, align: u32 },
-    /// A value of one of several types. The value of the field `tag`, which comes earlier, names the type.
+    /// A value of one of several types. An earlier field, `tag`, has a value that names the type.
     Variant { tag: String, options: Vec<(String, Type)> },
     /// `length` values of one type.
     Array { of: Box<Type>, length: u64 },
@@ -35,19 +35,19 @@ impl Type {
     }
 }
 
-/// The integers of a packet or event, in order: the name of the field, its value and, in an enumeration, the name of the value. If
-/// several fields have the same name, a lookup finds the last of them.
+/// The integers of a packet or event, in order: each has its field's name, its value and, in an enumeration, the value's name. If
+/// several fields have the same name, a lookup finds the last one.
 #[derive(Debug, Default)]
 pub(super) struct Values<'a>(Vec<(&'a str, u64, Option<&'a str>)>);
 
 impl Values<'_> {
-    /// Returns the value of a field; `None` if there is no such field.
+    /// Returns a field's value; `None` if there is no such field.
     pub(super) fn find(&self, name: &str) -> Option<u64> {
         let found = self.0.iter().rev().find(|(field, ..)| *field == name);
         found.map(|(_, value, _)| *value)
     }
 
-    /// Returns the value of a field, or an error if there is no such field.
+    /// Returns a field's value, or an error if there is no such field.
     pub(super) fn get(&self, name: &str) -> Result<u64, String> {
         self.find(name).ok_or_else(|| format!("has no {name}"))
     }
@@ -67,7 +67,7 @@ pub(super) struct Cursor<'a> {
     pub(super) bytes: &'a [u8],
     /// The current position in bits.
     pub(super) at: u64,
-    /// The end of the content, as a position in bits.
+    /// The position at which the content ends, in bits.
     pub(super) end: u64,
     pub(super) endian: Endian,
     pub(super) now: u64,
@@ -122,7 +122,7 @@ impl Cursor<'_> {
         Some(self.now)
     }
 
-    /// Reads an integer. In big-endian traces, the first bit of a byte is the highest bit.
+    /// Reads an integer. In big-endian traces, a byte's first bit is its highest bit.
     fn integer(&mut self, bits: u32) -> Option<u64> {
         let end = self.at.checked_add(bits.into())?;
         if end > self.end {

@@ -3,13 +3,13 @@ use super::{Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata};
 use crate::events::kinds::EventKinds;
 use crate::events::{Stream, StreamEntry, Trace, TracedEvent};
 
-/// A packet ends when it has at least this number of bytes.
+/// A packet ends when it has at least this many bytes.
 const LARGE: usize = 1 << 16;
 
-/// Writes a trace: calls `put` with the name and the content of each file.
+/// Writes a trace: calls `put` with each file's name and content.
 ///
 /// # Errors
-/// The error of `put`.
+/// `put` returns an error.
 pub fn write<E>(
     trace: &Trace,
     endian: Endian,
@@ -24,14 +24,14 @@ pub fn write<E>(
     Ok(())
 }
 
-/// A packet that is being filled.
+/// A packet that is not yet complete.
 struct Packet {
     begin: u64,
     end: u64,
     events: Vec<u8>,
 }
 
-/// The file of a stream, while it is being written.
+/// A stream's file, while it is being written.
 struct StreamFile {
     endian: Endian,
     cpu_id: u64,
@@ -57,7 +57,7 @@ fn packets(stream: &Stream, trace: &Trace, form: Form, endian: Endian) -> Vec<u8
             }
             StreamEntry::Lost(lost) => {
                 // A packet counts the events that were lost since the previous packet. So a gap at
-                // the start needs an empty packet before it.
+                // the start of the stream needs an empty packet before it.
                 if packet.is_some() || file.packets == 0 {
                     file.put(packet.take().unwrap_or_else(|| empty(now)));
                 }

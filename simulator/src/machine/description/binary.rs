@@ -26,14 +26,14 @@ pub enum Unfit {
     Size,
 }
 
-/// Returns the first characters of a name, escaped, for an error message.
+/// Returns the first characters of a name, escaped for an error message.
 fn start(name: &str) -> String {
     let start: String = name.chars().take(20).collect();
     start.escape_default().to_string()
 }
 
 impl Description {
-    /// Reads a binary description. Leaves out removed nodes and properties.
+    /// Reads a binary description. Skips removed nodes and properties.
     pub fn read(md: Md<'_>) -> Self {
         let numbers: HashMap<usize, usize> = md.nodes().map(md::Node::index).zip(0..).collect();
         let value = |value: md::Value<'_>| match value {
@@ -56,7 +56,7 @@ impl Description {
     /// Builds the binary description.
     ///
     /// # Errors
-    /// The format cannot hold the description.
+    /// The binary format cannot hold the description.
     pub fn build(&self) -> Result<Vec<u8>, Unfit> {
         let mut starts = Vec::new();
         let mut elements = 0;
@@ -92,7 +92,7 @@ impl Description {
     }
 }
 
-/// The blocks of a binary description that is being built.
+/// The blocks of a binary description under construction.
 #[derive(Default)]
 struct Blocks {
     elements: Vec<u8>,

@@ -19,7 +19,7 @@ pub enum DescribedError {
     /// The bytes are not a machine description.
     #[error(transparent)]
     Format(#[from] MdError),
-    /// The description contradicts itself or the hardware. The message names the node.
+    /// The description contradicts itself or the hardware. The message names the node at fault.
     #[error("{0}")]
     Content(String),
 }
@@ -27,9 +27,9 @@ pub enum DescribedError {
 /// The parts of a description that the service uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
-    /// The number of nodes in the description.
+    /// The number of nodes that the description has.
     pub nodes: usize,
-    /// The platform, if the description has one.
+    /// The platform, if the description names one.
     pub platform: Option<Platform>,
     /// The machine; `None` if its processors are not Victoria Falls, or if the description is not a hypervisor's.
     pub machine: Option<Machine>,
@@ -37,7 +37,7 @@ pub struct Described {
     pub guests: Vec<GuestDescription>,
 }
 
-/// The properties of the platform node of a description.
+/// The properties of a description's platform node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
     /// The platform's name, such as `SUNW,T5440`.
@@ -46,10 +46,10 @@ pub struct Platform {
     pub stick_frequency: Option<u64>,
 }
 
-/// The properties of a guest node of a description.
+/// The properties of a guest node in a description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestDescription {
-    /// The guest's name. If the description gives no name, `name` is `guest` and the resource id.
+    /// The guest's name. If the description has no name, `name` is `guest` and the resource id.
     pub name: String,
     /// The guest's number among the hypervisor's resources.
     pub resource_id: u64,
@@ -94,7 +94,7 @@ impl Described {
 /// Reads the binary description in a file. If the file's name ends in `.toml`, builds it from the source in the file.
 ///
 /// # Errors
-/// The file cannot be read, or is not the source of a description.
+/// The file cannot be read, or a `.toml` file is not the source of a description.
 pub fn load(path: &Path) -> Result<Vec<u8>, FileError> {
     if path.extension().is_some_and(|extension| extension == "toml") {
         return build(path);
@@ -105,7 +105,7 @@ pub fn load(path: &Path) -> Result<Vec<u8>, FileError> {
 /// Builds a binary description from the source in a file.
 ///
 /// # Errors
-/// The file cannot be read, or is not the source of a description. The message has the number of the line.
+/// The file cannot be read, or is not the source of a description. The message has the line number.
 pub fn build(path: &Path) -> Result<Vec<u8>, FileError> {
     let wrong = |line, problem| {
         let file = path.display().to_string();

@@ -8,14 +8,14 @@ pub(super) fn name(label: &str) -> &str {
     split(label).unwrap_or(label)
 }
 
-/// Returns a label without its final `-` and number; `None` if it has no such end.
+/// Returns a label without a final `-` and number; `None` if it does not end in this way.
 fn split(label: &str) -> Option<&str> {
     let (name, number) = label.rsplit_once('-')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then_some(name)
 }
 
-/// Returns the label of each node, in the order of the nodes.
+/// Returns each node's label, in the order of the nodes.
 pub(super) fn labels(nodes: &[Node]) -> Vec<String> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for node in nodes {

@@ -1,4 +1,4 @@
-//! Builds the description of a machine and its guests, and gives guests their memory.
+//! Builds the description of a machine and its guests, and assigns memory to guests.
 
 use guest_abi::{Mcu, Node as Processor};
 use perfctr_service::{Grant, GuestConfig};
@@ -8,7 +8,7 @@ use platform::{Interleave, Machine};
 
 use super::{Description, Node, Property, Value};
 
-/// The memory that a description gives to a guest.
+/// The memory that a description assigns to a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct GuestMemory {
@@ -24,7 +24,7 @@ pub struct GuestMemory {
 
 impl Description {
     /// Returns the description of a machine and its guests, with their names. A guest has no memory until [`place`](Self::place)
-    /// gives memory to the guest.
+    /// assigns some.
     pub fn of<'a>(
         machine: Machine,
         guests: impl IntoIterator<Item = (&'a str, GuestConfig)>,
@@ -69,10 +69,10 @@ impl Description {
         Self { nodes: nodes.0 }
     }
 
-    /// Gives memory to the guest with this index in [`nodes`](Self::nodes).
+    /// Assigns memory to the guest with this index in [`nodes`](Self::nodes).
     ///
     /// # Errors
-    /// The node already has one of the properties. The error is the name of this property.
+    /// The node already has one of the memory's properties. The error is that property's name.
     pub fn place(&mut self, node: usize, memory: GuestMemory) -> Result<(), &'static str> {
         let GuestMemory { base, size, real, entry } = memory;
         let properties = &mut self.nodes[node].properties;
@@ -91,7 +91,7 @@ impl Description {
     }
 }
 
-/// Formats a grant as the property `perf-counters`: the names of rights, separated by commas.
+/// Formats a grant as the property `perf-counters`: the names of its rights, separated by commas.
 fn rights(grant: Grant) -> String {
     if grant == Grant::NONE { String::new() } else { grant.to_string().replace('+', ",") }
 }
@@ -104,7 +104,7 @@ fn string(name: &str, value: &str) -> Property {
     Property { name: name.to_owned(), value: Value::String(value.to_owned()) }
 }
 
-/// The nodes of a description that is being built.
+/// The nodes of a description under construction.
 struct Nodes(Vec<Node>);
 
 impl Nodes {

@@ -1,7 +1,7 @@
-//! Machine descriptions: the source in TOML ([`parse()`], [`print()`]), the binary form that
-//! firmware reads ([`Description::build`], [`Description::read`]), and the common [`Description`].
+//! Machine descriptions: the TOML source ([`parse()`], [`print()`]), the binary form that firmware reads ([`Description::build`],
+//! [`Description::read`]), and [`Description`], which both forms become.
 //!
-//! The source of a description is TOML. A table is a node. Tables, and the properties in a table, have the order of the description:
+//! In the source, a table is a node. Tables, and the properties in a table, are in the order of the description:
 //!
 //! ```toml
 //! [root]
@@ -16,8 +16,8 @@
 //! [cpu-1]
 //! ```
 //!
-//! The label of a node is its name. If several nodes have the same name, or if the name itself ends in `-` and a number, the label
-//! is the name, a `-` and a number. [`print()`] counts these numbers from 0 for each name, in the order of the nodes. A property
+//! A node's label is its name. If several nodes have the same name, or if the name itself ends in `-` and a number, the label is the
+//! name followed by `-` and a number. [`print()`] counts these numbers from 0 for each name, in the order of the nodes. A property
 //! that occurs more than once is written as an array. In an array, a plain string is an arc, and a string property is written as
 //! `{ string = "first" }`.
 //!
@@ -36,10 +36,10 @@ pub use made::GuestMemory;
 pub use parse::{SourceError, parse};
 pub use print::print;
 
-/// A machine description. It consists of nodes with properties.
+/// A machine description, which consists of nodes with properties.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
-    /// The nodes, of which the first is the root.
+    /// The nodes. The first is the root.
     pub nodes: Vec<Node>,
 }
 
@@ -52,7 +52,7 @@ pub struct Node {
     pub properties: Vec<Property>,
 }
 
-/// A named value of a node.
+/// A node's named value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Property {
     /// The name, such as `fwd`.
@@ -68,7 +68,7 @@ pub enum Value {
     Arc(usize),
     /// A number. Its tag in the binary form is `v`.
     Number(u64),
-    /// A string, here without the NUL that ends it.
+    /// A string, without the NUL that ends it in the binary form.
     String(String),
     /// Bytes whose meaning depends on the property.
     Data(Vec<u8>),

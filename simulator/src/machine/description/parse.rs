@@ -1,4 +1,4 @@
-//! Parses the source of a description.
+//! Parses a description's source.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,11 +8,11 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::{Description, Node, Property, Value, label};
 
-/// A mistake in the source of a description.
+/// A mistake in a description's source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}: {message}")]
 pub struct SourceError {
-    /// The line of the text, counted from 1.
+    /// The line number, counted from 1.
     pub line: usize,
     /// The problem in this line.
     pub message: String,
@@ -23,7 +23,7 @@ type Located<T> = Result<T, (Range<usize>, String)>;
 
 type Item<'t> = Spanned<DeValue<'t>>;
 
-/// Parses the source of a description.
+/// Parses a description's source.
 ///
 /// # Errors
 /// Returns the first problem in the source.
@@ -72,7 +72,7 @@ fn properties(table: &DeTable<'_>, labels: &HashMap<&str, usize>) -> Located<Vec
     Ok(properties)
 }
 
-/// Parses the values of a property: one value, or all members of an array.
+/// Parses a property's values: one value, or all members of an array.
 fn values(item: &Item<'_>, labels: &HashMap<&str, usize>) -> Located<Vec<Value>> {
     match item.get_ref() {
         DeValue::String(text) => Ok(vec![Value::String(string(item, text)?)]),

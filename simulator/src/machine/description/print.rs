@@ -8,14 +8,14 @@ use super::label::labels;
 use super::{Description, Property, Value};
 use crate::text::is_plain;
 
-/// The maximum number of columns. Longer arrays are broken into several lines.
+/// The maximum number of columns. A longer array is broken into several lines.
 const WIDTH: usize = 100;
 
-/// Returns the source of a description. If a node has several properties of one name, they become
-/// one array.
+/// Returns a description's source. If a node has several properties with one name, they become one
+/// array.
 ///
 /// # Panics
-/// If an arc leads to a node that does not exist.
+/// Panics if an arc leads to a node that does not exist.
 pub fn print(description: &Description) -> String {
     let labels = labels(&description.nodes);
     let mut text = String::new();
@@ -29,7 +29,7 @@ pub fn print(description: &Description) -> String {
             text += &format!("{name} = {}\n", property(&values, &labels, name.len()));
         }
     }
-    // TOML escapes control characters, but not characters that change the direction of writing.
+    // TOML escapes control characters, but not characters that change the writing direction.
     let escape = |c: char| match c == '\n' || is_plain(c) {
         true => c.to_string(),
         false => format!("\\u{:04X}", u32::from(c)),
@@ -37,7 +37,7 @@ pub fn print(description: &Description) -> String {
     text.chars().map(escape).collect()
 }
 
-/// Groups the values of properties by name. Names are in the order in which they first occur.
+/// Groups property values by name, in the order in which the names first occur.
 fn groups(properties: &[Property]) -> Vec<(&str, Vec<&Value>)> {
     let mut groups: Vec<(&str, Vec<&Value>)> = Vec::new();
     let mut places = HashMap::new();
@@ -94,7 +94,8 @@ fn array(values: &[String], indent: usize) -> String {
     format!("[\n{}\n]", lines.join("\n"))
 }
 
-/// Decodes the strings in data; `None` unless the data are printable strings, each ended by a NUL.
+/// Decodes the strings in data; `None` unless the data are printable strings that each end in a
+/// NUL.
 fn strings(data: &[u8]) -> Option<Vec<&str>> {
     let (0, texts) = data.split_last()? else {
         return None;

@@ -1,9 +1,9 @@
-//! The branch prediction of an R10000 (R10000 Microprocessor User's Manual, sections 1.3 and 14.19).
+//! An R10000's branch prediction (R10000 Microprocessor User's Manual, sections 1.3 and 14.19).
 
 /// The number of entries. Bits 11:3 of a branch's address select an entry.
 const ENTRIES: usize = 512;
 
-/// The highest state of an entry. The states are 0 strongly not taken, 1 not taken, 2 taken and 3 strongly taken.
+/// An entry's highest state. The states are 0 strongly not taken, 1 not taken, 2 taken and 3 strongly taken.
 const STRONGLY_TAKEN: u8 = 3;
 
 /// The branch prediction table, with a two-bit counter for each of 512 pairs of instructions.
@@ -23,7 +23,7 @@ impl Branches {
         self.entries[entry(address)] > STRONGLY_TAKEN / 2
     }
 
-    /// Updates the entry of the conditional branch at this address with the outcome of the branch.
+    /// Updates the entry of the conditional branch at this address with the branch's outcome.
     pub(super) fn resolve(&mut self, address: u64, taken: bool) {
         let state = &mut self.entries[entry(address)];
         *state = match taken {

@@ -1,15 +1,15 @@
-//! The processors on one bus. Each processor snoops the requests of the other processors.
+//! The processors on one bus. Each processor snoops the other processors' requests.
 
 use super::caches::{Caches, Snoop, Traffic};
 
-/// The caches of all processors. Each entry also has the events that requests from other processors have caused there.
+/// All processors' caches. Each entry also has the events that other processors' requests have caused there.
 #[derive(Clone, Debug)]
 pub(crate) struct Bus(Vec<Snooping>);
 
 #[derive(Clone, Debug)]
 struct Snooping {
     caches: Caches,
-    /// The events that requests from other processors have caused in these caches, and that the processor has not counted yet.
+    /// The events that other processors' requests have caused in these caches, and that the processor has not counted yet.
     caused: Traffic,
 }
 
@@ -49,12 +49,12 @@ impl Bus {
         self.with(own, |caches, snoop| caches.access(address, size, store, traffic, snoop));
     }
 
-    /// Returns whether the secondary cache of a processor has the block at an address.
+    /// Returns whether a processor's secondary cache has the block at an address.
     pub(super) fn has_block(&self, own: usize, address: u64) -> bool {
         self.0[own].caches.has_block(address)
     }
 
-    /// Takes the events that requests from other processors have caused in the caches of a processor.
+    /// Takes the events that other processors' requests have caused in a processor's caches.
     pub(super) fn take_caused(&mut self, own: usize) -> Traffic {
         std::mem::take(&mut self.0[own].caused)
     }
@@ -64,7 +64,7 @@ impl Bus {
 mod tests {
     use super::*;
 
-    /// Loads (`L`) or stores (`S`) 8 bytes, or fetches (`I`). Returns the processor's own events.
+    /// Loads (`L`), stores (`S`) or fetches (`I`) 8 bytes. Returns the processor's own events.
     fn used(bus: &mut Bus, own: usize, kind: char, address: u64) -> Traffic {
         let mut traffic = Traffic::default();
         match kind {
@@ -101,8 +101,8 @@ mod tests {
         assert_eq!(bus.take_caused(0), Traffic::default(), "no processor answers itself");
     }
 
-    /// The data of a dirty block go to the processor that asks for the block. The data are 2 quadwords from the line of the
-    /// primary cache, and 8 quadwords from the block of the secondary cache.
+    /// A dirty block's data go to the processor that asks for the block. They are 2 quadwords from the primary cache's line,
+    /// and 8 quadwords from the secondary cache's block.
     #[test]
     fn dirty_data_leave_the_caches() {
         for (kind, keeps) in [('L', true), ('I', true), ('S', false)] {

@@ -1,10 +1,10 @@
-//! A write-back cache with two ways.
+//! A two-way write-back cache.
 
-/// The state of a line. A line of a primary cache is never [`Shared`](Self::Shared). The line is part of a block of the secondary
-/// cache, and only the state of this block says whether other processors may have the line.
+/// A line's state. A primary cache's line is never [`Shared`](Self::Shared): it is part of a secondary cache block, and only that
+/// block's state says whether other processors may have the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Other processors may have the line too.
+    /// Other processors may also have the line.
     Shared,
     /// No other processor has the line, and the copy in the next level is up to date.
     Clean,
@@ -14,7 +14,7 @@ pub(super) enum State {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CacheLine {
-    /// The address of the line, divided by its size.
+    /// The line's address, divided by the line size.
     pub(super) number: u64,
     pub(super) state: State,
 }
@@ -29,15 +29,15 @@ impl CacheLine {
     }
 }
 
-/// What a hit finds: the state of the line, and its position in the set.
+/// What a hit finds: the line's state, and its position in the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Whether the other line of the set was used more recently.
+    /// Whether the set's other line was used more recently.
     pub(super) other_way: bool,
     pub(super) was_dirty: bool,
 }
 
-/// The tags and states of all lines. The first line of a set is the most recently used; a new line replaces the second.
+/// The tags and states of all lines. A set's first line is the most recently used, and a new line replaces the second.
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
     sets: Vec<[Option<CacheLine>; 2]>,
@@ -48,7 +48,7 @@ impl Cache {
         Self { sets: vec![[None; 2]; bytes / line / 2] }
     }
 
-    /// Uses a line; a write makes it dirty. Returns `None` on a miss.
+    /// Uses a line, and makes it dirty if `write` is set. Returns `None` on a miss.
     pub(super) fn touch(&mut self, number: u64, write: bool) -> Option<Found> {
         let set = self.set(number);
         let other_way = holds(&set[1], number);
@@ -71,20 +71,20 @@ impl Cache {
         victim
     }
 
-    /// Changes the state of a line without using it. Returns the previous state; `None` if the line is not in the cache.
+    /// Changes a line's state without using the line. Returns the previous state; `None` if the line is not in the cache.
     pub(super) fn set_state(&mut self, number: u64, state: State) -> Option<State> {
         let mut lines = self.set(number).iter_mut().flatten();
         let line = lines.find(|line| line.number == number)?;
         Some(std::mem::replace(&mut line.state, state))
     }
 
-    /// Returns whether a line is in the cache. Does not change the order of use.
+    /// Returns whether a line is in the cache. This does not count as a use of the line.
     pub(super) fn has(&self, number: u64) -> bool {
         let sets = self.sets.len() as u64;
         self.sets[(number % sets) as usize].iter().any(|line| holds(line, number))
     }
 
-    /// Removes a line from the cache, and returns it. The line must be in the cache.
+    /// Removes a line from the cache and returns it. The line must be in the cache.
     pub(super) fn remove(&mut self, number: u64) -> Option<CacheLine> {
         let set = self.set(number);
         if holds(&set[0], number) {
@@ -124,7 +124,7 @@ mod tests {
         Cache::new(8 * 32, 32)
     }
 
-    /// Returns the cache after it was filled with these lines.
+    /// Returns the cache after filling it with these lines.
     fn filled(lines: [CacheLine; 2]) -> Cache {
         let mut cache = cache();
         assert_eq!(lines.map(|line| cache.fill(line)), [None; 2]);

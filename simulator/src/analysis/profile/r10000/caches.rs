@@ -1,9 +1,9 @@
-//! The caches of an R10000 (R10000 Microprocessor User's Manual, chapter 4).
+//! An R10000's caches (R10000 Microprocessor User's Manual, chapter 4).
 
 use super::cache::{Cache, CacheLine, Found, State};
 use super::counts::counts;
 
-/// The primary caches, for instructions and for data, have 32 KB each.
+/// The primary instruction and data caches have 32 KB each.
 const PRIMARY_BYTES: usize = 32 << 10;
 /// A line of the primary instruction cache has 64 bytes.
 const INSTRUCTION_SHIFT: u32 = 6;
@@ -20,8 +20,8 @@ const DATA_QUADWORDS: u64 = 1 << (DATA_SHIFT - 4);
 const SECONDARY_QUADWORDS: u64 = 1 << (SECONDARY_SHIFT - 4);
 
 counts! {
-    /// The cache events that references cause. Fields named `secondary` are for the secondary cache, all others for the primary
-    /// caches.
+    /// The cache events that references cause. Fields whose names contain `secondary` are for the secondary cache, and other fields are for
+    /// the primary caches unless documented otherwise.
     pub(super) struct Traffic {
         pub(super) instruction_misses: u64,
         pub(super) secondary_instruction_misses: u64,
@@ -31,31 +31,30 @@ counts! {
         pub(super) data_quadwords: u64,
         /// The number of quadwords written back from the secondary cache.
         pub(super) secondary_quadwords: u64,
-        /// The number of misses of the primary instruction cache that hit the secondary cache, but not in the predicted way.
+        /// The number of primary instruction cache misses that hit the secondary cache, but not in the predicted way.
         pub(super) instruction_ways: u64,
-        /// The number of misses of the primary data cache that hit the secondary cache, but not in the predicted way.
+        /// The number of primary data cache misses that hit the secondary cache, but not in the predicted way.
         pub(super) data_ways: u64,
-        /// The number of stores to a clean block of the secondary cache that no other processor has.
+        /// The number of stores to a clean secondary cache block that no other processor has.
         pub(super) stores_to_clean: u64,
-        /// The number of stores to a block of the secondary cache that other processors may have.
+        /// The number of stores to a secondary cache block that other processors may have.
         pub(super) stores_to_shared: u64,
-        /// The number of requests from other processors for blocks. `intervention_hits` counts the requests whose block was in
-        /// this secondary cache.
+        /// The number of other processors' requests for blocks. `intervention_hits` counts those whose block was in this secondary cache.
         pub(super) interventions: u64,
         pub(super) intervention_hits: u64,
-        /// The number of requests from other processors to invalidate blocks. `invalidation_hits` counts the requests whose block
-        /// was in this secondary cache.
+        /// The number of other processors' requests to invalidate blocks. `invalidation_hits` counts those whose block was in this
+        /// secondary cache.
         pub(super) invalidations: u64,
         pub(super) invalidation_hits: u64,
     }
 }
 
-/// A request to the other processors about a block of the secondary cache.
+/// A request to the other processors about a secondary cache block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
-    /// Asks for the block, to read it. The other processors see an intervention.
+    /// Asks for the block in order to read it. The other processors see an intervention.
     Read,
-    /// Asks for the block, to write to it. The other processors see an intervention, which also invalidates their copies.
+    /// Asks for the block in order to write to it. The other processors see an intervention, which also invalidates their copies.
     ReadExclusive,
     /// Asks the other processors to drop their copies of a block that the sender already has. The other processors see an
     /// invalidation.
@@ -66,9 +65,9 @@ pub(super) enum Request {
 pub(super) type Snoop<'a> = dyn FnMut(Request, u64) -> bool + 'a;
 
 /// Two primary caches, and a secondary cache that includes both. All have two ways, replace the least recently used line, write back, and
-/// allocate on writes. The first store to a block makes the block dirty in the secondary cache too, although only the primary cache gets
+/// allocate on writes. The first store to a block also makes the block dirty in the secondary cache, although only the primary cache gets
 /// the data. Before the first store to a block that other processors may have, the processor invalidates their copies. The secondary cache
-/// predicts the most recently used way of each set. The hardware's table of 8192 predictions is large enough for all sets.
+/// predicts each set's most recently used way. The hardware's table of 8192 predictions is large enough for all sets.
 #[derive(Clone, Debug)]
 pub(super) struct Caches {
     instructions: Cache,
@@ -141,7 +140,7 @@ impl Caches {
         }
     }
 
-    /// Makes a block of the secondary cache dirty, and invalidates the copies of other processors.
+    /// Makes a secondary cache block dirty, and invalidates other processors' copies.
     fn own(&mut self, block: u64, traffic: &mut Traffic, snoop: &mut Snoop<'_>) {
         match self.secondary.set_state(block, State::Dirty) {
             Some(State::Clean) => traffic.stores_to_clean += 1,
@@ -153,7 +152,7 @@ impl Caches {
         }
     }
 
-    /// Reads a line of the secondary cache for a primary cache. Returns `None` if the line comes from memory or another processor.
+    /// Reads a line from the secondary cache for a primary cache. Returns `None` if the line comes from memory or another processor.
     fn secondary(
         &mut self,
         number: u64,
@@ -219,7 +218,7 @@ impl Caches {
         self.secondary.has(address >> SECONDARY_SHIFT)
     }
 
-    /// Drops a line of the secondary cache from both primary caches.
+    /// Drops a secondary cache line from both primary caches.
     fn expel(&mut self, number: u64, traffic: &mut Traffic) {
         for part in parts(number, INSTRUCTION_SHIFT) {
             self.instructions.remove(part);
@@ -232,14 +231,13 @@ impl Caches {
     }
 }
 
-/// Returns the numbers of the primary cache's lines that together form a block of the secondary cache. A line has `1 << shift`
-/// bytes.
+/// Returns the numbers of the primary cache lines that together form a secondary cache block. A primary cache line has `1 << shift` bytes.
 fn parts(block: u64, shift: u32) -> std::ops::Range<u64> {
     let of_line = SECONDARY_SHIFT - shift;
     (block << of_line)..(block + 1) << of_line
 }
 
-/// Returns the numbers of the lines that a reference touches, up to the end of the address space.
+/// Returns the numbers of the lines that a reference touches, except beyond the end of the address space.
 fn lines(address: u64, size: u16, shift: u32) -> std::ops::RangeInclusive<u64> {
     let last = address.saturating_add(u64::from(size).saturating_sub(1));
     address >> shift..=last >> shift
@@ -249,7 +247,7 @@ fn lines(address: u64, size: u16, shift: u32) -> std::ops::RangeInclusive<u64> {
 mod tests {
     use super::*;
 
-    /// Performs fetches, loads and stores. Returns their events.
+    /// Performs fetches, loads and stores. Returns the events that they cause.
     fn traffic(caches: &mut Caches, references: &[(char, u64)]) -> Traffic {
         let mut traffic = Traffic::default();
         let mut alone = |_, _| false;
@@ -280,7 +278,7 @@ mod tests {
         assert_eq!((misses.data_quadwords, misses.secondary_quadwords), (0, 0));
     }
 
-    /// Addresses that differ by 16 KB share a set of a primary cache. Addresses that differ by 512 KB share a set of the secondary cache.
+    /// Addresses that differ by 16 KB share a primary cache set. Addresses that differ by 512 KB share a secondary cache set.
     #[test]
     fn what_is_dirty_is_written_back() {
         let mut caches = Caches::new();
@@ -302,8 +300,8 @@ mod tests {
     fn the_secondary_cache_includes_the_others() {
         let mut caches = Caches::new();
         let k512 = 512 << 10;
-        // The three accesses use three different lines of the primary caches. So the data cache drops the first line only because
-        // it has to drop each line that the secondary cache drops.
+        // The three accesses use three different lines of the primary caches. So the data cache drops the first line only because it must
+        // drop every line that the secondary cache drops.
         let stores = traffic(&mut caches, &[('S', 0), ('I', 64), ('L', k512 + 32)]);
         assert_eq!(stores.secondary_data_misses, 2);
         let third = traffic(&mut caches, &[('L', 2 * k512 + 96)]);
@@ -324,14 +322,13 @@ mod tests {
         assert_eq!(first(&[('S', 128)]), 1);
         assert_eq!(first(&[('S', 128), ('S', 160), ('S', 192)]), 0);
         assert_eq!(first(&[('I', 256), ('S', 256)]), 1);
-        // The line is evicted from the primary cache, but is still in the secondary cache.
+        // The primary cache has evicted the line, but the secondary cache still has it.
         let k16 = 16 << 10;
         assert_eq!(first(&[('L', 512), ('L', 512 + k16), ('L', 512 + 2 * k16)]), 0);
         assert_eq!(first(&[('S', 512)]), 1);
     }
 
-    /// Blocks 0 and `k512` share a set of the secondary cache and are used alternately. In between, `others` evicts them from the
-    /// primary cache.
+    /// Blocks 0 and `k512` share a secondary cache set and are used alternately. In between, `others` evicts them from the primary cache.
     #[test]
     fn the_way_that_was_used_last_is_predicted() {
         let mut caches = Caches::new();

@@ -16,7 +16,7 @@ use crate::memory::{Executed, Quantum};
 /// The maximum number of processors on a cluster bus (R10000 Microprocessor User's Manual, section 2.2).
 pub const MOST_PROCESSORS: usize = 4;
 
-/// One or several processors, each with a guest that samples. The scheduler sees each processor as a core with one strand.
+/// One or more processors, each with a guest that samples. The scheduler sees each processor as a core with one strand.
 pub(crate) struct Cluster {
     cores: Vec<Core>,
     bus: Bus,
@@ -36,7 +36,7 @@ impl Cluster {
         Ok(Self { cores, bus })
     }
 
-    /// Returns the strand that stands for a processor; `None` beyond the last strand.
+    /// Returns the strand that represents a processor; `None` beyond the last strand.
     pub(crate) fn strand(processor: usize) -> Option<StrandId> {
         StrandId::new(processor * StrandId::PER_CORE)
     }

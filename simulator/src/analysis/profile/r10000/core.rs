@@ -22,37 +22,37 @@ use crate::analysis::profile::run::Truth;
 use crate::analysis::profile::stacks::Point;
 use crate::recording::{Flow, Kind, Reference};
 
-/// The maximum number of instructions that are decoded in one cycle, and that graduate in one cycle.
+/// The maximum number of instructions that are decoded in a cycle, and that graduate in a cycle.
 const WIDTH: usize = 4;
 
-/// The capacity of the active list. The list has each instruction from the cycle in which it is decoded until it graduates.
+/// The capacity of the active list, which has each instruction from the cycle in which it is decoded until it graduates.
 const ACTIVE: usize = 32;
 
-/// The number of cycles that a miss of a primary cache takes.
+/// The number of cycles that a primary cache miss takes.
 const SECONDARY_CYCLES: u64 = 10;
 
-/// The number of cycles that a miss of the secondary cache adds to `SECONDARY_CYCLES`.
+/// The number of cycles that a secondary cache miss adds to `SECONDARY_CYCLES`.
 const MEMORY_CYCLES: u64 = 60;
 
-/// The number of cycles from the issue of a mispredicted branch until the right instructions are decoded. During these cycles, the branch
-/// executes and the right instructions are fetched.
+/// The number of cycles from the issue of a mispredicted branch until the right instructions are decoded. Meanwhile, the branch executes
+/// and the right instructions are fetched.
 const MISPREDICTED_CYCLES: u64 = 3;
 
-/// The number of cycles after the issue of a mispredicted branch in which instructions of the wrong path are still decoded. The branch
-/// executes in this one cycle.
+/// The number of cycles after the issue of a mispredicted branch in which wrong-path instructions are still decoded. The branch executes
+/// in this one cycle.
 const WRONG_CYCLES: u64 = 1;
 
-/// The number of bytes of an annulled delay slot: one SPARC instruction, just after its branch.
+/// The number of bytes in an annulled delay slot: one SPARC instruction, immediately after its branch.
 const SLOT_BYTES: u16 = 4;
 
 pub(crate) struct Core {
-    /// The number of the processor on its bus, from 0.
+    /// The processor's number on its bus, from 0.
     number: usize,
     tlb: Tlb,
     branches: Branches,
     unit: R10000,
     guest: SamplingGuest<R10000>,
-    /// The instructions that have not graduated, the oldest first. The first `active` instructions are in the active list.
+    /// The instructions that have not graduated, oldest first. The first `active` instructions are in the active list.
     instructions: VecDeque<ActiveInstruction>,
     active: usize,
     references: VecDeque<Reference>,
@@ -60,28 +60,28 @@ pub(crate) struct Core {
     passed: u64,
     /// The time at which the memory system will have served all misses.
     idle_at: u64,
-    /// The time at which instructions are decoded again; `None` while a mispredicted branch has not issued.
+    /// The time at which instructions are decoded again; `None` until a mispredicted branch issues.
     decodes_at: Option<u64>,
     code: KnownCode,
     wrong_path: Option<WrongPath>,
-    /// The number of decode slots, 0 or 1, that a nullified delay slot takes in the next cycle that decodes.
+    /// The number of decode slots, 0 or 1, that a nullified delay slot takes in the next cycle in which instructions are decoded.
     nullified: usize,
     now: u64,
     next_tick: u64,
-    /// The point just after the latest graduated instruction.
+    /// The point immediately after the latest graduated instruction.
     next: Point,
     events: Vec<R10000Event>,
     modes: ModeSet<R10000Mode>,
 }
 
-/// The path that is decoded after a mispredicted branch, until the branch has been executed.
+/// The path that is decoded after a mispredicted branch, until the branch has executed.
 #[derive(Clone, Copy, Debug)]
 struct WrongPath {
     /// The address of the next instruction on the path.
     next: u64,
-    /// The number of decoded instructions of the path.
+    /// The number of instructions decoded on the path.
     decoded: usize,
-    /// The last cycle in which the path is decoded; `None` before the branch has issued.
+    /// The last cycle in which the path is decoded; `None` until the branch issues.
     until: Option<u64>,
 }
 
@@ -128,7 +128,7 @@ impl Core {
         oldest.map_or(self.next, ActiveInstruction::at)
     }
 
-    /// Executes one cycle, and all following cycles in which the processor only waits.
+    /// Executes one cycle, and all following cycles in which the processor does nothing but wait.
     fn cycle(&mut self, bus: &mut Bus, truth: &mut Truth) -> Result<(), ProfileError> {
         let caused = bus.take_caused(self.number);
         let mut cycle = report(Cycle::new(), &caused);
@@ -280,7 +280,7 @@ impl Core {
                 if one.untranslated.is_some() {
                     break;
                 }
-                // If the branch annuls its delay slot, the slot is fetched with the branch.
+                // If the branch annuls its delay slot, the slot is fetched together with the branch.
                 let slot = if one.annuls() { SLOT_BYTES } else { 0 };
                 let traffic = bus.fetch(self.number, address, size + slot);
                 one.fetched = Some(serve(self.now, &mut self.idle_at, &traffic));
@@ -317,14 +317,13 @@ impl Core {
     }
 
     /// Decodes the next instructions of the predicted path after a mispredicted branch, up to the next branch. Stops at the first
-    /// instruction that the processor has never executed, because the recording does not show this instruction. The decoded instructions
-    /// are nullified when the mispredicted branch has been executed. Returns whether any instruction was decoded.
+    /// instruction that the processor has never executed, because nothing in the recording has shown it so far. The decoded instructions
+    /// are nullified when the mispredicted branch has executed. Returns whether any instruction was decoded.
     fn decode_wrong_path(&mut self, cycle: &mut Cycle) -> bool {
         let Some(mut path) = self.wrong_path.take() else {
             return false;
         };
-        // The events of this path are counted for the mispredicted branch. If the branch has graduated, they are counted for the
-        // instruction after the branch.
+        // This path's events are counted for the mispredicted branch or, if the branch has graduated, for the instruction after it.
         let owner = self.instructions.get_mut(self.active.saturating_sub(1));
         let (Some(owner), false) = (owner, path.until.is_some_and(|until| until < self.now)) else {
             return false;
@@ -381,7 +380,7 @@ impl Core {
     }
 }
 
-/// Serves misses one after the other. Returns the time at which the last miss has been served.
+/// Serves misses one after another. Returns the time at which the last miss has been served.
 fn serve(now: u64, idle_at: &mut u64, traffic: &Traffic) -> u64 {
     let primary = traffic.instruction_misses + traffic.data_misses;
     if primary + traffic.stores_to_shared == 0 {

@@ -1,4 +1,4 @@
-/// Declares a structure whose fields are counts. Structures of this kind can be added.
+/// Declares a struct whose fields are counts. Two structs of this type can be added.
 macro_rules! counts {
     ($(#[$about:meta])* $vis:vis struct $Counts:ident {
         $($(#[$doc:meta])* $field_vis:vis $field:ident: $of:ty,)*

@@ -1,13 +1,12 @@
-//! Converts recorded instructions and cache traffic to events of a processor cycle, which the counters count.
+//! Converts recorded instructions and cache traffic to events in a processor cycle, which the counters count.
 
 use platform::models::r10000::{Cycle, Operation, R10000Event};
 
 use super::caches::Traffic;
 use crate::recording::{Class, DataAccess, Reference};
 
-/// Adds the issue of one recorded instruction to a cycle. An atomic instruction is issued as two instructions, a load linked and
-/// a store conditional. Any other instruction that both loads and stores is issued as one load, and is also counted as one issued
-/// store.
+/// Adds the issue of one recorded instruction to a cycle. An atomic instruction is issued as two instructions, a load linked and a store
+/// conditional. Any other instruction that both loads and stores is issued as one load, but also counts as one issued store.
 pub(super) fn issue(cycle: Cycle, fetch: &Reference) -> Cycle {
     match fetch.data() {
         DataAccess::Atomic => {
@@ -43,8 +42,8 @@ pub(super) fn graduate(cycle: Cycle, fetch: &Reference, stored: bool) -> Cycle {
     }
 }
 
-/// Returns the operation of a class of instructions. The operation does not depend on accesses to data. As in the manual,
-/// prefetches and SYNC are counted as loads.
+/// Returns the operation for a class of instructions. The operation does not depend on data accesses. As in the manual, prefetches and
+/// SYNC count as loads.
 const fn operation(class: Class) -> Operation {
     match class {
         Class::Multiply | Class::Divide => Operation::MultiplyDivide,

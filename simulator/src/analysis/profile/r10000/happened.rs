@@ -9,7 +9,7 @@ use crate::recording::{Class, DataAccess};
 counts! {
     /// How often an instruction has caused each event.
     pub(super) struct Happened {
-        /// The cycles in which the instruction was the oldest instruction that had not graduated.
+        /// The cycles in which the instruction was the oldest one that had not graduated.
         pub(super) cycles: u64,
         issued: u64,
         loads_issued: u64,
@@ -88,7 +88,7 @@ impl Happened {
     }
 }
 
-/// Returns whether an instruction is counted as a load. Prefetches and barriers are counted as loads, too.
+/// Returns whether an instruction counts as a load. Prefetches and barriers do.
 fn loads(data: DataAccess, class: Class) -> bool {
     match data {
         DataAccess::None => class == Class::Prefetch,

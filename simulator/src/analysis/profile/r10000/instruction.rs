@@ -2,7 +2,7 @@ use super::happened::Happened;
 use crate::analysis::profile::stacks::{Point, StackId};
 use crate::recording::{Class, Flow, Kind, Reference};
 
-/// The stage of the pipeline that an instruction has reached, and the cycle in which it has reached this stage.
+/// The pipeline stage that an instruction has reached, and the cycle in which it did so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The instruction is waiting to be decoded.
@@ -24,7 +24,7 @@ pub(super) struct ActiveInstruction {
     pub(super) fetched: Option<u64>,
     /// The time at which the data arrive; `None` before the access.
     pub(super) accessed: Option<u64>,
-    /// The address that an atomic instruction has loaded and stored.
+    /// The address that an atomic instruction has loaded and will store.
     pub(super) linked: Option<u64>,
     /// Whether the store conditional of this atomic instruction has failed.
     pub(super) failed: bool,
@@ -34,7 +34,7 @@ pub(super) struct ActiveInstruction {
     pub(super) untranslated: Option<u64>,
     /// The events of the instruction in user mode.
     pub(super) happened: Happened,
-    /// The events of the handler of this instruction's TLB misses, in exception mode.
+    /// The events of the handler for this instruction's TLB misses, in exception mode.
     pub(super) handled: Happened,
 }
 

@@ -1,24 +1,24 @@
-//! The translation lookaside buffer of an R10000 (R10000 Microprocessor User's Manual, section 16.3), and how software fills it.
+//! An R10000's translation lookaside buffer (R10000 Microprocessor User's Manual, section 16.3), and how software fills it.
 
-/// The number of entries. Each translates a pair of pages.
+/// The number of entries, each of which translates a pair of pages.
 const ENTRIES: usize = 64;
 
-/// The binary logarithm of the size of a pair of pages. A page is 16 KB, as in 64-bit IRIX; the hardware allows 4 KB to 16 MB.
+/// The binary logarithm of a page pair's size. A page has 16 KB, as in 64-bit IRIX. The hardware allows 4 KB to 16 MB.
 const PAIR_SHIFT: u32 = 15;
 
-/// The binary logarithm of the size of an entry of the page table. An entry describes a pair of pages.
+/// The binary logarithm of a page table entry's size. An entry describes a pair of pages.
 const TABLE_ENTRY_SHIFT: u32 = 4;
 
-/// The address of the page table, above the addresses of programs.
+/// The page table's address, above the addresses of programs.
 const TABLE: u64 = 0xc000_0000_0000_0000;
 
 /// The translation lookaside buffer. There is only one address space, so entries have no address space identifier. No entry is wired.
 #[derive(Clone, Debug)]
 pub(super) struct Tlb {
     pairs: Box<[Option<u64>; ENTRIES]>,
-    /// The index of the entry that was used last. It is tried first.
+    /// The index of the most recently used entry, which is tried first.
     last: usize,
-    /// The Random register. It selects the entry that the next write replaces.
+    /// The Random register, which selects the entry that the next write replaces.
     random: usize,
 }
 
@@ -27,11 +27,11 @@ impl Tlb {
         Self { pairs: Box::new([None; ENTRIES]), last: 0, random: ENTRIES - 1 }
     }
 
-    /// Returns the first address that a reference touches and that the TLB does not translate; `None` if the TLB translates all
-    /// addresses of the reference.
+    /// Returns the first address that a reference touches but the TLB does not translate; `None` if the TLB translates all of the
+    /// reference's addresses.
     pub(super) fn missing(&mut self, address: u64, size: u16) -> Option<u64> {
         let last = address.saturating_add(u64::from(size).saturating_sub(1));
-        // A reference is shorter than a page, so it touches only the pages of its first and its last byte.
+        // A reference is shorter than a page, so it touches only the pages of its first and last bytes.
         [address, last].into_iter().find(|end| !self.translates(*end))
     }
 
@@ -45,12 +45,12 @@ impl Tlb {
         found.is_some()
     }
 
-    /// Decrements the register Random, as the hardware does in each cycle in which an instruction graduates.
+    /// Decrements the Random register, as the hardware does in each cycle in which an instruction graduates.
     pub(super) fn graduate(&mut self) {
         self.random = self.random.checked_sub(1).unwrap_or(ENTRIES - 1);
     }
 
-    /// Replaces the entry that Random selects with a translation of the pair of pages at `address`.
+    /// Replaces the entry that Random selects with a translation of the page pair at `address`.
     pub(super) fn write_random(&mut self, address: u64) {
         self.pairs[self.random] = Some(address >> PAIR_SHIFT);
     }
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(tlb.missing(address(64), 1), None);
     }
 
-    /// An entry has 16 bytes, so one pair of pages of the page table covers 64 MB.
+    /// An entry has 16 bytes, so one pair of page table pages covers 64 MB.
     #[test]
     fn the_page_table() {
         let mut tlb = Tlb::new();

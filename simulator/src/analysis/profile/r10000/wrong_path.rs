@@ -1,16 +1,16 @@
-//! The instructions that are decoded after a mispredicted branch, until the branch has been executed.
+//! The instructions that are decoded after a mispredicted branch, until the branch has executed.
 
 use std::collections::HashMap;
 
 use crate::recording::{Flow, Reference};
 
 /// The code that the processor has executed so far. A recording lacks the instructions of mispredicted paths, but the processor
-/// has often executed these instructions before.
+/// has often executed them before.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownCode {
     instructions: HashMap<u64, Known>,
-    /// The latest branch that did not pass control to the next instruction in memory: the address of the branch, and the address
-    /// just after the branch. `None` if the target of the branch is known.
+    /// The latest branch that did not pass control to the next instruction in memory: its address, and the address immediately
+    /// after it. `None` if the branch's target is known.
     branch: Option<(u64, u64)>,
 }
 
@@ -19,16 +19,16 @@ pub(super) struct Known {
     pub(super) size: u16,
     pub(super) is_branch: bool,
     pub(super) is_conditional: bool,
-    /// The address to which the branch passed control when it was last taken; `None` if it was never taken.
+    /// The address to which the branch went when it was last taken; `None` if it was never taken.
     pub(super) target: Option<u64>,
 }
 
 impl KnownCode {
-    /// Notes an instruction that is executed. Must be called in the order of the program.
+    /// Notes an executed instruction. Must be called in program order.
     pub(super) fn note(&mut self, fetch: &Reference) {
         if let Some((branch, after)) = self.branch.take() {
             if fetch.address == after {
-                // The fetched instruction is the delay slot of the branch. The target of the branch comes next.
+                // The fetched instruction is the branch's delay slot. The branch's target comes next.
                 self.branch = Some((branch, u64::MAX));
             } else if let Some(known) = self.instructions.get_mut(&branch) {
                 known.target = Some(fetch.address);

@@ -1,9 +1,8 @@
-//! Call stacks. A recording does not contain stacks, so they are reconstructed from calls, returns
-//! and other transfers of control.
+//! Call stacks. A recording does not contain them, so they are reconstructed from calls, returns and other transfers of
+//! control.
 //!
-//! A stack is a list of active calls, with the outermost call first. It contains each call at most
-//! once: if a call is active already, it is not added again. Therefore even deep recursion has only
-//! a few stacks.
+//! A stack is a list of active calls, outermost first. It contains each call at most once: a call that is already
+//! active is not added again. So even deep recursion has only a few stacks.
 
 #[cfg(test)]
 mod tests;
@@ -14,17 +13,17 @@ use std::collections::HashMap;
 use super::functions::Functions;
 pub(super) use unwinder::Unwinder;
 
-/// A call of one function from one place in the program: an edge of the call graph.
+/// A call to one function from one place in the program: an edge of the call graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallEdge {
-    /// The address of the calling instruction. For a call of a signal handler, this is the address of the interrupted
-    /// instruction.
+    /// The calling instruction's address. For a call to a signal handler, this is the interrupted instruction's
+    /// address.
     pub site: u64,
     /// The first address of the callee or of the signal handler.
     pub entry: u64,
 }
 
-/// The number of a stack in [`Stacks`]. The empty stack has number 0.
+/// A stack's number in [`Stacks`]. The empty stack has number 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackId(u32);
 
@@ -36,14 +35,13 @@ pub struct Point {
     pub address: u64,
 }
 
-/// The maximum number of stacks. When it is reached, a call that needs a new stack leaves the stack
-/// unchanged.
+/// The maximum number of stacks. After that, a call that needs a new stack leaves the stack unchanged.
 const MOST_STACKS: usize = 1 << 20;
 
-/// All stacks of a program.
+/// All of a program's stacks.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
-    /// All stacks except the empty one. Each stack is represented by the stack of the caller and by the innermost call.
+    /// All stacks except the empty one. Each stack is represented by the caller's stack and the innermost call.
     added: Vec<(StackId, CallEdge)>,
     known: HashMap<(StackId, CallEdge), StackId>,
     counts: HashMap<CallEdge, u64>,
@@ -53,7 +51,7 @@ impl Stacks {
     /// The stack without calls.
     pub const EMPTY: StackId = StackId(0);
 
-    /// Returns the calls of a stack, with the outermost call first.
+    /// Returns a stack's calls, outermost first.
     #[must_use]
     pub fn calls(&self, stack: StackId) -> Vec<CallEdge> {
         let mut calls: Vec<CallEdge> = self.inward(stack).collect();
@@ -61,7 +59,7 @@ impl Stacks {
         calls
     }
 
-    /// Returns the calls of a stack, with the innermost call first.
+    /// Returns a stack's calls, innermost first.
     fn inward(&self, mut stack: StackId) -> impl Iterator<Item = CallEdge> {
         std::iter::from_fn(move || {
             let (below, call) = self.added[stack.0.checked_sub(1)? as usize];
@@ -76,9 +74,9 @@ impl Stacks {
         &self.counts
     }
 
-    /// Returns the address of the current instruction in each active function. The outermost
-    /// function is first, and the instruction of `point` is last. A function that has made a tail
-    /// call is still active, and its first instruction stands for its current instruction.
+    /// Returns the current instruction's address in each active function, from the outermost function to the
+    /// instruction of `point`. A function that has made a tail call is still active, and its first instruction
+    /// represents its current instruction.
     #[must_use]
     pub fn addresses(&self, point: Point, symbols: Option<&dyn Functions>) -> Vec<u64> {
         let calls = self.calls(point.stack);
@@ -97,8 +95,8 @@ impl Stacks {
         addresses
     }
 
-    /// Returns `stack` with `call` as the new innermost call. If the stack contains `call` already,
-    /// returns the stack unchanged.
+    /// Returns `stack` with `call` as the new innermost call. If the stack already contains `call`, returns the stack
+    /// unchanged.
     pub(super) fn with(&mut self, stack: StackId, call: CallEdge) -> StackId {
         *self.counts.entry(call).or_default() += 1;
         if let Some(known) = self.known.get(&(stack, call)) {

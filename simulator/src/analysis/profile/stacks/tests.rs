@@ -23,7 +23,7 @@ impl Functions for Alphabet {
     }
 }
 
-/// Executes instructions of 4 bytes. Returns the stack at each instruction, as a string of the letters of its functions.
+/// Executes 4-byte instructions. Returns the stack at each instruction, as a string of the letters of its functions.
 fn stacks_of(target: &str, instructions: &[(u64, Flow)]) -> Vec<String> {
     let mut unwinder = Unwinder::new(1, Some(target), Some(&Alphabet));
     let points: Vec<Point> = (instructions.iter())
@@ -47,7 +47,7 @@ use Flow::{Call as C, Jump as J, Next as N, NotTaken as NT, Return as R, Taken a
 const FLOWS: [(&str, Flow); 7] =
     [("C", C), ("J", J), ("N", N), ("NT", NT), ("R", R), ("T", T), ("S", S)];
 
-/// Each instruction is written as its address, the letters of its flow, and the expected stack.
+/// An instruction is written as its address, the letters of its flow, `=`, and the expected stack.
 #[test]
 fn stacks_of_short_programs() {
     for (target, program) in [
@@ -56,44 +56,38 @@ fn stacks_of_short_programs() {
             "x86_64",
             "1000N=a 1004C=a 1100C=ab 1200R=abc 1104NT=ab 1108T=ab 1110R=ab 1008C=a 1200R=ac 100cN=a",
         ),
-        // In the delay slot of a call, the stack is still the caller's stack. In the delay slot of a
-        // return, the stack is still the callee's stack. The return address is 8 bytes after the call,
-        // or 12 bytes if the callee returns a structure. The branch at 1020 annuls its delay slot.
+        // In the delay slot of a call, the stack is still the caller's stack. In the delay slot of a return, the stack is still
+        // the callee's stack. The return address is 8 bytes after the call, or 12 bytes after it if the callee returns a
+        // structure. The branch at 1020 annuls its delay slot.
         (
             "sparc64",
             "1000C=a 1004N=a 1100N=ab 1104C=ab 1108N=ab 1200R=abc 1204N=abc 110cR=ab 1110N=ab 100cJ=a 1020NT=a 1024N=a 1028N=a",
         ),
-        // A branch is not taken, and its delay slot is in the next block. This looks as if a signal interrupted the thread after
-        // the slot, but there is no signal.
+        // A branch is not taken, and its delay slot is in the next block. It looks as if a signal had interrupted the thread
+        // after the slot, but there is no signal.
         ("sparc64", "1000NT=a 1004N=a 1080N=a"),
-        // A call of the next instruction is not a real call, because it only reads the program
-        // counter.
+        // A call to the next instruction is not a real call: it only reads the program counter.
         ("x86_64", "1000C=a 1004N=a"),
         ("sparc64", "1000C=a 1004N=a 1008N=a"),
         // A tail call: `b` jumps to `c`, and `c` returns to `a`.
         ("x86_64", "1000C=a 1100J=ab 1200R=abc 1004N=a"),
-        // `b` calls `c`. The delay slot of this call restores the return address of `b`, so `c`
-        // returns to `a`.
+        // `b` calls `c`. The delay slot of this call restores `b`'s return address, so `c` returns to `a`.
         ("sparc64", "1000C=a 1004N=a 1100C=ab 1104N=ab 1200R=abc 1204N=abc 1008N=a"),
-        // Code that has no name and ends in a jump, such as an entry of a procedure linkage table, is not on the stack.
+        // Code without a name that ends in a jump, such as a procedure linkage table entry, is not on the stack.
         ("x86_64", "1000C=a 9000N=a- 9004J=a- 1100J=ab 1140R=ab 1004N=a"),
-        // `a` calls `setjmp` (here `b`), and then `c`. `c` calls `longjmp` (here `d`), which jumps
-        // to the instruction after the call of `b`.
+        // `a` calls `setjmp` (here `b`), and then `c`. `c` calls `longjmp` (here `d`), which jumps to the instruction after the
+        // call to `b`.
         ("x86_64", "1000C=a 1100R=ab 1004C=a 1200C=ac 1300J=acd 1004C=a 1200R=ac 1008N=a"),
-        // A jump within a function does not change the stack, even if its target is also the return
-        // address of an outer call.
+        // A jump within a function does not change the stack, even if it goes to the return address of an outer call.
         ("x86_64", "1000C=a 1100C=ab 1200R=abc 1104C=ab 1100J=abb 1104N=abb"),
-        // An outer function catches an exception. The library returns to the handler in this
-        // function, and the handler does not follow a call.
+        // An outer function catches an exception. The library returns to that function's handler, which does not follow a call.
         ("x86_64", "1000C=a 1100C=ab 1200C=abc 1300R=abcd 1140N=ab 1144R=ab 1004N=a"),
-        // A signal interrupts `b` between two instructions, or in a system call. The signal's
-        // handler `d` returns to `e`. A system call in `e` returns to the place where the signal
-        // arrived.
+        // A signal interrupts `b` between two instructions, or in a system call. The signal's handler `d` returns to `e`. A
+        // system call in `e` returns to the instruction at which the signal arrived.
         ("x86_64", "1000C=a 1100N=ab 1300R=abd 1400S=abde 1104N=ab 1108R=ab 1004N=a"),
         ("x86_64", "1000C=a 1100S=ab 1300R=abd 1400S=abde 1104N=ab 1108R=ab 1004N=a"),
         ("x86_64", "1000C=a 1100S=ab 1300R=abd 1400S=abde 1100N=ab 1104R=ab 1004N=a"),
-        // Some instructions execute repeatedly: string instructions of x86-64, and restarted system
-        // calls.
+        // Some instructions execute repeatedly: x86-64 string instructions, and restarted system calls.
         ("x86_64", "1000N=a 1000N=a 1004S=a 1004S=a"),
     ] {
         let parsed = program.split(' ').map(|text| {
@@ -107,8 +101,8 @@ fn stacks_of_short_programs() {
     }
 }
 
-/// A recursion of 1,000 calls has only three stacks: one before the recursion, one in the first
-/// call, and one in all further calls.
+/// A recursion of 1,000 calls has only three stacks: one before the recursion, one in the first call, and one in all further
+/// calls.
 #[test]
 fn recursion_has_few_stacks() {
     let mut program = vec![(0x1000, C)];
@@ -140,8 +134,8 @@ fn frames_have_a_bound() {
     assert_eq!(calls.map(|call| stacks.counts()[&call]), [50_000; 2]);
 }
 
-/// `a` calls `b`, and `b` jumps to `c`. Events of `c` are also counted for `b`, but events of `b` are not counted for `c`. The
-/// rows do not depend on the order of the points.
+/// `a` calls `b`, and `b` jumps to `c`. `c`'s events also count for `b`, but `b`'s events do not count for `c`. The rows do not
+/// depend on the order of the points.
 #[test]
 fn a_function_that_made_a_tail_call_is_a_caller() {
     let mut unwinder = Unwinder::new(1, Some("x86_64"), Some(&Alphabet));

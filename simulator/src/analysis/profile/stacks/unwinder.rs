@@ -11,14 +11,13 @@ const MOST_FRAMES: usize = 1 << 14;
 /// The maximum number of frames that one return can end.
 const MOST_UNWOUND: usize = 1 << 10;
 
-/// The maximum distance, in bytes, from the start of a procedure linkage table entry to the entry's
-/// jump.
+/// The maximum distance, in bytes, from the start of a procedure linkage table entry to its jump.
 const STUB: u64 = 64;
 
-/// The dynamic linker has functions that find a procedure and jump to it. The names of these functions have this prefix.
+/// The prefix in the names of the dynamic linker's functions that find a procedure and jump to it.
 const RESOLVER: &str = "_dl_runtime_resolve";
 
-/// An active call of a thread.
+/// An active call in a thread.
 #[derive(Clone, Copy, Debug)]
 struct CallFrame {
     call: CallEdge,
@@ -27,7 +26,7 @@ struct CallFrame {
     stack: StackId,
 }
 
-/// The frames of a thread, with the outermost one first, and the thread's latest instruction.
+/// A thread's frames, outermost first, and the thread's latest instruction.
 #[derive(Clone, Debug, Default)]
 struct UnwoundThread {
     frames: Vec<CallFrame>,
@@ -50,8 +49,7 @@ pub(crate) struct Unwinder<'a> {
 }
 
 impl<'a> Unwinder<'a> {
-    /// Returns empty stacks for `threads` threads. `target` is the name that QEMU has for the
-    /// program's architecture.
+    /// Returns empty stacks for `threads` threads. `target` is QEMU's name for the program's architecture.
     pub(crate) fn new(
         threads: usize,
         target: Option<&str>,
@@ -74,8 +72,8 @@ impl<'a> Unwinder<'a> {
         self.stacks
     }
 
-    /// Returns the call stack of a fetched instruction. The instructions of a thread must be passed
-    /// in program order. If the reference is not a fetch, the stack does not change.
+    /// Returns the call stack of a fetched instruction. A thread's instructions must be passed in program order. If the
+    /// reference is not a fetch, the stack does not change.
     pub(crate) fn fetch(&mut self, thread: usize, fetch: &Reference) -> StackId {
         let own = &mut self.threads[thread];
         if !fetch.kind.is_fetch() {
@@ -97,8 +95,7 @@ impl<'a> Unwinder<'a> {
         own.stack()
     }
 
-    /// Updates the stack after the instruction `from`. The next instruction of the thread is at
-    /// `to`.
+    /// Updates the stack after the instruction `from`. The thread's next instruction is at `to`.
     fn arrive(&mut self, thread: usize, from: Reference, to: u64) {
         let symbols = self.symbols;
         let own = &mut self.threads[thread];
@@ -107,15 +104,13 @@ impl<'a> Unwinder<'a> {
             Flow::Call => {
                 let slot = if self.delayed { 4 } else { 0 };
                 let back = from.address.wrapping_add(u64::from(from.size) + slot);
-                // A call of the next instruction adds no frame, because it only reads the program
-                // counter.
+                // A call to the next instruction adds no frame, because it only reads the program counter.
                 if to != back {
                     self.call(thread, from.address, to, back);
                 }
             }
             Flow::Return => {
-                // On SPARC, a callee that returns a structure skips one instruction after the delay
-                // slot.
+                // On SPARC, a callee that returns a structure skips one instruction after the call's delay slot.
                 let skipped = if self.delayed { 4 } else { 0 };
                 if !own.unwind(|frame| [0, skipped].contains(&to.wrapping_sub(frame.back))) {
                     own.unwind_to_function(to, symbols);
@@ -127,8 +122,7 @@ impl<'a> Unwinder<'a> {
                     self.stacks.uncount(frame.call);
                     self.call(thread, frame.call.site, to, frame.back);
                 } else if self.after_calls.contains(&to) {
-                    // A jump to a return address is a `longjmp`, unless its target is in the same
-                    // function.
+                    // A jump to a return address is a `longjmp`, unless it stays in the same function.
                     let function = |address| symbols?.function(address);
                     if function(to) != function(from.address) {
                         own.unwind_to_function(to, symbols);
@@ -137,7 +131,7 @@ impl<'a> Unwinder<'a> {
             }
             // If control stays at `from`, the thread executes the instruction or system call again.
             Flow::Next | Flow::Trap if to != expected && to != from.address => {
-                // Here, a signal handler ends or starts.
+                // A signal handler ends or starts here.
                 let goes_on = |frame: &CallFrame| [frame.back, frame.call.site].contains(&to);
                 let ends = from.flow == Flow::Trap
                     && (own.unwind(goes_on) || own.unwind_to_function(to, symbols));
@@ -175,9 +169,8 @@ impl UnwoundThread {
         found.is_some()
     }
 
-    /// Looks for the function that contains `to`. Removes the innermost frame that this function
-    /// has called, and all frames inside it. Returns `false` if there is no such frame, or if `to`
-    /// is the start of a function.
+    /// Looks for the function that contains `to`. Removes the innermost frame that this function has called, and all
+    /// frames inside it. Returns `false` if there is no such frame, or if `to` is the start of a function.
     fn unwind_to_function(&mut self, to: u64, symbols: Option<&dyn Functions>) -> bool {
         let begins = |address| Some(symbols?.function(address)?.0);
         let Some(function) = begins(to).filter(|function| *function != to) else {
@@ -186,9 +179,8 @@ impl UnwoundThread {
         self.unwind(|frame| begins(frame.call.site) == Some(function))
     }
 
-    /// Returns `true` if an instruction belongs to a stub, which jumps to the function that the
-    /// program wants to call. A stub is a few instructions without a symbol, or the resolver of the
-    /// dynamic linker.
+    /// Returns `true` if an instruction belongs to a stub, which jumps to the function that the program wants to call. A
+    /// stub is a few instructions without a symbol, or the dynamic linker's resolver.
     fn is_in_stub(&self, address: u64, symbols: Option<&dyn Functions>) -> bool {
         let (Some(frame), Some(symbols)) = (self.frames.last(), symbols) else {
             return false;

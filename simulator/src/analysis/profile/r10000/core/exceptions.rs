@@ -1,4 +1,4 @@
-//! Simulates exceptions: the handler of a TLB miss, and interrupts.
+//! Simulates exceptions: the TLB miss handler, and interrupts.
 
 use platform::models::r10000::{Cycle, Operation, R10000Mode};
 
@@ -10,7 +10,7 @@ use crate::analysis::profile::error::ProfileError;
 use crate::analysis::profile::guest::TICK;
 use crate::recording::{Class, DataAccess};
 
-/// The handler of a TLB miss. Its instructions graduate one by one. It loads the two halves of a page table entry.
+/// The TLB miss handler, which loads both halves of a page table entry. Its instructions graduate one by one.
 const REFILL_HANDLER: [Operation; 7] = {
     let mut handler = [Operation::Other; 7];
     handler[1] = Operation::Load;
@@ -19,7 +19,7 @@ const REFILL_HANDLER: [Operation; 7] = {
 };
 
 impl Core {
-    /// Empties the active list. Its instructions will be decoded again.
+    /// Empties the active list. The instructions in it will be decoded again.
     pub(super) fn flush(&mut self) {
         for one in self.instructions.iter_mut().take(self.active + 1) {
             one.stage = Stage::Fetched;
@@ -31,8 +31,8 @@ impl Core {
         (self.wrong_path, self.nullified) = (None, 0);
     }
 
-    /// Executes the handler of a TLB miss at an address. The address of the page table is translated, too. If the TLB lacks the
-    /// page of this address, the handler itself causes a TLB miss.
+    /// Executes the TLB miss handler for an address. The page table's address is also translated, so if the TLB lacks its page,
+    /// the handler itself causes a TLB miss.
     pub(super) fn refill(&mut self, address: u64) {
         let mut happened = Happened::default();
         let table = Tlb::table_entry(address);

@@ -21,7 +21,7 @@ impl Core {
         let references = instruction.references;
         let moved = |reference: Reference| match reference.kind.is_fetch() {
             true => reference.in_image(instruction.image),
-            // Each process has memory of its own.
+            // Each process has its own memory.
             false => Reference {
                 address: reference.address.wrapping_add(instruction.offset),
                 ..reference
@@ -30,8 +30,8 @@ impl Core {
         let fetch = moved(references.first().expect("an instruction has references"));
         // Even if two instructions issue in the same cycle, the scheduler lets the second begin one cycle after the first.
         if instruction.begins > self.now + 1 {
-            // The thread has waited for a thread on another processor. Meanwhile, this processor has executed no instruction of the
-            // program.
+            // The thread has waited for a thread on another processor. Meanwhile, this processor has not executed any of the program's
+            // instructions.
             self.drain(bus, truth)?;
             self.now = self.now.max(instruction.begins);
             self.decodes_at = self.decodes_at.map(|at| at.max(self.now));
@@ -54,12 +54,12 @@ impl Core {
             handled: Happened::default(),
         });
         self.references.extend(references.iter().map(moved));
-        // A cycle needs at most a full active list, and `WIDTH` further instructions to decode.
+        // A cycle needs at most a full active list, and another `WIDTH` instructions to decode.
         while self.instructions.len() >= ACTIVE + WIDTH {
             self.cycle(bus, truth)?;
         }
         // Up to four instructions issue in one cycle, so the time need not advance between two of them. The scheduler is told that this
-        // instruction was issued one cycle before `ends`. So the scheduler lets the next instruction begin at `ends`.
+        // instruction was issued one cycle before `ends`, so that it lets the next instruction begin at `ends`.
         let ends = self.now.max(instruction.begins);
         Ok(Executed {
             references: references.len(),
