@@ -42,7 +42,7 @@ pub struct Caller {
     pub strand: StrandId,
 }
 
-/// The error for a [`Caller`] that names a strand which does not execute the named guest.
+/// The error for a [`Caller`] whose strand does not execute its guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForeignStrand(pub Caller);
 

@@ -1,5 +1,5 @@
-//! Tests the decision that a hub is broken. No matter what the strands do, a hub that works stays in service, and a hub that never works
-//! again goes out of service.
+//! Tests the decision that a hub is broken. Whatever the strands do, a hub that works stays in service, and a hub that never works again
+//! goes out of service.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -103,8 +103,8 @@ enum Dead {
     Stopped(usize),
 }
 
-/// Returns the number of ticks until the hub is judged stuck; 0 if the hub works, and `None` if it is not judged in time. Each element
-/// of `gaps` is a pair: the strand that asks, and the ticks since the previous ask.
+/// Returns the number of ticks until the hub is judged stuck; 0 if the hub works, and `None` if it is not judged in time. Each element of
+/// `gaps` is a strand that asks, and the number of ticks since the previous ask.
 fn time_until_stuck(dead: Dead, gaps: &[(usize, u64)]) -> Option<u64> {
     let hub = HubArbiter::new();
     let watches: [Stopwatch; STRANDS] = core::array::from_fn(|_| Stopwatch::new());
