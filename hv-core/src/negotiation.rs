@@ -111,7 +111,7 @@ pub struct Asked<'a> {
     pub(crate) version: &'a Word,
     /// The position of the granted version in the group's list, counted from 1.
     pub(crate) granted: u8,
-    /// The minor number of the granted version.
+    /// The granted version's minor number.
     pub(crate) minor: u64,
 }
 

@@ -169,7 +169,7 @@ fn services_and_the_image_serve_side_by_side() {
     assert_eq!(core(&strand, 3, [0x301, 11, 12]), [0, 1, 1]);
     assert_eq!(core(&strand, 3, [0x300, 11, 12]), [0, 0, 0]);
     assert_eq!(core(&strand, 3, [0x302, 11, 12]), [6, 11, 12]);
-    // The guest negotiates another version. Then it requests a version that does not exist, which changes nothing.
+    // The guest negotiates another version, and then requests a version that does not exist, which changes nothing.
     assert_eq!(core(&strand, 0, [0x301, 1, 0]), [0, 0, 0]);
     assert_eq!(core(&strand, 0, [0x301, 2, 0]), [13, 2, 0]);
     assert_eq!(fast(&strand, 0x301), [0, 210, 12]);

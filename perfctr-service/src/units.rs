@@ -199,7 +199,7 @@ impl Units {
         self.unclean.add(unit);
     }
 
-    /// Returns the registers of a unit that are not scrubbed yet. A PCR comes before the PICs that it controls.
+    /// Returns the registers of a unit that are not scrubbed yet. A PCR comes before its PICs.
     pub(crate) fn unscrubbed(&self, unit: Unit) -> impl Iterator<Item = PerfReg> {
         unit.registers().skip(self.scrubbed(unit).load(Ordering::Relaxed).into())
     }

@@ -62,7 +62,7 @@ impl OwnedLock {
         self.owner.replace(Some(dead), None)
     }
 
-    /// Frees the lock, no matter which strand owns it. Call this method only while every strand that may own the lock is dead.
+    /// Frees the lock, whichever strand owns it. Call this method only while every strand that may own the lock is dead.
     pub fn reset(&self) {
         self.owner.store(None);
     }

@@ -68,7 +68,7 @@ use std::thread_local;
 use super::{Ordering, atomic};
 use word::{Operation, Place, Value};
 
-/// A planned action: the number of the step before which the action happens (0 is the next step), and the action.
+/// A planned action, and the number of the step before which it happens; 0 is the next step.
 type Plan = (usize, Box<dyn FnOnce()>);
 
 /// A function that receives the address of each step's word, and `true` if the step may change the word.
@@ -171,7 +171,7 @@ fn unless_dead<R>(operation: impl FnOnce() -> R, otherwise: R) -> R {
     operation()
 }
 
-/// Defines atomics whose operations are steps. Otherwise they work like the atomics of core.
+/// Defines atomics that work like core's, except that their operations are steps.
 macro_rules! stepped {
     ($($name:ident of $value:ty: $($operation:ident)*;)*) => {$(
         #[doc = concat!("core's `", stringify!($name), "`, whose operations are steps.")]

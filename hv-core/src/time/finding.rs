@@ -64,7 +64,7 @@ pub enum Skipped {
     CannotDemote,
 }
 
-/// The result of a check. A source is its index in the list of candidates.
+/// The result of a check. Sources are given as indices into the list of candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Finding {
@@ -79,14 +79,14 @@ pub enum Finding {
     /// Since an earlier check, the source `ahead` has shown more time than the source `behind`. The watchdog cannot decide which of the two
     /// is wrong, so the time is uncertain.
     Undecided { ahead: usize, behind: usize },
-    /// The source was bad, so the watchdog has retired it. From now on, `chosen` gives the time. Check again, because another source may be
-    /// bad, too.
+    /// The source was bad, so the watchdog has retired it. From now on, `chosen` gives the time. Check again, because another source may
+    /// also be bad.
     Demoted { source: usize, fault: Fault, chosen: usize },
     /// The retired source has been right for [`Limits::probation`]. The watchdog trusts it again.
     Restored { source: usize },
 }
 
-/// The frequency of the chosen source `source`, measured against `reference`. A source is its index in the list of candidates.
+/// The frequency of the chosen source `source`, measured against `reference`. Sources are given as indices into the list of candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Measured {

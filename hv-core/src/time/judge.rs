@@ -39,7 +39,7 @@ pub(super) struct Evidence<const N: usize> {
     pub(super) trusted: [bool; N],
     /// `relations[i][j]` is the relation of source i to source j.
     pub(super) relations: [[Relation; N]; N],
-    /// For each source, the fault that its own counts prove, no matter which sources are right; `None` if they prove no fault.
+    /// For each source, the fault that its own counts prove, whichever sources are right; `None` if they prove no fault.
     pub(super) proven: [Option<Fault>; N],
     /// `true` for each source that can gain time.
     pub(super) can_gain: [bool; N],
@@ -125,7 +125,7 @@ impl<const N: usize> Evidence<N> {
         groups
     }
 
-    /// Returns the sources that make a surprising error if the group `name` is right.
+    /// Returns the sources that must have made a surprising error if the group `name` is right.
     fn surprises(&self, groups: &[usize; N], name: usize) -> [bool; N] {
         array::from_fn(|source| {
             let is_member = |other: &usize| self.trusted[*other] && groups[*other] == name;

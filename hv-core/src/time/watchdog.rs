@@ -26,8 +26,8 @@ use super::sample::{Observer, Sample};
 ///    [`may_lose`](guest_abi::clock::Hazards::may_lose) and [`may_gain`](guest_abi::clock::Hazards::may_gain) say which errors
 ///    a source can make. A forced source may also stop or change its rate.
 ///
-/// Otherwise the check is [`Undecided`](Finding::Undecided): nothing is retired, and the time is uncertain. The watchdog assumes that the
-/// sources are independent. If some sources depend on each other, give the timekeeper only one of them.
+/// If no rule decides, the check is [`Undecided`](Finding::Undecided): nothing is retired, and the time is uncertain. The watchdog assumes
+/// that the sources are independent. If some sources depend on each other, give the timekeeper only one of them.
 ///
 /// The watchdog retires a bad source, and corrects nothing else. If the bad source was the chosen one, the next best source replaces it.
 /// The watchdog then uses the new source to recompute the time that has passed since the compared check, which removes the error that the
@@ -55,8 +55,8 @@ struct Pair {
     reference: usize,
 }
 
-/// The number of checks after which the earlier sample is replaced by a newer one. [`Limits::probation`] should be longer than
-/// twice this number of periods. Otherwise a source that drifts slowly may be trusted again before the drift shows.
+/// The number of checks after which the earlier sample is replaced by a newer one. [`Limits::probation`] should be longer than twice this
+/// number of periods. A source that drifts slowly may otherwise be trusted again before the drift shows.
 const LONG: u32 = 50;
 
 impl<const N: usize> Watchdog<N> {

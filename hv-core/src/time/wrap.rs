@@ -41,7 +41,7 @@ impl Wrap {
         let distance = (shown.wrapping_sub(last) << beyond).cast_signed() >> beyond;
         let count = last.wrapping_add_signed(distance);
         if distance >= Self::longest_interval(self.width).cast_signed() {
-            // If another strand has stored a value in the meantime, that value is right too.
+            // If another strand has stored a value in the meantime, that value is correct too.
             let _ = self.last.compare_exchange(last, count, Ordering::Relaxed, Ordering::Relaxed);
         }
         count

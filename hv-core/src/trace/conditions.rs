@@ -33,8 +33,8 @@ const fn first_bit(value: u128) -> u32 {
 }
 
 impl Conditions {
-    /// Returns the number of low clock bits that a header can omit: `first_bit(probe in ticks) - 1`. Any two events of a strand still
-    /// differ in the remaining time bits.
+    /// Returns the number of low clock bits that a header can omit: `first_bit(probe in ticks) - 1`. The times of any two of a strand's
+    /// events still differ in the other bits.
     pub const fn lowest_cut(&self) -> u32 {
         let probe = self.hz as u128 * self.probe_ns as u128 / 1_000_000_000;
         first_bit(probe).saturating_sub(1)

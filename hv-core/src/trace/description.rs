@@ -21,7 +21,7 @@ use super::event::{Class, Field, Shown};
 /// The name of the ELF section that holds the descriptions.
 pub const SECTION: &str = ".vfalls_events";
 
-/// Returns the length in bytes of the description of `classes`.
+/// Returns the length of the description of `classes`, in bytes.
 #[must_use]
 pub const fn length(classes: &[Class]) -> usize {
     let mut nothing = Writer { bytes: [], at: 0 };

@@ -23,7 +23,7 @@ pub enum Stamp {
 /// A header that [`Layout::read`] has decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The number of the event's kind.
+    /// The event's kind number.
     pub id: u16,
     /// The length of the header in words.
     pub words: usize,
@@ -106,8 +106,8 @@ impl Shape {
     }
 }
 
-/// Panics if the number of a kind does not fit into the short header of layout `L`. Each event of such a kind would need a full
-/// header. In a constant, the panic makes the build fail:
+/// Panics if a kind's number does not fit into layout `L`'s short header. Each event of such a kind would need a full header. In a
+/// constant, the panic makes the build fail:
 ///
 /// ```
 /// use hv_core::trace::{Clock19, HypervisorEvent, all_short};

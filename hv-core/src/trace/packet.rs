@@ -47,7 +47,7 @@ impl Fill {
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Packet<const WORDS: usize> {
-    /// The number of the packet that is stored here.
+    /// The number of the packet that this memory holds.
     pub(super) number: AtomicU64,
     pub(super) base: AtomicU64,
     pub(super) first: AtomicU64,

@@ -15,7 +15,7 @@ const TRIES: usize = 16;
 pub struct RingEvent<'a> {
     /// The time in ticks, rounded down to a multiple of `1 << DROPPED` of the [`Layout`].
     pub time: u64,
-    /// The number of the kind of event.
+    /// The number of the event's kind.
     pub id: u16,
     /// The 32-bit words of the payload, still packed.
     pub payload: &'a [u32],

@@ -19,7 +19,7 @@
 //! A [`Ring`] consists of its packets, each padded to a multiple of 8 bytes, and five 64-bit words after them: the number of the packet
 //! that the writer fills, a word that only the writer uses, the number of discarded events, the number of packets that a reader has
 //! finished, and 1 if the writer discards events when the ring is full. Packets are numbered from 1. The index of packet n is n modulo the
-//! number of packets of the ring.
+//! ring's number of packets.
 //!
 //! | bytes of a packet | content |
 //! |---|---|

@@ -33,7 +33,7 @@ pub enum Mode {
 pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
     // This field comes first, so that finding a packet's address takes no addition.
     packets: [Packet<WORDS>; PACKETS],
-    /// The number of the packet that the writer fills. 0 before the first event, when no packet has begun.
+    /// The number of the packet that the writer fills; 0 before the first event, when no packet has begun.
     pub(super) number: AtomicU64,
     /// The earliest time that a short header cannot express with the current base, in units of `1 << DROPPED` ticks. 0 before the first
     /// event, so that the first event gets a full header.

@@ -32,7 +32,7 @@ fn the_bounds_include_every_uncertainty() {
         (&[start, (1, 5, 1)], None),
         // The counter advances by 9,999 to 10,001 ticks in 9,999,999 to 10,000,001 us.
         (&[start, (10 * M, 10_000, 10 * M)], exact),
-        // Two reads of the reference are 2 s apart, so there are 9,999 to 10,001 ticks in 8,999,999 to 11,000,001 us.
+        // The second reading's two reads of the reference are 2 s apart, so there are 9,999 to 10,001 ticks in 8,999,999 to 11,000,001 us.
         (&[start, (9 * M, 10_000, 11 * M)], Some((908_999, 1_111_223))),
         (&[(0, 0, M / 2), (19 * M / 2, 10_000, 10 * M)], Some((999_899, 1_111_223))),
         // The counter does not advance for 10 s, so less than a tick has passed.

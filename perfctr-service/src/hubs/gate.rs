@@ -25,9 +25,9 @@
 //!
 //! The slow path sets `closed`, and then a bit in `state`: [`CLOSED`] if the hub is taken, [`RESERVED`] if it is free. The bit disables the
 //! fast path of a free hub until a strand is served in turn and no strand is remembered. If `state` has neither bit, the last access may
-//! have been on a fast path, which does not count the end of its access. The strand that sets the bit therefore counts an end first. When a
-//! strand finds the hub taken twice, the count then shows whether an access has ended in between, even if a strand took the hub, found the
-//! fast path closed and released the hub without an access.
+//! have been on a fast path, which does not count the end of its access. The strand that sets the bit therefore counts an end first. If a
+//! strand finds the hub taken at two asks, the count therefore shows whether an access has ended in between, even if a strand took the hub,
+//! found the fast path closed and released the hub without an access.
 //!
 //! A strand passes the turn on at the end of its access, or when it is refused. It then stores the next strand's token in `state`, with
 //! both bits. A remembered strand therefore needs only this word: while [`CLOSED`] is set, the strand is refused and nothing changes,
@@ -252,7 +252,7 @@ impl Gate {
         self.state.load(Ordering::Relaxed) & !CLOSED == taken
     }
 
-    /// Returns `true` if the strand has an access in flight or owns the lock. Then no other strand is served.
+    /// Returns `true` if the strand has an access in flight or owns the lock. While it does, no other strand is served.
     pub(super) fn is_blocked_by(&self, strand: StrandId) -> bool {
         self.is_held_by(strand) || self.lock.owner() == Some(strand)
     }

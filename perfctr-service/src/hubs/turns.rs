@@ -6,9 +6,9 @@
 //!   turn. The order is the cyclic order of strand numbers. After any other access, the next decision at the free hub gives the turn. The
 //!   turn lasts until its strand asks and is served, or is forgotten.
 //! - Another strand that asks for the free hub during the turn is refused and remembered. This happens at most **r = 2w** times in one
-//!   turn, where w is the number of remembered strands, including strands that ask now. Then the strand of the turn is forgotten until it
-//!   asks again, and the turn moves on. With N strands at the hub, r is at most 2N. A strand that has gone costs the others at most these
-//!   refusals, once.
+//!   turn, where w is the number of remembered strands, including the strand that asks now. After that, the strand that has the turn is
+//!   forgotten until it asks again, and the turn moves on. With N strands at the hub, r is at most 2N. A strand that has gone costs the
+//!   others at most these refusals, once.
 //! - A refusal because an access is in flight is not counted, because it serves no other strand's turn.
 //! - A refusal within `REPEAT_TICKS` after the strand's last counted refusal is not counted, and is not an event here.
 //! - A dead strand is not remembered, and has no turn.
@@ -36,7 +36,7 @@ pub struct Turns {
     pub turn: Option<StrandId>,
     /// The number of refusals in the current turn: at most r.
     pub refusals: u32,
-    /// The number of the strand that had the last turn.
+    /// The strand that had the last turn, as a number.
     pub last: u32,
 }
 

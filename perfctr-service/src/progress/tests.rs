@@ -100,7 +100,7 @@ fn looks() -> impl Strategy<Value = Vec<Look>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// If an access to a unit ends at least once in 32 looks, the unit is never stuck, no matter what a clock shows.
+    /// If an access to a unit ends at least once in 32 looks, the unit is never stuck, whatever a clock shows.
     #[test]
     fn a_unit_that_serves_is_not_stuck(from: u64, mut looks in looks(), every in 1..=32_usize) {
         looks.iter_mut().step_by(every).for_each(|look| look.1[0] = 1);

@@ -422,9 +422,9 @@ impl GuestRights {
         AccessWord::from_bits(self.words.access.load(Ordering::SeqCst))
     }
 
-    /// Returns `word` with the fast path that `allowed` opens now. Opens no fast path if `recorded` differs from the setting of the tracer,
-    /// or if the word for recorded calls is held. This function is inlined on SPARC V9, so that a negotiation needs few register windows,
-    /// but not elsewhere, so that calls save fewer registers.
+    /// Returns `word` with the fast path that `allowed` opens now. Opens no fast path if `recorded` differs from the tracer's setting, or
+    /// if the word for recorded calls is held. This function is inlined on SPARC V9, so that a negotiation needs few register windows, but
+    /// not elsewhere, so that calls save fewer registers.
     #[cfg_attr(target_arch = "sparc64", inline(always))]
     #[cfg_attr(not(target_arch = "sparc64"), inline(never))]
     fn with_fast(

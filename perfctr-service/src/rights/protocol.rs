@@ -114,8 +114,8 @@ pub enum Global {
     Free,
     /// This guest has `global`. Another guest can get `global` only after a revocation.
     Held(GuestId),
-    /// This guest is losing `global`, and a strand is marking the units that the guest could program for scrubbing. If this strand dies,
-    /// another strand marks the units again.
+    /// This guest is losing `global`, and a strand is marking the units that the guest could program, so that they are scrubbed. If this
+    /// strand dies, another strand marks the units again.
     Listed(GuestId),
     /// This guest has lost `global`, and the units that the guest could program are not all scrubbed yet.
     Revoked(GuestId),

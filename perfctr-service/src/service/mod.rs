@@ -203,7 +203,7 @@ impl<E: Environment> PerfCounterService<E> {
 struct StrandContext<'a, E: Environment> {
     service: &'a PerfCounterService<E>,
     guest: &'a GuestRights,
-    /// The first four bytes of the event of a served call, little-endian: the register (0 here), EOK, the guest, and the strand.
+    /// The first four bytes of a served call's event, little-endian: the register (0 here), EOK, the guest, and the strand.
     about: u32,
     hubs: [&'a HubArbiter; Hub::ALL.len()],
     rows: &'static Rows,

@@ -191,8 +191,9 @@ impl<E: Environment> PerfCounterService<E> {
 
     /// Reports that a strand has died. The strand must not continue a call that it was in. Frees the hubs and locks that the strand held.
     /// If the strand held the lock of an L2 control, takes the L2 control out of service, because its banks may differ. No change waits for
-    /// the strand any longer. The strand must not come back before this function returns, and when it does, it takes its cross-call first.
-    /// The caller must ensure that all of the dead strand's stores to memory and to devices are complete, and visible to the strand `on`.
+    /// the strand any longer. The strand must not come back before this function returns; when it comes back, it takes its cross-call
+    /// first. The caller must ensure that all of the dead strand's stores to memory and to devices are complete, and visible to the strand
+    /// `on`.
     ///
     /// If the strand has died in a step of the operator or in a guest's reset, the operator must repeat the step or the reset.
     pub fn strand_died(&self, on: StrandId, strand: StrandId) {

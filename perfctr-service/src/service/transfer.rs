@@ -41,8 +41,9 @@
 //! One strand at a time takes steps 3 and 4, and the operator's steps, under a lock. A strand that cannot get the lock leaves a mark, and
 //! the lock's owner performs another round. If the owner dies, another strand takes steps 3 and 4 again, or the operator repeats the step.
 //!
-//! Cross-calls are sent when the lock is free and no mark is left. Otherwise a quick strand could take its cross-call while the sender
-//! still owns the lock, and leave a mark. The sender would then perform another round and send another cross-call, without end.
+//! Cross-calls are sent when the lock is free and no mark is left. If they were sent earlier, a quick strand could take its cross-call
+//! while the sender still owns the lock, and leave a mark. The sender would then perform another round and send another cross-call, and
+//! this could go on forever.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;

@@ -6,8 +6,8 @@
 //!
 //! # Refusals
 //! A call that the guest's first word does not allow is refused if the second word (`RefusalWord`) says so and is for the negotiated
-//! version. The version is loaded before the second word, as on the slow path. While calls are traced, the second word refuses no call.
-//! A repeated call for a taken hub is refused, too (`HubArbiter::ask`).
+//! version. The version is loaded before the second word, as on the slow path. While calls are traced, the second word refuses no call. A
+//! repeated call for a taken hub is refused as well (`HubArbiter::ask`).
 //!
 //! # Order
 //! `platform::sparc64::PSTATE` gives the strand total store order: no access overtakes an earlier load or an earlier atomic, and no store

@@ -42,12 +42,12 @@ pub mod word {
     pub const VERSION: usize = 5;
     /// The number that replaces 0 in a gate when the strand takes the hub.
     pub const TOKEN: usize = 6;
-    /// Both words of the gate of a hub that is reserved for the strand.
+    /// Both words of the gate of a hub that is reserved for this strand.
     pub const RESERVED: usize = 7;
     /// The address of the strand's stopwatch of a hub, minus the address of the hub's arbiter shifted right by
     /// [`WATCH_SHIFT`](super::WATCH_SHIFT). The difference is the same for all hubs.
     pub const WATCHES: usize = 8;
-    /// The address of the arbiter of the node's L2 control.
+    /// The address of the node's L2 control arbiter.
     pub const L2: usize = 9;
     /// The number that replaces 0 in a lock when the strand takes it.
     pub const OWNER: usize = 10;
@@ -100,7 +100,7 @@ const _: () = assert!(GATE_STATE == 0);
 /// The left shift that moves HT to the sign bit.
 pub const HT_TO_SIGN: u32 = SparcPcr::HT.leading_zeros();
 
-/// The base 2 logarithm of the size of a row in bytes.
+/// The base 2 logarithm of a row's size in bytes.
 pub const ROW_SHIFT: u32 = size_of::<Row>().trailing_zeros();
 pub const MASK: usize = offset_of!(Row, mask);
 pub const PLACE: usize = offset_of!(Row, place);

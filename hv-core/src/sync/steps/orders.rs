@@ -181,8 +181,8 @@ impl<T> Search<'_, T> {
         }
     }
 
-    /// Returns `true` if the strand that took the last step is in the middle of a round and can take another step. In this case, a step of
-    /// another strand is a preemption.
+    /// Returns `true` if the strand that took the last step is in the middle of a round and can take another step. If so, a step of another
+    /// strand is a preemption.
     fn goes_on(&self, state: &State) -> bool {
         let node = state.at.get(state.last).and_then(|node| self.nodes.get(*node));
         node.is_some_and(|node| match node.next {

@@ -193,9 +193,9 @@ impl Watched {
     }
 }
 
-/// Strand 1 occupies a hub for nearly the whole limit, with an access in flight or by holding the gate's lock. Strand 0 keeps asking. Then
-/// the access ends, or the death of strand 1 is reported. Strand 1 or 2 makes a call. At some step of this call, the limit passes and strand
-/// 0 asks.
+/// Strand 1 occupies a hub for nearly the whole limit, with an access in flight or by holding the gate's lock, while strand 0 keeps asking.
+/// After the access has ended, or the death of strand 1 is reported, strand 1 or 2 makes a call. At some step of this call, the limit
+/// passes and strand 0 asks.
 #[test]
 fn a_hub_that_works_again_before_the_last_ask_is_not_stuck() {
     type Act = fn(&Watched);

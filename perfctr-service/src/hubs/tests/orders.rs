@@ -17,8 +17,8 @@ use crate::progress::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE, Stop
 
 const STRANDS: usize = 3;
 
-/// Returns the strand for a number of the model. Only the preparation of a hub uses strand 9. Strand 0 is the last in the order of turns,
-/// so the other strands are served before strand 0.
+/// Returns the strand that a number in the model stands for. Only the preparation of a hub uses strand 9. Strand 0 is the last in the order
+/// of turns, so the other strands are served before strand 0.
 fn strand(number: usize) -> StrandId {
     super::strand(if number == 0 { 200 } else { number })
 }
@@ -260,7 +260,8 @@ fn call(number: usize) -> Code {
     })
 }
 
-/// An access on either path lasts for nearly the whole limit, and ends while strand 0 looks. Then another strand or the same strand calls.
+/// An access on either path lasts for nearly the whole limit, and ends while strand 0 looks. After it, another strand or the same strand
+/// calls.
 #[test]
 fn a_hub_whose_access_ends_is_not_broken() {
     for path in [Path::Fast, Path::Slow] {
@@ -315,7 +316,7 @@ fn a_hub_of_a_strand_that_died_in_its_access_is_not_broken() {
     assert!(taken_for_broken(&died(false), &[reports(), call(2)]));
 }
 
-/// Strand 1 has found the chip busy before each look of strand 0. Then `others` call.
+/// Strand 1 has found the chip busy before each of strand 0's looks. Now `others` call.
 fn the_chip_answers(others: &[Code]) {
     let hub = busy(|_| (), |hub, now| hub.finds_busy(1, now));
     // The count leaves out the first granted access, which does not show that an earlier access has ended.

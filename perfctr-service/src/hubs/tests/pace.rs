@@ -1,4 +1,4 @@
-//! Tests that a strand that asks at least once in [`ABSENCE_TICKS`] is served, no matter how often other strands ask.
+//! Tests that a strand that asks at least once in [`ABSENCE_TICKS`] is served, however often other strands ask.
 
 use proptest::prelude::*;
 

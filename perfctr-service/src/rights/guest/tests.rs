@@ -95,7 +95,7 @@ fn the_fast_path_of_every_grant_and_version() {
     }
 }
 
-/// A revocation clears the rights in both words, no matter what the guest's tracer setting is.
+/// A revocation clears the rights in both words, whatever the guest's tracer setting is.
 #[test]
 fn what_is_withdrawn_is_gone_from_recorded_calls() {
     let machine = Machine::new(Model::Batoka, 4).unwrap();

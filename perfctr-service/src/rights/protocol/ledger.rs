@@ -27,7 +27,7 @@ pub trait Ledger {
     /// Records that the caller begins to revoke the rights of a reset guest. From now on, `is_reset` returns `true` only after a new reset.
     /// If the caller dies, another strand finds the guest with `next_reset`.
     fn begin_reset(&mut self, guest: GuestId);
-    /// Records that all rights of the guest of `begin_reset` are revoked.
+    /// Records that all rights of the guest in `begin_reset` are revoked.
     fn end_reset(&mut self);
     /// Marks a reset guest as starting, and removes all its rights. The mark stays until `started`.
     fn start(&mut self, guest: GuestId);
@@ -125,7 +125,7 @@ pub trait Ledger {
         }
     }
 
-    /// Revokes `global` from a guest, and marks the units that the guest could program for scrubbing by a round.
+    /// Revokes `global` from a guest, and marks the units that the guest could program, so that a round scrubs them.
     #[inline(always)]
     fn revoke_global(&mut self, guest: GuestId) {
         self.step_global(GlobalEvent::Revoke);

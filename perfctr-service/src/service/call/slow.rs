@@ -193,8 +193,8 @@ impl<E: Environment> StrandContext<'_, E> {
         self.faulted(Unit::for_register(register, self.node), cause, guard)
     }
 
-    /// Takes a unit out of service because an access to it has faulted. Then drops `held`, so that the next holder finds the unit out
-    /// of service.
+    /// Takes a unit out of service because an access to it has faulted, and then drops `held`. In this order, the next holder finds the
+    /// unit out of service.
     #[inline(always)]
     fn faulted(&self, unit: Option<Unit>, cause: Cause, held: impl Sized) -> Refusal {
         let outage = unit.map(|unit| Outage { unit, strand: self.caller.strand, cause });
