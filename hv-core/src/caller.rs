@@ -4,26 +4,25 @@ use core::fmt;
 
 use guest_abi::StrandId;
 
-/// The number of a guest, which is below [`COUNT`](Self::COUNT).
+/// A guest's number, below [`COUNT`](Self::COUNT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GuestId(u8);
 
 impl GuestId {
-    /// The number of possible guests: 256, with the numbers 0 to 255. In a build for a model checker there
-    /// are only 2 guests, to keep models small.
+    /// The number of possible guests: 256, numbered 0 to 255. A build for a model checker has only 2 guests, to keep models small.
     pub const COUNT: usize = if cfg!(any(loom, shuttle)) { 2 } else { StrandId::COUNT };
 
-    /// Returns guest number `number`; `None` from [`COUNT`](Self::COUNT) on.
+    /// Returns the guest with this number, or `None` if the number is not below [`COUNT`](Self::COUNT).
     pub const fn new(number: usize) -> Option<Self> {
         if number < Self::COUNT { Some(Self(number as u8)) } else { None }
     }
 
-    /// Returns the number of the guest as an index into arrays.
+    /// Returns the guest's number as an array index.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// Returns the number of the guest as one byte, as events record it.
+    /// Returns the guest's number as a byte, the way events record it.
     pub const fn number(self) -> u8 {
         self.0
     }
@@ -35,8 +34,7 @@ impl fmt::Display for GuestId {
     }
 }
 
-/// The strand that has trapped, and the guest that the strand executes. Neither value comes from a register that the guest
-/// controls.
+/// The strand that took the trap, and the guest that it executes. Neither value comes from a register that the guest controls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Caller {
@@ -44,7 +42,7 @@ pub struct Caller {
     pub strand: StrandId,
 }
 
-/// The error for a [`Caller`] whose strand does not execute the guest that the caller names.
+/// The error for a [`Caller`] whose strand does not execute its guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForeignStrand(pub Caller);
 

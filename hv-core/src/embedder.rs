@@ -1,11 +1,11 @@
-//! The interface between the hypervisor image and the dispatch of calls.
+//! The interface between the hypervisor image and the call dispatcher.
 
 use guest_abi::trap::CONS_BREAK;
 use guest_abi::{HvError, Registers};
 
 use crate::{CallError, Caller, Reply};
 
-/// The output that one call of `cons_putchar` sends to the guest's console.
+/// The output that one `cons_putchar` call sends to the guest's console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsoleOutput {
     /// A character, 0 to 255.
@@ -15,7 +15,7 @@ pub enum ConsoleOutput {
 }
 
 impl ConsoleOutput {
-    /// Decodes the argument of `cons_putchar`: 0 to 255, or -1 for a break. Returns `None` for all other 64-bit values.
+    /// Decodes the argument of `cons_putchar`: 0 to 255, or -1 for a break. Returns `None` for any other 64-bit value.
     pub fn from_argument(argument: u64) -> Option<Self> {
         match u8::try_from(argument) {
             Ok(byte) => Some(Self::Byte(byte)),
@@ -30,9 +30,9 @@ pub trait Embedder {
     /// Sends a byte or a break to the console of the caller's guest. Fails with EWOULDBLOCK if the console cannot take output now.
     fn console(&self, caller: Caller, output: ConsoleOutput) -> Result<(), HvError>;
 
-    /// The numbers of the functions that [`fast`](Self::fast) serves. If a service has a function of this list too, the service
-    /// serves the calls. If neither this list nor a service has a function, its calls return EBADTRAP. On SPARC V9 the trap entries
-    /// return this status without calling Rust code. With `None`, the default, `fast` gets every call that no service serves.
+    /// The numbers of the functions that [`fast`](Self::fast) serves. A service that has one of these functions takes precedence. A call of
+    /// any other function that no service has returns EBADTRAP; on SPARC V9, the trap entries return this status without calling Rust code.
+    /// With `None`, the default, `fast` gets every call that no service serves.
     const FAST: Option<&'static [u64]> = None;
 
     /// The numbers of the functions that [`core`](Self::core) serves. With `None`, the default, `core` gets every call.
@@ -49,7 +49,7 @@ pub trait Embedder {
         Err(HvError::BadTrap.into())
     }
 
-    /// Serves a CORE call of a function other than the four in the specification.
+    /// Serves a CORE call of any function other than the specification's four.
     fn core(
         &self,
         caller: Caller,

@@ -5,8 +5,8 @@ use core::ops::Deref;
 
 use guest_abi::{HvError, Registers};
 
-/// The values that a successful call returns in the registers from %o1 on. The guest's other registers do not
-/// change, except %o0, which holds the status.
+/// The values that a successful call returns, in the registers from %o1 on. Of the guest's other registers, only %o0 changes: it gets the
+/// status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// EOK, without a value.
@@ -19,19 +19,19 @@ pub enum Reply {
     All([u64; 5]),
 }
 
-/// The reason why a call is refused. Handlers return an [`HvError`], which converts to this type.
+/// The reason for refusing a call. Handlers return an [`HvError`], which converts to this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallError {
     /// The status that the guest gets in %o0.
     pub status: HvError,
-    /// The value for %o1; with `None`, %o1 keeps the value that the guest passed. `mach_desc`, for example, returns the size of the
-    /// buffer that it needs.
+    /// The value for %o1; with `None`, %o1 keeps the value that the guest passed. For example, `mach_desc` returns the buffer size that it
+    /// needs.
     pub value: Option<u64>,
 }
 
 impl CallError {
-    /// Returns the status that the guest gets. The result is never `None`: the type is an `Option` only because other
-    /// error types have errors without a status.
+    /// Returns the status that the guest gets. The result is always `Some`: its type is an `Option` only because other error types have
+    /// errors without a status.
     pub const fn status(&self) -> Option<HvError> {
         Some(self.status)
     }

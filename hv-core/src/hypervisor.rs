@@ -1,4 +1,4 @@
-//! The traps of hypercalls (sun4v specification, "hypercall conventions").
+//! Handles hypercall traps (sun4v specification, "hypercall conventions").
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -15,13 +15,13 @@ use crate::sync::{array_of, const_unless_loom};
 use crate::trace::{FastCall, GuestReset, Heartbeat, Off, SetVersion, Trace, duration};
 use crate::{CallError, Caller, ForeignStrand, Frame, GuestId, NegotiatedVersion, Reply, Services};
 
-/// Tells whether the strand continues or stops after a call through trap 0xff.
+/// Whether the strand continues or stops after a call through trap 0xff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum After {
     /// The strand continues at the instruction after the trap.
     Resume,
-    /// The strand stops: the guest has ended itself with this exit code. No register has changed.
+    /// The strand stops, because the guest has exited with this code. No register has changed.
     Exit(u64),
 }
 
@@ -63,7 +63,7 @@ impl<S: Services> GuestVersions<S> {
     #[inline(always)]
     fn ask(&self, group: ApiGroup, wanted: Version) -> Result<Asked<'_>, HvError> {
         match group {
-            // A guest cannot release group SUN4V, and the group has only one version.
+            // Group SUN4V cannot be released, and its only version is 1.0.
             ApiGroup::SUN4V if wanted.major != 1 => Err(HvError::NotSupported),
             ApiGroup::SUN4V => Asked::new(self.sun4v.word(), BASE, wanted),
             ApiGroup::CORE if !S::CORE => Asked::new(self.core.word(), BASE, wanted),
@@ -74,8 +74,8 @@ impl<S: Services> GuestVersions<S> {
 
 const BASE: &[Version] = &[Version::V1_0];
 
-/// Dispatches the hypercalls of all guests and strands of a machine, and records [events](crate::trace::HypervisorEvent) in `T`. A value
-/// holds the services, the embedder and the tracer. In addition, it takes 2 KB of memory, and 1 KB for each service.
+/// Dispatches the hypercalls of all guests and strands of a machine, and records [events](crate::trace::HypervisorEvent) in `T`. Besides
+/// the services, the embedder and the tracer, a value takes 2 KB of memory, plus 1 KB per service.
 pub struct Hypervisor<S: Services, E, T = Off> {
     services: S,
     embedder: E,
@@ -150,8 +150,8 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         &self.embedder
     }
 
-    /// Returns the handler of the traps that a strand takes while it executes a guest. Fails if a service does not
-    /// [know](crate::Service::knows) that the strand executes this guest, for example before the service is configured.
+    /// Returns the handler for the traps that a strand takes while it executes a guest. Fails if a service does not
+    /// [know](crate::Service::knows) that the strand executes this guest, for example because the service is not configured yet.
     pub fn strand(&self, caller: Caller) -> Result<Strand<'_, S, E, T>, ForeignStrand> {
         if !self.services.know(caller) {
             return Err(ForeignStrand(caller));
@@ -166,15 +166,15 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         })
     }
 
-    /// Records a [`Heartbeat`] of strand `on`, which must execute this function.
+    /// Records a [`Heartbeat`] of strand `on`. Call this function on that strand.
     pub fn heartbeat(&self, on: StrandId) {
         if let Some(time) = self.trace.time(on) {
             self.trace.record(on, time, Heartbeat { strand: on.number().into() });
         }
     }
 
-    /// Forgets the versions that the guest has negotiated, and calls [`Service::guest_reset`](crate::Service::guest_reset) of every
-    /// service. `on` is the strand that executes this function. The caller ensures that no strand executes code of the guest meanwhile.
+    /// Forgets the guest's negotiated versions, and calls [`Service::guest_reset`](crate::Service::guest_reset) of every service. `on` is
+    /// the strand that executes this function. The caller must ensure that no strand executes the guest's code meanwhile.
     pub fn reset_guest(&self, guest: GuestId, on: StrandId) {
         let versions = &self.versions[guest.index()];
         versions.sun4v.word().set(0);
@@ -190,7 +190,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
 /// Serves the traps of one strand while it executes one guest. Holds the services' contexts for this strand and guest.
 #[repr(C)]
 pub struct Strand<'a, S: Services + 'a, E, T = Off> {
-    // This field comes first, so that the address of the strand's handler is also the address of the contexts.
+    // This field comes first, so that the handler's address is also the address of the contexts.
     contexts: S::Contexts<'a>,
     hypervisor: &'a Hypervisor<S, E, T>,
     caller: Caller,
@@ -300,9 +300,9 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         result
     }
 
-    /// Serves `api_get_version`, and also `api_set_version` if tracing is off and the service needs no stack for the change.
-    /// `function` is %o5, and the array holds %o0 to %o2. Returns the new values of %o0 to %o2. For other calls, does nothing and
-    /// returns `None`; [`core_slow`](Self::core_slow) serves these calls.
+    /// Serves `api_get_version`, and also `api_set_version` if tracing is off and the service needs no stack for the change. `function` is
+    /// %o5, and the array holds %o0 to %o2. Returns the new values of %o0 to %o2. For any other call, does nothing and returns `None`;
+    /// [`core_slow`](Self::core_slow) then serves the call.
     ///
     /// The function needs few registers and no stack, so that trap entries can call it as a leaf function.
     #[inline(always)]
@@ -313,8 +313,8 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                 .versions
                 .version(group)
                 .map(|Version { major, minor }| Reply::Values(major, minor)),
-            // While tracing is on, `core_slow` records an event. A relaxed load is enough: if tracing is switched
-            // on or off at this moment, either path is right.
+            // While tracing is on, `core_slow` records an event. A relaxed load is enough: if tracing is switched on or off at this moment,
+            // either path is correct.
             API_SET_VERSION if !self.traced.load(Ordering::Relaxed) => {
                 match self.versions.ask(group, Version::new(o1, o2)) {
                     Ok(Asked { version, granted, minor }) => {
@@ -339,7 +339,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         Some([registers.o0, registers.o1, registers.o2])
     }
 
-    /// Serves a call through trap 0xff. Writes the status and the returned values to `registers`, unless the guest ends itself.
+    /// Serves a call through trap 0xff. Writes the status and the returned values to `registers`, unless the guest exits.
     pub fn core_trap(&self, registers: &mut Registers) -> After {
         let Registers { o0, o1, o2, o5, .. } = *registers;
         match self.core_fast(o5, [o0, o1, o2]) {
@@ -384,8 +384,8 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         After::Resume
     }
 
-    /// Serves trap 0x80 or 0xff, for trap entries that call [`core_fast`](Self::core_fast) themselves. If the guest has ended
-    /// itself, returns `Break` with the exit code.
+    /// Serves trap 0x80 or 0xff, for trap entries that call [`core_fast`](Self::core_fast) themselves. If the guest has exited, returns
+    /// `Break` with the exit code.
     pub fn serve(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
         match trap {
             Trap::Fast => self.fast_trap(registers),
@@ -418,8 +418,8 @@ impl<S: Services, E, T> fmt::Debug for Strand<'_, S, E, T> {
     }
 }
 
-/// Performs calls as the guest's own code does, for example for the clients of `guest_abi::guest` on a host. A call that ends the guest
-/// changes no register; only [`Strand::core_trap`] shows that the guest has ended itself.
+/// Makes calls as the guest's own code would, for example for `guest_abi::guest` clients on a host. A call that ends the guest changes no
+/// register; only [`Strand::core_trap`] reports the exit.
 impl<S: Services, E: Embedder, T: Trace> Hypercall for Strand<'_, S, E, T> {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
         match trap {
@@ -431,12 +431,12 @@ impl<S: Services, E: Embedder, T: Trace> Hypercall for Strand<'_, S, E, T> {
     }
 }
 
-/// Returns `true` if the embedder may serve a function. `list` is [`Embedder::FAST`] or [`Embedder::CORE`].
+/// Returns `true` if `list` allows the embedder to serve a function. `list` is [`Embedder::FAST`] or [`Embedder::CORE`].
 fn has(list: Option<&[u64]>, function: u64) -> bool {
     list.is_none_or(|numbers| numbers.contains(&function))
 }
 
-/// Returns the status of a call, as an event records it.
+/// Returns the status of a call in the form that events record.
 fn status<V, E: Copy + Into<CallError>>(result: &Result<V, E>) -> u16 {
     match result {
         Ok(_) => guest_abi::status::EOK as u16,

@@ -30,7 +30,7 @@ impl<G> NegotiatedVersion<G> {
     /// The value for "not negotiated".
     pub const NONE: Self = Self::new(0);
 
-    /// Returns the version at position `number` of the list, counted from 1. Version 0.0 if the position is outside the list.
+    /// Returns the version at position `number` of the group's list, counted from 1. A position outside the list stands for version 0.0.
     #[inline(always)]
     pub const fn new(number: u8) -> Self {
         Self(number, PhantomData)
@@ -50,13 +50,13 @@ impl<G> NegotiatedVersion<G> {
 }
 
 impl<G: Group> NegotiatedVersion<G> {
-    /// Returns the version; 0.0 for "not negotiated".
+    /// Returns the version, or 0.0 if none is negotiated.
     pub fn version(self) -> Version {
         version(G::VERSIONS, self.0)
     }
 }
 
-// Not derived, because a derived implementation would require that `G` implements the trait, too.
+// Not derived, because a derived implementation would require `G` to implement the trait, too.
 impl<G> Clone for NegotiatedVersion<G> {
     #[inline(always)]
     fn clone(&self) -> Self {
@@ -111,7 +111,7 @@ pub struct Asked<'a> {
     pub(crate) version: &'a Word,
     /// The position of the granted version in the group's list, counted from 1.
     pub(crate) granted: u8,
-    /// The minor number of the granted version.
+    /// The granted version's minor number.
     pub(crate) minor: u64,
 }
 
@@ -127,11 +127,11 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The version of one group that one guest has negotiated. All strands of the guest share it. If several strands negotiate at the
-/// same time, the version of one of them is the result.
+/// The version of one group that one guest has negotiated. All strands of the guest share it. If several strands negotiate at the same
+/// time, one of them wins.
 ///
-/// In memory, the version is one word of 32 bits, the [number](NegotiatedVersion::number) of the version, so that a fast path can
-/// read it in assembly. (SPARC V9 cannot exchange single bytes.)
+/// In memory, this is a 32-bit word that holds the version's [number](NegotiatedVersion::number), so that a fast path can read it in
+/// assembly. (It is not a byte, because SPARC V9 cannot exchange single bytes.)
 #[repr(transparent)]
 pub struct Negotiated<G> {
     word: Word,
@@ -179,10 +179,10 @@ pub(crate) struct Word(AtomicU32);
 impl Word {
     #[inline]
     pub(crate) fn get(&self) -> u8 {
-        // A fast path does not call this function. It loads a word that its service has derived from the version. A strand may load this
-        // word first, and the version here afterwards. The load here must then return the same version as the word, or a later one. A
-        // fence orders the two loads. SPARC V9 needs no fence, because the processor keeps the order of loads (total store order). The
-        // compiler cannot exchange the two loads, because the load of the word is in another call or in a trap entry.
+        // A fast path does not call this function: it loads a word that its service has derived from the version. A strand may first load
+        // that word and then, here, the version. This load must then return the version from which the word was derived, or a later one, so
+        // a fence orders the two loads. SPARC V9 needs no fence: the processor keeps loads in order (total store order), and the compiler
+        // cannot swap the two, because the word is loaded in another call or in a trap entry.
         if !cfg!(target_arch = "sparc64") {
             fence(Ordering::Acquire);
         }
@@ -190,8 +190,7 @@ impl Word {
         self.0.load(Ordering::Relaxed) as u8
     }
 
-    /// Returns `true` if `version` is negotiated. If the strand then loads a word that was derived from the version, the two loads
-    /// stay in this order.
+    /// Returns `true` if `version` is negotiated. This load comes before any later load of a word that was derived from the version.
     #[inline(always)]
     pub(crate) fn is(&self, version: u8) -> bool {
         let is = self.get() == version;
@@ -206,8 +205,8 @@ impl Word {
 
     /// Stores a version. The caller then calls [`Service::version_changed`](crate::Service::version_changed).
     pub(crate) fn set(&self, version: u8) {
-        // This is an exchange, because loom does not order stores of two strands. It can be relaxed, because the service then publishes
-        // the version with its own exchange.
+        // This is an exchange, because loom does not order two strands' stores. It can be relaxed, because the service then publishes the
+        // version with its own exchange.
         self.0.swap(version.into(), Ordering::Relaxed);
     }
 }

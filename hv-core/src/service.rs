@@ -1,31 +1,31 @@
-//! The interface of hypercall services, and lists of services.
+//! The interface that hypercall services implement, and lists of services.
 
 use guest_abi::{ApiGroup, FunctionSet, HvError, Registers, StrandId, Version};
 
 use crate::negotiation::Asked;
 use crate::{CallError, Caller, Frame, GuestId, Negotiated, NegotiatedVersion, Reply};
 
-/// An API group that guests negotiate, with its functions. A service with one group can be the group itself.
+/// An API group that guests negotiate, with its functions. A service can be its own group.
 ///
-/// A service with group CORE lists the versions of CORE. It serves only functions of trap 0x80: the hypervisor itself serves trap
-/// 0xff.
+/// A service may have group CORE. It then determines the versions of CORE, but serves only calls through trap 0x80: the hypervisor itself
+/// serves trap 0xff.
 pub trait Group {
-    /// The number by which guests negotiate the group.
+    /// The number that guests use to negotiate the group.
     const NUMBER: ApiGroup;
 
-    /// The 1 to 255 versions of the group, lowest first. For each major number, the minor numbers count up from 0. A hypervisor
-    /// with any other list does not build.
+    /// The group's versions, 1 to 255 of them, lowest first. Within each major number, the minor numbers count up from 0. With any other
+    /// list, the hypervisor does not build.
     const VERSIONS: &'static [Version];
 
     /// The numbers of the group's FAST functions, which guests call through trap 0x80. The service gets only calls of these functions.
     const FUNCTIONS: &'static [u64];
 }
 
-/// A service serves the functions of one API group.
+/// Serves the functions of one API group.
 ///
-/// The hypervisor refuses calls of guests that have not negotiated the group. The service never sees these calls.
+/// The hypervisor refuses calls from guests that have not negotiated the group. The service never sees these calls.
 ///
-/// Several services, each with its own group, may share their state. The services are then references to this state.
+/// Several services, each with its own group, may share state. Each service is then a reference to the shared state.
 pub trait Service {
     /// The API group whose functions the service serves.
     type Group: Group;
@@ -42,7 +42,7 @@ pub trait Service {
         true
     }
 
-    /// Returns the context of a strand. `version` always holds the version that the strand's guest has negotiated.
+    /// Returns a strand's context. `version` always holds the version that the strand's guest has negotiated.
     fn context<'a>(
         &'a self,
         caller: Caller,
@@ -50,13 +50,13 @@ pub trait Service {
     ) -> Self::Context<'a>;
 
     /// The hypervisor calls this function after a guest has negotiated a version or released the group. `version` holds the result. Only a
-    /// service whose fast path depends on the version needs this call. Other strands of the guest may call or negotiate meanwhile.
+    /// service whose fast path depends on the version needs this call. Meanwhile, the guest's other strands may make calls or negotiate.
     #[allow(unused_variables)]
     fn version_changed(&self, guest: GuestId, version: &Negotiated<Self::Group>) {}
 
-    /// Resets the guest's data to its state at boot. Before this call, the hypervisor has removed the guest's negotiated version
-    /// and called [`version_changed`](Self::version_changed). `on` is the strand that executes this function. During the call, no
-    /// strand executes code of the guest.
+    /// Resets the guest's data to its state at boot. Before this call, the hypervisor removes the guest's negotiated version and calls
+    /// [`version_changed`](Self::version_changed). `on` is the strand that executes this function. During the call, no strand executes the
+    /// guest's code.
     fn guest_reset(&self, guest: GuestId, on: StrandId);
 }
 
@@ -90,12 +90,12 @@ pub trait Context {
     /// The group whose calls the context serves.
     type Group: Group;
 
-    /// Serves and [answers](Frame::answer) a frequent and simple FAST call, and returns `true`. Otherwise does nothing and returns
-    /// `false`: [`call`](Self::call) then serves the call.
+    /// If the FAST call is frequent and simple, [answers](Frame::answer) it and returns `true`. Otherwise does nothing and returns `false`;
+    /// [`call`](Self::call) then serves the call.
     ///
-    /// The hypervisor has checked neither the version nor the function. The fast path must not serve a guest that has not negotiated
-    /// the group (see [`Service::version_changed`]); it may refuse the guest's calls with EBADTRAP. The fast path must also not serve
-    /// a function that is not in [`Group::FUNCTIONS`]; a debug assertion checks this.
+    /// At this point, the hypervisor has checked neither the version nor the function. The fast path must not serve a guest that has not
+    /// negotiated the group (see [`Service::version_changed`]); it may refuse the guest's calls with EBADTRAP. The fast path must also not
+    /// serve a function that is not in [`Group::FUNCTIONS`]; a debug assertion checks this.
     #[inline(always)]
     #[allow(unused_variables)]
     fn fast_path(&self, function: u64, frame: &mut Frame<'_>) -> bool {
@@ -111,7 +111,7 @@ pub trait Context {
     ) -> Result<Reply, CallError>;
 
     /// Returns `true` if the hypervisor need not call [`version_changed`](Service::version_changed) when the guest negotiates `version`
-    /// again. The negotiation is then shorter. The default is `false`.
+    /// again, which shortens the negotiation. The default is `false`.
     #[inline(always)]
     #[allow(unused_variables)]
     fn is_current(&self, version: NegotiatedVersion<Self::Group>) -> bool {
@@ -138,12 +138,12 @@ pub trait Context {
 
 /// A list of services: `()`, or a tuple of up to four. If several services have the same group or function, the first one serves it.
 pub trait Services {
-    /// One context of each service, for one strand.
+    /// One context per service, for one strand.
     type Contexts<'a>
     where
         Self: 'a;
 
-    /// The versions of the services' groups that one guest has negotiated.
+    /// One guest's negotiated versions of the services' groups.
     type Versions;
 
     /// The versions of a guest that has negotiated nothing.
@@ -166,14 +166,14 @@ pub trait Services {
     /// Returns `true` if every service [knows](Service::knows) the caller.
     fn know(&self, caller: Caller) -> bool;
 
-    /// Returns one context of each service, for the caller's strand.
+    /// Returns one context per service, for the caller's strand.
     fn contexts<'a>(&'a self, caller: Caller, negotiated: &'a Self::Versions)
     -> Self::Contexts<'a>;
 
     /// Returns the negotiated version of a group; `None` if no service has the group.
     fn version(negotiated: &Self::Versions, group: ApiGroup) -> Option<Version>;
 
-    /// Returns the version that a guest gets when it requests `wanted` for a group. Fails with EINVAL if no service has the group.
+    /// Returns the version that a guest gets when it requests version `wanted` of a group. Fails with EINVAL if no service has the group.
     fn ask(
         negotiated: &Self::Versions,
         group: ApiGroup,
@@ -183,7 +183,7 @@ pub trait Services {
     /// Tries the [fast path](Context::fast_path) of each service. Returns `true` if a service has answered.
     fn fast_path(contexts: &Self::Contexts<'_>, function: u64, frame: &mut Frame<'_>) -> bool;
 
-    /// Serves a FAST call, or refuses it because the group is not negotiated; `None` if no service has the function.
+    /// Serves a FAST call, or refuses it because the group is not negotiated. Returns `None` if no service has the function.
     fn slow_path(
         contexts: &Self::Contexts<'_>,
         negotiated: &Self::Versions,
@@ -191,7 +191,8 @@ pub trait Services {
         registers: &Registers,
     ) -> Option<Result<Reply, CallError>>;
 
-    /// Calls [`Context::is_current`] of the group's service, with the version at this position. Returns `true` if no service has the group.
+    /// Calls [`Context::is_current`] of the group's service, with the version at this position. Also returns `true` if no service has the
+    /// group.
     fn is_current(contexts: &Self::Contexts<'_>, group: ApiGroup, version: u8) -> bool;
 
     /// Calls [`Context::change_version`] of the group's service. If no service has the group, only stores the version.
@@ -202,10 +203,10 @@ pub trait Services {
         store: impl FnOnce(),
     ) -> bool;
 
-    /// Calls [`Service::version_changed`] of the service that has the group, if there is one.
+    /// Calls [`Service::version_changed`] of the group's service, if there is one.
     fn version_changed(&self, guest: GuestId, group: ApiGroup, negotiated: &Self::Versions);
 
-    /// Forgets the versions that the guest has negotiated, and calls [`Service::guest_reset`] of every service.
+    /// Forgets the guest's negotiated versions, and calls [`Service::guest_reset`] of every service.
     fn guest_reset(&self, guest: GuestId, negotiated: &Self::Versions, on: StrandId);
 }
 
@@ -292,7 +293,7 @@ macro_rules! list_of_services {
             ) -> bool {
                 let ($($name,)*) = contexts;
                 $(if $name.fast_path(function, frame) {
-                    // This is a debug assertion, because a check in every build would slow down every call.
+                    // Only a debug assertion, because a check in every build would slow down every call.
                     debug_assert!(<$name::Group>::FUNCTIONS.contains(&function), "not stated");
                     return true;
                 })*
@@ -380,7 +381,7 @@ list_of_services!(A 0 B 1 C 2 D 3);
 mod tests {
     use super::*;
 
-    /// For each major number, the versions begin with x.0, and no minor number is missing between two others.
+    /// For each major number x, the versions begin with x.0, and no minor number is skipped.
     #[test]
     fn lists_of_versions() {
         let are_in_order = |versions: &[(u64, u64)]| {

@@ -1,5 +1,5 @@
-//! Compares the negotiation of versions with a model, for all sequences of requests up to a length that each test states. The model is
-//! written from the sun4v specification, "API versioning".
+//! Compares version negotiation with a model, for all sequences of requests up to a length that each test states. The model follows the
+//! sun4v specification, "API versioning".
 
 use guest_abi::{ApiGroup, Registers, StrandId, Version};
 use hv_core::{
@@ -55,7 +55,7 @@ impl<G: Group + 'static> Context for Server<G> {
 
 type Handler<'a> = Strand<'a, (Server<Two>, Server<One>), NoConsole>;
 
-/// The statuses of the specification.
+/// The specification's status numbers.
 const EOK: u64 = 0;
 const EINVAL: u64 = 6;
 const EBADTRAP: u64 = 7;
@@ -66,7 +66,7 @@ const ENOTSUPPORTED: u64 = 13;
 const GROUPS: [(u64, &[(u64, u64)]); 4] =
     [(0, &[(1, 0)]), (1, &[(1, 0)]), (0x300, &[(1, 1), (2, 2)]), (0x301, &[(1, 0)])];
 
-/// A step of a guest: the guest requests a version, or its state is reset.
+/// A guest's step: it requests a version, or its state is reset.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Request(u64, u64, u64),
@@ -76,7 +76,7 @@ enum Step {
 /// The versions of `GROUPS` that a guest has negotiated; 0.0 for none.
 type Model = [(u64, u64); 4];
 
-/// Returns the expected status and the expected %o1. After an error %o1 does not change.
+/// Returns the expected status and the expected %o1, which does not change after an error.
 fn request(model: &mut Model, group: u64, major: u64, minor: u64) -> (u64, u64) {
     let Some(at) = GROUPS.iter().position(|(number, _)| *number == group) else {
         return (EINVAL, major);
@@ -130,8 +130,8 @@ const fn caller(guest: usize, strand: usize) -> Caller {
     }
 }
 
-/// Performs all sequences of `length` steps. The steps come from two strands of a guest in turn. Compares the answer to each request with
-/// the model. After the last step, also compares the negotiated versions and the calls with the model. Returns the number of sequences.
+/// Performs all sequences of `length` steps, which two strands of a guest take in turn. Compares the answer to each request with the model,
+/// and after the last step also the negotiated versions and the results of calls. Returns the number of sequences.
 fn all_sequences(choices: &[Step], length: u32) -> usize {
     let services = || (Server::<Two>(Default::default()), Server::<One>(Default::default()));
     let hypervisor = Hypervisor::new(services(), NoConsole);

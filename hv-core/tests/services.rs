@@ -1,4 +1,4 @@
-//! Several services, and hypercalls of the image itself, in one hypervisor.
+//! Tests several services, and the image's own hypercalls, in one hypervisor.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,7 +9,7 @@ use hv_core::{
     Strand,
 };
 
-/// A group with one function, which has the number of the group.
+/// A group with one function, whose number is the group's number.
 struct OneFunction<const GROUP: u64>;
 
 impl<const GROUP: u64> Group for OneFunction<GROUP> {
@@ -24,7 +24,7 @@ impl<const GROUP: u64> Group for OneFunction<GROUP> {
 struct Adder<const GROUP: u64, const ADD: u64> {
     /// The version numbers that `version_changed` has received.
     versions: RefCell<Vec<u8>>,
-    /// %o0 of the refused calls that the hypervisor has reported.
+    /// %o0 of each refused call that the hypervisor has reported.
     refused: RefCell<Vec<u64>>,
     resets: Cell<u32>,
 }
@@ -127,7 +127,7 @@ const CALLER: Caller = match (GuestId::new(0), StrandId::new(3)) {
     _ => panic!("guest 0 and strand 3 exist"),
 };
 
-/// Performs a call through trap 0x80. The arguments are 10, 11 and so on. Returns %o0 to %o2, and asserts that %o3 to %o5 are preserved.
+/// Makes a call through trap 0x80 with the arguments 10, 11 and so on. Returns %o0 to %o2, and asserts that %o3 to %o5 are preserved.
 fn fast<S: Services, E: Embedder>(strand: &Strand<'_, S, E>, function: u64) -> [u64; 3] {
     let mut registers = Registers::call(function, [10, 11, 12, 13, 14]);
     strand.fast_trap(&mut registers);
@@ -169,7 +169,7 @@ fn services_and_the_image_serve_side_by_side() {
     assert_eq!(core(&strand, 3, [0x301, 11, 12]), [0, 1, 1]);
     assert_eq!(core(&strand, 3, [0x300, 11, 12]), [0, 0, 0]);
     assert_eq!(core(&strand, 3, [0x302, 11, 12]), [6, 11, 12]);
-    // The guest negotiates another version. Then it requests a version that does not exist, which changes nothing.
+    // The guest negotiates another version, and then requests a version that does not exist, which changes nothing.
     assert_eq!(core(&strand, 0, [0x301, 1, 0]), [0, 0, 0]);
     assert_eq!(core(&strand, 0, [0x301, 2, 0]), [13, 2, 0]);
     assert_eq!(fast(&strand, 0x301), [0, 210, 12]);
@@ -310,8 +310,8 @@ fn functions_that_nobody_states_are_refused() {
     }
 }
 
-/// Trap entries refuse calls of functions that no service lists. So they hide the mistake of a service that would serve such a call. In
-/// tests, a debug assertion finds this mistake.
+/// Trap entries refuse calls of functions that no service lists, which hides the mistake of a service that would serve such a call. In
+/// tests, a debug assertion catches this mistake.
 #[test]
 #[cfg_attr(debug_assertions, should_panic(expected = "not stated"))]
 fn a_service_that_serves_a_function_that_it_has_not_stated_is_caught() {
@@ -329,9 +329,9 @@ fn every_function_comes_to_an_image_that_states_none() {
     }
 }
 
-/// `core_fast` answers each `api_get_version` (function 3), and each `api_set_version` (function 0) that needs no work of a service. It
-/// returns `None` for other calls; `core_slow` serves all calls. When a guest negotiates the version that it already has, `version_changed`
-/// is called again, because this service does not report the version as current.
+/// `core_fast` answers each `api_get_version` (function 3), and each `api_set_version` (function 0) that requires no work from a service.
+/// It returns `None` for other calls; `core_slow` serves all calls. When a guest negotiates the version that it already has,
+/// `version_changed` is called again, because this service does not report the version as current.
 #[test]
 fn versions_are_served_fast() {
     let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Image::default());
@@ -381,7 +381,7 @@ fn a_strand_that_does_not_execute_the_guest() {
     assert!(!refused(()) && !refused((Refusing::<0x301, false>,)));
 }
 
-/// The text of a call's error is the name of the status. If the call returns a value with the status, the text also has this value.
+/// A call error's text is the name of its status, followed by the value that the call returns, if any.
 #[test]
 fn a_refused_call_says_why() {
     let error = CallError::from(HvError::Invalid);
@@ -390,7 +390,7 @@ fn a_refused_call_says_why() {
     assert_eq!(error.to_string(), "EINVAL, with 0x30");
 }
 
-/// A strand of a [`Hypervisor`] implements [`Hypercall`], so guest code can call it like a real hypervisor.
+/// A strand of a [`Hypervisor`] implements [`Hypercall`], so guest code can use it like a real hypervisor.
 #[test]
 fn a_strand_is_a_transport() {
     let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Image::default());
@@ -417,8 +417,8 @@ fn an_image_without_services() {
     assert_eq!(core(&strand, 0, [1, 1, 0]), [0, 0, 0]);
 }
 
-/// A service may provide group CORE. The service then determines the versions of the group. It serves functions of the group to
-/// guests that have negotiated the group. The service does not affect calls through trap 0xff.
+/// A service may have group CORE. The service then determines the group's versions, and serves the group's functions to guests that have
+/// negotiated the group. Calls through trap 0xff stay the same.
 #[test]
 fn a_service_that_has_group_core() {
     let services = (Adder::<0x300, 100>::default(), Refusing::<1, false>);

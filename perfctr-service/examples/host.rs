@@ -1,4 +1,4 @@
-//! A hypervisor on the host. It has two guests on models of the devices, adds a hypercall, and moves a right from one guest to the other.
+//! A hypervisor on the host, with two guests on device models. It adds a hypercall, and moves a right from one guest to the other.
 
 use std::error::Error;
 
@@ -9,7 +9,7 @@ use perfctr_service::{Grant, GuestConfig, PerfCounterService, Right};
 use platform::models::Devices;
 use platform::{Machine, Model};
 
-/// The parts of the image besides the service: consoles, and function 0x300, which returns the number of the calling strand.
+/// The image's own parts: consoles, and function 0x300, which returns the calling strand's number.
 struct Image;
 
 impl Embedder for Image {
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     service.configure(machine, &[on(0..64, Grant::ALL), on(64..128, Grant::STRAND)])?;
 
-    // To make a hypercall, a guest of this example calls the handler of its strand.
+    // To make a hypercall, a guest in this example calls its strand's handler.
     let callers = [(0, 3), (1, 70)].map(|(guest, strand)| {
         let (guest, strand) = (GuestId::new(guest).unwrap(), StrandId::new(strand).unwrap());
         Caller { guest, strand }
@@ -53,8 +53,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     mine.set(PerfReg::L2_PERF_CONFIG, 1)?;
     println!("guest 1 reads {}: {:?}", hub.name(), other.get(hub));
 
-    // The operator moves `global`. The models keep the cross-calls until `take_cross_call` takes them. Then the strands of guest 0
-    // acknowledge.
+    // The operator moves `global`. The device models keep each cross-call until `take_cross_call` takes it. The strands of guest 0 then
+    // acknowledge the change.
     let mut grants = service.grants();
     grants.transfer(callers[0].guest, callers[1].guest, Right::Global)?;
     let change = service.reconfigure(callers[1].strand, &grants)?;

@@ -1,11 +1,11 @@
-//! The decisions of the service. They are public only so that proofs can call them, and any release may change them. Three modules have
-//! functions without atomics and devices:
+//! The service's decisions. They are public only so that proofs can call them, and any release may change them. The functions of these
+//! three modules use neither atomics nor devices:
 //!
 //! - [`turns`]: which strand gets a hub next.
 //! - [`judgement`]: whether a unit that stays busy is broken.
 //! - [`protocol`]: how rights pass from guest to guest.
 //!
-//! The module [`machine`] keeps the rights of a machine in atomics, and also has no devices.
+//! The module [`machine`] keeps a machine's rights in atomics, but has no devices either.
 
 pub use crate::hubs::turns;
 pub use crate::progress::judgement;

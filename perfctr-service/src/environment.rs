@@ -1,4 +1,4 @@
-//! The hardware and the tracer that a hypervisor image gives the service.
+//! The hardware and the tracer that a hypervisor image provides for the service.
 
 use hv_core::GuestId;
 use hv_core::trace::{Off, Trace};
@@ -6,12 +6,12 @@ use platform::{Bus, StrandRegisters};
 
 use crate::Outage;
 
-/// What an image gives to the service: a tuple `(bus, registers)`, or `(bus, registers, tracer)` to record
+/// What an image provides for the service: a tuple `(bus, registers)`, or `(bus, registers, tracer)` to record
 /// [events](crate::trace::ServiceEvent).
 pub trait Environment {
     /// The type that reads and writes device registers.
     type Bus: Bus;
-    /// The type that reads and writes %pcr and %pic of strands.
+    /// The type that reads and writes the strands' %pcr and %pic.
     type Registers: StrandRegisters;
     /// The type that records the service's events; [`Off`] if no events are recorded.
     type Trace: Trace;
@@ -19,7 +19,7 @@ pub trait Environment {
     /// Returns the bus, through which the service accesses every performance register except %pcr and %pic.
     fn bus(&self) -> &Self::Bus;
 
-    /// Returns the accessor for %pcr and %pic of strands.
+    /// Returns the accessor for the strands' %pcr and %pic.
     fn registers(&self) -> &Self::Registers;
 
     /// Returns the tracer, which may be [`Off`].
@@ -31,7 +31,7 @@ pub trait Environment {
         let _ = outage;
     }
 
-    /// Returns the name of a guest in log messages; `None` if the messages give the guest's number instead.
+    /// Returns a guest's name for log messages; with `None`, the messages give the guest's number instead.
     fn guest_name(&self, guest: GuestId) -> Option<&str> {
         let _ = guest;
         None

@@ -1,8 +1,8 @@
-//! PERF_CONFIG: two bits that the eight L2 control registers of a node share.
+//! PERF_CONFIG: two bits that a node's eight L2 control registers share.
 //!
-//! A write changes all banks under a lock, bank 0 last. So a read needs no lock: it reads bank 0, and finds the value before the write or
-//! the value after it. If a write fails at an earlier bank, no read finds the new value. If a write in assembly fails, bank 0 still has the
-//! old value, and the other banks must be set to this value again.
+//! A write changes all banks under a lock, bank 0 last. A read therefore needs no lock: it reads bank 0, and finds either the old value or
+//! the new one. If a write fails at an earlier bank, no read finds the new value. If a write in assembly fails, bank 0 still has the old
+//! value, and the other banks must be set back to this value.
 
 #[cfg(target_arch = "sparc64")]
 use core::mem::offset_of;
@@ -15,12 +15,12 @@ use platform::{AccessError, Bus, PhysicalAddress};
 
 use crate::progress::{Found, Progress, Stopwatch};
 
-/// The maximum number of times that a call tries to lock the L2 control of a node. If every try fails, the call ends with EWOULDBLOCK. A
-/// strand holds the lock for at most 8 reads and 16 writes, and the 63 other strands of the node may come first. Model checkers try once,
-/// so that they see both outcomes.
+/// The maximum number of times that a call tries to lock a node's L2 control. If every try fails, the call ends with EWOULDBLOCK. A strand
+/// holds the lock for at most 8 reads and 16 writes, and the 63 other strands of the node may come first. Model checkers try once, so that
+/// they see both outcomes.
 pub const LOCK_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { 10_000 };
 
-/// Returns the L2 control registers of the banks in the order in which they are written: bank 0 last.
+/// Returns the L2 control registers of the banks in writing order: bank 0 last.
 fn banks() -> impl Iterator<Item = PhysicalAddress> {
     (1..L2_BANKS).chain([0]).filter_map(l2_control)
 }
@@ -31,7 +31,7 @@ pub(crate) fn get(bus: &impl Bus, strand: StrandId) -> Result<u64, AccessError> 
     Ok(L2Control::from(bus.read(strand, bank)?).perf_config().value())
 }
 
-/// The lock on the L2 control registers of a node. A strand holds the lock while it writes all banks, so other strands see a single step.
+/// The lock on a node's L2 control registers. A strand holds the lock while it writes all banks, so other strands see a single step.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct L2Arbiter {
@@ -46,8 +46,8 @@ pub(crate) struct HeldL2<'a> {
 
 #[cfg(target_arch = "sparc64")]
 impl L2Arbiter {
-    /// The offsets in bytes, for the assembly, of the lock and of the count of ended accesses. The word of the lock is its owner's number
-    /// plus 1, or 0 if the lock is free.
+    /// The offsets in bytes, for the assembly, of the lock and of the count of ended accesses. The lock's word is the owner's number plus
+    /// 1, or 0 if the lock is free.
     pub(crate) const LOCK: usize = offset_of!(Self, lock);
     pub(crate) const ENDED: usize = offset_of!(Self, progress) + Progress::ENDED;
 }
@@ -112,8 +112,8 @@ impl HeldL2<'_> {
         result
     }
 
-    /// Sets PERF_CONFIG of all banks, and no other bits. If a bank fails, restores the banks that are already set. If that fails too,
-    /// calls `differ`.
+    /// Sets PERF_CONFIG of all banks, and no other bits. If a bank fails, restores the banks that are already set, and calls `differ` if
+    /// that fails too.
     #[inline(always)]
     pub(crate) fn set(
         &self,

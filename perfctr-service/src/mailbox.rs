@@ -1,9 +1,9 @@
-//! The mailbox: words with which a service processor passes the operator's steps to the hypervisor.
+//! The mailbox: words through which a service processor passes the operator's steps to the hypervisor.
 //!
 //! A mailbox is [`WORDS`] words of memory that no guest can access. The operator writes a [`Step`] with [`ask`], and then interrupts a
-//! strand. `ask` writes [`ASKED`] to the first word after all other words. The hypervisor [serves](serve) the step on this strand, and
-//! writes [`DONE`] to the first word last. The [`answer`] stays until the next step. The first word says whether the operator or the
-//! hypervisor may write the mailbox.
+//! strand. `ask` sets the first word to [`ASKED`] after it has written all other words. The hypervisor [serves](serve) the step on this
+//! strand, and finally sets the first word to [`DONE`]. The [`answer`] stays until the next step. The first word thus says whether the
+//! operator or the hypervisor may write the mailbox.
 //!
 //! | word | content |
 //! |---|---|
@@ -48,7 +48,7 @@ const DATA: usize = 9;
 /// The result for an unknown step, or for a step with an unknown argument.
 const UNKNOWN: u64 = 1;
 
-/// How [`Step::Look`] writes a [`UnitState`] as one word.
+/// The word in which [`Step::Look`] encodes a [`UnitState`].
 #[bitfield(u64)]
 struct UnitWord {
     in_service: bool,
@@ -58,13 +58,13 @@ struct UnitWord {
     faults: u32,
 }
 
-/// The index of the first word of each part that [`Step::Look`] writes.
+/// The index of the first word of each part of the answer to [`Step::Look`].
 const AWAITED: usize = DATA + 1;
 const UNITS: usize = AWAITED + 4;
 const HELD: usize = UNITS + Unit::COUNT;
 
 /// A step that the operator requests through the mailbox.
-// The type may be large: steps are rare, and there is no allocation.
+// A large type is acceptable: steps are rare, and there is no allocation.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -76,7 +76,7 @@ pub enum Step {
     Reset(GuestId),
     /// Returns a repaired unit to service: see [`PerfCounterService::return_to_service`].
     ReturnToService(Unit),
-    /// Requests the state as [`Seen`]. The argument is the number of guests in `held`. Changes nothing.
+    /// Requests the state, as [`Seen`], and changes nothing. The argument is the number of guests in `held`.
     Look(usize),
 }
 
@@ -91,7 +91,7 @@ pub struct Seen {
     pub held: Grants,
 }
 
-/// The reason why the hypervisor did not perform a step.
+/// Why the hypervisor did not perform a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// There is no such step, strand, guest or unit.
@@ -142,7 +142,7 @@ fn asked(words: &[u64; WORDS]) -> Option<Step> {
 }
 
 /// Serves the waiting step, if there is one. The strand `on` executes this function between two hypercalls. `rest` does the image's part
-/// of a guest's reset or of a strand's death.
+/// when a guest is reset or a strand has died.
 pub fn serve<E: Environment>(
     words: &mut [u64; WORDS],
     service: &PerfCounterService<E>,
@@ -185,7 +185,7 @@ pub fn serve<E: Environment>(
 fn numbers(error: ChangeError) -> [u64; 3] {
     match error {
         ChangeError::Config(ConfigError::TwoGlobals(a, b)) => [2, a as u64, b as u64],
-        // A step can only cause `TwoGlobals`: all other problems are found before the first guest starts.
+        // Of these problems, a step can cause only `TwoGlobals`: all others are found before the first guest starts.
         ChangeError::Config(_) => [UNKNOWN, 0, 0],
         ChangeError::OtherGuests { given, there_are } => [3, given as u64, there_are as u64],
         ChangeError::Busy => [4, 0, 0],

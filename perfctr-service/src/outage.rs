@@ -1,4 +1,4 @@
-//! Describes what took a unit out of service, in words for the operator.
+//! Describes to the operator, in words, what took a unit out of service.
 
 use core::fmt;
 
@@ -38,7 +38,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Returns the reason, as the trace event of this outage records it in its field `why`.
+    /// Returns the reason that this outage's trace event has in its field `why`.
     pub const fn why(self) -> Why {
         match self {
             Self::Read(_) | Self::Write(_) | Self::Scrub => Why::Fault,
@@ -57,7 +57,7 @@ impl Cause {
     }
 }
 
-/// A guest as messages name it: by its name, or by its number if the guest has no name.
+/// A guest as messages refer to it: by its name, or by its number if it has no name.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedGuest<'a>(pub GuestId, pub Option<&'a str>);
 
@@ -122,7 +122,7 @@ impl fmt::Display for Sentence<'_> {
     }
 }
 
-/// The sentence about a right that moves from or to guests.
+/// The sentence about a right that a guest gets, loses or passes on.
 pub(crate) struct Moved<'a> {
     pub(crate) right: Right,
     pub(crate) from: Option<NamedGuest<'a>>,

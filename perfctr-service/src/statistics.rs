@@ -1,4 +1,4 @@
-//! Counts of calls by function, register class and outcome. Each strand has its own counts. Any strand may read them.
+//! Counts of calls by function, register class and outcome. Each strand has its own counts, which any strand may read.
 
 use guest_abi::{HvError, Kind, PerfReg};
 use hv_core::sync::{AtomicU64, Ordering, array_of, const_unless_loom};
@@ -23,7 +23,7 @@ pub enum Class {
     Dram,
     /// Registers 18-89, of the hubs.
     Hub,
-    /// Any other number, which names no register.
+    /// Any number that names no register.
     Invalid,
 }
 
@@ -46,7 +46,7 @@ impl Class {
         }
     }
 
-    /// All classes, in the order of this enum.
+    /// All classes, in the order of their declaration.
     pub const ALL: &'static [Self] =
         &[Self::Strand, Self::L2, Self::Dram, Self::Hub, Self::Invalid];
 
@@ -147,7 +147,7 @@ impl Counts {
 
     #[inline(always)]
     pub(crate) fn add(&self, operation: Operation, class: Class, outcome: Outcome) {
-        // The remainder equals the index. It shows the compiler that the index is in bounds.
+        // The remainder equals the index, and shows the compiler that it is in bounds.
         let outcome = outcome.index() % OUTCOMES;
         let count = &self.0[operation as usize][class as usize][outcome];
         count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
@@ -173,12 +173,12 @@ impl Counts {
     }
 }
 
-/// Numbers of calls of the service, by function, register class and outcome.
+/// The numbers of the service's calls, by function, register class and outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics([[[u64; OUTCOMES]; CLASSES]; OPERATIONS]);
 
 impl Statistics {
-    /// Returns the number of calls with this function, class and outcome that had ended when the service read its counts.
+    /// Returns the number of calls of this function with this class and outcome that had ended when the service read its counts.
     pub const fn count(&self, operation: Operation, class: Class, outcome: Outcome) -> u64 {
         self.0[operation as usize][class as usize][outcome.index()]
     }

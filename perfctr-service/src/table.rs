@@ -10,15 +10,15 @@ use crate::units::Unit;
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
 pub(crate) struct Row {
-    /// The address of the register: 0 for register 0; for register 1, the address of bank 0.
+    /// The register's address; bank 0's address for register 1, and 0 for register 0.
     pub(crate) address: PhysicalAddress,
     /// The bits that a guest can write.
     pub(crate) mask: u64,
-    /// The number of the register's bit in an [`AccessWord`]. All registers of a hub have the same bit.
+    /// The number of the register's bit in an [`AccessWord`]. All registers of a hub share a bit.
     pub(crate) place: u64,
 }
 
-/// All registers, for calls from one node. DRAM registers of the node have local addresses, and all others have global addresses.
+/// All registers, for calls from one node. That node's DRAM registers have local addresses, and all other registers have global addresses.
 pub(crate) type Rows = [Row; PerfReg::COUNT];
 
 const NODES: usize = Node::ALL.len();

@@ -54,10 +54,10 @@ hv_core::events! {
     /// a hub conflict.
     ///
     /// Several events have these fields:
-    /// - `perfreg`: the number of a register. A refused call has the number that the guest passed, even if no register has that number.
+    /// - `perfreg`: the number of a register. A refused call has the number that the guest passed, even if no register has it.
     /// - `status`: EOK for a served call, otherwise the reason for the refusal.
     /// - `guest`, `hub`, `unit`: the number of the guest, hub or [unit](crate::Unit::number).
-    /// - `strand`: the number of the calling strand. In events that do not belong to a call, the strand that recorded the event.
+    /// - `strand`: the number of the calling strand, or of the strand that recorded the event if it does not belong to a call.
     /// - `duration`: the duration of the call in ticks, at most `u32::MAX`.
     pub enum ServiceEvent {
         /// A `get` call read a register, and returned its value to the guest.
@@ -98,7 +98,7 @@ hv_core::events! {
             /// The value that the guest passed.
             value: u64 = Hex,
         }
-        /// A call could not get its hub at once.
+        /// A call could not get its hub immediately.
         12 HubConflict "hub_conflict" {
             hub: u8 = HUBS,
             /// The reason: a strand has an access in flight, it is another strand's turn, or the chip itself is busy.
@@ -119,7 +119,7 @@ hv_core::events! {
             unit: u16 = UNITS,
             strand: u16 = Number,
         }
-        /// The operator changed the grant of a guest.
+        /// The operator changed a guest's grant.
         15 Granted "granted" {
             guest: u8 = Number,
             /// The rights that the guest is granted from now on.
@@ -153,7 +153,7 @@ hv_core::events! {
     }
 }
 
-/// Why a unit goes out of service. The field `why` of [`UnitOut`] holds the discriminant of a variant.
+/// Why a unit goes out of service. The field `why` of [`UnitOut`] holds a variant's discriminant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// An access to the unit failed.
@@ -166,7 +166,7 @@ pub enum Why {
     Uncleared,
 }
 
-/// Why a call does not get its hub at once. The field `why` of [`HubConflict`] holds the discriminant of a variant.
+/// Why a call does not get its hub immediately. The field `why` of [`HubConflict`] holds a variant's discriminant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conflict {
     InFlight,

@@ -1,4 +1,4 @@
-//! Units: memory channels, hubs, and the L2 control of each node. A unit can be out of service, and it can be waiting for a scrub.
+//! Units: memory channels, hubs, and each node's L2 control. A unit can be out of service, and it can be waiting for a scrub.
 
 use guest_abi::{Hub, Kind, Mcu, Node, PerfReg};
 use hv_core::sync::{AtomicU8, AtomicU32, Ordering, array_of, const_unless_loom};
@@ -6,14 +6,14 @@ use platform::Machine;
 
 use crate::rights::policy::NodeSet;
 
-/// A part of the machine that goes out of service as a whole. It is also scrubbed as a whole for its next user.
+/// A part of the machine that goes out of service as a whole, and is scrubbed as a whole for its next user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// A memory channel, with two registers.
     Mcu(Node, Mcu),
     /// A hub, with eighteen registers.
     Hub(Hub),
-    /// The L2 control of a node: register 1 for the strands of this node.
+    /// A node's L2 control: register 1 for the strands of this node.
     L2(Node),
 }
 
@@ -21,7 +21,7 @@ impl Unit {
     /// The number of units of the largest machine.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// The units of the largest machine, in the order of their numbers.
+    /// The units of the largest machine, in ascending order of their numbers.
     pub const ALL: &'static [Self] = &{
         let mut all = [Self::Hub(Hub::Zam0); 16];
         let mut index = 0;
@@ -39,7 +39,7 @@ impl Unit {
         all
     };
 
-    /// Returns the unit of a register, for a caller on node `caller`; `None` for the strand's own PCR.
+    /// Returns the unit that a register belongs to, for a caller on node `caller`; `None` for the strand's own PCR.
     pub fn for_register(register: PerfReg, caller: Node) -> Option<Self> {
         match register.kind() {
             Kind::Strand => None,
@@ -57,7 +57,7 @@ impl Unit {
         })
     }
 
-    /// Returns the registers of a channel or a hub. Returns none for L2 control, which is scrubbed bank by bank.
+    /// Returns the registers of a channel or a hub. The result is empty for an L2 control, which is scrubbed bank by bank.
     pub(crate) fn registers(self) -> impl Iterator<Item = PerfReg> {
         PerfReg::ALL.into_iter().filter(move |register| {
             !matches!(register.kind(), Kind::L2)
@@ -74,7 +74,7 @@ impl Unit {
         }
     }
 
-    /// Returns the number of the unit, 0 to 15: its index in [`ALL`](Self::ALL).
+    /// Returns the unit's number, 0 to 15: its index in [`ALL`](Self::ALL).
     pub const fn number(self) -> usize {
         match self {
             Self::Mcu(node, mcu) => 2 * node.index() + mcu.index(),
@@ -97,7 +97,7 @@ impl core::fmt::Display for Unit {
 /// What the operator can find out about a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitState {
-    /// `true` if guests can use the unit. Otherwise calls for the unit end with ENOACCESS until the operator returns it to service.
+    /// `true` if guests can use the unit. Otherwise, calls for the unit end with ENOACCESS until the operator returns it to service.
     pub in_service: bool,
     /// `true` if the unit holds no values of a guest that has lost it. A unit that cannot be scrubbed is out of service until a
     /// scrub succeeds.
@@ -133,7 +133,7 @@ impl UnitSet {
         self.bits() >> unit.number() & 1 != 0
     }
 
-    /// Returns the units of the set with these [bits](Self::bits).
+    /// Returns the units in the set with these [bits](Self::bits).
     pub(crate) fn units(bits: u32) -> impl Iterator<Item = Unit> + use<> {
         Unit::ALL.iter().copied().filter(move |unit| bits >> unit.number() & 1 != 0)
     }
@@ -142,7 +142,7 @@ impl UnitSet {
         self.0.load(order) == 0
     }
 
-    /// Returns the set as one bit for each unit, bit 0 for unit 0.
+    /// Returns the set with one bit for each unit: bit 0 for unit 0, and so on.
     pub(crate) fn bits(&self) -> u32 {
         self.0.load(Ordering::SeqCst)
     }
@@ -154,11 +154,11 @@ pub(crate) struct Units {
     out: UnitSet,
     /// The units that may hold values of a guest that has lost the unit.
     unclean: UnitSet,
-    /// How many registers of each unit are scrubbed, in the order of [`Unit::registers`]. If the unit was busy, its scrub continues with the
-    /// next register. Relaxed is enough: only the owner of the change lock uses this field, so the lock orders the accesses.
+    /// How many registers of each unit are scrubbed, in the order of [`Unit::registers`]. If the unit was busy, its scrub continues with
+    /// the next register. Relaxed accesses are enough: only the owner of the change lock uses this field, so the lock orders them.
     scrubbed: [AtomicU8; Unit::COUNT],
-    /// How many faults each unit has had. Only the operator reads this field and `stuck`. Accesses are relaxed, because a count says nothing
-    /// about other memory.
+    /// How many faults each unit has had. Only the operator reads this field and `stuck`. Relaxed accesses are enough, because a count says
+    /// nothing about other memory.
     faults: [AtomicU32; Unit::COUNT],
     stuck: [AtomicU32; Unit::COUNT],
 }
@@ -220,7 +220,7 @@ impl Units {
     }
 
     fn scrubbed(&self, unit: Unit) -> &AtomicU8 {
-        // The remainder equals the number. It shows the compiler that the index is in bounds.
+        // The remainder equals the number, and shows the compiler that the index is in bounds.
         &self.scrubbed[unit.number() % Unit::COUNT]
     }
 

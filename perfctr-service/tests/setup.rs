@@ -1,5 +1,5 @@
-//! Tests how an image sets up the service, which guests and strands the service serves, and what the operator is told. Under loom, atomics
-//! cannot be created in a constant, so there can be no static service.
+//! Tests how an image sets up the service, which guests and strands the service serves, and what the operator is told. Under loom there can
+//! be no static service, because a constant cannot create atomics.
 #![cfg(not(loom))]
 
 use std::sync::Mutex;
@@ -27,7 +27,7 @@ fn configured<'a>(devices: &'a Devices, guests: &[GuestConfig]) -> Service<'a> {
     service
 }
 
-/// Guest 0 has strands 0 to 63, guest 1 has strands 64 to 127. Strands 128 to 255 execute no guest.
+/// Guest 0 has strands 0 to 63, and guest 1 has strands 64 to 127. Strands 128 to 255 execute no guest.
 #[test]
 fn a_guest_is_served_on_its_own_strands_only() {
     let devices = Devices::new(BATOKA);
@@ -55,8 +55,8 @@ fn a_guest_is_served_on_its_own_strands_only() {
     assert_eq!(error.to_string(), "strand 200 does not execute guest 0");
 }
 
-/// A right that its holder has used is lost at once, and the change waits for the strands of the loser. A right that nobody held is granted
-/// at once.
+/// A guest immediately loses a right that it has used, and the change waits for that guest's strands. A right that nobody held is granted
+/// immediately.
 #[test]
 fn a_change_names_the_strands_that_it_awaits() {
     let devices = Devices::new(Machine::new(Model::Batoka, 1).unwrap());
@@ -125,7 +125,7 @@ impl log::Log for Logger {
     fn flush(&self) {}
 }
 
-/// The service logs once that a unit goes out of service. The target of the message is the crate of the service.
+/// The service logs once that a unit goes out of service. The message's target is the service's crate.
 #[test]
 fn what_is_logged() {
     static LOGGER: Logger = Logger(Mutex::new(Vec::new()));
@@ -147,7 +147,7 @@ fn what_is_logged() {
     assert_eq!(*LOGGER.0.lock().unwrap(), [line.into()]);
 }
 
-/// A configuration that fails changes nothing. After a configuration that succeeds, another configuration changes nothing.
+/// A failed configuration changes nothing, and neither does any configuration after one that succeeded.
 #[test]
 fn a_service_is_configured_once() {
     let devices = Devices::new(BATOKA);

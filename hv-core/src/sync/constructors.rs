@@ -1,6 +1,6 @@
-//! Constructors for statics. Under loom the constructors are not `const`.
+//! Constructors for statics. They are not `const` under loom.
 
-/// Defines functions that are `const`, except under loom: the constructors of loom's atomics are not `const`.
+/// Defines functions that are `const`, except under loom, whose atomics have no `const` constructors.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! const_unless_loom {

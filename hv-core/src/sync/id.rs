@@ -1,4 +1,4 @@
-//! An atomic that holds the number of a strand or a guest, or nothing.
+//! An atomic that holds a strand's or a guest's number, or nothing.
 
 use core::marker::PhantomData;
 
@@ -12,7 +12,7 @@ pub trait Id: Copy {
     #[allow(missing_docs)]
     fn index(self) -> usize;
 
-    /// Returns identifier number `index`; `None` if no identifier has this number.
+    /// Returns the identifier with the number `index`, or `None` if there is none.
     fn from_index(index: usize) -> Option<Self>;
 }
 
@@ -62,7 +62,7 @@ impl<T: Id> AtomicId<T> {
         }
     }
 
-    /// Returns the held identifier; `None` if the atomic holds nothing.
+    /// Returns the held identifier, or `None` if the atomic holds nothing.
     pub fn load(&self) -> Option<T> {
         let number = self.0.load(Ordering::SeqCst);
         T::from_index(number.checked_sub(1)? as usize)
@@ -84,7 +84,7 @@ impl<T: Id> AtomicId<T> {
                 number(old),
                 number(new),
                 Ordering::SeqCst,
-                // A failed exchange can be relaxed, because the caller then reads no memory that the holder has written.
+                // Relaxed is enough for a failed exchange, because the caller then reads no memory that the holder has written.
                 Ordering::Relaxed,
             )
             .is_ok()

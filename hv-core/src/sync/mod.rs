@@ -1,8 +1,8 @@
-//! The atomics that the hypervisor's crates use, and tools built from them. Any release may change this module. Models and
-//! tests use other types under the same names.
+//! The atomics that the hypervisor's crates use, and tools built from them. Models and tests substitute other types of the same names. Any
+//! release may change this module.
 //!
-//! Under `cfg(loom)` and `cfg(shuttle)`, the model checker provides the atomics. Statics need `const` constructors, which loom's atomics do not
-//! have. So statics use core's atomics, from the module `plain`. Data that no model covers uses `plain`, too.
+//! Under `cfg(loom)` and `cfg(shuttle)`, the model checker provides the atomics. Statics need `const` constructors, which loom's atomics
+//! lack, so statics always use core's atomics, from the module `plain`. So does data that no model covers.
 
 mod constructors;
 mod id;
@@ -34,21 +34,20 @@ pub use steps::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, spin_loop};
 
 /// The ordering of a load that decides whether the strand accesses a device: [`Ordering::Acquire`], or `Relaxed` on SPARC V9.
 ///
-/// Every UltraSPARC T2 has total store order: no access of a strand overtakes an earlier load of the strand. The compiler cannot
-/// move the access to the device before the load, because the access is volatile and depends on the loaded value. With `Acquire`,
-/// LLVM 22 would add a `membar`.
+/// Every UltraSPARC T2 has total store order: none of a strand's accesses overtakes an earlier load of that strand. The compiler cannot
+/// move the access to the device before the load, because the access is volatile and depends on the loaded value. With `Acquire`, LLVM 22
+/// would add a `membar`.
 pub const BEFORE_DEVICE: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::Acquire };
 
-/// The ordering of two accesses of a strand: an exchange of one word, and then a load of another word. The two accesses together
-/// decide whether the strand accesses a device. The ordering is [`Ordering::SeqCst`], or `Relaxed` on SPARC V9: see [`BEFORE_DEVICE`].
-/// Call [`exchanged`] between the exchange and the load.
+/// The ordering of an exchange of one word and a strand's following load of another word, which together decide whether the strand accesses
+/// a device: [`Ordering::SeqCst`], or `Relaxed` on SPARC V9 (see [`BEFORE_DEVICE`]). Call [`exchanged`] between the exchange and the load.
 pub const EXCHANGE_AND_LOOK: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::SeqCst };
 
-/// Stops the compiler from moving a strand's load of a word before the strand's earlier exchange of another word. Both accesses use
-/// the ordering [`EXCHANGE_AND_LOOK`]. The ordering or the processor does the rest. Under loom, this function is a fence, because
-/// loom treats sequentially consistent accesses as acquire and release.
+/// Stops the compiler from moving a load before an earlier exchange of another word, where both accesses use the ordering
+/// [`EXCHANGE_AND_LOOK`]. That ordering, or the processor, does the rest. Under loom, this function is a fence, because loom treats
+/// sequentially consistent accesses as acquire and release.
 #[inline(always)]
 pub fn exchanged() {
     if cfg!(loom) {
@@ -62,7 +61,7 @@ pub use crate::{array_of, const_unless_loom};
 pub use id::{AtomicId, Id};
 pub use owned_lock::{OwnedGuard, OwnedLock};
 
-/// The atomics of core, also under loom and shuttle.
+/// core's atomics, even under loom and shuttle.
 pub mod plain {
     pub use core::sync::atomic::{
         AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,

@@ -1,13 +1,13 @@
-//! A lock that another strand can free when its owner has died.
+//! A lock that other strands can free after its owner has died.
 //!
-//! The locks of the crate `spin` cannot do this: the guard of a dead strand is never dropped, and the lock stays taken forever.
+//! The locks of the `spin` crate cannot do this: a dead strand's guard is never dropped, and the lock stays taken forever.
 
 use guest_abi::StrandId;
 use static_assertions::assert_impl_all;
 
 use super::{AtomicId, Ordering, const_unless_loom, spin_loop};
 
-/// A lock that one strand owns at a time. A strand tries a limited number of times to take it.
+/// A lock that one strand owns at a time. A strand tries to take it a limited number of times.
 ///
 /// The owner frees the lock when it drops the guard. If the owner has died, another strand frees the lock
 /// with [`abandon`](Self::abandon). All accesses of an owner happen before all accesses of the next
@@ -35,7 +35,7 @@ impl OwnedLock {
         }
     }
 
-    /// Takes the lock for a strand that does not own it. Returns `None` if another strand owned the lock at each of `tries` tries.
+    /// Takes the lock for a strand that does not already own it. Returns `None` if another strand owned the lock at each of `tries` tries.
     #[inline(always)]
     pub fn lock(&self, strand: StrandId, tries: usize) -> Option<OwnedGuard<'_>> {
         for _ in 0..tries {
@@ -57,12 +57,12 @@ impl OwnedLock {
         self.owner.load()
     }
 
-    /// Frees the lock if the dead strand `dead` owned it. Returns `true` if the lock was freed.
+    /// Frees the lock if `dead`, a strand that has died, owned it. Returns `true` if the lock was freed.
     pub fn abandon(&self, dead: StrandId) -> bool {
         self.owner.replace(Some(dead), None)
     }
 
-    /// Frees the lock, no matter which strand owns it. Call this method only while every strand that may own the lock is dead.
+    /// Frees the lock, whichever strand owns it. Call this method only while every strand that may own the lock is dead.
     pub fn reset(&self) {
         self.owner.store(None);
     }

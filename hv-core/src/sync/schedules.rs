@@ -1,4 +1,4 @@
-//! Runs models of many concurrent strands in random orders, which shuttle chooses. Exists under `cfg(shuttle)` only.
+//! Runs models of many concurrent strands in random orders chosen by shuttle. Exists under `cfg(shuttle)` only.
 //!
 //! Loom (the module `model`) tries every order of two or three strands, with weak memory. Shuttle tries some orders of dozens of
 //! strands, with sequentially consistent memory.
@@ -31,14 +31,14 @@ const SEED: u64 = 1;
 /// The number of priority changes in a PCT schedule, plus 1.
 const DEPTH: usize = 5;
 
-/// A schedule with more steps than this fails, because it makes no progress.
+/// A schedule with more steps than this counts as stuck, and fails.
 const STEPS: usize = 2_000_000;
 
 /// The size of a strand's stack in bytes. A model builds the service on the stack.
 const STACK: usize = 4 << 20;
 
-/// Runs a model in `schedules` random schedules and in the same number of PCT schedules, and prints both numbers. If the model
-/// panics, prints the schedule for the variable `SCHEDULE`, and panics.
+/// Runs a model in `schedules` random schedules and in the same number of PCT schedules, and prints both numbers. If the model panics,
+/// prints the schedule as a value for the variable `SCHEDULE`, and panics.
 pub fn explore(schedules: usize, model: impl Fn() + Clone + Send + Sync + 'static) {
     let setting = |name: &str| std::env::var(name).ok();
     let test = std::thread::current();
@@ -51,7 +51,7 @@ pub fn explore(schedules: usize, model: impl Fn() + Clone + Send + Sync + 'stati
     let schedules = times * schedules;
     let random = run(RandomScheduler::new_from_seed(SEED, schedules), model.clone());
     let pct = run(PctScheduler::new_from_seed(SEED, DEPTH, schedules), model);
-    // Unlike `println!`, a direct write shows the text even if the test passes. If the write fails, nothing is lost.
+    // Unlike `println!`, a direct write shows the text even if the test passes. A failed write does no harm.
     let said = format!("{name}: {random} random schedules, {pct} of PCT\n");
     let _ = std::io::stdout().write_all(said.as_bytes());
 }
@@ -60,12 +60,12 @@ fn run(scheduler: impl Scheduler + 'static, model: impl Fn() + Send + Sync + 'st
     let mut config = Config::new();
     config.stack_size = STACK;
     config.max_steps = MaxSteps::FailAfter(STEPS);
-    // The warnings say that shuttle does not model weak orderings. Loom does.
+    // The warnings say that shuttle, unlike loom, does not model weak orderings.
     config.silence_warnings = true;
     Runner::new(scheduler, config).run(model)
 }
 
-/// Calls `part` on strands 0 to `strands - 1` concurrently, and waits for all. Panics if a strand panics.
+/// Calls `part` on strands 0 to `strands - 1` concurrently, and waits for all of them. Panics if a strand panics.
 pub fn meet(strands: usize, part: impl Fn(usize) + Sync) {
     thread::scope(|scope| {
         let part = &part;
@@ -83,7 +83,7 @@ pub fn any_below(end: usize) -> usize {
     shuttle::rand::thread_rng().gen_range(0..end)
 }
 
-/// Takes a step that changes nothing. Other strands may continue at this step.
+/// Takes a step that changes nothing, and at which other strands may continue.
 pub fn pause() {
     thread::sleep(core::time::Duration::ZERO);
 }

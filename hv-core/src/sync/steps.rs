@@ -1,8 +1,8 @@
-//! Tests of what can happen between two steps of a strand. Exists under the feature `steps` only, which needs `std`.
+//! Tests what can happen between two steps of a strand. Exists under the feature `steps` only, which needs `std`.
 //!
-//! Each operation on an atomic of this module is a step. Each call of [`step`] is a step too; the devices of tests call `step` at
-//! each access. A test chooses a step by its number. Just before that step, the strand dies or another strand acts. A test tries
-//! the numbers 0, 1, 2 and so on, until the tested call has no step with that number:
+//! Each operation on one of this module's atomics is a step. Each call of [`step`] is a step too; test devices call it at each access. A
+//! test chooses a step by its number. Just before that step, the strand dies or another strand acts. A test tries the numbers 0, 1, 2 and
+//! so on, until the tested call has no step with that number:
 //!
 //! ```
 //! use guest_abi::StrandId;
@@ -19,8 +19,8 @@
 //! assert_eq!(deaths.count(), 2);
 //! ```
 //!
-//! A strand dies by unwinding. While the strand unwinds, its operations have no effect. So everything that the strand held stays
-//! as it was. Under `cfg(loom)` and `cfg(shuttle)` this works in each strand of a model.
+//! A strand dies by unwinding. Its operations have no effect while it unwinds, so everything that it held stays as it was. Under
+//! `cfg(loom)` and `cfg(shuttle)`, this works in each strand of a model.
 //!
 //! [`orders`] takes the steps of several strands in every order.
 
@@ -45,7 +45,7 @@ mod orders {
     }
 }
 
-/// Does the same as core's `spin_loop`. In a search of [`orders`], the strand instead waits for a change of its word, or gives up.
+/// Does the same as core's `spin_loop`, except in an [`orders`] search, where the strand waits until its word changes, or gives up.
 pub fn spin_loop() {
     if !orders::spins() {
         super::hint::spin_loop();
@@ -68,10 +68,10 @@ use std::thread_local;
 use super::{Ordering, atomic};
 use word::{Operation, Place, Value};
 
-/// A planned action: the number of the step before which the action happens (0 is the next step), and the action.
+/// A planned action, and the number of the step before which it happens; 0 is the next step.
 type Plan = (usize, Box<dyn FnOnce()>);
 
-/// A function that gets the address of the word of each step, and `true` if the step may change the word.
+/// A function that receives the address of each step's word, and `true` if the step may change the word.
 type Observer = Box<dyn FnMut(usize, bool)>;
 
 thread_local! {
@@ -80,7 +80,7 @@ thread_local! {
     static OBSERVER: Cell<Option<Observer>> = Cell::default();
 }
 
-/// The payload of the panic with which a strand dies.
+/// The panic payload of a dying strand.
 struct Dead;
 
 /// Calls `call`, and calls `other` just before step number `step` of the call, counted from 0. `other` stands for another
@@ -132,8 +132,8 @@ pub fn die_at<R>(step: usize, call: impl FnOnce() -> R) -> Option<R> {
         .ok()
 }
 
-/// Calls `call`, and calls `observer` just before each operation of the call on an atomic, with the address of the word and `true` if
-/// the operation may change the word. The steps of `observer` are not counted.
+/// Calls `call`, and calls `observer` just before each of the call's operations on an atomic, with the word's address and `true` if the
+/// operation may change the word. The observer's own steps are not counted.
 pub fn observed<R>(observer: impl FnMut(usize, bool) + 'static, call: impl FnOnce() -> R) -> R {
     OBSERVER.with(|cell| cell.set(Some(Box::new(observer))));
     let result = call();
@@ -171,7 +171,7 @@ fn unless_dead<R>(operation: impl FnOnce() -> R, otherwise: R) -> R {
     operation()
 }
 
-/// Defines atomics whose operations are steps. Otherwise they work like the atomics of core.
+/// Defines atomics that work like core's, except that their operations are steps.
 macro_rules! stepped {
     ($($name:ident of $value:ty: $($operation:ident)*;)*) => {$(
         #[doc = concat!("core's `", stringify!($name), "`, whose operations are steps.")]

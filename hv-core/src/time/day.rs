@@ -10,15 +10,15 @@ pub struct DayReading {
     pub day: u64,
     /// The time on the local clock, just after the reference was read.
     pub after: u64,
-    /// The maximum amount by which the reference may be behind the true time of day. It is the step of the reference plus the
-    /// longest delay of an update.
+    /// The maximum amount by which the reference may be behind the true time of day. This is the reference's step plus its longest update
+    /// delay.
     pub late: u64,
 }
 
 /// The reaction of a [`TimeOfDay`] to a reading of its reference. Amounts are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Followed {
-    /// The time of day agrees with the reading. It continues at the rate of the clock.
+    /// The time of day agrees with the reading. It continues at the clock's rate.
     Agrees,
     /// The time of day is behind by this amount. It runs faster, by [`TimeOfDay::SLEW`], until it has caught up.
     Faster(u64),
@@ -34,10 +34,9 @@ pub enum Followed {
 
 /// A time of day that follows a reference, and never goes back.
 ///
-/// The time of day is the time of a clock, such as a [`StrandClock`](super::StrandClock), plus a correction. The clock itself does
-/// not change. The reference may be coarse and late, so a reading gives only bounds of the true time of day. A time of day within
-/// these bounds is not corrected. A time of day outside these bounds is corrected to the nearer bound. So noise of the reference
-/// that stays within the bounds has no effect.
+/// The time of day is the time of a clock, such as a [`StrandClock`](super::StrandClock), plus a correction. The clock itself does not
+/// change. The reference may be coarse and late, so a reading gives only bounds for the true time of day. A time of day within these bounds
+/// is not corrected; one outside them is corrected to the nearer bound. Noise that stays within the bounds therefore has no effect.
 ///
 /// One value serves all strands. Protect it with a lock.
 ///
@@ -93,7 +92,7 @@ impl TimeOfDay {
         self.last
     }
 
-    /// Corrects the time of day by a reading. Call this method at most once per millisecond. Between calls, the time of day drifts with
+    /// Corrects the time of day from a reading. Call this method at most once per millisecond. Between calls, the time of day drifts with
     /// the clock.
     pub fn follow(&mut self, reading: DayReading) -> Followed {
         let DayReading { before, day, after, .. } = reading;

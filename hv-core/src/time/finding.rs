@@ -1,4 +1,4 @@
-//! The limits and the results of a watchdog.
+//! A watchdog's limits and results.
 
 use core::fmt;
 
@@ -9,10 +9,9 @@ use super::frequency::Frequency;
 pub struct Limits {
     /// Two sources agree if their rates differ by at most this number of parts per million.
     pub tolerance: u32,
-    /// The maximum duration of the reads of a check, in nanoseconds. If the reads take longer, the check cannot show that the
-    /// sources agree.
+    /// The maximum duration of a check's reads, in nanoseconds. If the reads take longer, the check cannot show that the sources agree.
     pub bracket: u64,
-    /// The maximum number of attempts of a check. If the reads take longer than `bracket`, the check repeats them. 0 means 1.
+    /// The maximum number of attempts per check. A check repeats its reads if they take longer than `bracket`. 0 means 1.
     pub tries: u32,
     /// The duration, in nanoseconds, for which a retired source must be right before it is trusted again.
     pub probation: u64,
@@ -26,7 +25,7 @@ impl Default for Limits {
     }
 }
 
-/// The way in which a bad source is wrong.
+/// How a bad source is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -34,9 +33,9 @@ pub enum Fault {
     Fast,
     /// The source shows less time than has passed.
     Slow,
-    /// The count of the source does not change, although other sources advance.
+    /// The source's count does not change, although other sources advance.
     Stopped,
-    /// The count of the source is lower than in an earlier read.
+    /// The source's count is lower than in an earlier read.
     Backwards,
     /// A read of the source returned no count.
     Unreadable,
@@ -54,7 +53,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The reason why a check was inconclusive.
+/// Why a check was inconclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Skipped {
@@ -65,7 +64,7 @@ pub enum Skipped {
     CannotDemote,
 }
 
-/// The result of a check. Sources are indices into the list of candidates.
+/// The result of a check. Sources are given as indices into the list of candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Finding {
@@ -78,16 +77,16 @@ pub enum Finding {
     /// Only one source is trusted, so there is no other source to check it.
     NoReference,
     /// Since an earlier check, the source `ahead` has shown more time than the source `behind`. The watchdog cannot decide which of the two
-    /// is wrong, so the time is in doubt.
+    /// is wrong, so the time is uncertain.
     Undecided { ahead: usize, behind: usize },
-    /// The source was bad, so the watchdog has retired it. From now on, `chosen` gives the time. Check again, because another source may be
-    /// bad, too.
+    /// The source was bad, so the watchdog has retired it. From now on, `chosen` gives the time. Check again, because another source may
+    /// also be bad.
     Demoted { source: usize, fault: Fault, chosen: usize },
     /// The retired source has been right for [`Limits::probation`]. The watchdog trusts it again.
     Restored { source: usize },
 }
 
-/// The frequency of the chosen source, `source`, measured by `reference`. Sources are indices into the list of candidates.
+/// The frequency of the chosen source `source`, measured against `reference`. Sources are given as indices into the list of candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Measured {

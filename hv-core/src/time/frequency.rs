@@ -1,21 +1,21 @@
-//! Measures the frequency of a clock by another clock.
+//! Measures a clock's frequency against another clock.
 
 use core::fmt;
 
 use guest_abi::clock::Description;
 
-/// The count of a clock, read between two reads of a reference. Counts have 64 bits: see [`Wrap`](super::Wrap).
+/// A clock's count, read between two reads of a reference. Counts have 64 bits: see [`Wrap`](super::Wrap).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// The count of the reference, read before the clock.
+    /// The reference's count, read before the clock.
     pub before: u64,
-    /// The count of the measured clock.
+    /// The measured clock's count.
     pub count: u64,
-    /// The count of the reference, read after the clock.
+    /// The reference's count, read after the clock.
     pub after: u64,
 }
 
-/// The bounds of a measured frequency, in millihertz. The bounds are right if the reference has its nominal frequency.
+/// The bounds of a measured frequency, in millihertz. The bounds are correct if the reference has its nominal frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frequency {
     /// The lower bound of the frequency, in millihertz.
@@ -45,12 +45,11 @@ impl fmt::Display for Frequency {
     }
 }
 
-/// Measures the frequency of a clock. Until the readings span two [`WINDOW`](Self::WINDOW)s, the result covers all readings, and
-/// each reading makes it more accurate. Later, the result covers the last one to two windows, so it follows changes of the
-/// frequency.
+/// Measures the frequency of a clock. Until the readings span two [`WINDOW`](Self::WINDOW)s, the result covers all readings, and each
+/// reading makes it more accurate. Later, the result covers the last one to two windows, so it follows changes in the frequency.
 #[derive(Clone, Copy, Debug)]
 pub struct FrequencyMeter {
-    /// The step of the clock and the step of the reference: the number of ticks by which each of them advances at once.
+    /// The steps of the clock and of the reference: how many ticks each of them advances at a time.
     steps: [u64; 2],
     reference_hz: u64,
     readings: Option<Readings>,
@@ -65,10 +64,10 @@ struct Readings {
 }
 
 impl FrequencyMeter {
-    /// The minimum duration that a result covers, in seconds. The results before the end of the first window cover less.
+    /// The minimum duration that a result covers, in seconds. Until the end of the first window, results cover less.
     pub const WINDOW: u64 = 60;
 
-    /// Returns a meter that measures the frequency of `clock` by `reference`.
+    /// Returns a meter that measures the frequency of `clock` against `reference`.
     pub const fn new(clock: &Description, reference: &Description) -> Self {
         Self { steps: [clock.step, reference.step], reference_hz: reference.hz, readings: None }
     }

@@ -39,7 +39,7 @@ pub(super) struct Evidence<const N: usize> {
     pub(super) trusted: [bool; N],
     /// `relations[i][j]` is the relation of source i to source j.
     pub(super) relations: [[Relation; N]; N],
-    /// For each source, the fault that its own counts prove, no matter which sources are right; `None` if they prove no fault.
+    /// For each source, the fault that its own counts prove, whichever sources are right; `None` if they prove no fault.
     pub(super) proven: [Option<Fault>; N],
     /// `true` for each source that can gain time.
     pub(super) can_gain: [bool; N],
@@ -60,9 +60,9 @@ impl<const N: usize> Evidence<N> {
     /// 1. A source with a proven fault is wrong.
     /// 2. Sources that agree form a group. A source that agrees with one member of a group belongs to the group. Only the largest
     ///    groups may be right, because independent sources do not go wrong in the same way.
-    /// 3. If a group is right, the sources outside of the group have made errors. An error is a surprise if the source is not known
-    ///    to make such errors. Group A is ruled out if another of the largest groups, B, implies fewer surprises, and every
-    ///    surprise of B is also a surprise of A.
+    /// 3. If a group is right, the sources outside of the group have made errors. An error is a surprise if its source is not known to make
+    ///    such errors. Group A is ruled out if another of the largest groups, B, implies fewer surprises, and every surprise of B is also a
+    ///    surprise of A.
     /// 4. A source is wrong if it is in no group that may be right. If several groups may be right, the result is undecided.
     pub(super) fn decide(&self) -> Decision {
         let trusted = || (0..N).filter(|source| self.trusted[*source]);
@@ -101,8 +101,8 @@ impl<const N: usize> Evidence<N> {
         }
     }
 
-    /// Returns the relation of a source to another. (All numbers are less than `N`, but the compiler does not know this limit, so
-    /// this function does not index.)
+    /// Returns the relation of a source to another. (All indices are below `N`, but the compiler does not know this, so the function avoids
+    /// indexing.)
     fn relation(&self, source: usize, other: usize) -> Relation {
         let relation = self.relations.get(source).and_then(|relations| relations.get(other));
         relation.copied().unwrap_or(Relation::Agrees)
@@ -111,7 +111,7 @@ impl<const N: usize> Evidence<N> {
     /// Returns for each source the first member of its group.
     fn groups(&self) -> [usize; N] {
         let mut groups: [usize; N] = array::from_fn(|source| source);
-        // Each round gives the number of the first member to at least one more source of the group, so `N` rounds are enough.
+        // Each round passes the first member's number on to at least one more source of the group, so `N` rounds are enough.
         for _ in 0..N {
             for source in 0..N {
                 for other in 0..N {
@@ -125,7 +125,7 @@ impl<const N: usize> Evidence<N> {
         groups
     }
 
-    /// Returns the sources that make a surprising error if the group `name` is right.
+    /// Returns the sources that must have made a surprising error if the group `name` is right.
     fn surprises(&self, groups: &[usize; N], name: usize) -> [bool; N] {
         array::from_fn(|source| {
             let is_member = |other: &usize| self.trusted[*other] && groups[*other] == name;

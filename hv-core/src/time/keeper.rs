@@ -45,7 +45,7 @@ pub struct Timekeeper<S, const N: usize> {
 /// The number of epochs that a timekeeper keeps.
 const EPOCHS: usize = 8;
 
-/// The maximum number of attempts of a reader. An attempt fails if the epoch is overwritten while the reader reads it.
+/// The maximum number of a reader's attempts. An attempt fails if the epoch is overwritten while the reader reads it.
 const TRIES: usize = 3;
 
 assert_impl_all!(Timekeeper<(), 1>: Send, Sync);
@@ -102,7 +102,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         StrandClock { keeper: self, strand }
     }
 
-    /// Returns the time in nanoseconds on the strand that executes the call; `None` if the source cannot be read.
+    /// Returns the time in nanoseconds on `strand`, which is the strand that makes the call, or `None` if the source cannot be read.
     ///
     /// This time is the best estimate. It goes back if the source goes back, or if a source that was ahead is replaced. The time
     /// of a [`clock`](Self::clock) never goes back.
@@ -116,7 +116,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         self.slot(self.epoch.load(Ordering::Acquire)).source()
     }
 
-    /// Returns the verdict on a source, and the timekeeper's trust in the source; `None` if the source was never usable.
+    /// Returns the verdict on a source, and the timekeeper's trust in it, or `None` if the source was never usable.
     pub fn verdict(&self, source: usize) -> Option<(Verdict, Trust)> {
         let source = self.tracked(source)?;
         Some((source.verdict, source.trust()))
@@ -138,8 +138,8 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
     /// Retires a source. If it is the chosen source, the best of the other sources replaces it, and the time continues from its current
     /// value. Returns the index of the source that is then chosen.
     ///
-    /// Fails if the source was never usable, or is already retired. Also fails if it is the last source, which then stays in use, or if
-    /// another strand is changing the source.
+    /// Fails if the source was never usable, is already retired, or is the last source, which then stays in use. Also fails if another
+    /// strand is changing the source.
     pub fn demote(&self, source: usize, strand: StrandId) -> Result<usize, NoUsableClock> {
         self.demote_to(source, strand, |_, _| None)
     }
@@ -184,8 +184,8 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         is_retired
     }
 
-    /// Call this method when the strand `dead` has died. If this strand was changing the source, the change is dropped,
-    /// and other strands can change the source.
+    /// Drops the change of source that the strand `dead` was making, if any, so that other strands can change the source. Call this method
+    /// when a strand has died.
     pub fn abandon(&self, dead: StrandId) {
         if self.changing.abandon(dead)
             && let Some(chosen) = self.tracked(self.chosen())
@@ -197,8 +197,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
 
     /// Begins an epoch with the best source. Returns `false` if no source is left. Only the owner of `changing` may begin an epoch.
     fn begin_epoch(&self, strand: StrandId, time: impl FnOnce(usize, u64) -> Option<u64>) -> bool {
-        // Reads the new source before the old one. So the time may step forward by the duration between the two reads, but not
-        // back.
+        // Reads the new source before the old one, so the time may step forward by the duration between the two reads, but not back.
         let Some((source, ticks)) = self.best_readable(strand) else {
             return false;
         };
@@ -225,7 +224,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         None
     }
 
-    /// Returns the index of the best trusted source except `other`. Prefers any source with full trust to any witness.
+    /// Returns the index of the best trusted source except `other`. Any source with full trust is better than any witness.
     pub(super) fn best_except(&self, other: Option<usize>) -> Option<usize> {
         let best = |trust| {
             choose(self.sources.iter().enumerate().map(|(index, source)| match source {
@@ -243,12 +242,12 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         self.tracked(source)?.ticks(strand)
     }
 
-    /// Returns the nanoseconds from one count of a source to another; 0 if `to` is not later.
+    /// Returns the nanoseconds between two counts of a source, or 0 if `to` is not later.
     pub(super) fn between(&self, source: usize, from: u64, to: u64) -> u64 {
         self.tracked(source).map_or(0, |source| source.between(from, to))
     }
 
-    /// Returns the largest amount by which a source advances in one step, in nanoseconds.
+    /// Returns a source's step: the largest amount by which it advances at a time, in nanoseconds.
     pub(super) fn step(&self, source: usize) -> u64 {
         self.tracked(source).map_or(0, Tracked::step)
     }

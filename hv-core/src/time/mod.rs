@@ -6,12 +6,11 @@
 //! - [`Timekeeper`] and [`StrandClock`] return the time from the chosen source. A strand's clock never goes back.
 //! - [`Watchdog`] compares the sources with each other, and retires a bad source. It trusts the source again when the source has
 //!   been right for a while.
-//! - [`FrequencyMeter`] measures the frequency of a clock with another clock, and gives bounds of the error.
-//! - [`TimeOfDay`] follows a reference for the time of day.
+//! - [`FrequencyMeter`] measures a clock's frequency against another clock, and bounds the error.
+//! - [`TimeOfDay`] tracks the time of day by following a reference.
 //!
-//! This module never corrects the clocks that measure durations. The noise of the reference would enter a corrected clock, and
-//! this noise is usually worse than the clock's own noise. A bad source is replaced instead. Clocks do not depend on the time of
-//! day.
+//! This module never corrects the clocks that measure durations. A correction would bring the reference's noise into the clock, and this
+//! noise is usually worse than the clock's own. A bad source is replaced instead. Clocks do not depend on the time of day.
 //!
 //! ```
 //! use guest_abi::StrandId;

@@ -1,4 +1,4 @@
-//! The clocks of a PC, as sources for a [`Timekeeper`](super::Timekeeper).
+//! A PC's clocks, as sources for a [`Timekeeper`](super::Timekeeper).
 //!
 //! From the highest to the lowest rating:
 //! - the [cycle counter](tsc) of the CPU
@@ -42,7 +42,7 @@ const SOUND: Description = Description {
 /// The hazards of a variable that an interrupt increments. A lost interrupt loses time. Such a variable never gains time.
 const LOSES: Hazards = Hazards { may_lose: true, ..SOUND.hazards };
 
-/// Returns the description of the cycle counter of the CPU (TSC), which counts the CPU's clock.
+/// Returns the description of the CPU's cycle counter (TSC), which counts the CPU's clock.
 ///
 /// `hz` is the rate of that clock, or 0 if unknown. The description assumes that the counters of two CPUs differ, and that power
 /// management changes the rate. The counter stands still only in deep sleep, when the CPU does no work.
@@ -59,10 +59,10 @@ pub const fn tsc(hz: u64) -> Description {
 
 /// Returns the description of the performance counter of Windows (QueryPerformanceCounter).
 ///
-/// `hz` is the rate that the system states. The counter is safe if `hz` is the rate of a well-known timer, or differs from the
-/// rate of the CPU's clock by at least 5%. A counter of the CPU's clock that runs at a fraction of the clock's rate is not
-/// recognised, and is treated as safe. If `hz` is [`PMT_HZ`], only the 24 bits of that timer can be trusted, and it wraps every 4.7
-/// seconds. The counter may jump forward under heavy load of the PCI bus.
+/// `hz` is the rate that the system states. The counter is safe if `hz` is the rate of a well-known timer, or differs from the rate of the
+/// CPU's clock by at least 5%. A counter of the CPU's clock that runs at a fraction of the clock's rate is not recognised, and is treated
+/// as safe. If `hz` is [`PMT_HZ`], only the 24 bits of that timer can be trusted, and it wraps every 4.7 seconds. The counter may jump
+/// forward when the PCI bus is under heavy load.
 pub const fn performance_counter(hz: u64) -> Description {
     Description {
         name: "QPC",

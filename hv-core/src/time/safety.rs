@@ -1,4 +1,4 @@
-//! Decides which sources of time are safe on a machine, and which source is the best.
+//! Decides which time sources are safe on a machine, and which one is the best.
 
 use core::cmp::Reverse;
 use core::fmt;
@@ -14,9 +14,9 @@ use super::wrap::Wrap;
 pub struct Environment {
     /// The number of strands that read the clock.
     pub strands: usize,
-    /// `true` if idle strands may stop some of the counters of the machine.
+    /// `true` if idle strands may stop some of the machine's counters.
     pub idles: bool,
-    /// `true` if power management changes the rate of the processors' clocks.
+    /// `true` if power management changes the processors' clock rate.
     pub rate_changes: bool,
     /// The rate of the CPU's clock in Hz; 0 if it is unknown.
     pub cpu_hz: u64,
@@ -37,7 +37,7 @@ pub enum Operator {
     Force,
 }
 
-/// The reason why a source is not safe.
+/// Why a source is not safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -49,18 +49,18 @@ pub enum Reason {
     Disabled,
     /// A read takes several accesses, and the counter may advance between them.
     Tears,
-    /// Each strand has its own counter, and the counters differ. Holds the number of strands that read the clock.
+    /// Each strand has its own counter, and the counters differ. The value is the number of strands that read the clock.
     Unsynchronised(usize),
     /// The counter stands still while a strand idles.
     StopsWhenIdle,
     /// The rate follows a clock that power management changes.
     RateVaries,
-    /// The counter may be the clock of the CPU, whose rate is unknown.
+    /// The counter may be the CPU's clock, whose rate is unknown.
     CpuClockUnknown,
-    /// The rate of the counter differs from the rate of the CPU's clock by less than 5%, so the counter may be that clock. Holds
+    /// The rate of the counter differs from the rate of the CPU's clock by less than 5%, so the counter may be that clock. The values are
     /// the two rates in Hz.
     CpuClock(u64, u64),
-    /// The counter may wrap between two polls. Holds the longest safe time between polls in nanoseconds.
+    /// The counter may wrap between two polls. The value is the longest safe time between polls, in nanoseconds.
     WrapsUnseen(u64),
 }
 
@@ -84,19 +84,19 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Tells whether a source is usable.
+/// Whether a source is usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The source is safe on this machine, and the operator has not disabled it.
     Safe,
     /// The source is not safe, but the operator forces it.
     Forced(Reason),
-    /// The source is not used, for this reason.
+    /// The source is not used, for the given reason.
     Unsafe(Reason),
 }
 
 impl Verdict {
-    /// Returns the verdict on `source`. If the machine does not have the source, `source` is `None`.
+    /// Returns the verdict on `source`, which is `None` if the machine does not have the source.
     pub fn assess(
         source: Option<&Description>,
         environment: &Environment,
@@ -147,8 +147,8 @@ fn check_hazards(source: &Description, environment: &Environment) -> Result<(), 
     Ok(())
 }
 
-/// Checks that a counter of unknown hardware is not the clock of the CPU. The counter's rate must be the rate of a well-known
-/// timer, or differ by at least 5% from the rate of the CPU's clock, which must be known.
+/// Checks that a counter of unknown hardware is not the CPU's clock. The counter's rate must be the rate of a well-known timer, or differ
+/// by at least 5% from the rate of the CPU's clock, which must be known.
 fn check_hidden(hz: u64, cpu_hz: u64) -> Result<(), Reason> {
     if let pc::PIT_HZ | pc::PMT_HZ = hz {
         return Ok(());
@@ -169,8 +169,8 @@ pub fn longest_poll(source: &Description) -> u64 {
     }
 }
 
-/// Returns the index of the usable source with the highest rating; `None` if no source is usable. If several usable sources have
-/// this rating, returns the first of them.
+/// Returns the index of the usable source with the highest rating; `None` if no source is usable. If several usable sources share this
+/// rating, returns the first of them.
 pub fn choose(sources: impl IntoIterator<Item = (Verdict, u16)>) -> Option<usize> {
     let usable = sources.into_iter().enumerate().filter(|(_, (verdict, _))| verdict.is_usable());
     usable.min_by_key(|(_, (_, rating))| Reverse(*rating)).map(|(index, _)| index)

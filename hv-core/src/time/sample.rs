@@ -12,9 +12,9 @@ use super::judge::{Evidence, Relation};
 use super::keeper::Timekeeper;
 use super::source::{Tracked, Trust};
 
-/// Three counts of each source. A strand reads all sources in order, then in the opposite order, and then in order again. So the
-/// first two reads of a source enclose the first reads of all later sources. The last two reads of a source enclose the second
-/// reads of all earlier sources.
+/// Three counts of each source. A strand reads all sources in order, then in the opposite order, and then in order again. A source's first
+/// two reads therefore enclose the first reads of all later sources, and its last two reads enclose the second reads of all earlier
+/// sources.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample<const N: usize> {
     counts: [Option<[u64; 3]>; N],
@@ -34,7 +34,7 @@ impl Span {
         Self { least: self.least.saturating_sub(by), most: self.most.saturating_add(by) }
     }
 
-    /// Returns the relation of one source, which measured the duration `measured`, to another source, which measured these bounds.
+    /// Returns the relation of a source that measured the duration `measured` to a source that measured these bounds.
     fn relation(self, measured: u64) -> Relation {
         if measured > self.most {
             Relation::Ahead
@@ -51,7 +51,7 @@ fn millionths_of(number: u64, millionths: u32) -> u64 {
     (number / 1_000_000 + 1).saturating_mul(millionths.into())
 }
 
-/// The maximum number of times that the witnesses are read to find out whether a source stands still.
+/// The maximum number of times that the witnesses are read to see whether a source stands still.
 const PROBES: usize = 64;
 
 /// Reads the sources on a strand, and compares samples.
@@ -117,7 +117,7 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         self.keeper.tracked(source).is_some_and(|tracked| tracked.trust() != Trust::None)
     }
 
-    /// Returns the evidence of two samples. `still` holds the sources that did not advance in the period before `old`.
+    /// Returns the evidence from two samples. `still` marks the sources that did not advance in the period before `old`.
     pub(super) fn evidence(
         &self,
         old: Option<&Sample<N>>,
@@ -204,8 +204,8 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
             .relation(self.keeper.between(inner, old_inner[0], new_inner[0]))
     }
 
-    /// Returns `true` if a source shows the same count while a witness advances by more than two steps of the source. A source
-    /// that works may show the same count for the duration of one step.
+    /// Returns `true` if a source shows the same count while a witness advances by more than two steps of the source. A working source may
+    /// show the same count for the duration of one step.
     fn stands_still(&self, source: usize, witnesses: [bool; N]) -> bool {
         let Self { keeper, strand, .. } = *self;
         let begun = keeper.ticks(source, strand);
@@ -233,7 +233,7 @@ impl<const N: usize> Sample<N> {
         self.time
     }
 
-    /// Returns a count of the clock `of`, with the counts of the clock `by` just before and just after it.
+    /// Returns a count of the clock `of`, enclosed by the counts of the clock `by` just before and just after it.
     pub(super) fn reading(&self, of: usize, by: usize) -> Option<Reading> {
         let counts = |source| self.counts.get(source).copied().flatten();
         let ([first, second, _], [before, between, after]) = (counts(of)?, counts(by)?);

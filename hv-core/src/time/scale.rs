@@ -2,10 +2,9 @@
 
 /// The multiplier and the shift that convert ticks of one frequency to nanoseconds.
 ///
-/// The conversion works for any number of ticks, and any frequency from [`SLOWEST`](Self::SLOWEST) to [`FASTEST`](Self::FASTEST).
-/// It saturates at 2^64 - 1 ns (584 years). Up to 2^63 - 1 ns (292 years), the conversion of ticks that last a whole number of
-/// nanoseconds is exact. Any other result is the exact value rounded down, or 1 ns more. Beyond 292 years, a result may be up to
-/// 2 ns more.
+/// The conversion works for any number of ticks, and any frequency from [`SLOWEST`](Self::SLOWEST) to [`FASTEST`](Self::FASTEST). It
+/// saturates at 2^64 - 1 ns (584 years). Up to 2^63 - 1 ns (292 years), the conversion of ticks that last a whole number of nanoseconds is
+/// exact. Any other result is the exact value rounded down, or 1 ns above that. Beyond 292 years, a result may be up to 2 ns above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     /// The factor for ticks, rounded up. It is at least 2^63, so that all 64 bits are significant.
@@ -22,7 +21,7 @@ impl Scale {
     /// The highest frequency, in Hz.
     pub const FASTEST: u64 = 10_000_000_000;
 
-    /// Returns the scale of a frequency in Hz; `None` below `SLOWEST` or above `FASTEST`.
+    /// Returns the scale for a frequency in Hz, or `None` if it is below `SLOWEST` or above `FASTEST`.
     pub const fn new(hz: u64) -> Option<Self> {
         if hz < Self::SLOWEST || hz > Self::FASTEST {
             return None;

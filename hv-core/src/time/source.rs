@@ -1,4 +1,4 @@
-//! The sources of a timekeeper.
+//! A timekeeper's sources.
 
 use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description};
@@ -31,7 +31,7 @@ pub enum Trust {
     /// The source may be chosen. Either it was never wrong, or it has been right again for a while and is one counter for all
     /// strands.
     Full,
-    /// The source was wrong and has been right again for a while. But it has a counter for each strand, and these counters may differ by now.
+    /// The source was wrong and has been right again for a while. But it has one counter per strand, and these counters may differ by now.
     /// The watchdog compares the source with other sources. The source is chosen only if no source has full trust.
     Witness,
     /// The source was wrong or could not be read, and is retired.
@@ -81,21 +81,21 @@ impl<S: ClockSource> Tracked<S> {
         Some(self.wrap.extend(self.source.read(strand)?))
     }
 
-    /// Returns the nanoseconds from one count to another; 0 if `to` is not later.
+    /// Returns the nanoseconds between two counts, or 0 if `to` is not later.
     #[inline]
     pub(super) fn between(&self, from: u64, to: u64) -> u64 {
         let ticks = to.wrapping_sub(from).cast_signed();
         self.scale.nanoseconds(ticks.max(0).cast_unsigned())
     }
 
-    /// Returns the largest amount by which the source advances in one step, in nanoseconds.
+    /// Returns the source's step: the largest amount by which it advances at a time, in nanoseconds.
     pub(super) fn step(&self) -> u64 {
         let step = self.scale.nanoseconds(self.description.step);
         step.saturating_add(1)
     }
 
-    /// Returns `true` if the source may show less time than has passed. Some hazards depend on the machine. A source that is safe
-    /// on this machine is free of them, so this method considers these hazards only in a forced source.
+    /// Returns `true` if the source may show less time than has passed. A source that is safe on this machine is free of the hazards that
+    /// depend on the machine, so only a forced source is checked for these.
     pub(super) const fn can_lose(&self) -> bool {
         let hazards = self.description.hazards;
         let varies = hazards.stops_when_idle || hazards.rate_varies || hazards.may_be_cpu_clock;
@@ -113,7 +113,7 @@ impl<S: ClockSource> Tracked<S> {
         matches!(self.verdict, Verdict::Forced(_))
     }
 
-    // Relaxed accesses of these atomics are enough: they affect only the choice of a source, which `Timekeeper::changing` orders.
+    // Relaxed accesses are enough for these atomics: they affect only the choice of a source, which `Timekeeper::changing` orders.
     pub(super) fn trust(&self) -> Trust {
         match self.trust.load(Ordering::Relaxed) {
             trust if trust == Trust::Full as u8 => Trust::Full,
@@ -130,7 +130,7 @@ impl<S: ClockSource> Tracked<S> {
         self.wrong_at.fetch_max(time, Ordering::Relaxed);
     }
 
-    /// Returns the duration, in nanoseconds, for which the source has been right at the time `time`.
+    /// Returns how long the source had been right at `time`, in nanoseconds.
     pub(super) fn right_for(&self, time: u64) -> u64 {
         // `wrong_at` may be later than `time`: the timekeeper's time may have been ahead when the source was found wrong.
         time - self.wrong_at.fetch_min(time, Ordering::Relaxed).min(time)

@@ -1,4 +1,4 @@
-//! Detects and retires bad sources of time.
+//! Detects and retires bad time sources.
 
 use core::array;
 
@@ -13,10 +13,10 @@ use super::sample::{Observer, Sample};
 
 /// Regularly compares the sources of a [`Timekeeper`] with each other, on one strand.
 ///
-/// Each check reads all sources several times. It compares the counts with the counts of two earlier checks: the previous check,
-/// and a check up to fifty checks ago. From the counts of two checks, the watchdog computes the shortest and the longest
-/// possible duration between the checks according to each source. The durations according to the other sources must be within
-/// these bounds, up to a tolerance. The following rules, in this order, decide which source is wrong:
+/// Each check reads all sources several times. It compares the counts with the counts of two earlier checks: the previous check, and one up
+/// to fifty checks ago. From the counts of two checks, the watchdog computes the shortest and the longest possible duration between the
+/// checks according to each source. The durations that the other sources measured must be within these bounds, up to a tolerance. The
+/// following rules, in this order, decide which source is wrong:
 ///
 /// 1. A source that goes back, stands still or cannot be read is wrong.
 /// 2. The largest group of sources that agree is right.
@@ -26,23 +26,22 @@ use super::sample::{Observer, Sample};
 ///    [`may_lose`](guest_abi::clock::Hazards::may_lose) and [`may_gain`](guest_abi::clock::Hazards::may_gain) say which errors
 ///    a source can make. A forced source may also stop or change its rate.
 ///
-/// Otherwise the check is [`Undecided`](Finding::Undecided): nothing is retired, and the time is in doubt. The watchdog assumes
+/// If no rule decides, the check is [`Undecided`](Finding::Undecided): nothing is retired, and the time is uncertain. The watchdog assumes
 /// that the sources are independent. If some sources depend on each other, give the timekeeper only one of them.
 ///
-/// The watchdog retires a bad source, and corrects nothing else. If the bad source was the chosen one, the next best source
-/// replaces it. The watchdog then computes again, from the new source, the time that has passed since the compared check. So the
-/// error that the bad source made since that check disappears. A retired source that has been right for a while is
-/// [trusted](super::Trust) again. Each check also measures the frequency of the chosen source. This frequency is for display only:
-/// the timekeeper uses the nominal frequency.
+/// The watchdog retires a bad source, and corrects nothing else. If the bad source was the chosen one, the next best source replaces it.
+/// The watchdog then uses the new source to recompute the time that has passed since the compared check, which removes the error that the
+/// bad source made since then. A retired source that has been right for a while is [trusted](super::Trust) again. Each check also measures
+/// the frequency of the chosen source. This frequency is for display only: the timekeeper uses the nominal frequency.
 ///
-/// If each strand has its own counters, give each strand a watchdog, which compares the counters of that strand. The watchdogs do
-/// not depend on each other.
+/// If each strand has its own counters, give each strand its own watchdog, which compares that strand's counters. The watchdogs do not
+/// depend on each other.
 #[derive(Debug)]
 pub struct Watchdog<const N: usize> {
     limits: Limits,
     last: Option<Sample<N>>,
-    /// An earlier sample, and the number of checks since then. The sample reveals a slow drift, which in one period is smaller than
-    /// the uncertainty of the reads.
+    /// An earlier sample, and the number of checks since then. This sample reveals a drift that is too slow to exceed the reads'
+    /// uncertainty within one period.
     earlier: Option<(Sample<N>, u32)>,
     /// The sources that did not advance between the last two checks.
     still: [bool; N],
@@ -56,8 +55,8 @@ struct Pair {
     reference: usize,
 }
 
-/// The number of checks after which the earlier sample is replaced by a newer one. [`Limits::probation`] should be longer than
-/// twice this number of periods. Otherwise a source that drifts slowly may be trusted again before the drift shows.
+/// The number of checks after which the earlier sample is replaced by a newer one. [`Limits::probation`] should be longer than twice this
+/// number of periods. A source that drifts slowly may otherwise be trusted again before the drift shows.
 const LONG: u32 = 50;
 
 impl<const N: usize> Watchdog<N> {
@@ -67,7 +66,7 @@ impl<const N: usize> Watchdog<N> {
         Self { limits, last: None, earlier: None, still: [false; N], meter: None }
     }
 
-    /// Returns the frequency of the chosen source, measured by the best other source. The measurement restarts when one of these two
+    /// Returns the frequency of the chosen source, measured against the best other source. The measurement restarts when one of these two
     /// sources changes, and covers at most the last two minutes. Returns `None` before the second check of the two sources.
     pub fn frequency(&self) -> Option<Measured> {
         let (Pair { chosen, reference }, meter) = self.meter?;
@@ -83,7 +82,7 @@ impl<const N: usize> Watchdog<N> {
     ) -> Finding {
         let observer = Observer { keeper, strand, limits: self.limits };
         let sample = observer.sample();
-        // Without an earlier sample, this finds only sources that cannot be read or that go back.
+        // Without an earlier sample, the evidence shows only sources that cannot be read or that go back.
         let short = observer.evidence(self.last.as_ref(), &sample, self.still);
         let earlier = self.earlier.as_ref().map(|(earlier, _)| earlier);
         let long = observer.evidence(earlier, &sample, [false; N]);

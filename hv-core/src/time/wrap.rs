@@ -1,4 +1,4 @@
-//! Turns the values of counters with fewer than 64 bits into 64-bit values, which continue to grow when the counter wraps.
+//! Extends the values of counters with fewer than 64 bits to 64-bit values, which keep growing when the counter wraps.
 
 use guest_abi::clock::Width;
 
@@ -7,15 +7,15 @@ use crate::sync::plain::{AtomicU64, Ordering};
 /// Extends the values of a counter to 64 bits.
 ///
 /// - Any number of strands may call [`extend`](Self::extend) concurrently.
-/// - At least one call is needed in every [`longest_interval`](Self::longest_interval), which is a quarter of the time until the
-///   counter wraps. It does not matter which strand makes the call.
-/// - A value may be older or newer than the stored value by less than half of the counter's range. So a strand may be delayed
-///   between its read of the counter and the call.
+/// - At least one call is needed in every [`longest_interval`](Self::longest_interval), which is a quarter of the counter's range. Any
+///   strand may make this call.
+/// - A value may be older or newer than the stored value by less than half of the counter's range. A strand may therefore be delayed
+///   between reading the counter and making the call.
 #[derive(Debug)]
 pub struct Wrap {
     width: Width,
-    /// The stored count. After each call, the counter is at most a quarter of its range ahead of this count. Writes are so rare
-    /// that all caches can hold the word.
+    /// The stored count. After each call, the counter is at most a quarter of its range ahead of this count. Writes are rare, so all caches
+    /// can hold the word.
     last: AtomicU64,
 }
 
@@ -41,7 +41,7 @@ impl Wrap {
         let distance = (shown.wrapping_sub(last) << beyond).cast_signed() >> beyond;
         let count = last.wrapping_add_signed(distance);
         if distance >= Self::longest_interval(self.width).cast_signed() {
-            // If another strand has stored a value in the meantime, that value is right too.
+            // If another strand has stored a value in the meantime, that value is correct too.
             let _ = self.last.compare_exchange(last, count, Ordering::Relaxed, Ordering::Relaxed);
         }
         count

@@ -33,7 +33,7 @@ crate::events! {
             /// The strand that executed the reset.
             strand: u16 = Number,
         }
-        /// Time has passed. From this event, a reader learns that the clock bits of short headers may have wrapped: see
+        /// Only shows that time has passed: a reader learns that the clock bits of short headers may have wrapped. See
         /// [`Conditions::heartbeat`](crate::trace::Conditions::heartbeat).
         4 Heartbeat "heartbeat" {
             strand: u32 = Number,

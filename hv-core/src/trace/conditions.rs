@@ -33,8 +33,8 @@ const fn first_bit(value: u128) -> u32 {
 }
 
 impl Conditions {
-    /// Returns the number of low clock bits that a header can omit: `first_bit(probe in ticks) - 1`. The times of any two
-    /// events of a strand differ in the other bits.
+    /// Returns the number of low clock bits that a header can omit: `first_bit(probe in ticks) - 1`. The times of any two of a strand's
+    /// events still differ in the other bits.
     pub const fn lowest_cut(&self) -> u32 {
         let probe = self.hz as u128 * self.probe_ns as u128 / 1_000_000_000;
         first_bit(probe).saturating_sub(1)
@@ -50,9 +50,9 @@ impl Conditions {
         }
     }
 
-    /// Returns the longest permitted distance between heartbeats, in ticks, if the clock in headers wraps after `1 << bits` ticks
-    /// (`bits` up to 64). With this distance, each wrap has a heartbeat even if one heartbeat is missing and the next one is
-    /// late. Returns `None` if the timer interrupt is too rare.
+    /// Returns the longest permitted distance between heartbeats, in ticks, for headers whose clock wraps after `1 << bits` ticks (`bits`
+    /// up to 64). With this distance, each wrap has a heartbeat even if one heartbeat is missing and the next one is late. Returns `None`
+    /// if the timer interrupt is too rare.
     pub const fn heartbeat(&self, bits: u32) -> Option<u64> {
         let (Some(latency), Some(interval)) = (self.latency(), self.interval()) else {
             return None;

@@ -1,9 +1,9 @@
-//! Descriptions of the kinds of events, in the section [`SECTION`] of an image. Tools read the names of a kind and its fields there.
+//! Descriptions of event kinds, stored in an image's section [`SECTION`]. Tools find the names of event kinds and their fields there.
 //!
 //! In builds for targets without an operating system, [`events!`](crate::events) adds a description of each kind that it declares. The
 //! image itself never reads the section; its linker script keeps the section in the file.
 //!
-//! The section is a sequence of descriptions with the following format. Numbers are big-endian. Before each text is one byte with the
+//! The section is a sequence of descriptions with the following format. Numbers are big-endian. Each text follows a byte that holds the
 //! text's length.
 //!
 //! | bytes | content |
@@ -18,10 +18,10 @@
 
 use super::event::{Class, Field, Shown};
 
-/// The name of the ELF section that holds the description.
+/// The name of the ELF section that holds the descriptions.
 pub const SECTION: &str = ".vfalls_events";
 
-/// Returns the length in bytes of the description of `classes`.
+/// Returns the length of the description of `classes`, in bytes.
 #[must_use]
 pub const fn length(classes: &[Class]) -> usize {
     let mut nothing = Writer { bytes: [], at: 0 };

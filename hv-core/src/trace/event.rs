@@ -1,4 +1,4 @@
-//! Kinds of events, and the fields of their payloads.
+//! Event kinds, and the fields of their payloads.
 
 use super::layout::join;
 
@@ -7,7 +7,7 @@ use super::layout::join;
 /// [`events!`](crate::events) implements this trait. Numbers below 8 are reserved for `hv-core`, and numbers 8 to 19 for the
 /// performance counter service.
 pub trait TraceEvent {
-    /// The number of the kind, 1 to 32767. In [`Clock27`](super::Clock27), numbers from 31 on need a full header.
+    /// The kind's number, 1 to 32767. In [`Clock27`](super::Clock27), numbers from 31 on need a full header.
     const ID: u16;
     /// The name under which a viewer shows events of this kind.
     const NAME: &'static str;
@@ -30,11 +30,11 @@ pub struct Field {
     pub name: &'static str,
     /// The width in bits: 8, 16, 32 or 64.
     pub bits: u32,
-    /// The form in which a viewer shows the field.
+    /// How a viewer shows the field.
     pub shown: Shown,
 }
 
-/// The form in which a viewer shows the value of a field.
+/// How a viewer shows a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// The viewer shows the value as a decimal number.
@@ -45,7 +45,7 @@ pub enum Shown {
     Names(&'static [(u64, &'static str)]),
 }
 
-/// Shows the status of a hypercall by its name.
+/// Shows a hypercall's status by name.
 pub const STATUSES: Shown = {
     use guest_abi::HvError;
     const fn named(error: HvError) -> (u64, &'static str) {
@@ -91,7 +91,7 @@ const fn bits(fields: &[Field]) -> u32 {
     bits
 }
 
-/// Returns `true` if the fields fill whole words, and only fields of 64 bits cross the end of a word.
+/// Returns `true` if the fields fill whole words, and only 64-bit fields cross the end of a word.
 #[doc(hidden)]
 pub const fn fits(fields: &[Field]) -> bool {
     let (mut bit, mut index) = (0, 0);
@@ -107,7 +107,7 @@ pub const fn fits(fields: &[Field]) -> bool {
     bit % 32 == 0
 }
 
-/// Stores a field of `bits` bits after the first `at` bits of the words. These bits of the words must be 0.
+/// Stores a field of `bits` bits after the first `at` bits of the words. The words must have zeros there.
 #[doc(hidden)]
 #[inline(always)]
 pub fn put(words: &mut [u32], at: u32, bits: u32, value: u64) {
@@ -202,7 +202,7 @@ macro_rules! events {
             );
         )*
 
-        // The descriptions are in a section of bare-metal images: see `hv_core::trace::description`.
+        // In a bare-metal image, the descriptions are in a section of their own: see `hv_core::trace::description`.
         #[cfg(target_os = "none")]
         const _: () = {
             use $crate::trace::description::{bytes, length};

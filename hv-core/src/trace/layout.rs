@@ -1,9 +1,9 @@
-//! Layouts of the header of an event. A header holds the number of the event's kind and some bits of the clock.
+//! Layouts of event headers. A header holds the number of the event's kind and some bits of the clock.
 //!
 //! A *full* header holds the whole time. This time is the *base* of the following events. A *short* header holds only the lower bits of the
 //! time. An event has a short header only if its time is near enough to the base for the lower bits to determine it.
 //!
-//! Times are in units of `1 << DROPPED` ticks. If a layout omits the lowest bits of the clock, it omits them in full headers too. So the
+//! Times are in units of `1 << DROPPED` ticks. If a layout omits the lowest bits of the clock, it omits them in full headers too, so the
 //! times in a ring never go back.
 
 use bitfield_struct::bitfield;
@@ -23,7 +23,7 @@ pub enum Stamp {
 /// A header that [`Layout::read`] has decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The number of the event's kind.
+    /// The event's kind number.
     pub id: u16,
     /// The length of the header in words.
     pub words: usize,
@@ -53,9 +53,9 @@ pub trait Layout {
     const CLOCK_BITS: u32;
     /// Kinds with this number or a higher number always need a full header.
     const SHORT_IDS: u16 = 1 << Self::ID_BITS;
-    /// The length of the short header in words of 32 bits.
+    /// The length of the short header in 32-bit words.
     const SHORT_WORDS: usize;
-    /// The length of the full header in words of 32 bits.
+    /// The length of the full header in 32-bit words.
     const FULL_WORDS: usize = 3;
     /// Each event begins at a multiple of this number of words.
     const ALIGNMENT: usize = 1;
@@ -106,8 +106,8 @@ impl Shape {
     }
 }
 
-/// Panics if the number of a kind does not fit into the short header of layout `L`. Each event of such a kind would need a full
-/// header. In a constant, the panic makes the build fail:
+/// Panics if a kind's number does not fit into layout `L`'s short header. Each event of such a kind would need a full header. In a
+/// constant, the panic makes the build fail:
 ///
 /// ```
 /// use hv_core::trace::{Clock19, HypervisorEvent, all_short};
@@ -148,7 +148,7 @@ pub(super) const fn size<L: Layout>(header: usize, payload: usize) -> usize {
 #[inline(always)]
 fn store<const N: usize>(into: &[AtomicU32], words: [u32; N]) {
     for (cell, word) in into.iter().zip(words) {
-        // A relaxed store is enough, because the ring publishes the words together with the event.
+        // A relaxed store is enough, because the ring publishes the words with the event.
         cell.store(word, Ordering::Relaxed);
     }
 }
@@ -171,7 +171,7 @@ struct Large {
     short: bool,
 }
 
-/// Returns the first word of a header, which holds the size of the payload. This size is `payload` words.
+/// Returns the first word of a header that states the payload's size, which is `payload` words.
 const fn large(short: bool, id: u16, payload: usize) -> u32 {
     let first = Large::new().with_short(short).with_id(id & 0x7fff);
     first.with_size((payload * 4) as u16).into_bits()
@@ -210,8 +210,8 @@ fn read_large(words: &[u32]) -> Option<Header> {
 
 const TYPE: u32 = 1 << 31;
 
-/// A short header of one word: a type bit, `ID_BITS` bits of the kind's number, and the clock without its lowest `DROPPED` bits.
-/// The full header is the same as in [`Clock64`]. Times are rounded down to multiples of `1 << DROPPED` ticks.
+/// A short header of one word: a type bit, `ID_BITS` bits of the kind's number, and the bits of the clock without the lowest `DROPPED`
+/// bits. The full header is the same as in [`Clock64`]. Times are rounded down to multiples of `1 << DROPPED` ticks.
 #[derive(Clone, Copy, Debug)]
 pub enum Compact<const ID_BITS: u32, const DROPPED: u32> {}
 
@@ -326,8 +326,8 @@ pub enum Whole<const ALIGNMENT: usize> {}
 /// the clock.
 pub type Clock64 = Whole<1>;
 
-/// The header of [`Clock64`], for machines that need the clock at a multiple of 64 bits. The header has four words, because a free
-/// word precedes the clock. Another free word follows a payload of an odd number of words.
+/// The header of [`Clock64`], for machines that need the clock at a multiple of 64 bits. The header has four words, because a free word
+/// precedes the clock. If a payload has an odd number of words, another free word follows it.
 pub type Clock64Aligned = Whole<2>;
 
 impl<const ALIGNMENT: usize> Layout for Whole<ALIGNMENT> {

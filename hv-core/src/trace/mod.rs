@@ -1,8 +1,8 @@
-//! Compact events with times. A strand writes them, and any strand can read them.
+//! Compact events with timestamps. A strand writes them, and any strand can read them.
 //!
-//! Each strand writes events to its own [`Ring`], without a lock, an allocation or a loop. An event has a header of one to four
-//! words of 32 bits, and a payload that depends on the kind of event ([`TraceEvent`]). The [`Layout`] determines the number of
-//! clock bits in a header. A [`Reader`] always returns the time in 64 bits.
+//! Each strand writes events to its own [`Ring`], without a lock, an allocation or a loop. An event has a header of one to four 32-bit
+//! words, and a payload that depends on the event kind ([`TraceEvent`]). The [`Layout`] determines the number of clock bits in a header. A
+//! [`Reader`] always returns the time in 64 bits.
 //!
 //! ```
 //! use hv_core::trace::{Clock19, Mode, Next, Reader, Ring, events};

@@ -2,14 +2,14 @@
 
 use crate::sync::plain::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The value of `number` while this memory holds no packet: no packet has begun here yet, or the writer is preparing one. The
-/// number of the first packet is 1.
+/// The value of `number` while this memory holds no packet, because none has begun here yet or the writer is preparing one. The number of
+/// the first packet is 1.
 const NONE: u64 = 0;
 
 /// The data that the writer stores at the beginning of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Start {
-    /// The time from which the times in the packet are counted, in units of `1 << DROPPED` ticks.
+    /// The time that the packet's times are relative to, in units of `1 << DROPPED` ticks.
     pub(super) base: u64,
     /// The number of events offered to the ring before the packet, whether recorded or discarded.
     pub(super) first: u64,
@@ -35,19 +35,19 @@ impl Fill {
         (self.0 >> 16) as u64
     }
 
-    /// Returns the fill that results from one more event, which has `words` words.
+    /// Returns the fill after one more event of `words` words.
     #[inline(always)]
     const fn with_event(self, words: usize) -> Self {
         Self(self.0.wrapping_add(1 << 16).wrapping_add(words as u32))
     }
 }
 
-/// The words of a packet, with a sequence lock. If the writer overwrites the packet, a reader finds that `number` has changed.
+/// The words of a packet, with a sequence lock. A reader notices that the writer has overwritten the packet, because `number` has changed.
 /// All bytes of a new packet are 0. [`remote`](super::remote) reads packets by the offsets of these fields.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Packet<const WORDS: usize> {
-    /// The number of the packet that is stored here.
+    /// The number of the packet that this memory holds.
     pub(super) number: AtomicU64,
     pub(super) base: AtomicU64,
     pub(super) first: AtomicU64,
@@ -76,7 +76,7 @@ impl<const WORDS: usize> Packet<WORDS> {
         self.begin(NONE, Start::default());
     }
 
-    /// For the writer: begins a packet in this memory. Readers of the overwritten packet find that the number has changed.
+    /// For the writer: begins a packet in this memory. Readers of the overwritten packet see that the number has changed.
     pub(super) fn begin(&self, number: u64, start: Start) {
         self.number.store(NONE, Ordering::Release);
         fence(Ordering::Release);
@@ -118,7 +118,7 @@ impl<const WORDS: usize> Packet<WORDS> {
         self.fill.store(fill.with_event(size).0, Ordering::Release);
     }
 
-    /// For the writer, after an event did not fit: leaves the free words unused, so that no smaller event follows.
+    /// For the writer, after an event did not fit: gives up the free words, so that no smaller event follows.
     pub(super) fn close(&self) {
         let fill = self.fill();
         if let Some(end) = self.words.get(fill.words()) {
@@ -135,7 +135,7 @@ impl<const WORDS: usize> Packet<WORDS> {
             return None;
         }
         let fill = Fill(self.fill.load(Ordering::Acquire));
-        // Relaxed loads are enough here and below: the load of the number after the fence shows whether the packet was overwritten.
+        // Relaxed loads are enough here and below: the load of the number after the fence shows whether the packet has been overwritten.
         let start = Start {
             base: self.base.load(Ordering::Relaxed),
             first: self.first.load(Ordering::Relaxed),

@@ -7,7 +7,7 @@ use super::layout::{Header, Layout, Stamp, size};
 use super::packet::{Fill, Start};
 use super::ring::Ring;
 
-/// The maximum number of packets that one call reads, if the writer overtakes the reader repeatedly.
+/// The maximum number of packets that one call reads while the writer keeps overtaking the reader.
 const TRIES: usize = 16;
 
 /// An event from a ring, with its full time and its packed payload. A [`Reader`] returns it.
@@ -15,7 +15,7 @@ const TRIES: usize = 16;
 pub struct RingEvent<'a> {
     /// The time in ticks, rounded down to a multiple of `1 << DROPPED` of the [`Layout`].
     pub time: u64,
-    /// The number of the kind of event.
+    /// The number of the event's kind.
     pub id: u16,
     /// The 32-bit words of the payload, still packed.
     pub payload: &'a [u32],
@@ -64,7 +64,7 @@ pub(super) trait Source {
     /// Returns the total number of events that were discarded because the ring had no room.
     fn discarded(&self) -> u64;
 
-    /// Permits the writer to overwrite this number of packets, counted from the first one.
+    /// Permits the writer to overwrite packets 1 to `packets`.
     fn finish(&self, packets: u64);
 
     /// Copies the written words of a packet, except the first `from` words. Returns `None` if the packet with this number is not stored in
@@ -194,7 +194,7 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
 
     /// Copies the words that are new in the packet, or moves to another packet.
     fn look(&mut self, ring: &impl Source) -> Look {
-        // Load this number before the packet. If it is the number of a newer packet, the copy of this packet is complete.
+        // This load must come before the copy: if a newer packet exists by then, the copied packet is complete.
         let newest = ring.newest();
         match ring.read(self.number, self.copied, self.copy.as_mut()) {
             Some((start, fill)) if fill.words() > self.copied => {

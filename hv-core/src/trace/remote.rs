@@ -1,8 +1,8 @@
-//! Rings in the memory of another machine: a program that executes the machine, or has a dump of its memory, reads its events.
+//! Rings in the memory of another machine. A program that executes the machine, or has a dump of its memory, can read the machine's events.
 //!
 //! The machine is big-endian and its pointers have 64 bits, as on SPARC V9.
 //!
-//! A [`Tracer`](super::Tracer) begins with these words of 64 bits:
+//! A [`Tracer`](super::Tracer) begins with these 64-bit words:
 //!
 //! | word | content |
 //! |---|---|
@@ -16,10 +16,10 @@
 //! | 7 | the [`Shape`] of the rings' layout |
 //! | 8 | the number of events that were lost because their strand has no ring |
 //!
-//! A [`Ring`] has its packets, each padded to a multiple of 8 bytes, and then five words of 64 bits: the number of the packet that
-//! the writer fills, a word that only the writer uses, the number of discarded events, the number of packets that a reader has finished,
-//! and 1 if the writer discards events when the ring is full. Packets are numbered from 1. The index of packet n is n modulo the
-//! number of packets of the ring.
+//! A [`Ring`] consists of its packets, each padded to a multiple of 8 bytes, and five 64-bit words after them: the number of the packet
+//! that the writer fills, a word that only the writer uses, the number of discarded events, the number of packets that a reader has
+//! finished, and 1 if the writer discards events when the ring is full. Packets are numbered from 1. The index of packet n is n modulo the
+//! ring's number of packets.
 //!
 //! | bytes of a packet | content |
 //! |---|---|
@@ -44,14 +44,14 @@ pub const MAGIC: u64 = u64::from_be_bytes(*b"sun4vEv\x01");
 /// The index of the word that says whether tracing is on.
 pub const ON: u64 = 1;
 
-/// The number of the interrupt at which a strand records a [`Heartbeat`](super::Heartbeat) if tracing is on. The operator sends
-/// this interrupt, at the rate that the layout requires. A hypervisor may ignore the interrupt. Then a reader learns only from
-/// the next event that the clock has wrapped.
+/// The number of the interrupt that makes a strand record a [`Heartbeat`](super::Heartbeat) if tracing is on. The operator sends this
+/// interrupt, at the rate that the layout requires. A hypervisor may ignore the interrupt; a reader then learns only from the next event
+/// that the clock has wrapped.
 pub const HEARTBEAT: u8 = 4;
 
 /// The memory of another machine.
 pub trait Memory {
-    /// Returns the big-endian number of 64 bits at an address that is a multiple of 8; `None` if no memory is there.
+    /// Returns the big-endian 64-bit number at an address that is a multiple of 8, or `None` if no memory is there.
     fn load(&self, address: u64) -> Option<u64>;
 }
 
@@ -65,7 +65,7 @@ pub struct Directory {
     first: u64,
     stride: u64,
     packets: u64,
-    /// The number of 32-bit words for which a packet has room.
+    /// The number of 32-bit words that a packet has room for.
     pub packet_words: usize,
     /// The numbers that identify the layout of the events' headers.
     pub shape: Shape,
@@ -74,7 +74,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// The number of 64-bit words that a directory has in memory.
+    /// The size of a directory in memory, in 64-bit words.
     pub const WORDS: u64 = 9;
 
     /// Reads the words at an address. Returns `None` if no tracer is there, or if the words describe impossible rings.
@@ -99,7 +99,7 @@ impl Directory {
             return None;
         }
         let end = new.stride.checked_mul(new.rings)?.checked_add(new.first)?;
-        // This load fails if the memory ends before the last ring ends.
+        // This load fails if the memory ends before the last ring does.
         memory.load(end.checked_sub(8)?)?;
         (new.place(0).stride() == new.stride).then_some(new)
     }
@@ -124,8 +124,8 @@ pub struct Place {
     words: u64,
 }
 
-/// A ring and a packet of arbitrary sizes, from which the offsets of fields are computed. The offsets do not depend on the
-/// layout. Only the offsets of the fields after the packets depend on the number of packets and the number of words.
+/// A ring and a packet of arbitrary sizes, for computing field offsets. No offset depends on the layout, and only the offsets of the fields
+/// after the packets depend on the numbers of packets and words.
 type AnyRing = Ring<(), 2, 5>;
 type AnyPacket = Packet<5>;
 
@@ -141,7 +141,7 @@ impl Place {
         self.ring + number % self.packets * self.packet_stride()
     }
 
-    /// Returns the address of a field of the ring, from its offset in [`AnyRing`].
+    /// Returns the address of a ring field, given its offset in [`AnyRing`].
     fn field(&self, offset: usize) -> u64 {
         let behind = offset - 2 * size_of::<AnyPacket>();
         self.ring + self.packets * self.packet_stride() + behind as u64
@@ -174,8 +174,8 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> RemoteReader<L, C> {
         self.cursor.next(&Remote { place: self.place, memory }, words)
     }
 
-    /// Returns the address and the value of the word that permits the writer to overwrite the packets that have been read. Only a ring
-    /// that [discards](super::Mode::Discard) needs the word.
+    /// Returns the address and the value of the word that permits the writer to overwrite the packets that have been read. Only a ring in
+    /// mode [`Discard`](super::Mode::Discard) needs this word.
     pub fn finished(&self) -> (u64, u64) {
         (self.place.field(offset_of!(AnyRing, finished)), self.cursor.finished())
     }

@@ -8,7 +8,7 @@ use super::packet::{Fill, Packet, Start};
 use super::reader::Source;
 use crate::sync::plain::{AtomicU64, Ordering};
 
-/// Determines what the writer does when the ring is full.
+/// What the writer does when the ring is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// The writer overwrites the oldest packet, whether it has been read or not. The ring holds the latest events.
@@ -17,10 +17,10 @@ pub enum Mode {
     Discard,
 }
 
-/// A ring of `PACKETS` packets (a power of two, at least 2) of `WORDS` words of 32 bits each.
+/// A ring of `PACKETS` packets (a power of two, at least 2), each with `WORDS` 32-bit words.
 ///
-/// One strand writes. A trap handler of this strand must not write while it interrupts a write. Any number of strands read. (If
-/// two strands write concurrently, events may be garbled, but nothing else happens.)
+/// One strand writes; its trap handlers must not write while they interrupt a write. Any number of strands may read. (If two strands write
+/// concurrently, events may be garbled, but nothing else happens.)
 ///
 /// A packet begins with a 64-bit time, so that a reader can decode it without an earlier packet. A packet also holds the number of
 /// earlier events, so that the number of lost events is exact.
@@ -31,9 +31,9 @@ pub enum Mode {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
-    // This field comes first, so that the address of a packet is found without an addition.
+    // This field comes first, so that finding a packet's address takes no addition.
     packets: [Packet<WORDS>; PACKETS],
-    /// The number of the packet that the writer fills. 0 before the first event, when no packet has begun.
+    /// The number of the packet that the writer fills; 0 before the first event, when no packet has begun.
     pub(super) number: AtomicU64,
     /// The earliest time that a short header cannot express with the current base, in units of `1 << DROPPED` ticks. 0 before the first
     /// event, so that the first event gets a full header.
@@ -48,7 +48,7 @@ pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
 }
 
 impl<L, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
-    /// Returns an empty ring. `mode` says what happens to events when the ring is full.
+    /// Returns an empty ring. `mode` says what the writer does when the ring is full.
     pub const fn new(mode: Mode) -> Self {
         const { assert!(PACKETS >= 2 && PACKETS.is_power_of_two()) };
         Self {
@@ -150,8 +150,8 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         }
     }
 
-    /// The slow path of [`record`](Self::record). It takes the event instead of the payload, so that the fast path need not store
-    /// the payload in memory. All functions that it calls are inlined, because each real call needs a register window.
+    /// The slow path of [`record`](Self::record). It takes the event instead of the payload, so that the fast path need not store the
+    /// payload in memory. All functions that it calls are inlined, because a real call needs a register window.
     #[cold]
     #[inline(never)]
     fn record_slow<E: TraceEvent>(&self, units: u64, event: E) {

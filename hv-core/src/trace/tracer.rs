@@ -1,4 +1,4 @@
-//! The interface with which the hypervisor and its services record events.
+//! The interface through which the hypervisor and its services record events.
 
 use guest_abi::{Clock, StrandId};
 use static_assertions::assert_impl_all;
@@ -183,7 +183,7 @@ pub struct Tracer<'a, C, L, const PACKETS: usize, const WORDS: usize> {
 assert_impl_all!(Tracer<'_, (), Clock27, 2, 4>: Send, Sync);
 
 impl<'a, C, L: Layout, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKETS, WORDS> {
-    /// Returns a tracer that is off. The number of a strand is the index of its ring in `rings`.
+    /// Returns a tracer that is off. A strand's number is the index of its ring in `rings`.
     pub const fn new(clocks: C, rings: &'a [Ring<L, PACKETS, WORDS>]) -> Self {
         Self {
             magic: MAGIC,
@@ -205,7 +205,7 @@ impl<'a, C, L: Layout, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L
 impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKETS, WORDS> {
     /// Switches tracing on or off. A call in progress may still follow the old setting.
     ///
-    /// Some services must be notified of the switch: their documentation says so.
+    /// Some services must be notified of the switch, as their documentation says.
     pub fn set_on(&self, on: bool) {
         self.on.store(on, Ordering::SeqCst);
     }
@@ -244,7 +244,7 @@ impl<C: Clocks, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
 
     #[inline(always)]
     fn time(&self, strand: StrandId) -> Option<u64> {
-        // A relaxed load is enough: if tracing is switched on or off during a call, the call may be recorded or not.
+        // A relaxed load is enough: if tracing is switched on or off during a call, the call may or may not be recorded.
         if self.on.load(Ordering::Relaxed) { Some(self.clocks.ticks(strand)) } else { None }
     }
 

@@ -67,7 +67,7 @@ fn no_strand_sees_a_step_back() {
     clocks.iter().for_each(|clock| near(clock.ticks(), 4 * SECOND + SECOND / 2));
 }
 
-/// The sources change more often than the number of epochs that the timekeeper keeps.
+/// The sources change more times than the timekeeper has epochs.
 #[test]
 fn sources_change_any_number_of_times() {
     let world = World::default();
@@ -93,10 +93,10 @@ fn sources_change_any_number_of_times() {
     }
 }
 
-/// An action that another strand performs during the next read of a counter; `None` for no action.
+/// An action that another strand takes during the next read of a counter; `None` for no action.
 type Other = Rc<Cell<Option<Box<dyn FnOnce()>>>>;
 
-/// A counter. If the cell holds an action, another strand performs it during the next read.
+/// A counter. If the cell holds an action, another strand takes it during the next read.
 struct Interrupted(&'static Counter<'static>, Other);
 
 impl ClockSource for Interrupted {
@@ -113,8 +113,8 @@ impl ClockSource for Interrupted {
     }
 }
 
-/// Returns a timekeeper with counters that show very different counts. The best counter comes first. The timekeeper, the counters
-/// and the world are leaked, so that the action of the other strand can use them.
+/// Returns a timekeeper with counters that show very different counts. The best counter comes first. The timekeeper, the counters and the
+/// world are leaked, so that the other strand's action can use them.
 fn interrupted<const N: usize>() -> (&'static World, Other, &'static Timekeeper<Interrupted, N>) {
     let world: &World = Box::leak(Box::default());
     let other = Other::default();
@@ -140,18 +140,19 @@ fn a_change_does_not_disturb_a_reader() {
     }
 }
 
-/// While one strand reads the time, another changes the source so often that it overwrites the epoch. The reader reads again.
+/// While one strand reads the time, another changes the source so often that the reader's epoch is overwritten. The reader then reads
+/// again.
 #[test]
 fn a_reader_whose_epoch_is_overwritten_reads_again() {
     let (world, other, keeper) = interrupted::<3>();
     let mut watchdog = Watchdog::new(Limits { probation: 0, ..Limits::default() });
     other.set(Some(Box::new(move || {
         watchdog.check(keeper, strand(1));
-        // The timekeeper keeps eight epochs. The reader's epoch had source 0.
+        // The timekeeper keeps eight epochs. The epoch in use by the reader has source 0.
         for chosen in [1, 2, 0, 1, 2, 0, 1, 2] {
             assert_eq!(keeper.demote(keeper.chosen(), strand(1)), Ok(chosen));
-            // The watchdog restores the retired sources after each change, except after a change to source 1. Then source 0 stays
-            // retired, so the next change is to source 2.
+            // The watchdog restores the retired sources after each change, except after a change to source 1: source 0 then stays retired,
+            // so the next change is to source 2.
             let is_restored = |found| matches!(found, Finding::Restored { .. });
             while chosen != 1 && is_restored(watchdog.check(keeper, strand(1))) {}
         }
@@ -162,7 +163,7 @@ fn a_reader_whose_epoch_is_overwritten_reads_again() {
     assert_eq!(keeper.chosen(), 2);
 }
 
-/// A strand dies while it replaces a source. Until its death is known, no other strand can replace a source.
+/// A strand dies while it replaces a source. No other strand can replace a source until the death is reported.
 #[test]
 fn a_strand_that_dies_in_a_change_keeps_no_other_from_one() {
     let (_, other, keeper) = interrupted::<2>();
@@ -210,7 +211,7 @@ proptest! {
                 20 => counter.set_drift((value % 1_800_000_000) as i64 - 900_000_000),
                 21 => counter.dead.set(value % 2 == 1),
                 22 => counter.apart.set([0, 21, 42].map(|by| value.rotate_left(by) as i64 >> bits)),
-                // Sets the bits above the count, such as NPT.
+                // Sets the bits above the count, such as the NPT bit.
                 _ => counter.beyond.set(value),
             }
         }
@@ -221,7 +222,7 @@ proptest! {
 struct Shared {
     count: AtomicU64,
     rating: u16,
-    /// The number of ticks by which each strand's count is ahead of the previous strand's count.
+    /// How many ticks each strand's count is ahead of the previous strand's count.
     apart: u64,
 }
 

@@ -16,7 +16,8 @@ fn exactly(clock: u64, day: u64) -> DayReading {
     DayReading { before: clock, day, after: clock, late: 0 }
 }
 
-/// Asserts the time of day at several clock times. Times of day are in nanoseconds since `EPOCH`.
+/// Asserts the time of day at several clock times. `times` holds clock times and the expected times of day, which are in nanoseconds since
+/// `EPOCH`.
 fn check_times(day: &mut TimeOfDay, times: &[(u64, u64)]) {
     for (clock, expected) in times {
         assert_eq!(day.at(*clock) - EPOCH, *expected, "at {clock}");
@@ -45,7 +46,7 @@ fn a_small_error_is_made_up_at_500_parts_per_million_and_no_further() {
     check_times(&mut day, &times.map(|(seconds, shown)| (100 + seconds * SECOND, shown)));
     let right = exactly(100 + 9 * SECOND, EPOCH + 8_999_000_000);
     assert_eq!(day.follow(right), Followed::Agrees);
-    // A difference of 128 ms is the largest that is corrected gradually.
+    // 128 ms is the largest difference that is corrected gradually.
     let mut day = TimeOfDay::new(exactly(0, EPOCH));
     let (late, early) = (exactly(0, EPOCH + 128_000_000), exactly(0, EPOCH - 128_000_000));
     assert_eq!(day.follow(late), Followed::Faster(128_000_000));
@@ -136,8 +137,8 @@ fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
             let shown = system_time(world.now());
             world.pass(MICROSECOND);
             if follows {
-                // The step of the reference is 10 ms, and an update is up to 3 ms late. `system_time` subtracts 2 ms, so that
-                // the reference is never ahead. In total, the reference may be 15 ms behind.
+                // The reference has a step of 10 ms, updates that are up to 3 ms late, and the 2 ms that `system_time` subtracts so that
+                // the reference is never ahead. In total, it may be 15 ms behind.
                 let reading =
                     DayReading { before, day: shown, after: clock.ticks(), late: 15 * MILLISECOND };
                 match day.follow(reading) {
@@ -177,7 +178,7 @@ proptest! {
                     let reading = DayReading { late: first, ..exactly(clock, shown) };
                     day.follow(reading);
                 }
-                // The reading was taken earlier, on another strand, and is used only now.
+                // A reading that another strand took earlier, and that is used only now.
                 2 => { day.follow(exactly(clock.saturating_sub(first), second)); }
                 _ => {
                     let now = day.at(clock.saturating_sub(first));
@@ -188,7 +189,7 @@ proptest! {
         }
     }
 
-    /// Between steps, the rate of the time of day differs from the rate of the clock by at most 500 parts per million.
+    /// Between steps, the time of day runs at the clock's rate, give or take 500 parts per million.
     #[test]
     fn its_rate_is_near_that_of_the_clock(
         errors in prop::collection::vec((-128_000_000_i64..=128_000_000, 0..10 * SECOND), 1..50),

@@ -12,7 +12,7 @@ const fn reading((before, count, after): (u64, u64, u64)) -> Reading {
     Reading { before, count, after }
 }
 
-/// Returns the bounds for the frequency of a 1000 Hz counter, measured with a 1 MHz counter.
+/// Returns the bounds for the frequency of a 1000 Hz counter, measured against a 1 MHz counter.
 fn kilohertz(readings: &[(u64, u64, u64)]) -> Option<(u64, u64)> {
     let megahertz = Description { hz: 1_000_000, ..pc::rtc(0) };
     let mut meter = FrequencyMeter::new(&pc::tick_counter(1), &megahertz);
@@ -32,7 +32,7 @@ fn the_bounds_include_every_uncertainty() {
         (&[start, (1, 5, 1)], None),
         // The counter advances by 9,999 to 10,001 ticks in 9,999,999 to 10,000,001 us.
         (&[start, (10 * M, 10_000, 10 * M)], exact),
-        // The two reads of the reference are 2 s apart. So there are 9,999 to 10,001 ticks in 8,999,999 to 11,000,001 us.
+        // The second reading's two reads of the reference are 2 s apart, so there are 9,999 to 10,001 ticks in 8,999,999 to 11,000,001 us.
         (&[start, (9 * M, 10_000, 11 * M)], Some((908_999, 1_111_223))),
         (&[(0, 0, M / 2), (19 * M / 2, 10_000, 10 * M)], Some((999_899, 1_111_223))),
         // The counter does not advance for 10 s, so less than a tick has passed.
@@ -70,7 +70,7 @@ fn is_within(millihertz: u64, bounds: Frequency) -> bool {
 #[test]
 fn the_watchdog_measures_again_and_again() {
     let watched = watched();
-    // 100 parts per million of 1,165,379,275 Hz are 116,537.9275 Hz.
+    // 100 parts per million of 1,165,379,275 Hz is 116,537.9275 Hz.
     watched.counters[0].set_drift(100_000);
     assert_eq!(watched.check(0), Finding::Begun);
     assert_eq!(watched.watchdog.borrow().frequency(), None);
@@ -80,7 +80,7 @@ fn the_watchdog_measures_again_and_again() {
         let Measured { source, reference, frequency } = measured.unwrap();
         assert_eq!((source, reference), (0, 1));
         assert!(is_within(1_165_495_812_927, frequency), "{check}: {frequency}");
-        // A reading takes 60 ns, which causes an error of 70 Hz after a second, and of less than 2 Hz after a minute.
+        // A reading takes 60 ns, so the error is 70 Hz after a second, and less than 2 Hz after a minute.
         let expected = match check {
             1 => 70_000..80_000,
             2..60 => 0..u64::MAX,

@@ -1,14 +1,14 @@
 //! A judge of clocks, for a watchdog that compares two to four independent clocks once per period.
 //!
-//! A *world* is a set of clocks that agree with each other, and that the judge assumes to be right. If these clocks are right,
-//! every other clock has lost or gained time. The judge keeps the likeliest worlds. These are its rules:
+//! A *world* is a set of clocks that agree with each other, and that the judge assumes to be right. If these clocks are right, every other
+//! clock has lost or gained time. The judge keeps the likeliest worlds, by these rules:
 //!
-//! 1. **Proof.** A clock is wrong if it is unreadable or steps back. A clock that stands still is wrong if it differs from all
-//!    clocks that move. No error of another clock explains these faults. This rule comes before the count, because otherwise two
-//!    stopped clocks would outvote a running one.
-//! 2. **Count.** The judge keeps the worlds with the fewest wrong clocks: one fault is likelier than two, and independent clocks
-//!    do not make the same error. This rule comes before the abilities, because any clock can break. An ability says which clock
-//!    to suspect first, not which clock is right.
+//! 1. **Proof.** A clock is wrong if it is unreadable or steps back. A clock that stands still is wrong if it differs from all clocks that
+//!    move. No error of another clock explains these faults. This rule precedes the count, because two stopped clocks would otherwise
+//!    outvote a running one.
+//! 2. **Count.** The judge keeps the worlds with the fewest wrong clocks: one fault is likelier than two, and independent clocks do not
+//!    make the same error. This rule precedes the abilities, because any clock can break: an ability says which clock to suspect first, not
+//!    which clock is right.
 //! 3. **Abilities.** An ability is an error that a clock is known to make. Any other error of a clock is a *surprise*. World A is
 //!    dropped if another world, B, has fewer surprises, and every surprise of B is also a surprise of A. Thus, if two clocks differ
 //!    and only one of them has the ability that explains the difference, that clock is wrong. The rule never compares the surprise
@@ -16,16 +16,15 @@
 //! 4. **Verdict.** A clock is right if it agrees with every world that is left, and wrong if it agrees with none. Otherwise the
 //!    clock is undecidable.
 //!
-//! A clock that is wrong is demoted at once, and a clock that is right for some periods in a row is restored. An undecidable clock stays
-//! trusted or stays demoted, but its probation restarts.
+//! A wrong clock is demoted immediately, and a demoted clock that has been right for some periods in a row is restored. An undecidable
+//! clock keeps its trusted or demoted state, but its probation restarts.
 //!
 //! Demoted clocks do not vote. The judge compares them with the worlds of the trusted clocks. If only one clock is trusted, demoted clocks
-//! can confirm this clock, or cast doubt on it. If they cast doubt on the clock, it is undecidable. Demoted clocks cannot make the trusted
-//! clock wrong. If no clock can be compared with the single trusted clock, the trusted clock is undecidable. The last rule does not apply
-//! in the period in which another trusted clock is proved wrong. If no clock is trusted, all clocks vote. Otherwise no clock could ever be
-//! trusted again.
+//! can confirm this clock, or cast doubt on it. A doubted clock is undecidable: demoted clocks never make the trusted clock wrong. If no
+//! clock can be compared with the single trusted clock, that clock is undecidable too, except in the period in which another trusted clock
+//! is proved wrong. If no clock is trusted, all clocks vote, because otherwise no clock could ever be trusted again.
 //!
-//! The judge does not notice an error within the bounds, even if the errors of many periods add up to a large error.
+//! The judge does not notice an error within the bounds, even if such errors add up over many periods.
 
 /// The errors that a clock is known to make. A clock that is known to make neither error can still break.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +40,8 @@ pub(crate) struct Ability {
 pub(crate) struct Reading {
     /// The time since the previous check, in ns; `None` if the clock could not be read.
     pub(crate) passed: Option<i64>,
-    /// The largest error of `passed`, in ns, if the clock is right. The error is caused by the clock's step and by the duration of
-    /// the read.
+    /// The largest error that `passed` can have if the clock is right, in ns. The clock's step and the duration of the read cause this
+    /// error.
     pub(crate) uncertainty: u64,
 }
 
@@ -57,7 +56,7 @@ pub(crate) enum Judgement {
     Undecidable,
 }
 
-/// A set of clocks: bit `i` is clock `i`.
+/// A set of clocks: bit `i` stands for clock `i`.
 type Set = u32;
 
 fn members(set: Set) -> impl Iterator<Item = usize> {
@@ -68,7 +67,7 @@ fn set_of(clocks: impl Iterator<Item = usize>) -> Set {
     clocks.map(|i| 1 << i).sum()
 }
 
-/// Judges clocks and records which of them are trusted. At first all clocks are trusted.
+/// Judges clocks, and records which of them are trusted. At first, all clocks are.
 pub(crate) struct Judge {
     abilities: Vec<Ability>,
     tolerance_ppm: u64,
@@ -78,7 +77,7 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    /// Returns a judge of clocks, one for each item of `abilities`. The rates of clocks that agree may differ by `tolerance_ppm`. A
+    /// Returns a judge of one clock for each item of `abilities`. Two clocks can agree if their rates differ by at most `tolerance_ppm`. A
     /// demoted clock is trusted again when it has been right for `probation` periods in a row.
     pub(crate) fn new(abilities: Vec<Ability>, tolerance_ppm: u64, probation: u32) -> Self {
         let clocks = abilities.len();
@@ -129,7 +128,7 @@ impl Judge {
         judgements
     }
 
-    /// Returns for each clock whether it is trusted after the periods so far.
+    /// Returns, for each clock, whether it is trusted after the periods so far.
     pub(crate) fn trusted(&self) -> &[bool] {
         &self.trusted
     }
@@ -155,7 +154,7 @@ impl Judge {
         }
     }
 
-    /// Rules 2 and 3: returns the sets of `clocks` that can have been right.
+    /// Rules 2 and 3: returns the subsets of `clocks` that may be right.
     fn worlds(&self, readings: &[Reading], clocks: Set) -> Vec<Set> {
         let agree = |i: usize, j: usize| self.agree(readings[i], readings[j]);
         let united = |&set: &Set| members(set).all(|i| members(set).all(|j| agree(i, j)));
@@ -181,9 +180,9 @@ impl Judge {
 mod tests {
     use super::*;
 
-    /// Each case has one letter per clock for its abilities (I: none, L: may lose, G: may gain, B: both), and then periods of 0.5
-    /// ms. Each period lists the time in ns that each clock shows (`x` if the clock is unreadable; `~` precedes the uncertainty,
-    /// which is 1 if it is not stated), the judgement on each clock, and whether each clock is trusted afterwards.
+    /// Each case has one letter per clock for its abilities (I: none, L: may lose, G: may gain, B: both), and then periods of 0.5 ms. Each
+    /// period lists, for each clock, the time that it shows in ns (`x` if it is unreadable; an uncertainty other than 1 follows a `~`),
+    /// then the judgement on it, and then whether it is trusted afterwards.
     const CASES: &str = "\
 II: 500000 500000 RR TT, 500000 499748 RR TT, 500000 499747 ?? TT, 500000 499000~1000 RR TT
 IL: 500000 495000 RW T-, 500000 500000 RR T-, 500000 495000 RW T-, 500000 500000 RR T-, 500000 500000 RR TT; IL: 495000 500000 ?? TT; LL: 500000 495000 RW T-; GI: 500000 495000 WR -T; GL: 500000 495000 ?? TT; BB: 500000 495000 ?? TT; BI: 500000 495000 WR -T

@@ -1,4 +1,4 @@
-//! Tests which source is chosen, and which time it gives.
+//! Tests which source is chosen, and what time it gives.
 
 use guest_abi::clock::{Clock, Scope};
 use hv_core::time::{Candidate, NoUsableClock, Operator, Reason, Timekeeper, Trust, Verdict};
@@ -110,17 +110,17 @@ proptest! {
         let environment = hv_core::time::Environment { poll: 0, ..ENVIRONMENT };
         let keeper = Timekeeper::new([Candidate::new(&counter)], &environment, strand(0)).unwrap();
         let clock = keeper.clock(strand(0));
-        // The end is after a hundred years, or when the count exceeds 63 bits.
+        // Ends after a hundred years, or when the count exceeds 63 bits.
         let end = (u128::from(u64::MAX / 2) * 1_000_000_000 / u128::from(hz)).min(3_155_760_000_000_000_000);
         for (step, beyond) in steps {
             world.pass(step % keeper.longest_poll().min(end as u64 / 50));
             if u128::from(world.now()) > end {
                 break;
             }
-            // Sets the bits above the count, such as NPT.
+            // Sets the bits above the count, such as the NPT bit.
             counter.beyond.set(beyond);
             let time = clock.ticks();
-            // The time can be off by a partial tick at the beginning, and by a partial tick now.
+            // The time can be off by one partial tick at the beginning and one now.
             prop_assert!(time.abs_diff(world.now()) <= 2 + 1_000_000_000 / hz, "{} {}", time, world.now());
         }
     }

@@ -1,4 +1,4 @@
-//! Tests of a reliable clock that is made from unreliable counters.
+//! Tests of the reliable clock that is made from unreliable counters.
 
 mod change;
 mod day;

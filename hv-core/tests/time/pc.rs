@@ -1,4 +1,4 @@
-//! Tests the clocks of a PC, as windows_high_resolution_timer.txt describes them.
+//! Tests a PC's clocks, as windows_high_resolution_timer.txt describes them.
 
 use guest_abi::clock::Description;
 use hv_core::time::{
@@ -16,14 +16,14 @@ fn environment(cpu_hz: u64, cpus: usize, speed_step: bool) -> Environment {
     Environment { strands: cpus, idles: true, rate_changes: speed_step, cpu_hz, poll: SECOND }
 }
 
-/// The performance counters. [`outcomes`] has one group of columns for each of them: no counter, the interval timer, the power
-/// management timer, another timer, and the cycle counter under another name.
+/// The performance counters, each with its own group of columns in [`outcomes`]: no counter, the interval timer, the power management
+/// timer, another timer, and the cycle counter under another name.
 const PERFORMANCE_COUNTERS: [Option<u64>; 5] =
     [None, Some(1_193_182), Some(3_579_545), Some(14_318_180), Some(GHZ)];
 
-/// Returns the results of `choose_impl` of windows_high_resolution_timer.txt: `T` is the cycle counter, `Q` the performance
-/// counter, `G` the tick counter. The document's own code, compiled and executed, gave these results. Each performance counter
-/// has three columns, for the operator's settings default, disable and force.
+/// Returns the results of `choose_impl` in windows_high_resolution_timer.txt, obtained by compiling and executing the document's own code:
+/// `T` is the cycle counter, `Q` the performance counter, `G` the tick counter. Each performance counter has three columns, for the
+/// operator's settings default, disable and force.
 fn outcomes(has_tsc: bool, environment: &Environment, tsc_setting: Operator) -> &'static str {
     let Environment { strands: cpus, rate_changes: speed_step, cpu_hz, .. } = *environment;
     match (has_tsc && cpu_hz > 0, cpus, speed_step, tsc_setting) {
@@ -86,8 +86,8 @@ fn a_counter_at_the_clock_of_the_cpu_is_the_cycle_counter_in_disguise() {
         (1_052_631_579, GHZ, true),
         (14_318_180, GHZ, true),
         (14_318_180, u64::MAX, true),
-        // windows_high_resolution_timer.txt says "PIT and PMT are safe", whatever the rate of the CPU. A
-        // rate that differs by 1 Hz is not recognised.
+        // windows_high_resolution_timer.txt says "PIT and PMT are safe", whatever the CPU's rate. A rate that is off by 1 Hz is not
+        // recognised.
         (1_193_182, 1_193_182, true),
         (3_579_545, 3_579_545, true),
         (1_193_182, 0, true),
@@ -140,7 +140,7 @@ fn the_sources_of_a_pc() {
     assert!(ranking.into_iter().eq(names.into_iter().zip([300, 200, 50, 25, 10])));
 }
 
-/// Slow sources work as well as other sources: tick counters, and real-time clocks of 1 Hz to 32,768 Hz.
+/// Slow sources, such as tick counters and real-time clocks of 1 Hz to 32,768 Hz, work as well as other sources.
 #[test]
 fn slow_sources_keep_the_time() {
     let tick_counters = [1, 10, 15].map(pc::tick_counter);
@@ -159,8 +159,8 @@ fn slow_sources_keep_the_time() {
     }
 }
 
-/// windows_high_resolution_timer.txt says: "TGT falls behind over time due to delayed or lost clock interrupts". A tick counter
-/// can lose time but not gain time. So if it is behind another source, the tick counter is wrong, whichever source is chosen.
+/// windows_high_resolution_timer.txt says: "TGT falls behind over time due to delayed or lost clock interrupts". A tick counter can lose
+/// time but not gain time. If it is behind another source, the tick counter is therefore wrong, whichever source is chosen.
 #[test]
 fn a_tick_counter_that_loses_interrupts_is_replaced() {
     for other in [Description { rating: 300, ..perfect() }, Description { rating: 1, ..perfect() }]

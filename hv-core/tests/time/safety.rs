@@ -5,7 +5,7 @@ use hv_core::time::{Environment, Operator, Reason, Verdict, choose, longest_poll
 
 const SAFE: Description = Description { width: Width::TICK, hz: 1_000_000_000, ..pc::rtc(0) };
 
-/// A machine on which each hazard of a clock source makes the source unsafe.
+/// A machine on which every hazard of a clock source makes the source unsafe.
 const BAD: Environment =
     Environment { strands: 256, idles: true, rate_changes: true, cpu_hz: 0, poll: 1_000_000_000 };
 

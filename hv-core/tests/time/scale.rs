@@ -32,7 +32,7 @@ fn known_values() {
         (10_000_000_000, 9_223_372_036_854_775_800, 922_337_203_685_477_580),
         (31_250_000, 1, 32),
         (3_579_545, 1 << 24, 4_686_968_874),
-        // The sources are a tick counter, a real-time clock, and the slowest possible source.
+        // A tick counter, a real-time clock, and the slowest possible source.
         (1000, 15, 15_000_000),
         (32_768, 1, 30_517),
         (32_768, 32_768, 1_000_000_000),
@@ -68,7 +68,7 @@ fn powers_of_two_and_whole_seconds() {
         for ticks in (0..64).flat_map(near_power).chain([u64::MAX]) {
             check(hz, ticks);
         }
-        // Any number of whole seconds, minutes, days and years from 1 to 100 is converted exactly if its ticks fit in 64 bits.
+        // Converts 1 to 100 seconds, minutes, days and years. Any number of whole seconds whose ticks fit in 64 bits is converted exactly.
         for unit in [1, 60, 86_400, YEAR] {
             for seconds in (1..=100).map(|n| n * unit).chain([100 * YEAR]) {
                 let Ok(ticks) = u64::try_from(seconds * u128::from(hz)) else {

@@ -22,7 +22,7 @@ const SOURCES: [(u8, u64, u16); 4] = [
 /// A fault that a test injects into a clock.
 #[derive(Clone, Copy, Debug)]
 enum Wrong {
-    /// The rate of the clock is wrong by this number of parts per million.
+    /// The clock's rate is wrong by this number of parts per million.
     Drift(i64),
     Stop,
     /// The clock jumps by this number of nanoseconds.
@@ -72,9 +72,9 @@ fn settled<const N: usize>(
     panic!("it does not settle");
 }
 
-/// Three clocks go wrong, one after the other. For a period plus 10 ms after each fault, the timekeeper may be wrong. After that, its time
-/// must be within 1 ms of the true time, or in doubt. After a finding other than `Agrees` (such as `Undecided` or `NoReference`), the time
-/// stays in doubt until the end of the test.
+/// Three clocks go wrong, one after the other. The timekeeper may be wrong until a period plus 10 ms after each fault. After that, its time
+/// must be within 1 ms of the true time, or in doubt. Any finding other than `Agrees` (such as `Undecided` or `NoReference`) puts the time
+/// in doubt until the end of the test.
 fn three_faults(faults: &[(usize, Wrong, u64)]) {
     let world = World::default();
     let counters: [Counter<'_>; 3] = std::array::from_fn(|number| {
@@ -143,7 +143,7 @@ fn three_clocks_go_wrong_in_every_order_and_kind() {
     }
 }
 
-/// Asserts that the watchdog and the second model retire the same clocks while clocks go wrong.
+/// Asserts that the watchdog and the second model retire the same clocks when clocks go wrong.
 fn beside_the_second_model<const N: usize>(
     abilities: [(bool, bool); N],
     periods: &[(usize, Wrong, bool)],
@@ -184,9 +184,8 @@ fn beside_the_second_model<const N: usize>(
                 }
             })
             .collect();
-        // The two models apply the tolerance to slightly different durations. In addition, the watchdog puts two sources that
-        // differ into one group if a third source agrees with both. So both results are acceptable if a difference is near the
-        // tolerance.
+        // The two models apply the tolerance to slightly different durations. In addition, the watchdog puts two sources that differ into
+        // one group if a third source agrees with both. If a difference is near the tolerance, both results are therefore acceptable.
         let apart = |a: &Reading, b: &Reading| Some(a.passed?.abs_diff(b.passed?));
         let is_near = readings.iter().any(|a| {
             readings.iter().any(|b| matches!(apart(a, b), Some(by) if (600..10_000).contains(&by)))
@@ -198,7 +197,7 @@ fn beside_the_second_model<const N: usize>(
         before = counts();
         let ours: Vec<bool> =
             (0..N).map(|source| keeper.verdict(source).unwrap().1 == Trust::Full).collect();
-        // The timekeeper keeps the last source, even if it is bad.
+        // The timekeeper keeps its last source, even a bad one.
         if trusted.iter().filter(|trusted| **trusted).count() < 2 {
             prop_assert!(ours.iter().filter(|trusted| **trusted).count() <= 1, "{readings:?}");
             return Ok(());
@@ -209,7 +208,7 @@ fn beside_the_second_model<const N: usize>(
 }
 
 proptest! {
-    // An emulated processor would take half a minute for more cases.
+    // More cases would take half a minute on an emulated processor.
     #![proptest_config(ProptestConfig::with_cases(if cfg!(target_arch = "sparc64") { 500 } else { 10_000 }))]
 
     #[test]

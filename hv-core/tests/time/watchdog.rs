@@ -1,4 +1,4 @@
-//! Tests the findings of the watchdog, and their effects.
+//! Tests the watchdog's findings, and their effects.
 
 use std::cell::RefCell;
 
@@ -22,7 +22,7 @@ pub(crate) struct Watched<const N: usize> {
 }
 
 impl<const N: usize> Watched<N> {
-    /// Returns a timekeeper that has not been checked. `change` can modify its counters.
+    /// Returns a timekeeper that has not been checked yet. `change` can modify its counters.
     pub(crate) fn new(change: impl FnOnce(&World, &[Counter<'_>; N])) -> Self {
         let world: &World = Box::leak(Box::default());
         let counters: &[_; N] = Box::leak(Box::new(std::array::from_fn(|number| {
@@ -38,7 +38,7 @@ impl<const N: usize> Watched<N> {
         }
     }
 
-    /// Returns a timekeeper after its first check. `change` can modify its counters before this check.
+    /// Returns a timekeeper after its first check. `change` can modify its counters before that check.
     fn begun(change: impl FnOnce(&[Counter<'_>; N])) -> Self {
         let watched = Self::new(|_, counters| change(counters));
         assert_eq!(watched.check(0), Finding::Begun);
@@ -57,12 +57,12 @@ impl<const N: usize> Watched<N> {
     }
 }
 
-/// Returns the finding that source 1 is bad and is retired. Source 0 is still the chosen source.
+/// Returns the finding that source 1 is bad and has been retired, while source 0 is still the chosen source.
 const fn bad_reference(fault: Fault) -> Finding {
     Finding::Demoted { source: 1, fault, chosen: 0 }
 }
 
-/// Returns the finding that source 0 is bad and is retired. Source 1 is then the chosen source.
+/// Returns the finding that source 0 is bad and has been retired, and that source 1 is now the chosen source.
 const fn demoted(fault: Fault) -> Finding {
     Finding::Demoted { source: 0, fault, chosen: 1 }
 }
@@ -157,7 +157,7 @@ fn two_sources_that_differ_are_in_doubt() {
     }
 }
 
-/// A source that can only lose time is wrong if it is behind, and right if it is ahead.
+/// A source that is only known to lose time is wrong if it is behind, and right if it is ahead.
 #[test]
 fn what_a_source_can_do_wrong_decides() {
     let agrees = Finding::Agrees;
@@ -187,8 +187,8 @@ fn what_a_source_can_do_wrong_decides() {
     }
 }
 
-/// All three sources differ. Source 1 is behind and is known to lose time. Source 2 is ahead and is known to gain time. So these
-/// two sources are wrong.
+/// All three sources differ. Source 1 is behind and is known to lose time. Source 2 is ahead and is known to gain time. Both are therefore
+/// wrong.
 #[test]
 fn of_three_sources_that_differ_those_are_wrong_that_can_be() {
     let watched = Watched::<3>::begun(|counters| {
@@ -261,7 +261,7 @@ fn a_source_that_is_slow_to_read_condemns_none() {
     watched.counters[1].cost.set(500);
     // The slow checks were inconclusive, so this check compares its counts with the counts of the check before them.
     assert_eq!(watched.check(0), Finding::Agrees);
-    // A difference that is larger than the uncertainty is found at once.
+    // A difference that is larger than the uncertainty is found immediately.
     watched.counters[1].cost.set(MILLISECOND);
     watched.counters[0].jump(100_000_000);
     assert_eq!(watched.check(0), Finding::Undecided { ahead: 0, behind: 1 });
@@ -320,8 +320,8 @@ fn a_reference_between_two_steps_is_not_a_stopped_one() {
     for _ in 0..50 {
         assert_eq!(watched.check_after(100 * MILLISECOND), Finding::Agrees);
     }
-    // Source 1 stops. A check 1.5 s later is undecided: the source has missed a step, but it may only be slow. By the next check, the
-    // source still has not advanced, which proves that it has stopped.
+    // Source 1 stops. A check 1.5 s later is undecided: the source has missed a step, but may only be slow. At the next check, the source
+    // still has not advanced, which proves that it has stopped.
     watched.counters[1].set_stopped(true);
     let found: Vec<Finding> = (0..40).map(|_| watched.check_after(SECOND + HALF)).take(2).collect();
     assert_eq!(found, [Finding::Undecided { ahead: 0, behind: 1 }, bad_reference(Fault::Stopped)]);
@@ -344,8 +344,8 @@ fn a_retired_source_does_not_show_that_another_stands_still() {
     }
 }
 
-/// Two trusted sources differ forever, and nothing decides between them. A retired third source agrees with one of the two for a
-/// minute. Then the third source is trusted again and decides.
+/// Two trusted sources differ forever, and nothing decides between them. After a retired third source has agreed with one of the two for a
+/// minute, it is trusted again and decides.
 #[test]
 fn a_source_that_is_right_again_decides_between_two() {
     for wrong in [0, 2] {
@@ -362,8 +362,7 @@ fn a_source_that_is_right_again_decides_between_two() {
     }
 }
 
-/// A read of source 1 takes 3 us. In a period of 10 ms, the chosen source gains or loses 5 us, which is less than the uncertainty
-/// of the reads.
+/// A read of source 1 takes 3 us. The chosen source gains or loses 5 us per 10 ms period, which is less than the uncertainty of the reads.
 #[test]
 fn a_drift_that_one_period_does_not_show_is_found() {
     for (drift, fault) in [(500_000, Fault::Fast), (-500_000, Fault::Slow)] {
@@ -388,7 +387,7 @@ fn a_drift_that_one_period_does_not_show_is_found() {
     }
 }
 
-/// Source 2 is found wrong while the time is an hour ahead. Its probation of a minute begins when the time is right again.
+/// Source 2 is found wrong while the time is an hour ahead. Its one-minute probation begins when the time is right again.
 #[test]
 fn an_hour_that_did_not_pass_does_not_lengthen_a_probation() {
     let watched = Watched::<3>::begun(|counters| {

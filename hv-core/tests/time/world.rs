@@ -36,7 +36,7 @@ impl World {
     }
 }
 
-/// Returns the description of a counter that has no hazards and advances by single ticks.
+/// Describes a counter that has no hazards and advances by single ticks.
 pub(crate) fn description(width: u8, hz: u64, rating: u16) -> Description {
     let hazards = Hazards::default();
     Description { width: Width::new(width).unwrap(), hz, rating, hazards, ..pc::rtc(0) }
@@ -46,15 +46,15 @@ pub(crate) fn description(width: u8, hz: u64, rating: u16) -> Description {
 pub(crate) struct Counter<'a> {
     world: &'a World,
     pub(crate) description: Cell<Description>,
-    /// The duration of a read in nanoseconds. A read returns the count at the middle of the read.
+    /// The duration of a read in nanoseconds. A read returns the count at its midpoint.
     pub(crate) cost: Cell<u64>,
-    /// The count at the latest change of the counter, and the true time of this change.
+    /// The count at the counter's latest change, and the true time of that change.
     base: Cell<(u64, u64)>,
-    /// The deviation from the nominal rate in parts per billion.
+    /// The deviation from the nominal rate, in parts per billion.
     drift: Cell<i64>,
     stopped: Cell<bool>,
     pub(crate) dead: Cell<bool>,
-    /// The number of ticks by which the counter is ahead on each of the strands 0, 1 and 2.
+    /// The number of ticks by which the counter is ahead on strands 0, 1 and 2.
     pub(crate) apart: Cell<[i64; 3]>,
     /// The bits above the counter's width in each returned value.
     pub(crate) beyond: Cell<u64>,
@@ -94,7 +94,7 @@ impl<'a> Counter<'a> {
         let Description { hz, step, .. } = self.description.get();
         let passed = u128::from(self.world.now() - at);
         let speed = (1_000_000_000 + self.drift.get()) as u128;
-        // Converts whole seconds and the remainder separately, so that nothing overflows.
+        // Converts whole seconds and the remainder separately, to avoid an overflow.
         let per_second = u128::from(hz) * speed;
         let rest = passed % 1_000_000_000 * per_second / 1_000_000_000;
         let ticks = (passed / 1_000_000_000 * per_second + rest) / 1_000_000_000;
@@ -145,7 +145,7 @@ impl ClockSource for Counter<'_> {
     }
 }
 
-/// Returns a timekeeper with these counters. The operator's setting for each counter is the default.
+/// Returns a timekeeper with these counters, each with the operator's default setting.
 pub(crate) fn keeper<'a, const N: usize>(
     counters: [&'a Counter<'a>; N],
 ) -> Timekeeper<&'a Counter<'a>, N> {

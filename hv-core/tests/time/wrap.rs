@@ -11,7 +11,7 @@ fn width(bits: u8) -> Width {
     Width::new(bits).unwrap()
 }
 
-/// Returns the value that a counter of this width shows at `count`. Also sets some bits above the width.
+/// Returns what a counter of this width shows at `count`, with some bits set above the width.
 fn shown(bits: u8, count: u64) -> u64 {
     match bits {
         64 => count,
@@ -49,7 +49,7 @@ fn npt_is_not_part_of_a_count() {
     let wrap = Wrap::new(Width::TICK, 1 << 63 | 5);
     assert_eq!(wrap.extend(6), 6);
     assert_eq!(wrap.extend(1 << 63 | 7), 7);
-    // Here the count of 63 bits wraps to 0.
+    // Here, the 63-bit count wraps to 0.
     let wrap = Wrap::new(Width::TICK, (1 << 63) - 1);
     assert_eq!(wrap.extend(1 << 63), 1 << 63);
 }
@@ -75,8 +75,7 @@ proptest! {
             let Some(sum) = count.checked_add(step % (quarter + 1)) else { break };
             count = sum;
             prop_assert_eq!(wrap.extend(shown(bits, count)), count);
-            // This value arrives late, because the strand was delayed after it had read the
-            // counter.
+            // A late value, from a strand that was delayed after it had read the counter.
             let late = late % quarter;
             if late <= count {
                 prop_assert_eq!(wrap.extend(shown(bits, count - late)), count - late);

@@ -2,8 +2,8 @@
 
 use hv_core::trace::Conditions;
 
-/// A clock of 4 GHz, "~200ns, time for logging an event" (line 106), and "100HZ clock : tick each 0.01s" (line 18).
-/// Interrupts are off for 20 ms at most, so the worst heartbeats come "each 3 timer ticks : 0.03s" (line 124).
+/// A clock of 4 GHz, "~200ns, time for logging an event" (line 106), and "100HZ clock : tick each 0.01s" (line 18). Interrupts are off for
+/// at most 20 ms, so in the worst case heartbeats come "each 3 timer ticks : 0.03s" (line 124).
 const SEED: Conditions =
     Conditions { hz: 4_000_000_000, probe_ns: 200, timer_hz: 100, longest_off_ns: 20_000_000 };
 
@@ -39,9 +39,9 @@ fn lowest_bits_by_the_duration_of_a_probe() {
 #[test]
 fn highest_bits_by_the_longest_time_without_interrupts() {
     for (hz, timer_hz, longest_off_ns, expected) in [
-        // The longest time without interrupts plus the timer interval is 120,000,000 cycles, a number of 27 bits.
+        // The longest time without interrupts plus the timer interval is 120,000,000 cycles, which takes 27 bits.
         (4_000_000_000, 100, 20_000_000, 4),
-        // The longest time without interrupts plus the timer interval is 34,961,379 cycles, a number of 26 bits.
+        // The longest time without interrupts plus the timer interval is 34,961,379 cycles, which takes 26 bits.
         (1_165_379_275, 100, 20_000_000, 5),
         // The longest time without interrupts is 0, and the timer interval is 2^20 cycles (21 bits), or one cycle less (20 bits).
         (1 << 30, 1 << 10, 0, 10),
@@ -52,7 +52,7 @@ fn highest_bits_by_the_longest_time_without_interrupts() {
         (1_000_000_000, 1000, 0, 11),
         // The timer is faster than the clock, so the interval is rounded up to one cycle.
         (100, 1000, 0, 30),
-        // Twice 2^31 cycles is a number of 33 bits, and twice 2^30 cycles is a number of 32 bits, so no bit can be omitted.
+        // Twice 2^31 cycles takes 33 bits, and twice 2^30 cycles takes 32 bits, so no bit can be omitted.
         (1 << 31, 1, 0, 0),
         (1 << 30, 1, 0, 0),
         ((1 << 30) - 1, 1, 0, 1),

@@ -11,11 +11,11 @@ use hv_core::trace::{
 
 const TIME: u64 = 0x1234_5678_9abc_def0;
 
-/// The full header of most layouts: type bit 0, number 0x7abc in 15 bits, payload size 16 in bytes, and then the time.
+/// The full header in most layouts: type bit 0, number 0x7abc in 15 bits, a payload size of 16 bytes, and then the time.
 const LARGE: &[u32] = &[0x7abc_0010, 0x1234_5678, 0x9abc_def0];
 
 fn written(words: usize, write: impl Fn(&[AtomicU32])) -> Vec<u32> {
-    // The cells start with a value other than 0, so that the test notices bits that are not written.
+    // The cells start with a value other than 0, so that the test notices unwritten bits.
     let cells: Vec<_> = (0..words).map(|_| AtomicU32::new(0xa5a5_a5a5)).collect();
     write(&cells);
     cells.into_iter().map(AtomicU32::into_inner).collect()
@@ -27,10 +27,10 @@ fn full<L: Layout>(id: u16, payload: usize) -> Vec<u32> {
 
 /// Asserts the headers that a layout writes and reads.
 ///
-/// `bits` are the widths in a short header: type, number, size, clock. `limits` are the number of omitted low bits, the longest time that a
-/// short header can express, and the lowest number of a kind that has no short header. `shorts` are the numbers and times of events with 4
-/// words of payload, with their short headers and the times in the headers. `words` is the full header of an event of kind 0x7abc at
-/// `TIME`.
+/// `bits` lists the widths of the fields in a short header: type, number, size, clock. `limits` lists the number of omitted low bits, the
+/// longest time that a short header can express, and the lowest kind number that has no short header. `shorts` lists events with 4 payload
+/// words: their kind numbers and times, their short headers, and the times in these headers. `words` is the full header of an event of kind
+/// 0x7abc at `TIME`.
 fn check<L: Layout>(
     bits: [u32; 4],
     limits: (u32, u64, u16),
@@ -50,7 +50,7 @@ fn check<L: Layout>(
     assert_eq!(full::<L>(0x7abc, 4), words);
     reads(words, 0x7abc, bits[0] > 0, Full(TIME));
     if bits[0] > 0 {
-        // Bits of a number above bit 14 do not reach the type bit.
+        // Bits of the kind number above bit 14 do not reach the type bit.
         assert_eq!(full::<L>(0xfabc, 4), words);
     }
 }
@@ -75,7 +75,7 @@ fn one_word_with_a_type_bit() {
 /// Lines 121 to 131 say "remove 9 LSB"; "9LSB + 4MSB = 13 bits total. 12 bits for event IDs : 4096 events."
 #[test]
 fn clock19() {
-    // The header is the type bit 1, the number 0xabc, and the lower 19 bits of the time in units of 512 ticks.
+    // The header consists of the type bit 1, the number 0xabc, and the lower 19 bits of the time in units of 512 ticks.
     let shorts = [
         (0xabc, 0x7_ffff, &[0xd5e7_ffff][..], Low(0x7_ffff)),
         (0xabc, 0xfff8_0001, &[0xd5e0_0001], Low(1)),
@@ -113,7 +113,7 @@ fn clock64() {
     check::<Clock64Aligned>([1, 15, 16, 64], (0, u64::MAX, 0x8000), &[short], &words);
 }
 
-/// Line 119 says "Must align _all_ headers on 32 bits, not 64". Only the header of 128 bits is aligned differently.
+/// Line 119 says "Must align _all_ headers on 32 bits, not 64". Only the 128-bit header is aligned differently.
 #[test]
 fn headers_are_aligned_to_32_bits() {
     fn check<L: Layout>(_: u64) {

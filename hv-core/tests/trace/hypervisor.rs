@@ -1,4 +1,4 @@
-//! Tests that the hypervisor records negotiations, calls that no service claims, and resets.
+//! Tests that the hypervisor records resets, negotiations, and calls that no service claims.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -152,7 +152,7 @@ fn what_takes_few_instructions_is_recorded_at_once() {
     assert_eq!(events(ring), [(7, event), (8, event), (9, event)]);
 }
 
-/// If the tracer is switched on or off during a call, the recorded duration of the call is 0.
+/// If the tracer is switched on or off during a call, the call's recorded duration is 0.
 #[test]
 fn the_times_of_a_call_in_which_the_tracer_is_switched() {
     let strand = StrandId::new(3).unwrap();

@@ -23,8 +23,8 @@ fn lost_behind(numbers: Range<u32>, lost: u64) -> Vec<Got> {
     numbers.map(small).chain([Got::Lost(lost)]).collect()
 }
 
-/// Returns a ring of two packets of ten words. An event of these tests takes two words. The first
-/// event of a packet takes five, because of its full header. So a packet has room for three events.
+/// Returns a ring of two packets of ten words. In these tests, an event takes two words, except that the first event of a packet takes
+/// five, because of its full header. A packet therefore has room for three events.
 fn ring(mode: Mode) -> Ring<Clock27, 2, 10> {
     Ring::new(mode)
 }
@@ -57,7 +57,7 @@ fn discarding_keeps_the_first_events() {
     let mut reader = Reader::new(&ring);
     assert_eq!(drain(&mut reader), lost_behind(0..6, 3));
     assert_eq!(ring.discarded(), 3);
-    // The reader has finished the first packet, so this packet is free. The second packet is still the newest.
+    // The reader has finished the first packet, which is now free. The second packet is still the newest.
     record_small(&ring, 9..14);
     assert_eq!(drain(&mut reader), lost_behind(9..12, 2));
     record_small(&ring, 14..15);
@@ -138,8 +138,8 @@ fn unknown_events_count_as_lost() {
     }
 }
 
-/// Some headers hold the length of their payload. Even then, the reader counts an event as lost if its kind is unknown, or if events of its
-/// kind have a different length.
+/// Some headers hold the length of their payload. Even so, the reader counts an event as lost if its kind is unknown, or if its kind has
+/// another length.
 #[test]
 fn a_length_in_a_header_makes_no_kind_known() {
     let ring = Ring::<Clock64, 2, 40>::new(Mode::Overwrite);
@@ -175,7 +175,7 @@ fn a_loss_comes_before_the_events_behind_it() {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// The distance in ticks from the previous event, and the kind of the event to record.
+    /// Records an event of the kind given by the second value, this number of ticks after the previous event.
     Record(u64, u8),
     /// Reads at most this number of entries.
     Read(u8),
@@ -188,7 +188,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(prop_oneof![9 => record, 1 => read], 0..400)
 }
 
-/// Asserts that each event is either returned once, in order and with its time, or counted once as lost.
+/// Asserts that each event is either returned once, in order and with its correct time, or counted once as lost.
 fn check<L: Layout>(resolution: u64, mode: Mode, steps: &[Step]) {
     let ring = Ring::<L, 4, 20>::new(mode);
     let mut reader = Reader::new(&ring);

@@ -1,6 +1,6 @@
 //! Tests compact events: headers, times, losses, and readers that run while the writer writes.
 
-/// Calls a function for each layout. The first argument is the resolution of the layout's times in ticks.
+/// Calls a function for each layout. The function's first argument is the resolution of the layout's times, in ticks.
 macro_rules! for_each_layout {
     ($function:ident($($argument:expr),*)) => {
         $function::<hv_core::trace::Clock19>(512 $(, $argument)*);
@@ -40,14 +40,14 @@ events! {
             number: u32 = Number,
             value: u64 = Hex,
         }
-        /// An event whose number has no short header in [`Clock27`](hv_core::trace::Clock27).
+        /// An event whose kind number has no short header in [`Clock27`](hv_core::trace::Clock27).
         31 Rare "rare" {
             number: u32 = Number,
         }
     }
 }
 
-/// An entry that a reader has returned. The payload is decoded.
+/// An entry that a reader has returned, with the payload decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Got {
     Event(u64, TestEvent),

@@ -9,7 +9,7 @@ use crate::{Got, Small, TestEvent};
 const AT: u64 = 0x10_0000;
 /// The address of ring 0, after the nine words of the tracer.
 const RING: u64 = AT + 72;
-/// Two packets (36 bytes and ten words each, padded to 80 bytes), and five words of 8 bytes.
+/// The size of a ring: two packets (36 bytes and ten words each, padded to 80 bytes), and five words of 8 bytes.
 const STRIDE: u64 = 2 * 80 + 5 * 8;
 
 struct Bytes(Vec<u8>);
@@ -25,8 +25,8 @@ fn word(bytes: &mut Vec<u8>, word: u64) {
     bytes.extend(word.to_be_bytes());
 }
 
-/// Appends a packet with one event for each of `numbers`. The number is the payload and also the time of the event. The first
-/// event has a full header.
+/// Appends a packet with one event for each of `numbers`. A number is the event's payload and also its time. The first event has a full
+/// header.
 fn packet(bytes: &mut Vec<u8>, number: u64, before: u64, discarded: u64, numbers: &[u32]) {
     let mut words = Vec::new();
     for event in numbers {
@@ -78,7 +78,7 @@ fn rings_are_read() {
     memory.0[72 + 80..72 + 160].copy_from_slice(&third);
     memory.0[72 + 167] = 3;
     assert_eq!(read(&memory, 0), [Got::Lost(3), small(40), small(41), Got::Lost(3), small(50)]);
-    // The writer is about to begin a packet in place of packet 2.
+    // The writer is about to begin a packet where packet 2 is stored.
     memory.0[72 + 7] = 0;
     memory.0[72 + 167] = 4;
     assert_eq!(read(&memory, 0), [Got::Lost(8), small(50)]);
@@ -118,7 +118,7 @@ fn a_directory_says_where_rings_are() {
     }
 }
 
-/// If any byte after the tracer is wrong, a reader still returns only a limited number of entries.
+/// Even if any byte after the tracer is wrong, a reader returns only a limited number of entries.
 #[test]
 fn any_memory_is_read() {
     let seed = bytes();

@@ -10,7 +10,7 @@ use hv_core::trace::{
 
 use crate::{Got, Large, Small, TestEvent};
 
-/// Returns the payload of event number `number`. A payload that mixes words of two events does not belong to any event.
+/// Returns the payload of event number `number`. A mix of two events' words is not the payload of any event.
 fn value(number: u32) -> u64 {
     u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -24,7 +24,7 @@ impl Drop for End<'_> {
     }
 }
 
-/// Runs a reader and a writer that never waits. Each event is returned once, in order and whole, or it is counted as lost.
+/// Runs a reader and a writer that never waits. Each event is either returned once, in order and whole, or counted as lost.
 fn read_while_writing<L: Layout>(mode: Mode, resolution: u64) {
     const EVENTS: u32 = if cfg!(miri) { 2_000 } else { 200_000 };
     let time = |number: u32| u64::from(number) * 1_000_003;

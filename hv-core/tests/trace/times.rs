@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use crate::{Empty, Got, Rare, Small, TestEvent, drain, record};
 
-/// Records an event at each time, and asserts that a reader returns all of them.
+/// Records an event at each time, and asserts that a reader returns all of these events.
 fn check<L: Layout>(resolution: u64, times: &[u64]) {
     let ring = Ring::<L, 64, 64>::new(Mode::Discard);
     let recorded = (0..).zip(times).map(|(number, time)| {
@@ -27,8 +27,7 @@ fn check_all(times: &[u64]) {
     for_each_layout!(check(times));
 }
 
-/// Returns the time `first`, and then one time for each gap. A gap is the distance from the previous time. A time
-/// that would be greater than `u64::MAX` is `u64::MAX`.
+/// Returns the time `first`, followed by one time per gap. A gap is the distance from the previous time. Times stop growing at `u64::MAX`.
 fn apart(first: u64, gaps: &[u64]) -> Vec<u64> {
     let mut time = first;
     let later = gaps.iter().map(|gap| {
@@ -38,14 +37,13 @@ fn apart(first: u64, gaps: &[u64]) -> Vec<u64> {
     [first].into_iter().chain(later).collect()
 }
 
-/// Asserts that kinds with small numbers have short headers, and that all other kinds have full headers. Each
-/// layout has its own limit for small numbers. In most layouts, the MSB of the header is the type bit, which is 1
-/// in a short header. Lines 82 and 83 of the seed document, compact_trace_events.txt, ask for such a bit:
-/// "Create a "compact" facility which reserves the facility IDs with the MSB at 1. - or better : select mapping
-/// for events".
+/// Asserts that kinds with small numbers have short headers, and all other kinds full headers. Each layout has its own limit for small
+/// numbers. In most layouts, the MSB of the header is the type bit, which is 1 in a short header. Lines 82 and 83 of the seed document,
+/// compact_trace_events.txt, ask for such a bit: "Create a "compact" facility which reserves the facility IDs with the MSB at 1. - or
+/// better : select mapping for events".
 #[test]
 fn kinds_with_small_numbers_have_short_headers() {
-    /// Returns the size in words of an event that is not the first event of its packet.
+    /// Returns the size in words of an event that is not the first in its packet.
     fn room<L: Layout, E: TraceEvent + Copy>(event: E) -> usize {
         const WORDS: usize = 128;
         let ring = Ring::<L, 2, WORDS>::new(Mode::Discard);
@@ -59,7 +57,7 @@ fn kinds_with_small_numbers_have_short_headers() {
         // There are two packets. The second packet begins with a full header too.
         (2 * WORDS - L::FULL_WORDS) / (events - 1)
     }
-    /// Returns the sizes in words of an event of kind 9 and an event of kind 31, each with one payload word.
+    /// Returns the sizes in words of an event of kind 9 and of an event of kind 31, each with one payload word.
     fn rooms<L: Layout>() -> (usize, usize) {
         let number = 1;
         (room::<L, _>(Small { number }), room::<L, _>(Rare { number }))

@@ -9,9 +9,9 @@ use platform::md::{Node, NodeError, Problem};
 /// An error in a node that describes guests, with its position in the description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuestError<'a> {
-    /// The name of the node that has the error, such as `guest`.
+    /// The name of the faulty node, such as `guest`.
     pub node: &'a str,
-    /// The offset in the description, in bytes, of the wrong property, or of the node if the problem is not in a property.
+    /// The byte offset, in the description, of the faulty property, or of the node if no single property is at fault.
     pub offset: usize,
     /// The rule that the node or the property breaks.
     pub problem: GuestProblem<'a>,

@@ -31,24 +31,24 @@ use platform::md::{BACK, Md, Node};
 use crate::rights::policy::{GuestConfig, OneGlobal, StrandSet};
 pub use error::{GuestError, GuestProblem};
 
-/// A guest that a machine description contains.
+/// A guest in a machine description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DescribedGuest<'a> {
-    /// The node from which the guest was read.
+    /// The node that describes the guest.
     pub node: Node<'a>,
     /// The property `name`; `None` if the node does not have it.
     pub name: Option<&'a str>,
-    /// The guest's unique number among the resources of the hypervisor.
+    /// The guest's unique number among the hypervisor's resources.
     pub resource_id: u64,
-    /// The number that other guests use for the guest; `None` if the node does not have the property.
+    /// The number by which other guests know the guest; `None` if the node does not have the property.
     pub gid: Option<u64>,
     /// The guest's strands and rights.
     pub config: GuestConfig,
 }
 
-/// Returns the guests of a description, in the order of the arcs to them. A description without a `guests` node, such as a description that a
-/// guest gets, has no guests. First checks all guests, as [`policy::check`](crate::rights::policy::check) does; the error is the first
-/// problem. Fails if a guest has a strand that `machine` lacks.
+/// Returns the guests of a description, in the order of the arcs to them. A description without a `guests` node, such as the description
+/// that a guest receives, has no guests. First checks all guests, as [`policy::check`](crate::rights::policy::check) does; the error is the
+/// first problem. Fails if a guest has a strand that `machine` lacks.
 pub fn guests<'a>(
     md: Md<'a>,
     machine: Option<Machine>,

@@ -1,4 +1,4 @@
-//! Reads the rights of a guest from the property `perf-counters`, or from the older `perfctraccess` and `perfctrhtaccess`.
+//! Reads a guest's rights from the property `perf-counters`, or from the older `perfctraccess` and `perfctrhtaccess`.
 
 use platform::md::Node;
 

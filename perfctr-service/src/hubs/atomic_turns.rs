@@ -71,7 +71,7 @@ impl AtomicTurns {
         self.remembered().is_empty()
     }
 
-    /// Returns [`Turns::turn`], even if the strand in this value died while it got the turn.
+    /// Returns [`Turns::turn`], even if this strand died while it got the turn.
     pub(super) fn turn(&self) -> Option<StrandId> {
         Turn(self.turn.load(Ordering::SeqCst)).strand()
     }
@@ -84,8 +84,8 @@ impl AtomicTurns {
     }
 
     /// Tries to take the step [`HubEvent::AsksFree`] without the lock. If another strand has the turn and no decision begins, refuses the
-    /// strand and returns `true`. Otherwise returns `false`. In this case, the strand's bit may be set too, and a decision that ends the
-    /// turn later finds the bit.
+    /// strand and returns `true`. Otherwise returns `false`. Even then, the strand's bit may be set; a decision that later ends the turn
+    /// finds the bit.
     #[inline(always)]
     pub(super) fn refuse(&self, strand: StrandId) -> bool {
         let mut found = Turn(self.turn.load(Ordering::SeqCst));
@@ -98,7 +98,7 @@ impl AtomicTurns {
         if !turns.remembered.contains(strand) {
             self.remember(strand);
         }
-        // If the exchange fails, another strand has been refused, or a decision has begun.
+        // If the exchange fails, another refusal was counted, or a decision has begun.
         for _ in 0..StrandId::COUNT {
             let refusals = found.refusals();
             let (next, answer) = Turns { refusals, ..turns }.step(HubEvent::AsksFree(strand));
@@ -120,7 +120,7 @@ impl AtomicTurns {
         false
     }
 
-    /// Decides about the turn after an event. The caller ensures that no other strand decides at the same time.
+    /// Decides the turn after an event. The caller must ensure that no other strand decides at the same time.
     // Inlined, because the code for most events is short, and SPARC has few register windows for nested calls.
     #[inline(always)]
     pub(super) fn decide(&self, event: HubEvent) -> Answer {
@@ -137,12 +137,11 @@ impl AtomicTurns {
         answer
     }
 
-    /// Takes the step [`HubEvent::Died`]. A decision in progress may still write the dead strand into the turn. In this case, no strand has
-    /// the turn.
+    /// Takes the step [`HubEvent::Died`]. A decision in progress may still give the turn to the dead strand; no strand then has the turn.
     pub(super) fn died(&self, strand: StrandId) {
         let event = HubEvent::Died(strand);
-        // Once the strand's bit is clear, its turn is over, and no refusal begins in this turn. Each other strand may have begun a refusal
-        // before, and each such refusal makes the exchange fail at most once.
+        // Once the strand's bit is clear, its turn is over, and no further refusal begins in this turn. Each other strand may already have
+        // begun one, which makes the exchange fail at most once.
         for _ in 0..StrandId::COUNT {
             let found = Turn(self.turn.load(Ordering::SeqCst));
             let turns = self.turns(found);

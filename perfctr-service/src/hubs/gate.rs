@@ -1,46 +1,45 @@
-//! The gate of a hub. It lets one access through at a time, and every strand that asks gets a turn.
+//! The gate of a hub. It lets one access through at a time, and gives every strand that asks a turn.
 //!
-//! The hypervisor never waits for a hub. If a call cannot have the hub at once, it is refused with EWOULDBLOCK. The pure function of
+//! The hypervisor never waits for a hub. A call that cannot have the hub immediately is refused with EWOULDBLOCK. A pure function of
 //! [`Turns`](super::turns::Turns) decides which strand is served next, so that every guest that keeps asking makes progress.
 //!
 //! **The fast path** takes a hub in two steps: a compare-and-swap of [`Gate::state`], from 0 to the strand's token, and then a load of
 //! [`Gate::closed`]. If `closed` is 0, the strand has the hub. Otherwise it stores 0 to `state` and asks on the slow path. A store of 0 to
-//! `state` releases the hub. While `state` holds a token, only the strand of this token changes it, except for the bit [`CLOSED`]. So a
-//! strand that is refused meanwhile sets `closed`, and the next strand that takes the hub tests `closed`:
+//! `state` releases the hub. While `state` holds a token, only that token's strand changes it, except for the bit [`CLOSED`]. A strand that
+//! is refused meanwhile therefore sets `closed`, and the next strand that takes the hub tests `closed`:
 //!
 //! | a strand is refused | the next strand takes the hub |
 //! |---|---|
 //! | exchange `closed` for 1 | compare `state` with 0, and exchange it for the token |
 //! | compare `state` with 0: it is taken | load `closed` |
 //!
-//! These four steps are sequentially consistent. If the refused strand finds the hub taken, its comparison comes before the exchange of the
-//! next strand. So the refused strand exchanges `closed` before the next strand loads it. (A processor with total store order needs no
-//! barrier for this, because no load overtakes an earlier exchange. The release needs no barrier either, because no load follows it. A
+//! These four steps are sequentially consistent. If the refused strand finds the hub taken, its comparison comes before the next strand's
+//! exchange, and so its exchange of `closed` comes before the next strand's load of `closed`. (A processor with total store order needs no
+//! barrier for this, because no load overtakes an earlier exchange. The release needs no barrier either, because no load follows it, and a
 //! release store comes after the device access. A store to a hub may be posted, and is completed before the release.)
 //!
-//! The assembly of SPARC V9 compares and swaps both words at once, and so never takes a hub only to release it again.
+//! The SPARC V9 assembly compares and swaps both words in a single step, and so never takes a hub only to release it again.
 //!
 //! **The slow path** refuses a strand without the lock if the hub is taken, or if the hub is free in another strand's turn
 //! ([`AtomicTurns::refuse`]). Otherwise the strand enters the gate with a lock that is never held during a device access.
 //!
 //! The slow path sets `closed`, and then a bit in `state`: [`CLOSED`] if the hub is taken, [`RESERVED`] if it is free. The bit disables the
 //! fast path of a free hub until a strand is served in turn and no strand is remembered. If `state` has neither bit, the last access may
-//! have been on a fast path, which does not count the end of its access. The strand that sets the bit therefore counts an end first. So if
-//! a strand finds the hub taken twice, the count shows whether an access has ended in between. This holds even if a strand took the hub,
+//! have been on a fast path, which does not count the end of its access. The strand that sets the bit therefore counts an end first. If a
+//! strand finds the hub taken at two asks, the count therefore shows whether an access has ended in between, even if a strand took the hub,
 //! found the fast path closed and released the hub without an access.
 //!
 //! A strand passes the turn on at the end of its access, or when it is refused. It then stores the next strand's token in `state`, with
-//! both bits. So a remembered strand needs only this word: while [`CLOSED`] is set, the strand is refused without any change, unless the
-//! hub is reserved for the strand ([`repeats`](Gate::repeats)).
+//! both bits. A remembered strand therefore needs only this word: while [`CLOSED`] is set, the strand is refused and nothing changes,
+//! unless the hub is reserved for the strand ([`repeats`](Gate::repeats)).
 //!
 //! A strand that is refused without the lock is first remembered, and then sets `closed`. The strand that opens the fast path first clears
 //! `closed`, and then tests whether a strand is remembered.
 //!
-//! **The lock** guards about a hundred instructions. A strand tries once to get the lock. The owner either takes the hub or decides the
-//! turn. If the owner takes the hub, another strand would be refused even with the lock. If the owner decides the turn, another strand can
-//! be refused without the lock. So no strand gains by waiting for the lock. A strand that does not get the lock is refused and remembered,
-//! but decides no turn. The bounds r and b (see [`turns`](super::turns)) do not count this ask: they count asks with the lock, and refusals
-//! in another strand's turn.
+//! **The lock** guards about a hundred instructions. A strand tries to get the lock once. It would not gain by waiting: the owner either
+//! takes the hub, and then another strand would be refused even with the lock, or decides the turn, and then another strand can be refused
+//! without the lock. A strand that does not get the lock is refused and remembered, but decides no turn. The bounds r and b (see
+//! [`turns`](super::turns)) do not count this ask: they count asks with the lock, and refusals in another strand's turn.
 
 #[cfg(target_arch = "sparc64")]
 use core::mem::offset_of;
@@ -54,7 +53,7 @@ use super::atomic_turns::AtomicTurns;
 use super::turns::{Answer, HubEvent};
 
 /// The bit that is set in `state` while strands are remembered. The token in `state` then belongs to the strand that has the hub or the
-/// turn. The assembly tests this bit as the sign of the word.
+/// turn. The assembly tests this bit as the word's sign.
 const CLOSED: u32 = 1 << 31;
 /// The bit that is set in `state` while the hub is free and only the lock's owner may take it. The fast path is closed then, and the end of
 /// the last access is counted.
@@ -64,8 +63,8 @@ const RESERVED: u32 = 1;
 #[repr(C)]
 pub(super) struct Gate {
     /// 0 for a free hub, or the [`Token`] of the strand whose access is in flight. For a reserved hub, [`RESERVED`]; if a strand has the
-    /// turn at this hub, also [`CLOSED`] and this strand's token. A strand sets [`CLOSED`] or [`RESERVED`] only after the end of the last
-    /// access is counted. Only the lock's owner clears [`RESERVED`].
+    /// turn at this hub, also [`CLOSED`] and this strand's token. A strand sets [`CLOSED`] or [`RESERVED`] only after counting the end of
+    /// the last access. Only the lock's owner clears [`RESERVED`].
     state: AtomicU32,
     /// [`CLOSED`] or 0. Every strand may set it. Only a strand that is served in turn clears it.
     closed: AtomicU32,
@@ -83,12 +82,12 @@ pub(super) enum Refused {
     Taken,
     /// Another strand has the turn.
     Turn,
-    /// Another strand owns the lock of the gate.
+    /// Another strand owns the gate's lock.
     Locked,
 }
 
-/// The number that stands for a strand in [`Gate::state`]: twice the strand's number plus 2. So 0 stands for no strand, and bit 0 is free
-/// for [`RESERVED`].
+/// The number that stands for a strand in [`Gate::state`]: twice the strand's number plus 2. This way, 0 stands for no strand, and bit 0 is
+/// free for [`RESERVED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token(u32);
 
@@ -101,7 +100,7 @@ impl From<StrandId> for Token {
 
 #[cfg(target_arch = "sparc64")]
 impl Gate {
-    /// The offset in bytes of `state` and `closed`, which the assembly of SPARC V9 compares and swaps as one number.
+    /// The offset in bytes of `state` and `closed`, which the SPARC V9 assembly compares and swaps as one number.
     pub(super) const STATE: usize = offset_of!(Self, state);
 }
 
@@ -125,7 +124,7 @@ const fn is_free(state: u32) -> bool {
     state & RESERVED != 0 || state == 0
 }
 
-/// Returns the state of a free hub in the turn of a strand.
+/// Returns the state of a free hub in a strand's turn.
 fn reserved(strand: StrandId) -> u32 {
     let Token(token) = strand.into();
     token | RESERVED | CLOSED
@@ -180,7 +179,7 @@ impl Gate {
     pub(super) fn ask(&self, strand: StrandId, ended: impl FnOnce()) -> Result<(), Refused> {
         let state = self.state.load(Ordering::SeqCst);
         let free = is_free(state);
-        // The last access is counted. The fast path is closed until the strand of the turn is served.
+        // The last access is counted, and the fast path is closed until the strand of the turn is served.
         if state & RESERVED != 0 && self.turns.refuse(strand) {
             return Err(Refused::Turn);
         }
@@ -191,7 +190,7 @@ impl Gate {
             self.shut(ended);
             return Err(why);
         };
-        // A relaxed load suffices: the lock orders the writes. A strand that misses the latest entry finds this entry at its next ask.
+        // A relaxed load suffices: the lock orders the writes. A strand that misses this entry sees it at its next ask.
         let entered = self.entered.load(Ordering::Relaxed);
         (self.entered).store(entered.wrapping_add(1), Ordering::Relaxed);
         self.close();
@@ -253,7 +252,7 @@ impl Gate {
         self.state.load(Ordering::Relaxed) & !CLOSED == taken
     }
 
-    /// Returns `true` if the strand has an access in flight or owns the lock. Then no other strand is served.
+    /// Returns `true` if the strand has an access in flight or owns the lock. While it does, no other strand is served.
     pub(super) fn is_blocked_by(&self, strand: StrandId) -> bool {
         self.is_held_by(strand) || self.lock.owner() == Some(strand)
     }
@@ -265,12 +264,13 @@ impl Gate {
 
     /// Releases everything that a dead strand held, and forgets the strand.
     ///
-    /// The fast path may stay closed although no strand is remembered. The next strand that asks opens it.
+    /// The fast path may stay closed although no strand is remembered; the next strand that asks opens it.
     pub(super) fn abandon(&self, strand: StrandId) {
         let Token(dead) = strand.into();
         // The loop exchanges the state, because another strand may report the same death at the same time. The first exchange expects the
-        // bit `CLOSED` to be clear. If another strand sets the bit before that exchange, the second exchange expects the bit. No strand
-        // clears the bit. Relaxed ordering suffices on failure: the dead strand held nothing, or another strand has released the hub.
+        // bit `CLOSED` to be clear. In case another strand sets the bit before that, the second exchange expects the bit to be set. No
+        // strand clears the bit. Relaxed ordering suffices on failure: the dead strand held nothing, or another strand has released the
+        // hub.
         for (held, left) in [(dead, 0), (dead | CLOSED, 0), (reserved(strand), RESERVED)] {
             let _ = (self.state).compare_exchange(held, left, Ordering::SeqCst, Ordering::Relaxed);
         }
@@ -278,7 +278,7 @@ impl Gate {
         self.lock.abandon(strand);
     }
 
-    /// Forgets all strands, as in a new hub. The caller ensures that no strand can ask.
+    /// Forgets all strands, as in a new hub. The caller must ensure that no strand can ask.
     pub(super) fn renew(&self) {
         // The state changes last, because the next strand takes the hub by an exchange of the state.
         self.turns.decide(HubEvent::Renewed);
@@ -297,15 +297,15 @@ impl Gate {
         self.state.store(taken | CLOSED, Ordering::SeqCst);
         if self.turns.is_empty() {
             self.closed.swap(0, Ordering::SeqCst);
-            // A strand that could not enter may have been remembered before `closed` was cleared.
+            // A strand that could not enter the gate may have been remembered before `closed` was cleared.
             if !self.turns.is_empty() {
                 self.close();
             }
         }
     }
 
-    /// Sets [`CLOSED`] or [`RESERVED`] in the state, after [`close`](Self::close). Returns `true` if the hub is free: then only the
-    /// lock's owner takes the hub.
+    /// Sets [`CLOSED`] or [`RESERVED`] in the state, after [`close`](Self::close). Returns `true` if the hub is free; only the lock's owner
+    /// then takes the hub.
     #[inline(always)]
     fn shut(&self, ended: impl FnOnce()) -> bool {
         exchanged();
@@ -322,7 +322,7 @@ impl Gate {
         }
     }
 
-    /// Closes the fast path. Exchanges the word, so that two strands that change it see each other's changes.
+    /// Closes the fast path. This is an exchange, so that two strands that change the word see each other's changes.
     fn close(&self) {
         self.closed.swap(CLOSED, Ordering::SeqCst);
     }

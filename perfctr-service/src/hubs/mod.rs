@@ -1,4 +1,4 @@
-//! The arbiter of a hub. It consists of the hub's gate, and of counts from which strands see whether accesses make progress.
+//! The arbiter of a hub: the hub's gate, and counts that show strands whether accesses make progress.
 
 mod atomic_turns;
 mod gate;
@@ -27,8 +27,7 @@ pub(crate) struct HubArbiter {
 
 assert_impl_all!(HubArbiter: Send, Sync);
 
-/// The right of a strand to the only access in flight at a hub. Dropping the guard releases the
-/// hub, even after a failed access.
+/// A strand's right to the only access in flight at a hub. Dropping the guard releases the hub, even after a failed access.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct HubGuard<'a> {
@@ -48,7 +47,7 @@ pub(crate) enum Blocked {
 }
 
 impl HubArbiter {
-    /// The offset in bytes of the word with which the assembly of SPARC V9 takes and releases the hub.
+    /// The offset in bytes of the word that the SPARC V9 assembly uses to take and release the hub.
     #[cfg(target_arch = "sparc64")]
     pub(crate) const STATE: usize = {
         assert!(core::mem::offset_of!(Self, gate) == 0);
@@ -109,7 +108,7 @@ impl HubArbiter {
         };
         let stuck = watch.look(&self.progress, found, self.gate.entered(), &now);
         // Do not record a refusal with `Locked`, so that the next ask reaches the gate. If this strand has the turn, the gate may forget
-        // the strand before that ask. Only an ask that reaches the gate makes the gate remember the strand again.
+        // the strand before that ask, and remembers it again only when an ask reaches the gate.
         if found != Found::Locked {
             watch.refused(now());
         }
@@ -128,7 +127,7 @@ impl HubArbiter {
     }
 
     pub(crate) fn abandon(&self, dead: StrandId) {
-        // Count before the release: a strand that asks after the release must not count the time before the release as busy.
+        // Count before the release: a strand that asks afterwards must not count the time before the release as busy.
         if self.gate.is_blocked_by(dead) {
             self.progress.ended();
         }

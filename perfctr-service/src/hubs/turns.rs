@@ -1,26 +1,27 @@
-//! The turns at a hub. One function takes a state and an event, and returns the next state and an answer. The gate takes these steps with
-//! atomics.
+//! The turns at a hub. A single function takes a state and an event, and returns the next state and an answer. The gate takes these steps
+//! with atomics.
 //!
 //! - A refused strand is *remembered*. While no strand is remembered, every strand that asks for a free hub is served.
 //! - When an access that was granted on the slow path ends, the *turn* goes to the next remembered strand after the last strand that had a
 //!   turn. The order is the cyclic order of strand numbers. After any other access, the next decision at the free hub gives the turn. The
 //!   turn lasts until its strand asks and is served, or is forgotten.
 //! - Another strand that asks for the free hub during the turn is refused and remembered. This happens at most **r = 2w** times in one
-//!   turn, where w is the number of remembered strands, including strands that ask now. Then the strand of the turn is forgotten until it
-//!   asks again, and the turn moves on. With N strands at the hub, r is at most 2N. A strand that has gone costs the others at most these
-//!   refusals, once.
+//!   turn, where w is the number of remembered strands, including the strand that asks now. After that, the strand that has the turn is
+//!   forgotten until it asks again, and the turn moves on. With N strands at the hub, r is at most 2N. A strand that has gone costs the
+//!   others at most these refusals, once.
 //! - A refusal because an access is in flight is not counted, because it serves no other strand's turn.
 //! - A refusal within `REPEAT_TICKS` after the strand's last counted refusal is not counted, and is not an event here.
 //! - A dead strand is not remembered, and has no turn.
 //!
 //! **Why b = N - 1.** Other strands get at most b accesses before a refused strand Y is served. Let Y ask at least once in every r asks of
 //! the other strands. Every access now follows a turn, because Y is remembered. The turn moves forward through the strand numbers, and a
-//! newcomer joins only ahead of the turn. So every strand but Y has at most one turn, and one access, before the turn reaches Y. The turn
-//! stays at Y for r refusals of other strands, and Y asks in this time.
+//! newcomer joins only ahead of the turn. Every strand but Y therefore has at most one turn, and one access, before the turn reaches Y. The
+//! turn stays at Y for r refusals of other strands, and Y asks in this time.
 //!
-//! **Why r = 2w.** In [`ABSENCE_TICKS`](crate::ABSENCE_TICKS), twice `REPEAT_TICKS`, at most two refusals are counted for each of the w - 1
-//! others: fewer than r in all. So if a strand asks at least once in this time, fewer than r asks of other strands are counted between two
-//! of its asks, no matter how often they ask. A strand that starts to spin increases w, so newcomers do not shorten a turn.
+//! **Why r = 2w.** In [`ABSENCE_TICKS`](crate::ABSENCE_TICKS), which is twice `REPEAT_TICKS`, at most two refusals are counted for each of
+//! the w - 1 others: fewer than r in all. If a strand asks at least once in this time, fewer than r asks of other strands are therefore
+//! counted between two of its asks, no matter how often they ask. A strand that starts to spin increases w, so newcomers do not shorten a
+//! turn.
 
 use guest_abi::StrandId;
 
@@ -31,11 +32,11 @@ use crate::rights::policy::StrandSet;
 pub struct Turns {
     /// The strands that have been refused and are not forgotten.
     pub remembered: StrandSet,
-    /// The strand whose turn it is. If this strand is not remembered, it died while it got the turn, and no strand has the turn.
+    /// The strand whose turn it is. If this strand is not remembered, it died while it got the turn, so no strand has the turn.
     pub turn: Option<StrandId>,
     /// The number of refusals in the current turn: at most r.
     pub refusals: u32,
-    /// The number of the strand that had the last turn.
+    /// The strand that had the last turn, as a number.
     pub last: u32,
 }
 
@@ -94,7 +95,7 @@ impl Turns {
                 self.remembered.remove(strand);
                 self.turn = self.turn.filter(|turn| *turn != strand);
             }
-            // `last` is reset too, because it would tell the next guest which strand of the previous guest had the last turn.
+            // `last` is reset too, because it would tell the next guest which of the previous guest's strands had the last turn.
             HubEvent::Renewed => self = Self::NEW,
         }
         (self, Answer::Refused)
@@ -114,7 +115,7 @@ impl Turns {
                     self.end_turn(ended);
                 }
                 self.refusals = 0;
-                // There is a remembered strand, because the strand that asks is remembered.
+                // Some strand is remembered: at least the one that asks.
                 self.remembered.next_after(self.last).unwrap_or(strand)
             }
         };

@@ -1,20 +1,20 @@
 //! Decides whether a unit that stays busy is stuck. [`Watch::step`] returns the next state of a strand's watch.
 //!
 //! A strand that asks for a unit and does not get it reads three counts of the unit, and its own clock: this is a *look* at the unit. The
-//! time since the strand's last look is counted as *waited* if the unit was busy at both looks and no access has ended in between. The time
-//! must also be at most [`BUSY_PAUSE_TICKS`]. Otherwise the watch restarts. A unit is stuck when a strand has waited [`BUSY_LIMIT_TICKS`],
-//! 32 times the longest pause. By then, the strand has found the unit busy at least 32 times, and has never paused for longer than
-//! [`BUSY_PAUSE_TICKS`]. No access has ended in that time.
+//! time since the strand's last look counts as *waited* if the unit was busy at both looks, no access has ended in between, and the time is
+//! at most [`BUSY_PAUSE_TICKS`]. Otherwise the watch restarts. A unit is stuck when a strand has waited [`BUSY_LIMIT_TICKS`], 32 times the
+//! longest pause. By then, the strand has found the unit busy at least 32 times, and has never paused for longer than [`BUSY_PAUSE_TICKS`].
+//! No access has ended in that time.
 //!
 //! - A clock that goes back restarts the watch, because the difference wraps to a large number. A jump forward by more than a pause
-//!   restarts the watch too. Equal readings add nothing. (A smaller jump adds at most one pause. So smaller jumps can make a unit seem
+//!   restarts the watch too. Equal readings add nothing. (A smaller jump adds at most one pause, so smaller jumps can make a unit seem
 //!   stuck only if there are 32 or more looks in a row during one access.)
 //! - A strand that is refused in another strand's turn does not learn whether the chip is busy. The look finds the unit busy if a busy
 //!   chip has refused an access to the unit since the strand's previous look. If not, the look adds no time, and the next look that finds
 //!   the unit busy adds the time since the strand last found the unit busy.
 //! - Similarly, a strand that cannot enter the gate has found the unit busy if no strand has entered since its last look.
 
-/// A unit that stays busy for this time is stuck. The time is in ticks of %stick: about one second.
+/// A unit that stays busy for this long is stuck: about one second, in ticks of %stick.
 pub const BUSY_LIMIT_TICKS: u64 = 1 << 30;
 /// The longest time between two looks that is counted as waited, in ticks of %stick: about 30 ms, three ticks of a kernel's clock.
 pub const BUSY_PAUSE_TICKS: u64 = BUSY_LIMIT_TICKS / 32;
@@ -48,7 +48,7 @@ pub struct Watch {
     pub counts: Counts,
     /// When the strand last found the unit busy.
     pub last: u64,
-    /// For how many ticks the strand has waited; `None` if it has not found the unit busy since the watch restarted.
+    /// How many ticks the strand has waited; `None` if it has not found the unit busy since the watch restarted.
     pub waited: Option<u32>,
 }
 

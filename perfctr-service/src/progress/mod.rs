@@ -1,17 +1,17 @@
 //! Detects units that stay busy, so that they go out of service.
 //!
-//! A call returns EWOULDBLOCK if a hub is busy, or the lock of the node's L2 control is taken. The unit goes out of service if no access to
-//! it ends for [`BUSY_LIMIT_TICKS`], and the strand keeps asking during this time. The pauses between its asks must be a little shorter
-//! than [`BUSY_PAUSE_TICKS`]. So no guest spins forever, even if a chip always answers "busy", or if a strand never releases a unit, for
-//! example because the strand died in its access. [`judgement`] decides. Each strand compares only times of its own clock, because clocks
-//! may differ by any offset.
+//! A call returns EWOULDBLOCK if a hub is busy, or if the lock of the node's L2 control is taken. The unit goes out of service if no access
+//! to it ends for [`BUSY_LIMIT_TICKS`] while a strand keeps asking, with pauses that are a little shorter than [`BUSY_PAUSE_TICKS`]. No
+//! guest therefore spins forever, even if a chip always answers "busy", or if a strand never releases a unit, for example because it died
+//! in its access. [`judgement`] decides. Each strand compares only times of its own clock, because clocks may differ by any offset.
 //!
-//! **What ends an access.** A call on the fast path of a hub does not count the end of its access, but the state of the gate shows the end.
-//! The next strand that asks counts this end, before it reads the counts and before any strand is served. A call on the slow path, and
-//! the report of a death, count the end before the unit is free. So if the count is the same at two looks, no access has ended in between.
+//! **What ends an access.** A call on a hub's fast path does not count the end of its access, but the state of the gate shows the end. The
+//! next strand that asks counts this end, before it reads the counts and before any strand is served. A call on the slow path, and the
+//! report of a death, count the end before the unit is free. If the count is the same at two looks, no access has therefore ended in
+//! between.
 //!
 //! **How often a strand looks.** A *look* is one reading of the counts and the clock, see [`judgement`]. A strand that asks for a hub again
-//! within [`REPEAT_TICKS`] is already remembered. It is refused without a look and without a change. So two looks may be up to
+//! within [`REPEAT_TICKS`] is already remembered. It is refused without a look, and nothing changes. Two looks may therefore be up to
 //! [`REPEAT_TICKS`] further apart than the asks. If the strand's clock stands still, each refused ask includes a look.
 
 #[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
@@ -26,13 +26,13 @@ use judgement::{Counts, Watch};
 
 /// The base 2 logarithm of [`REPEAT_TICKS`].
 pub(crate) const REPEAT_SHIFT: u32 = 19;
-/// For this time after a counted refusal, no further refusal of the same strand is counted: 0.37 ms at 1.414 GHz, in ticks of %stick.
+/// The time after a counted refusal in which no further refusal of the same strand is counted: 0.37 ms at 1.414 GHz, in ticks of %stick.
 pub(crate) const REPEAT_TICKS: u64 = 1 << REPEAT_SHIFT;
-/// If a refused strand asks for the hub at least once in every period of this length, no other strand gets more than one access before the
-/// refused strand is served. This holds no matter how often the other strands ask. The period is 0.74 ms at 1.414 GHz, in ticks of %stick.
+/// The period in which a refused strand must ask for the hub at least once: 0.74 ms at 1.414 GHz, in ticks of %stick. No other strand then
+/// gets more than one access before the refused strand is served, no matter how often the other strands ask.
 ///
-/// In this time, at most two refusals of each other strand are counted in the turn of the refused strand. Together, these refusals are
-/// fewer than [r](crate::hubs::turns).
+/// In this time, at most two refusals of each other strand are counted in the refused strand's turn. Together, these are fewer than
+/// [r](crate::hubs::turns).
 pub const ABSENCE_TICKS: u64 = 2 * REPEAT_TICKS;
 
 pub(crate) use judgement::Found;
@@ -79,7 +79,7 @@ impl Progress {
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Stopwatch {
-    /// The time of the strand's last counted refusal, plus 1; or [`NEVER`](Self::NEVER) if there is none.
+    /// The time of the strand's last counted refusal plus 1, or [`NEVER`](Self::NEVER) if there is none.
     counted: AtomicU64,
     ended: AtomicU32,
     chip_busy: AtomicU32,
@@ -105,7 +105,7 @@ impl Stopwatch {
 
     const NEVER: u64 = 1 << 63;
 
-    /// The offset in bytes of `counted`, which the assembly of SPARC V9 reads.
+    /// The offset in bytes of `counted`, which the SPARC V9 assembly reads.
     #[cfg(target_arch = "sparc64")]
     pub(crate) const COUNTED: usize = core::mem::offset_of!(Self, counted);
 
@@ -168,7 +168,7 @@ impl Stopwatch {
 #[derive(Debug)]
 pub(crate) struct Stopwatches {
     hubs: [Stopwatch; Hub::ALL.len()],
-    /// The watch of the L2 control of the strand's own node.
+    /// The watch of the L2 control on the strand's own node.
     pub(crate) l2: Stopwatch,
 }
 

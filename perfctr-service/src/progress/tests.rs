@@ -1,4 +1,4 @@
-//! Tests the judgement of units, with handwritten and random cases.
+//! Tests the judgement on units, with handwritten and random cases.
 
 use std::collections::BTreeSet;
 use std::vec::Vec;
@@ -13,7 +13,7 @@ use super::{REPEAT_TICKS, Stopwatch, Stopwatches};
 /// A look: what the strand finds, the growth of three counts (ended, chip busy, entered), and the ticks since the previous look.
 type Look = (Found, [u32; 3], u64);
 
-/// Evaluates looks, beginning at the time `from`. For each look, returns whether the unit is stuck after this look.
+/// Evaluates looks, the first of them after time `from`. Returns, for each look, whether the unit is then stuck.
 fn stuck(from: u64, looks: impl IntoIterator<Item = Look>) -> Vec<bool> {
     let (mut watch, mut counts, mut now) = (Watch::default(), Counts::default(), from);
     let look = |(found, [ended, chip_busy, entered], ticks): Look| {
@@ -47,7 +47,7 @@ fn cases() {
     let back = |ticks: u64| ticks.wrapping_neg();
     for (last, expected) in [
         (&[BUSY][..], Some(33)),
-        // The last look is one tick too early. A look without a tick adds nothing.
+        // The last look comes one tick too early. A look after no tick adds nothing.
         (&[busy(PAUSE - 1), busy(0)], None),
         (&[busy(PAUSE - 1), busy(1)], Some(34)),
         // The strand pauses, or its clock steps back.
@@ -58,7 +58,7 @@ fn cases() {
         // An access has ended since the previous look.
         (&[(Found::Busy, [1, 0, 0], PAUSE), BUSY], None),
         (&[(Found::Turn, [1, 0, 0], 0), BUSY], None),
-        // Another strand has the turn. The look counts if the chip was busy since the previous look.
+        // Another strand has the turn. The look counts if the chip has been busy since the previous look.
         (&[(Found::Turn, [0, 1, 0], PAUSE)], Some(33)),
         (&[(Found::Turn, [0, 0, 0], PAUSE)], None),
         (&[(Found::Turn, [0, 0, 1], PAUSE - 1), busy(1)], Some(34)),
@@ -100,7 +100,7 @@ fn looks() -> impl Strategy<Value = Vec<Look>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// If an access to a unit ends at least once in 32 looks, the unit is never stuck, no matter what a clock shows.
+    /// If an access to a unit ends at least once in 32 looks, the unit is never stuck, whatever a clock shows.
     #[test]
     fn a_unit_that_serves_is_not_stuck(from: u64, mut looks in looks(), every in 1..=32_usize) {
         looks.iter_mut().step_by(every).for_each(|look| look.1[0] = 1);
@@ -116,7 +116,7 @@ proptest! {
         prop_assert!(!stuck(from, looks).contains(&true));
     }
 
-    /// After a counted refusal, another refusal is counted if it comes more than 2^19 ticks later, as `smt/pace.smt2` of the proofs says. A
+    /// After a counted refusal, another refusal is counted if it comes more than 2^19 ticks later, as the proof `smt/pace.smt2` says. A
     /// refusal at the same tick is counted too.
     #[test]
     fn a_refusal_counts_once_in_the_time(last: u64, gap in prop_oneof![0..4_u64, (1 << 19) - 2..(1_u64 << 19) + 3, 0..u64::MAX]) {
@@ -127,7 +127,7 @@ proptest! {
         prop_assert_eq!(REPEAT_TICKS, 0x8_0000);
     }
 
-    /// A strand asks without a pause for a dead unit. The unit is stuck exactly when the limit has passed.
+    /// A strand keeps asking for a dead unit, without a pause. The unit is stuck exactly when the limit has passed.
     #[test]
     fn a_unit_that_is_dead_is_stuck(from: u64, gaps in prop::collection::vec(1..=PAUSE, 200..400)) {
         let looks = gaps.iter().map(|ticks| (Found::Busy, [0; 3], *ticks));

@@ -1,4 +1,4 @@
-//! The word that holds the rights of a guest and the version that it has negotiated.
+//! The word that holds a guest's rights and its negotiated version.
 
 use guest_abi::{Hub, Kind, McuRole, PerfReg};
 use hv_core::Group;
@@ -15,7 +15,7 @@ use crate::{Grant, Unit};
 /// | SPARC V9 | bit 63 is place 0, bit 40 place 23 | 35-33 | 39-36 | 31-0 | 32 |
 /// | other processors | bit 0 is place 0, bit 23 place 23 | 26-24 | 30-27 | 63-32 | |
 ///
-/// SPARC V9 branches on the sign of a shifted word. Other processors test a bit, identified by its number.
+/// SPARC V9 branches on the sign of a shifted word. Other processors test a bit by its number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AccessWord(u64);
 
@@ -63,7 +63,8 @@ impl AccessWord {
     pub(crate) const FAST: Self = Self(bits(0, L2));
     pub(crate) const HUBS: Self = Self(bits(SINGLE_REGISTERS, HT - 1));
     pub(crate) const VERSION: Self = Self(VERSION);
-    /// The bits that are set in the word for recorded calls (which has no version) while recording is off, so that the word stays closed.
+    /// The bits that are set in the word for recorded calls (which has no version) while recording is being switched off, so that the word
+    /// stays closed.
     pub(crate) const HELD: Self = Self::VERSION;
     /// The value to add to a word to count one change. The count can overflow into [`CARRY`](Self::CARRY), but into no other bit.
     pub(crate) const CHANGE: Self = Self(1 << CHANGE_SHIFT);
@@ -178,7 +179,7 @@ impl AccessWord {
 mod tests {
     use super::*;
 
-    /// The bits are as the documentation of [`AccessWord`] says, on SPARC V9 and elsewhere.
+    /// The bits are where the documentation of [`AccessWord`] says, on SPARC V9 and elsewhere.
     #[test]
     fn layout() {
         let on_this = |[sparc, other]: [u64; 2]| match cfg!(target_arch = "sparc64") {

@@ -14,7 +14,7 @@ pub enum RightError {
     NoSuchGuest(GuestId),
     /// The guest does not have the right that should be revoked or transferred.
     NotHeld(GuestId, Right),
-    /// The guest has this right, which excludes the requested right. This right is the requested right itself, or `strand` if `htstrand` is
+    /// The guest has this right, which excludes the requested right: it is the requested right itself, or `strand` if `htstrand` is
     /// requested, or `htstrand` if `strand` is requested.
     Excluded(GuestId, Right),
 }
@@ -48,7 +48,7 @@ impl Grants {
         Ok(Self::none_of_first(guests))
     }
 
-    /// Returns a configuration that grants nothing to its guests. It has `guests` guests, but at most [`GuestId::COUNT`].
+    /// Returns a configuration of `guests` guests, but at most [`GuestId::COUNT`], that grants nothing.
     pub(crate) const fn none_of_first(guests: usize) -> Self {
         let guests = if guests < GuestId::COUNT { guests } else { GuestId::COUNT };
         Self { grants: [Grant::NONE; GuestId::COUNT], guests }
@@ -59,13 +59,13 @@ impl Grants {
         self.guests
     }
 
-    /// Returns the grant of a guest; [`Grant::NONE`] if there is no such guest.
+    /// Returns a guest's grant; [`Grant::NONE`] if there is no such guest.
     pub fn get(&self, guest: GuestId) -> Grant {
         let grant = self.grants.get(guest.index());
         grant.copied().unwrap_or(Grant::NONE)
     }
 
-    /// Replaces the grant of a guest. Fails if the configuration does not have the guest.
+    /// Replaces a guest's grant. Fails if the configuration does not have the guest.
     pub fn set(&mut self, guest: GuestId, grant: Grant) -> Result<(), RightError> {
         let mut guests = self.grants.iter_mut().take(self.guests);
         let old = guests.nth(guest.index());
@@ -81,7 +81,7 @@ impl Grants {
         self.set(guest, grant)
     }
 
-    /// Revokes a right of a guest. Fails if the guest does not have it.
+    /// Revokes one of a guest's rights. Fails if the guest does not have it.
     pub fn revoke(&mut self, guest: GuestId, right: Right) -> Result<(), RightError> {
         let grant = self.get(guest).without(right);
         let grant = grant.ok_or(RightError::NotHeld(guest, right))?;

@@ -19,7 +19,7 @@ use crate::rights::refusals::RefusalWord;
 use crate::rights::versions::{Vfalls, VfallsVersion, has_hubs};
 use crate::units::{Unit, UnitSet};
 
-/// The maximum number of tries to change a guest's word while other strands change the word.
+/// The maximum number of tries to change a guest's word while other strands change it.
 const TRIES: usize = 64;
 
 /// The maximum number of tries to open the fast path after a negotiation. Models try only once, so that model checkers see the failure.
@@ -29,22 +29,21 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 ///
 /// # Why no strand restores a right that another strand revokes
 /// A call reads its rights from one word. The word is derived from other state: which units are out of service, and whether calls are
-/// traced. To revoke, a strand changes this state, then [counts the change](AccessWord::CHANGE) in the word, and then clears the bits. To
-/// add bits, a strand loads the word, and then this state. The exchange of the word succeeds only if no revocation has
-/// counted a change since the load.
+/// traced. To revoke rights, a strand changes this state, then [counts the change](AccessWord::CHANGE) in the word, and then clears the
+/// bits. To add rights, a strand loads the word, and then this state. The exchange of the word succeeds only if no revocation has counted a
+/// change since the load.
 ///
 /// # Why no call is refused a right that another strand adds
 /// The [refusals](RefusalWord) are derived in the same way, from the word of rights and from the units that are out of service. Before a
 /// strand adds a right or returns a unit to service, the strand [holds](Self::hold) the refusals. The hold closes the refusals, and no
-/// strand opens them until the change is complete. A refusal is for the version that is stored beside it, and only valid while the guest
-/// has negotiated this version.
+/// strand opens them until the change is complete. A refusal applies to the version that is stored beside it, and is valid only while the
+/// guest has negotiated this version.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct GuestRights {
-    // This is the first field, so that the address of the words needs no addition.
+    // This field comes first, so that the address of the words takes no addition.
     words: FastWords,
-    /// The fast path while calls are traced. `access` then has no fast path, so that untraced calls need no test
-    /// for the tracer.
+    /// The fast path while calls are traced. `access` then has no fast path, so untraced calls need no test for the tracer.
     recorded: AtomicU64,
     /// `true` while calls are traced.
     traced: AtomicBool,
@@ -102,13 +101,13 @@ static REFUSED_OF_STRAND: [RefusalWord; 8 * KNOWN_VERSIONS] = {
     all
 };
 
-/// The two words from which the fast path decides.
+/// The two words that determine what the fast path does.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct FastWords {
     /// The rights that the guest holds, and the [fast path](AccessWord::FAST) that they open in the negotiated version.
     access: AtomicU64,
-    /// The calls that the fast path refuses by itself: none while calls are traced.
+    /// The calls that the fast path itself refuses: none while calls are traced.
     pub(crate) refusals: AtomicU64,
 }
 
@@ -134,7 +133,7 @@ impl GuestRights {
         }
     }
 
-    /// Gives a new guest its strands and its grant. The guest makes no call meanwhile.
+    /// Gives a new guest its strands and its grant. The guest must make no call meanwhile.
     pub(super) fn configure(&self, config: GuestConfig, machine: Machine) {
         let GuestConfig { strands, grant, compatible } = config;
         for (word, strands) in self.strands.iter().zip(strands.words()) {
@@ -153,14 +152,14 @@ impl GuestRights {
     }
 
     /// Returns the rights that the guest holds, and the fast path that they open in the negotiated version. Without a version there is no
-    /// fast path. A right is added to this word only after the accesses of the right's previous holder, and after the scrub. So the
-    /// accesses and the scrub happen before the access of a caller that finds the right here.
+    /// fast path. A right is added to this word only after the accesses of the right's previous holder, and after the scrub. Both therefore
+    /// happen before the access of a caller that finds the right here.
     #[inline(always)]
     pub(crate) fn access(&self) -> AccessWord {
         AccessWord::from_bits(self.words.access.load(BEFORE_DEVICE))
     }
 
-    /// Returns the calls that are refused at once. The caller must load the negotiated version first.
+    /// Returns the calls that the fast path itself refuses. The caller must load the negotiated version first.
     #[inline(always)]
     pub(crate) fn refusals(&self) -> RefusalWord {
         RefusalWord::from_bits(self.words.refusals.load(Ordering::Acquire))
@@ -201,9 +200,9 @@ impl GuestRights {
 
     /// Opens the fast path for the calls that the guest's rights and its negotiated version allow.
     ///
-    /// Several strands can execute this function at once. Each strand stores its version before it loads the word, and reads the version
-    /// after the load. So the last exchange writes the version that was stored last. A strand with an older version loaded the word before
-    /// that exchange, so its own exchange fails.
+    /// Several strands can execute this function concurrently. Each strand stores its version before it loads the word, and reads the
+    /// version after that load, so the last exchange writes the version that was stored last. A strand with an older version loaded the
+    /// word before that exchange, so its own exchange fails.
     pub(crate) fn version_changed(&self, version: &Negotiated<Vfalls>, out: &UnitSet) {
         let opened = self.derive(NEGOTIATION_TRIES, out, |word| word.with_version(version.get()));
         if !opened {
@@ -218,7 +217,7 @@ impl GuestRights {
     pub(crate) fn change_version(&self, version: &Negotiated<Vfalls>, out: &UnitSet) {
         let order = EXCHANGE_AND_LOOK;
         exchanged();
-        // The new refusals are derived from the word of rights. So load the old refusals first, and then that word.
+        // The new refusals are derived from the word of rights, so this function loads the old refusals before that word.
         let refusals = RefusalWord::from_bits(self.words.refusals.load(order));
         exchanged();
         let old = AccessWord::from_bits(self.words.access.load(order));
@@ -251,8 +250,8 @@ impl GuestRights {
         self.derive(TRIES, out, |word| word);
     }
 
-    /// Changes the word, and derives the fast path from it. If other strands change the word during every try, changes nothing and
-    /// returns `false`.
+    /// Changes the word, and derives the fast path from it. If other strands change the word in every try, changes nothing and returns
+    /// `false`.
     fn derive(
         &self,
         tries: usize,
@@ -274,8 +273,8 @@ impl GuestRights {
                 }))
     }
 
-    /// Derives the refusals, unless they are held. If other strands disturb all tries, changes nothing. In that case, one of the other
-    /// strands has already stored the right word, or has closed the refusals.
+    /// Derives the refusals, unless they are held. If other strands disturb every try, changes nothing: one of them has then stored the
+    /// correct word, or has closed the refusals.
     pub(super) fn renew_refusals(&self, tries: usize, out: &UnitSet) {
         let refusals = &self.words.refusals;
         let _ = (0..tries).any(|_| {
@@ -300,7 +299,7 @@ impl GuestRights {
         held || self.words.refusals.compare_exchange(old, new, order, order).is_ok()
     }
 
-    /// Returns a word with the version, and with the fast path that these rights open while all units are in service.
+    /// Returns a word with the version, and with the fast path that these rights open in it while all units are in service.
     #[inline(always)]
     fn opened(&self, version: VfallsVersion, rights: usize) -> AccessWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
@@ -309,7 +308,7 @@ impl GuestRights {
         AccessWord::from_bits(opened).or(of_strand)
     }
 
-    /// Returns the refusals for a guest with these rights in a version, if all units are in service.
+    /// Returns the refusals for a guest with these rights in a version, while all units are in service.
     #[inline(always)]
     fn refused(&self, version: VfallsVersion, rights: usize) -> RefusalWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
@@ -331,14 +330,14 @@ impl GuestRights {
         }
     }
 
-    /// Closes the refusals until [`release`](Self::release), so that no call is refused at once. Only the owner of the change lock
-    /// calls this function. If the owner dies, the refusals stay closed until the next change.
+    /// Closes the refusals until [`release`](Self::release), so that the fast path refuses no call. Only the owner of the change lock calls
+    /// this function. If the owner dies, the refusals stay closed until the next change.
     pub(super) fn hold(&self) {
         self.words.refusals.fetch_or(RefusalWord::HELD.bits(), Ordering::SeqCst);
         self.close_refusals();
     }
 
-    /// Ends [`hold`](Self::hold), so that the refusals can be opened again. The caller calls [`refresh`](Self::refresh) next.
+    /// Ends [`hold`](Self::hold), so that the refusals can be opened again. The caller must call [`refresh`](Self::refresh) next.
     pub(super) fn release(&self) {
         self.words.refusals.fetch_and(!RefusalWord::HELD.bits(), Ordering::SeqCst);
     }
@@ -348,7 +347,7 @@ impl GuestRights {
         self.words.refusals.fetch_and(RefusalWord::KEPT.bits(), Ordering::SeqCst);
     }
 
-    /// Turns the tracing of the guest's calls on or off. The caller calls [`refresh`](Self::refresh) next.
+    /// Turns the tracing of the guest's calls on or off. The caller must call [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
         let closed = if traced { &self.words.access } else { &self.recorded };
         // Clear the word before the setting changes, because a guest may release its version meanwhile. Clear it again afterwards, because a
@@ -369,12 +368,12 @@ impl GuestRights {
     /// Clears `bits`. The caller must first change the state from which the bits are derived.
     pub(super) fn withdraw(&self, bits: AccessWord) {
         clear(&self.words.access, bits);
-        // Clear this word even if calls are not traced. The strand that turns the tracer off stores the setting before it clears this word,
-        // so the word may still hold the bits.
+        // Clear this word even if calls are not traced. It may still hold the bits, because a strand that turns the tracer off stores the
+        // setting before it clears this word.
         clear(&self.recorded, bits.without(AccessWord::HELD));
     }
 
-    /// Takes away all rights that `grant` does not contain.
+    /// Removes all rights that `grant` does not contain.
     pub(super) fn keep(&self, grant: Grant) {
         let lost = AccessWord::from_grant(Grant::ALL).without(AccessWord::from_grant(grant));
         self.withdraw(lost.or(AccessWord::FAST));
@@ -400,7 +399,7 @@ impl GuestRights {
         added
     }
 
-    /// Marks a reset guest as starting, and takes away its rights until everything that the guest could program is scrubbed.
+    /// Marks a reset guest as starting, and removes its rights until everything that the guest could program is scrubbed.
     pub(super) fn start(&self) {
         self.starting.store(true, Ordering::SeqCst);
         self.keep(Grant::NONE);
@@ -423,9 +422,9 @@ impl GuestRights {
         AccessWord::from_bits(self.words.access.load(Ordering::SeqCst))
     }
 
-    /// Returns `word` with the fast path that `allowed` opens now. Opens no fast path if `recorded` differs from the setting of the tracer,
-    /// or if the word for recorded calls is held. The function is inlined on SPARC V9, so that a negotiation needs few register windows. It
-    /// is not inlined elsewhere, so that calls save fewer registers.
+    /// Returns `word` with the fast path that `allowed` opens now. Opens no fast path if `recorded` differs from the tracer's setting, or
+    /// if the word for recorded calls is held. This function is inlined on SPARC V9, so that a negotiation needs few register windows, but
+    /// not elsewhere, so that calls save fewer registers.
     #[cfg_attr(target_arch = "sparc64", inline(always))]
     #[cfg_attr(not(target_arch = "sparc64"), inline(never))]
     fn with_fast(

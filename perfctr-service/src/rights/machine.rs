@@ -1,5 +1,4 @@
-//! The rights of a machine, in the same atomics as in the service. A proof brings the rights into a state, takes steps, and reads the
-//! state.
+//! A machine's rights, in the same atomics as in the service. A proof sets a state, takes steps, and reads the resulting state.
 
 use guest_abi::{Node, StrandId};
 use hv_core::GuestId;
@@ -29,7 +28,7 @@ impl Machine {
         Ok(Self { rights, units: Units::new() })
     }
 
-    /// Returns the ledger of the owner of the lock. The ledger adds to `asked` each strand that the owner asks to scrub or to acknowledge.
+    /// Returns the ledger for the owner of the lock. The ledger adds each strand that it asks to scrub or to acknowledge to `asked`.
     pub fn ledger<'a>(&'a self, asked: &'a mut StrandSet) -> impl Ledger + use<'a> {
         self.rights.locked(&self.units, asked)
     }
@@ -52,7 +51,7 @@ impl Machine {
         }
     }
 
-    /// Returns `true` if the guest was reset, and no strand has begun to revoke its rights.
+    /// Returns `true` if the guest was reset, and no strand has begun to revoke its rights yet.
     pub fn is_reset(&self, guest: GuestId) -> bool {
         self.rights.is_reset(guest)
     }
@@ -62,7 +61,7 @@ impl Machine {
         self.rights.resetting.load()
     }
 
-    /// Returns a guest that was reset, and whose rights are not all revoked yet.
+    /// Returns a guest that was reset and whose rights are not all revoked yet, if there is one.
     pub fn next_reset(&self) -> Option<GuestId> {
         self.rights.next_reset()
     }
@@ -117,7 +116,7 @@ impl Machine {
         self.units.out().contains(UNIT)
     }
 
-    /// Marks the units for scrubbing, or notes that they are scrubbed.
+    /// Marks the units for scrubbing, or marks them as scrubbed.
     pub fn set_unclean(&self, unclean: bool) {
         if unclean {
             self.units.set_unclean(UNIT);

@@ -37,25 +37,25 @@ pub(crate) const STRANDS: usize = if cfg!(loom) {
     StrandId::COUNT
 };
 
-/// The rights of all guests of a machine. Except `marked`, `resets` and `begin_recorded`, the fields after `lock` belong to the lock's
-/// owner.
+/// The rights of all guests of a machine. The fields after `lock` belong to the lock's owner, except `marked`, `resets` and
+/// `begin_recorded`.
 #[derive(Debug)]
 pub(crate) struct Rights {
     /// `true` after a configuration has been accepted. The other words of the configuration are written once, after this word.
     configured: plain::AtomicBool,
-    /// The [`Unit`]s of the machine, as one bit for each.
+    /// The machine's [`Unit`]s, with one bit for each.
     units: plain::AtomicU32,
-    /// The rights of the guests. Only the first `guest_count` guests exist.
+    /// The guests' rights. Only the first `guest_count` guests exist.
     guests: [GuestRights; GuestId::COUNT],
-    /// The number of guests. It is stored with release ordering when all guests are configured, and loaded with acquire ordering before
-    /// a strand makes its first call.
+    /// The number of guests. It is stored with release ordering once all guests are configured, and loaded with acquire ordering before a
+    /// strand makes its first call.
     guest_count: plain::AtomicUsize,
     requests: [Request; STRANDS],
     lock: OwnedLock,
     /// The number of times that a strand has taken the lock.
     taken: AtomicU32,
-    /// `true` if there is work that the owner of the lock may not have seen. It is accessed by exchanges only, because loom does not order
-    /// a store and a load.
+    /// `true` if there is work that the lock's owner may not have seen. It is accessed only by exchanges, because loom does not order a
+    /// store and a load.
     marked: AtomicBool,
     /// The guests that were reset, and whose rights no strand has revoked yet.
     resets: [AtomicU64; GuestId::COUNT.div_ceil(64)],
@@ -88,7 +88,7 @@ impl Rights {
         }
     }
 
-    /// Stores the strands and the grants of all guests. Guests are numbered in the given order. Fails like [`policy::check`], or if a
+    /// Stores the strands and the grants of all guests. Guests are numbered in the given order. Fails if [`policy::check`] fails, or if a
     /// configuration has been accepted before.
     pub(crate) fn configure(
         &self,

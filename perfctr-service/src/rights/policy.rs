@@ -2,22 +2,23 @@
 //!
 //! # What guests learn of each other
 //! Calls tell a guest nothing about another guest. No status and no value depends on what another guest has called or written, even when a
-//! right passes between the two guests. A guest notices only what concerns the whole machine: units out of service, the operator's steps.
+//! right passes between the two guests. A guest notices only what concerns the whole machine: units that are out of service, and the
+//! operator's steps.
 //!
 //! Counters tell the holder of `global` about all guests, because the units that `global` covers count the events of all guests:
 //!
 //! - a memory channel counts the reads and writes of all strands, of devices and of the hypervisor in the channel's memory;
 //! - a hub counts the coherence traffic between all nodes, packet by packet.
 //!
-//! So the holder sees how much memory and how many remote lines the other guests use, and when. The holder sees no address and no content.
+//! The holder therefore sees how much memory and how many remote cache lines the other guests use, and when, but no address and no content.
 //! The holder can tell which guest used the memory and the lines only if no third guest executes. A guest that must hide its use cannot
 //! share a machine with a holder of `global`.
 //!
 //! Conversely, a guest that counts its own L2 misses sees when the holder of `global` on its node sets PERF_CONFIG.
 //!
 //! The holder of `htstrand` counts the events of the hypervisor on its strand. Most of these events belong to the guest's own calls, others
-//! to interrupts for other guests. The counts of a holder of `strand` depend on how other strands share caches and cores with its strand.
-//! The time that the holder can measure also depends on this sharing.
+//! to interrupts for other guests. A holder of `strand` gets counts that depend on how other strands share caches and cores with its
+//! strand, as does any time that it measures.
 
 use core::fmt;
 use core::str::FromStr;
@@ -108,8 +109,8 @@ impl Grant {
         Self { strand, global }
     }
 
-    /// Returns the grant with one more right. The error is the right that excludes `right`. This is `right` itself if the grant has it
-    /// already. Otherwise it is `strand` for a new `htstrand`, and `htstrand` for a new `strand`.
+    /// Returns the grant with one more right. The error is the right that excludes `right`: `right` itself if the grant has it already,
+    /// otherwise `strand` for a new `htstrand`, and `htstrand` for a new `strand`.
     pub const fn with(self, right: Right) -> Result<Self, Right> {
         match (right, self.strand) {
             (Right::Global, _) if self.global => Err(Right::Global),
@@ -263,7 +264,7 @@ impl StrandSet {
     pub(crate) fn next_after(self, number: u32) -> Option<StrandId> {
         const WORDS: u32 = Node::ALL.len() as u32;
         let first = number + 1;
-        // The first step tests only the upper bits of the first word. So the last step tests this word again, for its lower bits.
+        // The first step tests only the upper bits of the first word, so the last step tests this word again, for its lower bits.
         (0..=WORDS).find_map(|step| {
             let index = (first / 64 + step) % WORDS;
             let window = match step {
@@ -276,13 +277,13 @@ impl StrandSet {
         })
     }
 
-    /// Returns the index of the [word](Self::words) that has a strand, and the strand's bit in the word.
+    /// Returns the index of the [word](Self::words) that holds a strand, and the strand's bit in this word.
     const fn place(strand: StrandId) -> (usize, u64) {
         let bit = 1 << (strand.index() % StrandId::PER_NODE);
         (strand.node().index(), bit)
     }
 
-    /// Returns one word for each node. A word has one bit for each strand of its node.
+    /// Returns one word for each node, with one bit for each of the node's strands.
     pub(crate) const fn words(self) -> [u64; Node::ALL.len()] {
         self.0
     }
@@ -305,7 +306,7 @@ impl StrandSet {
         NodeSet(nodes)
     }
 
-    /// Returns the strands in the order of their numbers.
+    /// Returns the strands in ascending order.
     pub fn iter(self) -> impl Iterator<Item = StrandId> {
         (0..StrandId::COUNT).filter_map(StrandId::new).filter(move |strand| self.contains(*strand))
     }
@@ -335,7 +336,7 @@ pub struct GuestConfig {
 impl GuestConfig {
     /// Returns the configuration of a guest with these strands and rights. All other fields have their [default](Self::default) values.
     ///
-    /// Code that must read, show or copy every field should use a literal or a pattern without `..`: the compiler then reports each new
+    /// Code that must read, show or copy every field should use a literal or a pattern without `..`, so that the compiler reports each new
     /// field.
     pub const fn new(strands: StrandSet, grant: Grant) -> Self {
         Self { strands, grant, compatible: false }
@@ -392,7 +393,7 @@ impl<T: Copy> OneGlobal<T> {
         Self(None)
     }
 
-    /// Admits a guest with this grant. The error is the guest that already has `global`.
+    /// Admits a guest with this grant. Fails with the guest that already has `global`.
     pub(crate) fn admit(&mut self, grant: Grant, guest: T) -> Result<(), T> {
         if grant.global
             && let Some(holder) = self.0.replace(guest)
@@ -404,7 +405,7 @@ impl<T: Copy> OneGlobal<T> {
     }
 }
 
-/// Checks the number of guests, and the strands and the right `global` of each guest. The error is the first problem.
+/// Checks the number of guests, and each guest's strands and right to `global`. The error is the first problem.
 pub fn check(machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError> {
     if guests.len() > StrandId::COUNT {
         return Err(ConfigError::TooManyGuests);

@@ -1,8 +1,7 @@
-//! The protocol with which rights pass from guest to guest. Its functions compute the next state from a state and an event, without
-//! atomics.
+//! The protocol by which rights pass from guest to guest. Its functions compute the next state from a state and an event, without atomics.
 //!
 //! The state consists of what each strand is [asked](Asked) for, which guest has [`global`](Global), and what each guest [holds](Holding).
-//! `Rights` holds each of these in an atomic word, and an event changes one word.
+//! `Rights` keeps each of these in an atomic word, and an event changes one word.
 
 mod ledger;
 #[cfg(test)]
@@ -42,14 +41,14 @@ pub struct Asked {
     __: u32,
 }
 
-/// An event that changes the [`Asked`] of a strand.
+/// An event that changes a strand's [`Asked`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandEvent {
     /// The strand is asked to scrub what the event names, and to acknowledge.
     Asks(Scrub),
     /// The death of the strand is reported.
     Dies,
-    /// The strand takes its cross-call, between two calls. So the strand is alive.
+    /// The strand takes its cross-call, between two calls, and so shows that it is alive.
     Takes,
     /// The strand has done everything that it was asked to do when it took the cross-call.
     Acknowledges(Asked),
@@ -58,8 +57,7 @@ pub enum StrandEvent {
 impl Asked {
     /// Returns the next state. An acknowledgement has no effect if a request was added after the strand took the cross-call.
     ///
-    /// The request to a dead strand remains. If the strand comes back, it takes its cross-call first, and changes wait for the
-    /// strand again.
+    /// A request to a dead strand remains. If the strand comes back, it first takes its cross-call, and changes wait for it again.
     pub fn step(self, event: StrandEvent) -> Self {
         match event {
             StrandEvent::Asks(Scrub::Nothing) => self.with_asked(true),
@@ -109,7 +107,7 @@ pub fn is_settled(
         && guests.all(|guest| guest.held == guest.granted)
 }
 
-/// The state of the right `global`: which guest has it. Only the owner of the lock changes this state.
+/// Which guest has the right `global`, or how far its revocation has come. Only the owner of the lock changes this state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Global {
     /// No guest has `global`, and no unit waits to be scrubbed.
@@ -123,12 +121,12 @@ pub enum Global {
     Revoked(GuestId),
 }
 
-/// An event that changes the [`Global`] of the machine.
+/// An event that changes the machine's [`Global`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GlobalEvent {
     /// A guest is granted `global`. The event has an effect only if `global` is free.
     Grant(GuestId),
-    /// `global` is revoked from the guest that has it, or that has lost it and has units to be scrubbed.
+    /// `global` is revoked from the guest that has it, or that has lost it and still has units to be scrubbed.
     Revoke,
     /// All units that the loser of `global` could program are marked.
     ListIsWhole,
@@ -182,7 +180,7 @@ impl Global {
     }
 }
 
-/// What a guest is granted, and the part of the grant that it holds.
+/// What a guest is granted, and how much of it the guest holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Holding {
     /// The rights that the operator grants the guest.
@@ -193,7 +191,7 @@ pub struct Holding {
     pub starting: bool,
 }
 
-/// An event that changes the [`Holding`] of a guest.
+/// An event that changes a guest's [`Holding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuestEvent {
     /// The operator revokes all rights outside of this grant. Needs the lock.
@@ -219,7 +217,7 @@ pub struct Circumstances {
     pub global: Global,
 }
 
-/// What the owner of the lock has to do after an event of a guest.
+/// What the owner of the lock has to do after an event that concerns a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consequence {
     /// Nothing, because the guest neither loses nor gains a right.
@@ -254,7 +252,7 @@ impl Holding {
         (self, consequence)
     }
 
-    /// The guest also loses rights that it is granted but does not hold yet.
+    /// Revokes all rights outside of `grant`, including rights that the guest is granted but does not hold yet.
     fn revoke(&mut self, grant: Grant) -> Consequence {
         let left = self.granted.both(grant);
         if left == self.granted {

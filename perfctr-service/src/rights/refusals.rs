@@ -1,4 +1,4 @@
-//! A word that tells the fast path which calls to refuse at once, and with which status.
+//! A word that tells the fast path which calls to refuse, and with which status.
 
 use guest_abi::{Hub, HvError, Mcu, McuRole, Node, PerfReg};
 use hv_core::Group;
@@ -7,7 +7,7 @@ use crate::Unit;
 use crate::rights::versions::{Vfalls, VfallsVersion};
 use crate::statistics::{Class, Counts, Operation, Outcome, Refusal};
 
-/// The refusals of a guest in one version. Where the word says nothing, the slow path decides.
+/// A guest's refusals in one version. Where the word says nothing, the slow path decides.
 ///
 /// | bits | contents |
 /// |---|---|
@@ -30,7 +30,7 @@ pub(crate) struct RefusalWord(u64);
 pub(crate) const VERSION_BITS: u64 = 3;
 pub(crate) const HUB_STATUS_SHIFT: u32 = 36;
 pub(crate) const HUB_COUNT: u64 = 0x1f8;
-/// The distance in bits between the bit that refuses a channel and the bit that refuses the channel with ENOACCESS.
+/// The distance in bits between the bit that refuses a channel and the bit that makes the refusal an ENOACCESS.
 pub(crate) const TO_NO_ACCESS: u32 = 8;
 
 const _: () = assert!((Vfalls::VERSIONS.len() as u64) < VERSION_BITS);
@@ -42,7 +42,7 @@ const _: () = assert!(
         && HvError::NotSupported.number() << HUB_STATUS_SHIFT & HUBS_NO_ACCESS == 0
 );
 
-/// Returns the offset that bits 8:3 hold. Only assembly uses this offset. In models, atomics are larger and the offset would not fit, so it
+/// Returns the offset that bits 8:3 hold. Only the assembly uses it. In models, where atomics are larger and the offset would not fit, it
 /// is 0.
 const fn hub_count(refusal: Refusal) -> u64 {
     match cfg!(any(loom, shuttle)) {
@@ -69,7 +69,7 @@ impl RefusalWord {
     pub(crate) const HELD: Self = Self(1 << 2);
     pub(crate) const CARRY: Self = Self(1 << 32);
     pub(crate) const CHANGE: Self = Self(1 << 9);
-    /// The bits that remain in a word that is closed.
+    /// The bits that remain when a word is closed.
     pub(crate) const KEPT: Self = Self((Self::CARRY.0 - Self::CHANGE.0) | Self::HELD.0);
 
     pub(crate) const fn from_bits(bits: u64) -> Self {
@@ -106,7 +106,7 @@ impl RefusalWord {
         Self(self.0 & Self::KEPT.0 | new.0)
     }
 
-    /// Refuses these hubs because of `why`, which is the same for all hubs.
+    /// Adds the refusal of these hubs because of `why`, which is the same for all hubs.
     #[must_use]
     pub(crate) const fn with_hubs(self, hubs: Self, why: Refusal) -> Self {
         Self(self.0 | hubs.0 | why.error().number() << HUB_STATUS_SHIFT | hub_count(why))
@@ -120,15 +120,15 @@ impl RefusalWord {
         Self(1 << (63 - (PerfReg::dram(node, mcu, McuRole::Pcr).id() >> 1)))
     }
 
-    /// Refuses a memory channel with ENOTSUPPORTED.
+    /// Adds the refusal of a memory channel with ENOTSUPPORTED.
     #[must_use]
     pub(crate) const fn without_channel(self, node: Node, mcu: Mcu) -> Self {
         self.or(Self::channel(node, mcu))
     }
 
-    /// Refuses a unit of the machine with ENOACCESS, unless the word refuses the unit already. If `unit` is a hub that the word does not
-    /// refuse yet, [`with_hubs`](Self::with_hubs) must have set the status of the hubs to ENOACCESS before. L2 control is not refused
-    /// here, because register 1 stands for a different unit on each node.
+    /// Adds the refusal of one of the machine's units with ENOACCESS, unless the word refuses the unit already. If `unit` is a hub that the
+    /// word does not refuse yet, [`with_hubs`](Self::with_hubs) must already have set the hubs' status to ENOACCESS. L2 control is not
+    /// refused here, because register 1 stands for a different unit on each node.
     #[must_use]
     pub(crate) const fn without_unit(self, unit: Unit) -> Self {
         match unit {
@@ -141,8 +141,8 @@ impl RefusalWord {
         }
     }
 
-    /// Returns why a call for a register of this class is refused in `version`; `None` if the slow path must decide. `index` is the number
-    /// of the hub, or the number of the register if it belongs to no hub. `sets_ht` is `true` if the call sets HT.
+    /// Returns why a call for a register of this class is refused in `version`; `None` if the slow path must decide. `index` is the hub's
+    /// number, or the register's number if it belongs to no hub. `sets_ht` is `true` if the call sets HT.
     #[inline(always)]
     pub(crate) const fn refusal(
         self,
@@ -176,7 +176,7 @@ impl RefusalWord {
             Class::Invalid if version.number() != 0 => return Some(Refusal::Invalid),
             Class::Invalid => false,
         };
-        // Without a version no bit refuses a register.
+        // Without a version, no bit refuses a register.
         match (refused, version.number()) {
             (true, _) => Some(Refusal::NoAccess),
             (false, 0) => Some(Refusal::BadTrap),
@@ -192,7 +192,7 @@ mod tests {
 
     const NODE1: Node = Node::Node1;
 
-    /// The bits are as the documentation of [`RefusalWord`] says.
+    /// The bits are where the documentation of [`RefusalWord`] says.
     #[test]
     fn layout() {
         let closed = RefusalWord::CLOSED;
@@ -208,7 +208,7 @@ mod tests {
             (RefusalWord::HUBS, 0x3c00_0000_0000),
             (RefusalWord::PCR, 1 << 41),
             (RefusalWord::HT, 1 << 40),
-            // Count 51 of a strand is the number of writes to hubs that ended with ENOTSUPPORTED. Count 52 is for ENOACCESS.
+            // Count 51 of a strand is the number of writes to hubs that ended with ENOTSUPPORTED. Count 52 is the same for ENOACCESS.
             (closed.with_hubs(closed, Refusal::NotSupported), 13 << 36 | 51 << 3),
             (closed.with_hubs(closed, Refusal::NoAccess), 10 << 36 | 52 << 3),
             (RefusalWord::CARRY, 1 << 32),

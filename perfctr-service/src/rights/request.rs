@@ -6,9 +6,9 @@ use crate::rights::protocol::{Asked, Scrub, StrandEvent};
 
 /// What a strand is asked to do and has not acknowledged: an [`Asked`] that several strands change at the same time.
 ///
-/// A strand acknowledges with an exchange. The exchange fails if another strand has asked for more or reported this strand's death since
-/// this strand took the word. An acknowledgement may also cover a newer request for the same scrub. Such an acknowledgement is right,
-/// because the strand executes neither a call nor guest code between its scrub and its acknowledgement.
+/// A strand acknowledges with an exchange. The exchange fails if, since this strand took the word, another strand has asked for more or has
+/// reported this strand's death. An acknowledgement may also cover a newer request for the same scrub. This is correct, because the strand
+/// executes neither a call nor guest code between its scrub and its acknowledgement.
 #[derive(Debug)]
 pub(crate) struct Request(AtomicU32);
 

@@ -7,11 +7,11 @@ use hv_core::sync::{Ordering, OwnedGuard};
 use crate::rights::Rights;
 use crate::rights::protocol::Global;
 
-/// The maximum number of rounds that one strand performs. Strands that leave marks later perform the remaining rounds.
+/// The maximum number of rounds that one strand performs. Further rounds are left to the strands that leave marks later.
 const ROUNDS: usize = 8;
 
 impl Rights {
-    /// Stores whether the trace has the beginning of a change without its end. Returns the old setting.
+    /// Stores whether the trace has the beginning of a change without its end, and returns the old setting.
     pub(crate) fn set_begin_recorded(&self, recorded: bool) -> bool {
         self.begin_recorded.swap(recorded, Ordering::SeqCst)
     }
@@ -35,13 +35,13 @@ impl Rights {
         }
     }
 
-    /// Returns `true` if a guest was reset, and no strand has begun to revoke its rights.
+    /// Returns `true` if a guest was reset, and no strand has begun to revoke its rights yet.
     pub(super) fn is_reset(&self, guest: GuestId) -> bool {
         let word = self.resets.get(guest.index() / 64);
         word.is_some_and(|word| word.load(Ordering::SeqCst) >> (guest.index() % 64) & 1 != 0)
     }
 
-    /// Returns a guest that was reset, and whose rights are not all revoked yet.
+    /// Returns a guest that was reset and whose rights are not all revoked yet, if there is one.
     pub(super) fn next_reset(&self) -> Option<GuestId> {
         if let Some(unfinished) = self.resetting.load() {
             return Some(unfinished);
@@ -79,7 +79,7 @@ impl Rights {
             let Some(_lock) = self.lock(on, 1) else {
                 return true;
             };
-            // Clear the mark before the step, because the step sees all work that was marked until now.
+            // Clear the mark before the step, because the step sees all work that has been marked until now.
             self.marked.swap(false, Ordering::SeqCst);
             step();
         }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::rights::policy::{Grant, GuestConfig, StrandSet};
 
-    /// Returns the rights of a machine with one guest, number 0. The guest has `global` or no right.
+    /// Returns the rights of a machine with one guest, number 0, which has `global` or no right.
     fn rights(global: bool) -> Rights {
         let guest =
             GuestConfig { grant: Grant { global, ..Grant::NONE }, ..GuestConfig::default() };
@@ -145,7 +145,7 @@ mod tests {
         (done, ended)
     }
 
-    /// If the strand that has begun the work on a reset dies, another strand finds the reset.
+    /// If the strand that has begun to work on a reset dies, another strand finds the reset.
     #[test]
     fn a_reset_is_found_until_its_end() {
         for number in [0, 1, 63, 64, 255] {

@@ -1,5 +1,5 @@
 //! The steps of grants, revocations and resets, on the atomic words of [`Rights`]. A step that asks a strand to scrub or to acknowledge
-//! adds the strand to the set `asked`. The service sends these strands cross-calls after it has released the lock.
+//! adds the strand to the set `asked`. The service sends cross-calls to these strands after it has released the lock.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -18,7 +18,7 @@ pub(crate) const TRIES: usize = 4;
 pub(crate) struct Locked<'a> {
     rights: &'a Rights,
     units: &'a Units,
-    /// The strands that the owner has asked to scrub or to acknowledge. They need a cross-call.
+    /// The strands that the owner has asked to scrub or to acknowledge, and that need a cross-call.
     pub(crate) asked: &'a mut StrandSet,
 }
 
@@ -142,7 +142,8 @@ impl Rights {
         self.guest(guest).access().grant()
     }
 
-    /// Records calls from now on if the tracer is on. If another strand switches the tracer meanwhile, the last setting takes effect.
+    /// Starts to record calls if the tracer is on, and stops otherwise. If another strand switches the tracer meanwhile, the last setting
+    /// takes effect.
     pub(crate) fn set_traced(&self, is_traced: impl Fn() -> bool, out: &UnitSet) {
         for guest in &self.guests {
             let settled = (0..TRIES).any(|_| {
@@ -151,7 +152,7 @@ impl Rights {
                 is_traced() == traced
             });
             if !settled {
-                // `true` is right for either setting, because the slow path tests the tracer.
+                // `true` is correct for either setting, because the slow path tests the tracer.
                 guest.set_traced(true);
             }
             guest.refresh(out);
@@ -195,7 +196,7 @@ impl Rights {
         asked.insert(strand);
     }
 
-    /// Returns one of a guest's strands: a strand whose death was not reported, and for which `is_there` returns `true`.
+    /// Returns one of a guest's strands whose death was not reported, and for which `is_there` returns `true`.
     #[inline(always)]
     pub(crate) fn living_strand(
         &self,
@@ -206,7 +207,7 @@ impl Rights {
         strands.find(|strand| is_there(*strand) && !self.request(*strand).read().is_excused())
     }
 
-    /// Serves a cross-call: calls `scrub` and acknowledges. Repeats both if there is a newer request.
+    /// Serves a cross-call: calls `scrub` and acknowledges. Repeats both if there is a newer request meanwhile.
     #[inline(always)]
     pub(crate) fn acknowledge(&self, strand: StrandId, scrub: impl Fn(Scrub)) {
         let request = self.request(strand);
@@ -236,8 +237,7 @@ impl Rights {
             if !awaited.is_empty() || !is_settled(self.global(), self.next_reset(), guests) {
                 return Some(awaited);
             }
-            // If the lock was taken meanwhile, a strand that had acknowledged may have been asked again before the last strand
-            // acknowledged.
+            // If the lock was taken meanwhile, a strand that had acknowledged may have been asked again before the last one acknowledged.
             if before.is_some() && before == self.at_rest() {
                 return None;
             }
@@ -276,7 +276,7 @@ mod tests {
         rights
     }
 
-    /// Completes the grant of the guest. Returns `true` if the guest has all rights.
+    /// Completes the guest's grant. Returns `true` if the guest then has all rights.
     fn is_given(rights: &Rights) -> bool {
         let (units, mut asked, mut given) = (Units::new(), StrandSet::EMPTY, false);
         let mut locked = rights.locked(&units, &mut asked);

@@ -4,7 +4,7 @@ use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{ApiGroup, Version};
 use hv_core::{Group, NegotiatedVersion};
 
-/// API group 0x205: the registers by their numbers 0 to 89.
+/// API group 0x205, which has the registers 0 to 89.
 #[derive(Clone, Copy, Debug)]
 pub enum Vfalls {}
 

@@ -6,7 +6,7 @@ use crate::outage::{Moved, NamedGuest, Sentence};
 use crate::{Cause, Environment, Grants, Outage, PerfCounterService, Right};
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Logs an outage. If the unit was held, the caller has released it, so that no strand is refused while a slow logger writes.
+    /// Logs an outage. A caller that held the unit must already have released it, so that no strand is refused while a slow logger writes.
     #[cold]
     #[inline(never)]
     pub(super) fn log_outage(&self, outage: Outage) {
@@ -18,8 +18,8 @@ impl<E: Environment> PerfCounterService<E> {
         log::error!(target: crate::LOG, "{}", Sentence { outage, guest });
     }
 
-    /// Logs how the operator has changed rights. If exactly one guest loses a right and exactly one guest gets it, writes one message about
-    /// the right. Otherwise, writes one message for each guest and right.
+    /// Logs how the operator has changed rights. If exactly one guest loses a right and exactly one gets it, writes one message about the
+    /// right. Otherwise, writes one message for each guest and right.
     #[cold]
     #[inline(never)]
     pub(super) fn log_moves(&self, before: &Grants, after: &Grants) {

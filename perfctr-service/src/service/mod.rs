@@ -1,4 +1,4 @@
-//! The service. Each of its parts guards its own state. The service itself performs accesses and cross-calls, and writes the log and
+//! The service. Each of its parts guards its own state. The service itself performs accesses and cross-calls, and writes the log and the
 //! events.
 
 mod call;
@@ -47,13 +47,13 @@ impl StrandState {
     }
 }
 
-/// The performance counter service (API group 0x205) of one machine. It serves calls of several strands at once, in an [`Environment`].
+/// The performance counter service (API group 0x205) of one machine. It serves several strands' calls concurrently, in an [`Environment`].
 ///
 /// Its size is 212 KB plus its environment. The service adds 1 KB to a `hv_core::Hypervisor`, whose own size is 2 KB. [`new`](Self::new)
 /// and `Hypervisor::new` are `const`, so that a static can hold both, and [`configure`](Self::configure) fills in the service in place. An
 /// image that moves both to a heap needs a stack with room for several copies.
 ///
-/// The offsets of the other fields do not depend on the type of the environment, because the environment is the last field.
+/// The environment is the last field, so that the offsets of the other fields do not depend on its type.
 #[derive(Debug)]
 #[repr(C)]
 pub struct PerfCounterService<E> {
@@ -94,7 +94,8 @@ impl<E: Environment> PerfCounterService<E> {
         Ok(())
     }
 
-    /// Applies the tracer's setting to calls that begin later. The image calls this function after it has switched the tracer on or off.
+    /// Applies the tracer's setting to calls that begin later. The image must call this function after it has switched the tracer on or
+    /// off.
     pub fn trace_turned(&self) {
         self.rights.set_traced(|| self.trace().is_on(), self.units.out());
     }
@@ -104,7 +105,7 @@ impl<E: Environment> PerfCounterService<E> {
         self.rights.has_unit(unit)
     }
 
-    /// Returns the bus on which the service accesses devices.
+    /// Returns the bus through which the service accesses devices.
     #[inline(always)]
     pub fn bus(&self) -> &E::Bus {
         self.environment.bus()
@@ -202,7 +203,7 @@ impl<E: Environment> PerfCounterService<E> {
 struct StrandContext<'a, E: Environment> {
     service: &'a PerfCounterService<E>,
     guest: &'a GuestRights,
-    /// The first four bytes of the event of a served call, little-endian: the register (0 here), EOK, the guest, and the strand.
+    /// The first four bytes of a served call's event, little-endian: the register (0 here), EOK, the guest, and the strand.
     about: u32,
     hubs: [&'a HubArbiter; Hub::ALL.len()],
     rows: &'static Rows,

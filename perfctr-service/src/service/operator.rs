@@ -1,4 +1,4 @@
-//! The steps that the operator of the machine takes. [`transfer`](super::transfer) explains how they work.
+//! The steps that the machine's operator takes. [`transfer`](super::transfer) explains how they work.
 
 use core::fmt;
 
@@ -12,7 +12,7 @@ use crate::{
     Cause, ConfigError, Environment, Grant, Grants, Outage, PerfCounterService, StrandSet, Unit,
 };
 
-/// The error of a step that failed. The step has not changed any rights, and every unit stays in or out of service as before.
+/// The error of a step that failed. Such a step has changed no rights, and every unit stays in or out of service as before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeError {
@@ -104,16 +104,16 @@ impl<E: Environment> PerfCounterService<E> {
         self.rights.held(guest)
     }
 
-    /// Grants each guest exactly the rights in the configuration. First checks the whole configuration. A rejected configuration changes
-    /// nothing.
+    /// Grants each guest exactly the rights in the configuration. The whole configuration is checked first, and changes nothing if it is
+    /// rejected.
     ///
     /// The change may be [pending](Self::pending) when this function returns.
     pub fn reconfigure(&self, on: StrandId, grants: &Grants) -> Result<Change, ChangeError> {
         self.set_grants(on, grants, || {})
     }
 
-    /// As [`reconfigure`](Self::reconfigure), on a strand that is between two calls. The strand takes its own cross-call before it writes the
-    /// log, because a change must not wait for a slow console.
+    /// Like [`reconfigure`](Self::reconfigure), on a strand that is between two calls. The strand takes its own cross-call before it writes
+    /// the log, because a change must not wait for a slow console.
     pub(crate) fn reconfigure_between_calls(
         &self,
         on: StrandId,
@@ -156,9 +156,9 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// Returns the strands that have not yet taken the cross-call of a pending change. The set is empty while a strand performs the change.
-    /// Returns `None` if there was a moment during this call at which no change was pending.
+    /// Returns `None` if no change was pending at some moment during this call.
     ///
-    /// If a strand of the set has died, the change waits until its death is [reported](Self::strand_died). The change also waits for this
+    /// If a strand in the set has died, the change waits until its death is [reported](Self::strand_died). The change also waits for such a
     /// report if a strand has died in a method of this service.
     pub fn pending(&self) -> Option<StrandSet> {
         self.rights.pending()
@@ -171,7 +171,7 @@ impl<E: Environment> PerfCounterService<E> {
             match asked {
                 Scrub::Nothing => {}
                 Scrub::Ht => {
-                    // HOLDOV is set, so that a counter that overflows meanwhile keeps its OV bit.
+                    // HOLDOV is set, so that a counter that overflows meanwhile keeps its OV bit set.
                     let pcr = SparcPcr::from(self.registers().pcr(strand))
                         .acknowledging(CounterSet::NONE)
                         .with_hypervisor(false);
@@ -182,7 +182,7 @@ impl<E: Environment> PerfCounterService<E> {
                     self.registers().set_pic(strand, 0);
                 }
             }
-            // Without this call, a store of an earlier hypercall could reach its device after the scrub.
+            // Otherwise, a store of an earlier hypercall could reach its device after the scrub.
             self.bus().complete_writes(strand);
         });
         self.work(strand, StrandSet::EMPTY);
@@ -191,10 +191,11 @@ impl<E: Environment> PerfCounterService<E> {
 
     /// Reports that a strand has died. The strand must not continue a call that it was in. Frees the hubs and locks that the strand held.
     /// If the strand held the lock of an L2 control, takes the L2 control out of service, because its banks may differ. No change waits for
-    /// the strand any more. The strand must not come back before this function returns. When it comes back, it takes its cross-call first.
-    /// The caller ensures that all stores of the dead strand to memory and to devices are complete, and visible to the strand `on`.
+    /// the strand any longer. The strand must not come back before this function returns; when it comes back, it takes its cross-call
+    /// first. The caller must ensure that all of the dead strand's stores to memory and to devices are complete, and visible to the strand
+    /// `on`.
     ///
-    /// If the strand has died in a step of the operator or in the reset of a guest, the operator repeats the step or the reset.
+    /// If the strand has died in a step of the operator or in a guest's reset, the operator must repeat the step or the reset.
     pub fn strand_died(&self, on: StrandId, strand: StrandId) {
         for hub in &self.hubs {
             hub.abandon(strand);
@@ -216,7 +217,7 @@ impl<E: Environment> PerfCounterService<E> {
         self.note_progress(on);
     }
 
-    /// Returns a repaired unit to service. If the unit may hold values of a guest that has lost it, first scrubs the unit.
+    /// Returns a repaired unit to service. Scrubs the unit first if it may hold values of a guest that has lost it.
     #[inline(always)]
     pub fn return_to_service(&self, on: StrandId, unit: Unit) -> Result<(), ChangeError> {
         if !self.has_unit(unit) {

@@ -1,4 +1,4 @@
-//! Records the events of calls and of the operator's steps. Functions for calls are inlined, because there are few register windows for
+//! Records the events of calls and of the operator's steps. The functions for calls are inlined, because there are few register windows for
 //! nested calls.
 
 use guest_abi::{Hub, StrandId};
@@ -144,7 +144,7 @@ impl<E: Environment> PerfCounterService<E> {
                 strand: on.number().into(),
             });
         }
-        // The flag is set after the event, so that no strand records the end first.
+        // Set the flag after the event, so that no strand records the end first.
         self.rights.set_begin_recorded(true);
         self.note_progress(on);
     }
@@ -158,7 +158,7 @@ impl<E: Environment> PerfCounterService<E> {
             if self.pending().is_some() || !self.rights.set_begin_recorded(false) {
                 return;
             }
-            // Read the time before `pending`, because another change may begin right after the read of `pending`.
+            // Read the time before `pending`, because another change may begin right after `pending` is read.
             let time = self.trace().time(on);
             if self.pending().is_none() {
                 if let Some(time) = time {

@@ -10,8 +10,8 @@ use crate::table;
 use crate::{Cause, Environment, Outage, PerfCounterService, Unit};
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Stops and scrubs a unit that no guest can use now: its registers become 0; for L2 control, PERF_CONFIG becomes 0. L2 control can be
-    /// scrubbed only on a strand of its node. If the unit was busy before, continues the scrub. The caller marks the unit clean.
+    /// Stops and scrubs a unit that no guest can use now: its registers become 0, or PERF_CONFIG for an L2 control. An L2 control can be
+    /// scrubbed only on a strand of its node. If the unit was busy before, continues the earlier scrub. The caller marks the unit clean.
     ///
     /// A memory channel with PCR 0 counts reads, as after power-on.
     #[inline(always)]
@@ -29,7 +29,7 @@ impl<E: Environment> PerfCounterService<E> {
                     error = AccessError::Fault;
                 }
                 if error == AccessError::Fault {
-                    // The unit will be repaired, and the repair may leave any values in its registers. So the next scrub begins with the
+                    // The unit will be repaired, and the repair may leave any values in its registers, so the next scrub begins with the
                     // first register.
                     self.units.scrub_from_start(unit);
                 }
@@ -67,7 +67,7 @@ impl<E: Environment> PerfCounterService<E> {
         &self.l2[node.index() % Node::ALL.len()]
     }
 
-    /// Counts that a scrub has found a unit busy. If the unit has been busy for too long, takes it out of service and returns `true`.
+    /// Counts that a scrub found a unit busy. If the unit has been busy for too long, takes it out of service and returns `true`.
     pub(super) fn found_busy(&self, strand: StrandId, unit: Unit) -> bool {
         let watches = &self.strands[strand.index()].stopwatches;
         let now = || self.registers().ticks(strand);
@@ -82,7 +82,7 @@ impl<E: Environment> PerfCounterService<E> {
         stuck
     }
 
-    /// Takes a unit out of service because it has been busy for too long. Returns the reason with which a call to the unit is refused.
+    /// Takes a unit out of service because it has been busy for too long. Returns the reason for refusing a call for the unit.
     pub(super) fn stuck(&self, strand: StrandId, unit: Unit) -> Refusal {
         let outage = Outage { unit, strand, cause: Cause::Busy };
         if self.take_out_of_service(outage) {
@@ -99,11 +99,11 @@ impl<E: Environment> PerfCounterService<E> {
         self.take_out_of_service(outage)
     }
 
-    /// Takes the unit at `address` out of service, because a write of this strand has faulted after the end of its call. Returns the
+    /// Takes the unit at `address` out of service, because one of this strand's writes has faulted after the end of its call. Returns the
     /// unit; `None` if the strand has no performance register at this address.
     ///
     /// The image's trap handler calls this function on the strand that executed the write. At this time, the strand is between two calls or
-    /// on the fast path, or the bus waits for an access of the strand (see [`Bus::complete_writes`]). With the traps of
+    /// on the fast path, or the bus is waiting for one of the strand's accesses (see [`Bus::complete_writes`]). With the traps of
     /// `platform::sparc64`, `TrapHandler::faulted_late` calls this function.
     pub fn faulted_late(&self, strand: StrandId, address: PhysicalAddress) -> Option<Unit> {
         let unit = table::unit_at(strand.node(), address)?;

@@ -1,4 +1,4 @@
-//! Tests a second group over the state of the service. Like group 0x202, it has the registers of the caller's own node, with other numbers.
+//! Tests a second group on the service's state. Like group 0x202, it has the registers of the caller's own node, under other numbers.
 
 use guest_abi::{ApiGroup, HvError, Hypercall, Kind, PerfReg, Registers, Trap, Version};
 use hv_core::{CallError, Context, Group, Hypervisor, NegotiatedVersion, NoConsole, Reply};
@@ -74,7 +74,7 @@ impl<E: Environment> Context for OwnContext<'_, E> {
 }
 
 /// Calls `run` with the hypercalls of a guest on strand 70 (of node 1), and with the service. The guest has negotiated nothing. Both API
-/// groups use the service's state.
+/// groups share the service's state.
 fn with_both(
     grant: Grant,
     run: impl FnOnce(&dyn Hypercall, &PerfCounterService<(&Devices, &Devices)>),
@@ -120,7 +120,7 @@ fn two_groups_have_one_state() {
     });
 }
 
-/// Calls of one group do not open the fast path of the other group while the guest has not negotiated the other group.
+/// Calls of one group do not open the fast path of another group that the guest has not negotiated.
 #[test]
 fn a_group_does_not_open_the_fast_path_of_another() {
     with_both(Grant::ALL, |guest, _| {
@@ -156,7 +156,7 @@ fn a_second_group_obeys_the_policy() {
     with_both(Grant::GLOBAL, |guest, _| {
         negotiate(guest, 0x202, 1, 0);
         assert_eq!(call(guest, GET, 0, 0), Err(HvError::NoAccess));
-        // In a register of a channel, bit 3 is not HT.
+        // In a channel's register, bit 3 is not HT.
         assert_eq!(call(guest, SET, 1, 1 << 3), Ok(1 << 3));
     });
 }

@@ -1,48 +1,49 @@
 //! How rights pass from guest to guest while strands are in calls.
 //!
 //! # Promises
-//! A *change* is a new configuration of grants, or the reset of a guest. When the change is complete, no call of a guest reaches what the
-//! guest has lost. Everything that the guest could program with the lost right is stopped and scrubbed. The next holder finds zeros:
+//! A *change* is a new configuration of grants, or the reset of a guest. When the change is complete, none of a guest's calls reaches what
+//! the guest has lost. Everything that the guest could program with the lost right is stopped and scrubbed. The next holder finds zeros:
 //!
 //! - The guest loses `strand` or `htstrand`: %pcr and %pic of its strands are 0.
 //! - The guest keeps `strand` and loses `htstrand`: HT is 0 in %pcr of its strands, and their counters continue without HT.
 //! - The guest loses `global`: PERF_CONFIG and the memory channels of its nodes, and all hubs, are 0.
 //! - The guest is reset: all of the above.
 //!
-//! Before that, the change is *pending*. The loser of a right is refused with ENOACCESS at once. The next holder is refused until the
-//! change is complete. Both guests keep all rights that the change does not concern. No strand waits. A newer change replaces a pending
+//! Before that, the change is *pending*. The loser of a right is refused with ENOACCESS immediately, and the next holder is refused until
+//! the change is complete. Both guests keep all rights that the change does not concern. No strand waits. A newer change replaces a pending
 //! change: a right on its way to one guest may go to another guest instead, or back to the loser, but never without a scrub.
 //!
 //! A right that no guest held is granted without a scrub, because its units were scrubbed when the right was last revoked. Such a right is
-//! granted at once, unless a strand of the guest has not acknowledged a cross-call. The service assumes that all registers are 0 when it
-//! starts, as after power-on. An image that starts the service at another time must scrub the registers first.
+//! granted immediately, unless one of the guest's strands has yet to acknowledge a cross-call. The service assumes that all registers are 0
+//! when it starts, as after power-on. An image that starts the service at another time must scrub the registers first.
 //!
 //! # How it works
-//! Pure functions in `rights/protocol.rs` decide what each event causes, and `rights/protocol/ledger.rs` decides the order of the steps.
+//! Pure functions in `rights/protocol.rs` decide what each event causes. `rights/protocol/ledger.rs` determines the order of the steps.
 //!
-//! A call reads one word of its guest, and then performs its access. Nothing records that a call is between these steps. But a strand takes
-//! no interrupt during a call. So a right passes from guest to guest in these steps:
+//! A call reads one word of its guest, and then performs its access. Nothing records that a call is between these two steps, but a strand
+//! takes no interrupt during a call. A right therefore passes from guest to guest in these steps:
 //!
 //! 1. The right is removed from the loser's word. Calls that begin later do not have it.
-//! 2. Every strand of the loser gets a cross-call. When the strand takes it, the strand is not in a call that has read the old word. If
-//!    necessary, the strand scrubs its %pcr and %pic, because no other strand can. It waits for its stores to devices, then acknowledges.
+//! 2. Every strand of the loser gets a cross-call. A strand that takes it is not in a call that has read the old word. If necessary, the
+//!    strand scrubs its %pcr and %pic, because no other strand can. It waits for its stores to devices, then acknowledges.
 //! 3. When every strand has acknowledged or is dead, the strand that notices this scrubs the units ([`Unit`]). For L2 control, it sends a
-//!    cross-call to a strand of the loser on each node, because only a node's strands can reach its L2 control. If a chip is busy, the
+//!    cross-call to one of the loser's strands on each node, because only a node's strands can reach its L2 control. If a chip is busy, the
 //!    strand tries again after a cross-call to itself.
-//! 4. The right is added to the word of the next holder.
+//! 4. The right is added to the next holder's word.
 //!
-//! Nothing waits for a strand that is [reported dead](PerfCounterService::strand_died), because the strand does not continue the call that
-//! it was in. Its request stays: if the strand comes back, it scrubs itself before anything else. The strand must not come back
-//! before `strand_died` has returned.
+//! Nothing waits for a strand that is [reported dead](PerfCounterService::strand_died), because that strand does not continue the call that
+//! it was in. Its request remains: if the strand comes back, it scrubs itself before anything else. The strand must not come back before
+//! `strand_died` has returned.
 //!
-//! A unit that cannot be scrubbed goes out of service. Such a unit is *unclean* until the operator returns it to service. So is a unit of
-//! the loser that was already out of service.
+//! A unit that cannot be scrubbed goes out of service. Such a unit is *unclean* until the operator returns it to service, and so is any of
+//! the loser's units that was already out of service.
 //!
 //! One strand at a time takes steps 3 and 4, and the operator's steps, under a lock. A strand that cannot get the lock leaves a mark, and
 //! the lock's owner performs another round. If the owner dies, another strand takes steps 3 and 4 again, or the operator repeats the step.
 //!
-//! Cross-calls are sent when the lock is free and no mark is left. Otherwise a quick strand could take its cross-call while the sender
-//! still owns the lock, and leave a mark. The sender would then perform another round and send another cross-call, without end.
+//! Cross-calls are sent when the lock is free and no mark is left. If they were sent earlier, a quick strand could take its cross-call
+//! while the sender still owns the lock, and leave a mark. The sender would then perform another round and send another cross-call, and
+//! this could go on forever.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -51,11 +52,11 @@ use platform::{AccessError, StrandRegisters};
 use crate::rights::protocol::{Ledger, Scrub};
 use crate::{Cause, ChangeError, Environment, Outage, PerfCounterService, StrandSet, Unit};
 
-/// The number of tries to get the lock for a step of the operator. After these tries, the step fails with [`ChangeError::Busy`].
+/// The number of tries to get the lock for one of the operator's steps. After that, the step fails with [`ChangeError::Busy`].
 pub const CHANGE_LOCK_TRIES: usize = 10_000;
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Takes a step of the operator under the lock, and then [works](Self::work). The step adds to its set each strand that needs a
+    /// Takes one of the operator's steps under the lock, and then [works](Self::work). The step adds to its set each strand that needs a
     /// cross-call.
     #[inline(always)]
     pub(super) fn locked(
@@ -140,7 +141,7 @@ impl<E: Environment> PerfCounterService<E> {
             Err(AccessError::Busy) => {
                 let given_up = self.found_busy(on, unit) || self.units.out().contains(unit);
                 if given_up {
-                    // The unit will be repaired, and the repair may leave any values in its registers. So the next scrub begins with the
+                    // The unit will be repaired, and the repair may leave any values in its registers, so the next scrub begins with the
                     // first register.
                     self.units.scrub_from_start(unit);
                 } else {

@@ -13,7 +13,7 @@ use crate::{Environment, PerfCounterContext};
 static NOTHING: [u64; 2] = [0; 2];
 
 impl<E: Environment> FastPath for PerfCounterContext<'_, E> {
-    /// If the bus is not direct, devices and strand registers may be models. Then the fast path serves no call.
+    /// If the bus is not direct, devices and strand registers may be models, so the fast path serves no call.
     fn words(&self) -> [u64; FAST_WORDS] {
         let mut words = [0; FAST_WORDS];
         words[word::ACCESS] = match E::Bus::is_direct() {

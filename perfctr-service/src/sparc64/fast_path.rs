@@ -1,17 +1,17 @@
-//! The fast path in assembly. It serves calls that succeed, and refuses calls for something that the guest cannot have.
+//! The fast path in assembly. It serves calls that succeed, and refuses calls that ask for something that the guest cannot have.
 //!
-//! It executes at the highest GL and uses %g1 to %g5. It changes no register of the guest except %o0 and, if a read succeeds,
-//! %o1. %g6 is the strand's block, which starts with `FastPath::words`. All other calls go to the slow path: calls that set HT and
-//! are allowed to, the first refusal at a hub, traced calls, and calls while the guest's rights change.
+//! It executes at the highest GL and uses %g1 to %g5. It changes none of the guest's registers except %o0 and, if a read succeeds, %o1. %g6
+//! is the strand's block, which starts with `FastPath::words`. All other calls go to the slow path: calls that set HT and are allowed to,
+//! the first refusal at a hub, traced calls, and calls while the guest's rights change.
 //!
 //! # Refusals
 //! A call that the guest's first word does not allow is refused if the second word (`RefusalWord`) says so and is for the negotiated
-//! version. The version is loaded before the second word, as on the slow path. While calls are traced, the second word refuses no call.
-//! A repeated call for a taken hub is refused, too (`HubArbiter::ask`).
+//! version. The version is loaded before the second word, as on the slow path. While calls are traced, the second word refuses no call. A
+//! repeated call for a taken hub is refused as well (`HubArbiter::ask`).
 //!
 //! # Order
-//! `platform::sparc64::PSTATE` gives the strand total store order. So no access overtakes an earlier load or
-//! an earlier atomic, and no store overtakes an earlier store to memory. Therefore no barrier is needed
+//! `platform::sparc64::PSTATE` gives the strand total store order: no access overtakes an earlier load or an earlier atomic, and no store
+//! overtakes an earlier store to memory. Therefore no barrier is needed
 //! - between the load of the guest's word, or the exchange that takes a hub, and the access;
 //! - between a load from a hub and the store that releases the hub (compiled code has a `membar` for a store that releases);
 //! - after the store that releases the hub: the next strand that takes the hub finds refused strands by the same exchange.
@@ -22,8 +22,8 @@
 //! # Faults
 //! The section `.sun4v.faults` lists the instructions that may fault. After a fault the slow path releases the hub and serves the call.
 
-/// Adds the trap table and everything else that an image needs below Rust. An image uses it once, with its type that implements
-/// `platform::sparc64::TrapHandler`, whose `Context` is the [`PerfCounterContext`](crate::PerfCounterContext) of the strand.
+/// Adds the trap table and everything else that an image needs below its Rust code. An image uses it once, with its type that implements
+/// `platform::sparc64::TrapHandler`, whose `Context` is the strand's [`PerfCounterContext`](crate::PerfCounterContext).
 ///
 /// `strands` is the number of strands, by default 1; `claims` lists software traps as in `platform::sun4v_image!`.
 ///
@@ -64,7 +64,7 @@ macro_rules! perfctr_asm {
     };
 }
 
-/// The fast path. The comment of each instruction names its purpose in a call that succeeds.
+/// The fast path. Each instruction's comment names its purpose in a call that succeeds.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! perfctr_fast_path {

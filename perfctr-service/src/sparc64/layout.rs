@@ -1,4 +1,4 @@
-//! Numbers for the assembly, such as offsets in the strand's block and in the types of the service.
+//! Numbers for the assembly, such as offsets in the strand's block and in the service's types.
 #![doc(hidden)]
 
 use core::mem::offset_of;
@@ -31,7 +31,7 @@ pub mod word {
     pub const ACCESS: usize = 0;
     /// The address of the strand's counts.
     pub const COUNTS: usize = 1;
-    /// The address of the table of registers.
+    /// The address of the register table.
     pub const ROWS: usize = 2;
     /// The bits of register 0 that a guest can write.
     pub const PCR_MASK: usize = 3;
@@ -42,18 +42,18 @@ pub mod word {
     pub const VERSION: usize = 5;
     /// The number that replaces 0 in a gate when the strand takes the hub.
     pub const TOKEN: usize = 6;
-    /// Both words of the gate of a hub that is reserved for the strand.
+    /// Both words of the gate of a hub that is reserved for this strand.
     pub const RESERVED: usize = 7;
     /// The address of the strand's stopwatch of a hub, minus the address of the hub's arbiter shifted right by
     /// [`WATCH_SHIFT`](super::WATCH_SHIFT). The difference is the same for all hubs.
     pub const WATCHES: usize = 8;
-    /// The address of the arbiter of the node's L2 control.
+    /// The address of the node's L2 control arbiter.
     pub const L2: usize = 9;
     /// The number that replaces 0 in a lock when the strand takes it.
     pub const OWNER: usize = 10;
-    /// The first of seven words in which the assembly keeps the values that it has read from banks 1 to 7 of L2 control.
+    /// The first of seven words in which the assembly keeps the values that it has read from L2 control banks 1 to 7.
     pub const L2_READ: usize = 11;
-    /// The addresses of the hubs' gates: each word's number is the [place](crate::rights::access::AccessWord::place) of its hub.
+    /// The addresses of the hubs' gates. The number of each word is its hub's [place](crate::rights::access::AccessWord::place).
     pub const GATES: usize = crate::rights::access::SINGLE_REGISTERS as usize;
 }
 
@@ -81,7 +81,7 @@ const _: () = assert!(size_of::<Stopwatch>() << WATCH_SHIFT == size_of::<HubArbi
 const _: () = assert!(Stopwatch::COUNTED == 0);
 pub const REPEAT_SHIFT: u32 = crate::progress::REPEAT_SHIFT;
 
-/// The left shift that turns the place of a hub into the offset of its gate's word. The block must start with the words.
+/// The left shift that turns a hub's place into the offset of its gate's word. The block must start with the words.
 pub const PLACE_SHIFT: u32 = 3;
 const _: () = assert!(word(word::GATES) == (word::GATES) << PLACE_SHIFT);
 
@@ -100,7 +100,7 @@ const _: () = assert!(GATE_STATE == 0);
 /// The left shift that moves HT to the sign bit.
 pub const HT_TO_SIGN: u32 = SparcPcr::HT.leading_zeros();
 
-/// The base 2 logarithm of the size of a row in bytes.
+/// The base 2 logarithm of a row's size in bytes.
 pub const ROW_SHIFT: u32 = size_of::<Row>().trailing_zeros();
 pub const MASK: usize = offset_of!(Row, mask);
 pub const PLACE: usize = offset_of!(Row, place);
@@ -109,16 +109,16 @@ const _: () = assert!(offset_of!(Row, address) == 0 && size_of::<Row>() == 1 << 
 pub const L2_ENDED: usize = L2Arbiter::ENDED;
 // `cas` takes an address without an offset.
 const _: () = assert!(L2Arbiter::LOCK == 0);
-/// The distance in bytes between two banks of L2 control.
+/// The distance in bytes between two L2 control banks.
 pub const BANK: u64 = match [l2_control(0), l2_control(1)] {
     [Some(first), Some(second)] => second.0 - first.0,
     _ => panic!(),
 };
 // The assembly writes banks 1 to 7, and then bank 0.
 const _: () = assert!(L2_BANKS == 8);
-/// The offset of register 1 in the table.
+/// The offset of register 1 in the register table.
 pub const L2_ROW: usize = PerfReg::L2_PERF_CONFIG.index() << ROW_SHIFT;
-/// The left shift that moves one bit of the guest's word to the sign bit. This bit allows gets of register 1.
+/// The left shift that moves a bit of the guest's word to the sign bit: the bit that allows gets of register 1.
 pub const L2_PLACE: u64 = access::L2;
 /// The bits of PERF_CONFIG in an L2 control register.
 const CONFIG: u64 = L2Control::new().with_perf_config(PerfConfig::from_value(u64::MAX)).into_bits();
@@ -143,7 +143,7 @@ const _: () = assert!(RefusalWord::HT.bits().leading_zeros() == STRAND_TO_SIGN +
 /// The size in bytes of a count of calls.
 pub const ONE_COUNT: usize = size_of::<u64>();
 /// The right shift that moves a channel's bit for ENOACCESS to the bit whose value is the [size of a count](ONE_COUNT). It applies to a
-/// word in which the refusal of the channel is the sign bit.
+/// word in which the channel's refusal is the sign bit.
 pub const CHANNEL_TO_COUNT: u32 = 63 - TO_NO_ACCESS - ONE_COUNT.trailing_zeros();
 const _: () = assert!(NO_ACCESS == NOT_SUPPORTED + ONE_COUNT);
 
@@ -162,7 +162,7 @@ pub const SET_INVALID: usize = ok(Set, Class::Invalid);
 /// The distance in bytes from a count of gets to the corresponding count of sets.
 pub const SETS: usize = ok(Set, Class::Strand) - ok(Get, Class::Strand);
 pub const BLOCKED: usize = Counts::offset(Get, Class::Hub, Outcome::Refused(Refusal::WouldBlock));
-/// For each refusal: the distance in bytes from the first count of a class to the class's count of this refusal.
+/// For each refusal, the distance in bytes from a class's first count to its count of this refusal.
 pub const BAD_TRAP: usize = refused(Refusal::BadTrap);
 pub const INVALID: usize = refused(Refusal::Invalid);
 pub const NOT_SUPPORTED: usize = refused(Refusal::NotSupported);
@@ -172,7 +172,7 @@ const fn refused(refusal: Refusal) -> usize {
     Counts::offset(Get, Class::Strand, Outcome::Refused(refusal))
 }
 
-// The numbers fit in their fields: 13 bits with a sign for offsets, and 32 bits for the version.
+// The numbers fit in their fields: 13 bits with a sign for offsets, 32 bits for the version.
 const _: () = {
     assert!(word(FAST_WORDS) < 1 << 12 && PCR < 1 << 12 && SET_INVALID + NO_ACCESS < 1 << 12);
     assert!(size_of::<Negotiated<Vfalls>>() == 4);

@@ -1,12 +1,13 @@
-//! The fast path of the service on SPARC V9, and how to make an image with it.
+//! The service's fast path on SPARC V9, and how to make an image with it.
 //!
-//! A call of VFALLS_GET_PERFREG or VFALLS_SET_PERFREG begins in the trap table of `platform::sparc64` and continues in the veneers of this
-//! module, in assembly. The veneers serve the call, or refuse it because of its number or the version alone, and end with `done`. Otherwise
-//! the call takes the slow path of `platform::sparc64`. `cargo xtask qemu` prints the purpose of each instruction, from its comment.
+//! A call of VFALLS_GET_PERFREG or VFALLS_SET_PERFREG begins in the trap table of `platform::sparc64` and continues in this module's
+//! veneers, in assembly. The veneers serve the call, or refuse it because of its number or the version alone, and end with `done`.
+//! Otherwise the call takes the slow path of `platform::sparc64`. `cargo xtask qemu` prints the purpose of each instruction, from its
+//! comment.
 //!
 //! # What the author of an image does
-//! 1. Names the types of the image: its bus, the registers of its strands, the service, the hypervisor, and a type that holds the strand.
-//!    With a bus that is not [direct](platform::Bus::is_direct), such as a model, all gets and sets take the slow path.
+//! 1. Names the types of the image: its bus, its strands' registers, the service, the hypervisor, and a type that holds the strand. With a
+//!    bus that is not [direct](platform::Bus::is_direct), such as a model, all gets and sets take the slow path.
 //! 2. Implements `platform::sparc64::TrapHandler` for the type that holds the strand. Its `Context` is the strand's
 //!    [`PerfCounterContext`](crate::PerfCounterContext), and its `served` returns what `hv_core::Strand::served` returns.
 //! 3. Calls [`sun4v_image!`](crate::sun4v_image) with that type, once.

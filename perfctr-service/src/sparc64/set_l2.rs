@@ -1,12 +1,12 @@
-//! A write of PERF_CONFIG to the L2 control registers, in assembly.
+//! Writes PERF_CONFIG to the L2 control registers, in assembly.
 //!
-//! The code holds the lock throughout, reads all banks first, and writes bank 0 last. A store that fails is reported at the next `membar
-//! #Sync` at the latest. There is one such barrier before the write of bank 0, and one after it. If either barrier brings a report of any
-//! store, the call takes the slow path, which undoes the write. So if a bank fails, the unit goes out of service, and then the call is
-//! refused. No get has found a value that is undone.
+//! The code holds the lock throughout, reads all banks first, and writes bank 0 last. A store that fails is reported by the next `membar
+//! #Sync` at the latest. One such barrier comes before the write of bank 0, and another one after it. If either barrier brings a report of
+//! any store, the call takes the slow path, which undoes the write. If a bank fails, the unit therefore goes out of service, and then the
+//! call is refused. No get has found a value that is undone.
 
-/// The instructions after the check of the guest's rights. %g1 is the address of the counts of sets, %g3 the address of the table of
-/// registers, and %g5 the address of the guest's words.
+/// The instructions after the check of the guest's rights. %g1 is the address of the counts of sets, %g3 of the register table, and %g5 of
+/// the guest's words.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! perfctr_set_l2 {

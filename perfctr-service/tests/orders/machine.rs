@@ -1,4 +1,4 @@
-//! The hypervisor and the service as in an image, on a machine with few devices. Each access to a device is a step of a strand.
+//! The hypervisor and the service as in an image, on a machine with few devices. Each device access is one of a strand's steps.
 
 use std::rc::Rc;
 
@@ -43,24 +43,24 @@ pub(crate) fn write(word: &AtomicU64, value: u64) {
 pub(crate) struct Devices {
     dram: AtomicU64,
     hub: AtomicU64,
-    /// Bank 0 of L2 control, which is written last.
+    /// Bank 0 of the L2 control, which is written last.
     l2: AtomicU64,
     pcr: [AtomicU64; 10],
     cross_calls: [AtomicU64; 10],
-    /// The number of the strand that is writing the banks of L2 control, plus 1. The banks differ while the strand writes.
+    /// The number plus 1 of the strand that is writing the L2 control banks. Meanwhile, the banks differ.
     pub(crate) differ: AtomicU64,
-    /// If this word is 1, the next access to the hub, or the next write of the last bank of L2 control, fails and sets the word to 2.
+    /// If this word is 1, the next access to the hub, or the next write of the last L2 control bank, fails and sets the word to 2.
     pub(crate) fails: AtomicU64,
-    /// How often a strand has begun to write the banks of L2 control.
+    /// How often a strand has begun to write the L2 control banks.
     pub(crate) begun: AtomicU64,
-    /// The time that every clock shows. The next word is the value of `begun` when a strand last read its clock.
+    /// The time that every clock shows. The following word is the value of `begun` when a strand last read its clock.
     pub(crate) time: AtomicU64,
     pub(crate) begun_then: AtomicU64,
     /// If this word is not 0, the chip of hub 0 accepts only each third write, and answers "busy" to the other writes. The word is the
     /// number of writes to the chip, plus 1.
     pub(crate) busy: AtomicU64,
-    /// If the first word is 1, a strand that begins to write the banks of L2 control sets this word to 2, and waits until the second word
-    /// is set.
+    /// If the first word is 1, a strand that begins to write the L2 control banks sets this word to 2, and waits until the second word is
+    /// set.
     pub(crate) halts: [AtomicU64; 2],
 }
 
@@ -77,8 +77,8 @@ impl Board {
         }
     }
 
-    /// Fails an access if `fails` is 1. Panics at any later access, because a unit that has failed must go out of service before another
-    /// strand accesses it.
+    /// Fails an access if `fails` is 1. Panics at any later access, because a failed unit must go out of service before another strand
+    /// accesses it.
     fn fails(&self, at: PhysicalAddress) -> Result<(), AccessError> {
         if read(&self.0.fails) == 0 {
             return Ok(());
@@ -170,7 +170,7 @@ pub(crate) fn guest(number: usize) -> GuestId {
 }
 
 impl Modelled {
-    /// Returns a machine with one node and two guests that have negotiated. Guest 0 has these strands and this grant. Guest 1 has strand
+    /// Returns a machine with one node and two guests that have negotiated. Guest 0 has the given strands and grant. Guest 1 has strand
     /// [`NEXT`] and no right.
     pub(crate) fn new(model: Model, strands: &[usize], grant: Grant) -> Box<Self> {
         let machine = Machine::new(model, 1).unwrap();
@@ -256,7 +256,7 @@ impl Modelled {
         }
     }
 
-    /// Serves a cross-call on the strand, although no strand has sent a cross-call.
+    /// Serves a cross-call on the strand, even though no strand has sent one.
     pub(crate) fn cross_called(&self, number: usize) {
         self.service().cross_called(strand(number));
     }

@@ -1,5 +1,5 @@
 //! Tests the whole service: two or three strands take their steps in every order, as `hv_core::sync::steps::orders` explains. Memory is
-//! sequentially consistent here; the models for loom have weak memory, and fewer orders.
+//! sequentially consistent here; the loom models have weak memory, but fewer orders.
 //!
 //! `cargo xtask prove` also runs the tests that are ignored here.
 //!

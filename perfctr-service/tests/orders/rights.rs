@@ -15,8 +15,8 @@ const NONE: Grant = Grant::NONE;
 const STRAND: Grant = Grant::STRAND;
 
 /// The strand that resets guest 0, which has no right, dies before the reset is complete. Guest 1 gets a right when its strand takes its
-/// cross-call. The strand of guest 1 then works on the reset and on this grant. A change is pending all the time: first the reset and the
-/// grant, and then the acknowledgement of guest 0's strand. So `pending` returns a change whenever a strand calls it.
+/// cross-call. Guest 1's strand then works on the reset and on this grant. A change is pending all the time: first the reset and the grant,
+/// and then the acknowledgement of guest 0's strand. `pending` must therefore return a change whenever a strand calls it.
 #[test]
 fn a_change_that_is_pending_is_seen_to_be() {
     let mut tried = 0;

@@ -43,9 +43,8 @@ fn unit(id: u64) -> Unit {
     if id == HUB { Unit::Hub(Hub::Zam0) } else { Unit::L2(Node::Node0) }
 }
 
-/// Both strands were refused at the hub, because a third strand died in its access. So both strands enter the gate. (If the fast path has
-/// given a strand the hub, the strand does not check again whether the hub is in service. Its call began before the hub went out of
-/// service.)
+/// Both strands were refused at the hub, because a third strand died in its access, so both strands enter the gate. (A strand that gets the
+/// hub on the fast path does not check again whether the hub is in service, because its call began before the hub went out of service.)
 #[test]
 fn a_hub_that_fails_is_out_for_the_next_strand() {
     let machine = machine(Model::Batoka);
@@ -77,9 +76,9 @@ fn nobody_writes_the_l2_control_of_a_strand_that_died() {
     explore(&*machine, &strands, |_| ());
 }
 
-/// A strand holds L2 control for nearly the whole limit, while another strand asks for L2 control again and again. At the last ask, the
-/// first strand ends its access, and a third strand sets PERF_CONFIG. The asking strand may judge L2 control broken only if no access had
-/// ended before its last call, and if no second access had begun when the strand read its clock.
+/// A strand holds the L2 control for nearly the whole limit, while another strand keeps asking for it. At the last ask, the first strand
+/// ends its access, and a third strand sets PERF_CONFIG. The asking strand may judge the L2 control broken only if no access had ended
+/// before its last call, and if no second access had begun when the strand read its clock.
 #[test]
 fn l2_control_that_is_released_is_not_broken() {
     let machine = machine(Model::Maramba);
@@ -119,7 +118,7 @@ fn l2_control_that_is_released_is_not_broken() {
     assert!(broken > 0, "nobody finds it broken");
 }
 
-/// While a hub is scrubbed for its next user, its chip is busy again and again, in all for longer than the limit. But the chip accepts each
+/// While a hub is scrubbed for its next user, its chip is busy again and again, for longer than the limit in total. The chip accepts each
 /// access in the end, so the hub is not broken.
 #[test]
 fn a_hub_that_is_scrubbed_slowly_is_not_broken() {

@@ -2,12 +2,11 @@
 //!
 //! The strands execute the code that ships. Each operation of the code on an atomic is a step, and memory is sequentially consistent. (For
 //! weak memory there is loom, which tries fewer orders.) The search visits each state once. A state consists of the contents of all words
-//! and the position of each strand. The values that a strand has found in words determine its next step. So the search executes the code
-//! of the strand only once for each sequence of such values. At the first step whose value is not known yet, the strand stops by unwinding.
+//! and the position of each strand. The values that a strand has found in words determine its next step, so the search executes a strand's
+//! code only once for each sequence of values. At the first step whose value is not known yet, the strand stops by unwinding.
 //!
-//! The order of accesses makes no difference for words that only one strand uses, and for words that never change. Operations on
-//! such words are not steps of the search. The search finds out which words these are. If a strand later uses such a word in a new
-//! way, the search begins again.
+//! The order of accesses makes no difference for a word that only one strand uses, or that never changes. The search finds these words, and
+//! does not treat operations on them as steps. If a strand later uses such a word in a new way, the search begins again.
 //!
 //! ```
 //! use hv_core::sync::steps::orders::{Strand, explore};
@@ -43,8 +42,8 @@ use run::{Answers, Memory, Next, Run, Spins, Words, death, execute};
 pub use run::{choice, is_dead, until, until_dead};
 pub(super) use run::{spins, taken};
 
-/// The code of a strand, which is called once per round. Its arguments are the shared data, and the value that the previous round returned
-/// (0 at first). If the code returns `None`, the strand ends. The returned value is all that the strand knows in the next round.
+/// A strand's code, which is called once per round. Its arguments are the shared data, and the value that the previous round returned (0 at
+/// first). If the code returns `None`, the strand ends. The returned value is all that the strand knows in the next round.
 pub type Part<'a, T> = &'a dyn Fn(&T, u64) -> Option<u64>;
 
 /// A strand of a model: its code, and whether it can die.
@@ -87,7 +86,7 @@ struct Node {
     next: Next,
 }
 
-/// The number of a node that stands for a dead strand.
+/// The node number that stands for a dead strand.
 const NOWHERE: usize = usize::MAX;
 
 struct Search<'a, T> {
@@ -167,7 +166,7 @@ impl<T> Search<'_, T> {
         next
     }
 
-    /// Lets a strand continue up to its next step for which the order of the strands makes a difference.
+    /// Lets a strand continue up to its next step where the order of the strands makes a difference.
     fn settle(&mut self, state: &mut State, strand: usize) {
         loop {
             let node = state.at[strand];
@@ -182,8 +181,8 @@ impl<T> Search<'_, T> {
         }
     }
 
-    /// Returns `true` if the strand that took the last step is in the middle of a round and can take another step. In this case, a step of
-    /// another strand is a preemption.
+    /// Returns `true` if the strand that took the last step is in the middle of a round and can take another step. If so, a step of another
+    /// strand is a preemption.
     fn goes_on(&self, state: &State) -> bool {
         let node = state.at.get(state.last).and_then(|node| self.nodes.get(*node));
         node.is_some_and(|node| match node.next {
@@ -244,7 +243,7 @@ impl<T> Search<'_, T> {
         steps
     }
 
-    /// Returns a number for a state. Two different states have the same number with a probability of 2^-128.
+    /// Returns a number that identifies a state. Two different states have the same number with a probability of 2^-128.
     fn fingerprint(&self, state: &State) -> u128 {
         let mix = |hash: u64, value: u64, by: u64| {
             let mixed = u128::from(hash ^ value).wrapping_mul(u128::from(by));
@@ -365,7 +364,7 @@ pub fn explore<T>(shared: &T, strands: &[Strand<'_, T>], after: impl FnMut(&T)) 
     explore_within(UNLIMITED, shared, strands, after)
 }
 
-/// The number of preemptions that stands for "no limit".
+/// The preemption bound that stands for "no limit".
 const UNLIMITED: usize = usize::MAX;
 
 /// Like [`explore`], but takes only the orders with at most this number of preemptions. A preemption interrupts a strand in the middle of a
@@ -401,7 +400,7 @@ pub fn explore_within<T>(
             let said = format!(
                 "{name}: {states} states, {orders:.1e} orders, {ends} ends, {seconds:.1} s\n"
             );
-            // Unlike `println!`, a direct write shows the text even if the test passes. If the write fails, nothing is lost.
+            // Unlike `println!`, a direct write shows the text even if the test passes. A failed write does no harm.
             let _ = std::io::stdout().write_all(said.as_bytes());
             return explored;
         }

@@ -44,7 +44,7 @@ impl Operation {
         !matches!(self, Self::Load)
     }
 
-    /// Returns the value of the word after the operation.
+    /// Returns the word's value after the operation.
     pub(super) fn apply(self, old: u64, mask: u64) -> u64 {
         let new = match self {
             Self::Load => old,
@@ -63,7 +63,7 @@ impl Operation {
     }
 }
 
-/// A type of values that a word can hold.
+/// A type whose values a word can hold.
 pub(super) trait Value: Copy {
     const MASK: u64;
     fn into_word(self) -> u64;

@@ -16,7 +16,7 @@ struct Guarded {
 }
 
 impl Guarded {
-    /// Changes the value, if the strand gets the lock at once. Returns `true` if the value was changed.
+    /// Changes the value, if the strand gets the lock on its first try. Returns `true` if the value was changed.
     fn change_locked(&self, strand: usize) -> bool {
         let guard = self.lock.lock(StrandId::new(strand).unwrap(), 1);
         if guard.is_some() {
@@ -34,7 +34,7 @@ fn takes<const STRAND: usize>(guarded: &Guarded) {
     guarded.change_locked(STRAND);
 }
 
-/// Three strands take the lock, and it never has two owners at once. Each order has at most 3 preemptions.
+/// Three strands take the lock, which never has two owners at the same time. Each order has at most 3 preemptions.
 #[test]
 fn three_owners() {
     explore(3, 20, || {
@@ -45,8 +45,8 @@ fn three_owners() {
     });
 }
 
-/// Strand 0 has died as the owner. Two other strands report the death, which frees the lock. Then they try to take the lock. All
-/// accesses of the dead strand happen before the changes of the other two strands. Each order has at most 4 preemptions.
+/// Strand 0 has died as the owner. Two other strands report the death, which frees the lock, and then try to take the lock. All of the dead
+/// strand's accesses happen before the other strands' changes. Each order has at most 4 preemptions.
 #[test]
 fn two_strands_report_a_death() {
     fn reports_and_takes<const STRAND: usize>(guarded: &Guarded) {

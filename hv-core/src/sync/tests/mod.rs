@@ -82,8 +82,8 @@ fn at_each_step_of_a_lock() {
     assert_eq!(owners, [None, Some(FIRST), None]);
 }
 
-/// While another strand calls `lock`, the owner dies before one of the steps of this call. After the report of the death, the next
-/// try succeeds.
+/// The lock's owner dies just before one of the steps of another strand's call of `lock`. Once the death is reported, the next try
+/// succeeds.
 #[test]
 fn a_death_between_two_tries() {
     for (step, taken) in [(0, true), (1, true), (2, true), (3, false)] {

@@ -19,7 +19,7 @@ fn turns() -> AtomicTurns {
     turns
 }
 
-/// Returns how many times strand 2 is refused before a refusal needs a decision about the turn.
+/// Returns how many times strand 2 is refused until a refusal needs a decision about the turn.
 fn refusals(turns: &AtomicTurns) -> usize {
     (0..100).take_while(|_| turns.refuse(strand(2))).count()
 }

@@ -1,4 +1,4 @@
-//! A strand dies or stops at each step of a call for a hub. Another strand acts at each earlier step.
+//! A strand dies or stops at each step of a call that asks for a hub, and another strand acts at each earlier step.
 
 use std::rc::Rc;
 
@@ -39,8 +39,8 @@ const BEFORE: [Act; 6] = [
 
 const DYING: [Act; 2] = [|gate| _ = call(gate, DIES), |gate| call_of_busy_chip(gate, DIES)];
 
-/// Checks that, after the report of the death, every strand is served within the two bounds that `turns` states. If `gone`, a third strand
-/// was refused and never asks again. Its turn then lasts for r = 2w = 4 refusals of others, because w = 2 strands are remembered.
+/// Checks that, once the death is reported, every strand is served within the two bounds that `turns` states. If `gone`, a third strand was
+/// refused and never asks again. That strand's turn then lasts for r = 2w = 4 refusals of others, because w = 2 strands are remembered.
 fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
     let most = if gone { 4 } else { 0 };
     let refused = (0..8).filter(|_| !call(gate, OTHER)).count();
@@ -60,7 +60,7 @@ fn at_each_step_of_a_gate() {
     let mut deaths = 0;
     for (number, before) in BEFORE.into_iter().enumerate() {
         for (dying, dies) in DYING.into_iter().enumerate() {
-            // The other strand makes a call before step `meets` of the dying strand. The dying strand dies before its step `step`.
+            // The other strand makes a call before the dying strand's step `meets`. The dying strand dies before its step `step`.
             for step in 0.. {
                 let mut died = false;
                 for meets in 0..=step {
@@ -83,8 +83,8 @@ fn at_each_step_of_a_gate() {
     assert!(deaths > 1_000, "{deaths}");
 }
 
-/// Two strands report the same death. At each step of the first strand's report, the second strand performs its whole report and takes the
-/// hub. The first strand's report then does not release the hub.
+/// Two strands report the same death. At each step of the first strand's report, the second strand makes its whole report and takes the
+/// hub. The rest of the first report must not release the hub.
 #[test]
 fn a_death_that_is_reported_twice() {
     let mut reports = 0;
@@ -114,7 +114,7 @@ fn a_death_that_is_reported_twice() {
     assert!(reports > 100, "{reports}");
 }
 
-/// A strand has died while it owned the lock. Another strand that asks is refused at once, in at most 30 operations, and is remembered.
+/// A strand has died while it owned the lock. Another strand that asks is refused within 30 operations, and is remembered.
 #[test]
 fn a_strand_that_dies_in_the_lock() {
     let mut deaths = 0;
@@ -148,8 +148,8 @@ fn a_strand_that_finds_the_hub_taken() {
     end.end(&gate);
 }
 
-/// A refusal is interrupted at each of its steps. Meanwhile all strands get turns, until the strand that had the turn has it again, with
-/// the same number of refusals. Afterwards the gate still remembers the refused strand.
+/// At one step of a refusal, all strands get turns until the strand that had the turn has it again, with the same number of refusals.
+/// Afterwards, the gate must still remember the refused strand. The test does this at each step.
 #[test]
 fn a_refusal_that_a_round_of_turns_overtakes() {
     const ASKS: usize = 3;

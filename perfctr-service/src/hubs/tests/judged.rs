@@ -1,5 +1,5 @@
-//! Tests the decision that a hub is broken. No matter what the strands do, a hub that works stays in service, and a hub that never works
-//! again goes out of service.
+//! Tests the decision that a hub is broken. Whatever the strands do, a hub that works stays in service, and a hub that never works again
+//! goes out of service.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -103,8 +103,8 @@ enum Dead {
     Stopped(usize),
 }
 
-/// Returns the number of ticks until the hub is judged stuck; 0 if the hub works, and `None` if it is not judged in time. Each element
-/// of `gaps` is a pair: the strand that asks, and the ticks since the previous ask.
+/// Returns the number of ticks until the hub is judged stuck; 0 if the hub works, and `None` if it is not judged in time. Each element of
+/// `gaps` is a strand that asks, and the number of ticks since the previous ask.
 fn time_until_stuck(dead: Dead, gaps: &[(usize, u64)]) -> Option<u64> {
     let hub = HubArbiter::new();
     let watches: [Stopwatch; STRANDS] = core::array::from_fn(|_| Stopwatch::new());
@@ -193,9 +193,9 @@ impl Watched {
     }
 }
 
-/// Strand 1 occupies a hub for nearly the whole limit, with an access in flight or by holding the gate's lock. Strand 0 keeps asking. Then
-/// the access ends, or the death of strand 1 is reported. Strand 1 or 2 makes a call. At some step of this call, the limit passes and strand
-/// 0 asks.
+/// Strand 1 occupies a hub for nearly the whole limit, with an access in flight or by holding the gate's lock, while strand 0 keeps asking.
+/// After the access has ended, or the death of strand 1 is reported, strand 1 or 2 makes a call. At some step of this call, the limit
+/// passes and strand 0 asks.
 #[test]
 fn a_hub_that_works_again_before_the_last_ask_is_not_stuck() {
     type Act = fn(&Watched);

@@ -107,8 +107,8 @@ impl Hub {
         (0..STRANDS).filter(|number| waiting[*number]).collect()
     }
 
-    /// Returns the number of accesses by other strands between the strand's first refusal and its access. An access is included only if its
-    /// strand asked after that refusal.
+    /// Returns the number of accesses that other strands were granted between the strand's first refusal and its access. Only accesses that
+    /// were asked for after that refusal are counted.
     fn accesses_before(&self, number: usize) -> usize {
         let events = self.events.lock().unwrap();
         let mut begun = [false; STRANDS];
@@ -148,7 +148,7 @@ impl Hub {
         assert_eq!(self.waiting(), []);
     }
 
-    /// Lets only this strand ask, after all others have gone. Returns the number of refusals before this strand is always served.
+    /// Lets only this strand ask, after all others have gone. Returns the number of refusals until this strand is always served.
     fn alone(&self, number: usize) -> usize {
         let refusals = (0..40).filter(|_| !self.call(number)).count();
         assert!(self.gate.take_free(strand(number)), "not all are forgotten");
@@ -200,7 +200,7 @@ fn a_refused_strand_is_served_after_b_accesses() {
         };
         let hub = meet(Hub::taken(0, 1), [ends, twice::<2>]);
         assert!(hub.accesses_before(1) <= B);
-        // The other strands asked 4 times (r), so strand 1 has not lost its turn: it has the turn or still gets the turn.
+        // The other strands asked 4 times (r), so strand 1 has not lost its turn: it has the turn now, or will get it.
         hub.settle();
     });
 }
@@ -268,7 +268,7 @@ fn a_busy_chip_keeps_the_turn() {
     });
 }
 
-/// Strand 0 dies at some step of a call while strand 1 calls twice. After the report of the death, strand 1 is served. There are at most 3
+/// Strand 0 dies at some step of a call while strand 1 calls twice. Once the death is reported, strand 1 is served. There are at most 3
 /// preemptions.
 #[test]
 fn a_strand_dies_at_each_step_beside_another() {

@@ -1,7 +1,7 @@
 //! Tests of the gate and of the arbiter.
 //!
-//! - The gate must keep its promises in handwritten and random schedules, in which one strand asks at a time. The gate must also keep
-//!   these promises when strands die at any step, and when strands meet in any order.
+//! - The gate must keep its promises in handwritten and random schedules, in which one strand asks at a time. It must also keep them when
+//!   strands die at any step, and when strands meet in any order.
 //! - The arbiter must take a hub out of service only if the hub never works again.
 
 #[cfg(not(any(loom, shuttle)))]

@@ -1,5 +1,5 @@
-//! Strands ask for a hub, access it, find its chip busy, die and are reported dead, with their steps in every order. The tests use the
-//! arbiter, the gate, the counts and the stopwatches of the real service.
+//! Strands ask for a hub, access it, find its chip busy, die and are reported dead, and their steps are taken in every order. The tests use
+//! the real service's arbiter, gate, counts and stopwatches.
 //!
 //! `cargo xtask prove` also runs the tests that are ignored here.
 
@@ -17,14 +17,14 @@ use crate::progress::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE, Stop
 
 const STRANDS: usize = 3;
 
-/// Returns the strand for a number of the model. Only the preparation of a hub uses strand 9. Strand 0 is the last in the order of turns,
-/// so the other strands are served before strand 0.
+/// Returns the strand that a number in the model stands for. Only the preparation of a hub uses strand 9. Strand 0 is the last in the order
+/// of turns, so the other strands are served before strand 0.
 fn strand(number: usize) -> StrandId {
     super::strand(if number == 0 { 200 } else { number })
 }
 
-/// The number of times that a strand can be refused if it asks alone after two strands have gone: r = 2w = 6 times while w = 3 strands are
-/// remembered, and then 4 times while w = 2 strands are remembered.
+/// The maximum number of refusals of a strand that asks alone after two strands have gone: r = 2w = 6 while w = 3 strands are remembered,
+/// and then 4 while w = 2 strands are remembered.
 const ALONE: usize = 6 + 4;
 
 #[derive(Clone, Copy)]
@@ -64,7 +64,7 @@ impl Hub {
         }
     }
 
-    /// Asks for the hub as a call of the service does: on the fast path, then on the slow path. Returns the path on which the strand got
+    /// Asks for the hub as the service does in a call: on the fast path, then on the slow path. Returns the path on which the strand got
     /// the hub.
     fn asks(&self, number: usize, now: impl Fn() -> u64) -> Result<Path, Blocked> {
         if self.arbiter.take_free(strand(number)) {
@@ -162,8 +162,8 @@ fn three_strands_call() {
     meet(&Hub::new(), &[1, 1, 1]);
 }
 
-/// One of two strands dies before any step of its call, and a third strand reports the death. No strand is lost, and no access begins while
-/// another is in flight. After the report, the access in which the strand died is not in flight any more.
+/// One of two strands dies before each possible step of its call, and a third strand reports the death. No strand is lost, and no access
+/// begins while another is in flight. After the report, the access in which the strand died is no longer in flight.
 fn a_death(hub: &Hub) {
     let (dies, lives) = (calls(0, 1), calls(1, 1));
     let reports: Code = Box::new(|hub, _| {
@@ -188,9 +188,9 @@ fn a_strand_dies_that_was_refused_or_has_refused() {
     a_death(&refused(&[1]));
 }
 
-/// Strand 0 has found the hub busy for nearly the whole limit. When the limit has passed, strand 0 asks once more, while the other strands
-/// act. The hub works if an access ended before this ask, or if the hub granted a further access before strand 0 read its clock. Checks
-/// that a hub that works is never judged broken. Returns `true` if strand 0 judges the hub broken in some order.
+/// Strand 0 has found the hub busy for nearly the whole limit. Now that the limit has passed, strand 0 asks once more, while the other
+/// strands act. The hub works if an access ended before this ask, or if the hub granted a further access before strand 0 read its clock.
+/// Checks that a hub that works is never judged broken. Returns `true` if strand 0 judges the hub broken in some order.
 fn taken_for_broken(hub: &Hub, others: &[Code]) -> bool {
     let broken = Cell::new(false);
     let asks: Part = &|hub: &Hub, _| {
@@ -203,8 +203,7 @@ fn taken_for_broken(hub: &Hub, others: &[Code]) -> bool {
         let clock = clock.into_inner();
         if let Err(Blocked::Stuck) = asked {
             broken.set(true);
-            // The arbiter reads the clock up to three times. If there are three reads, the second read belongs to the look. If there are
-            // two reads, the first may belong to the look.
+            // The arbiter reads the clock up to three times. Of three reads, the second belongs to the look; of two reads, the first may.
             let granted = clock[usize::from(clock.len() == 3)];
             let works = ended != 0 || granted.cast_signed() > 0;
             assert!(!works, "a hub that works is taken for broken");
@@ -261,7 +260,8 @@ fn call(number: usize) -> Code {
     })
 }
 
-/// An access on either path lasts for nearly the whole limit, and ends while strand 0 looks. Then another strand or the same strand calls.
+/// An access on either path lasts for nearly the whole limit, and ends while strand 0 looks. After it, another strand or the same strand
+/// calls.
 #[test]
 fn a_hub_whose_access_ends_is_not_broken() {
     for path in [Path::Fast, Path::Slow] {
@@ -282,7 +282,8 @@ fn a_hub_whose_access_ends_is_not_broken() {
     }
 }
 
-/// Returns a hub that strand 0 finds busy. Strand 1 has died: if `in_the_lock`, while it owned the gate's lock, otherwise in its access.
+/// Returns a hub that strand 0 finds busy because strand 1 has died: while it owned the gate's lock if `in_the_lock`, otherwise in its
+/// access.
 fn died(in_the_lock: bool) -> Hub {
     let begin = |hub: &Hub| {
         assert!(hub.arbiter.take_free(strand(if in_the_lock { 9 } else { 1 })));
@@ -315,10 +316,10 @@ fn a_hub_of_a_strand_that_died_in_its_access_is_not_broken() {
     assert!(taken_for_broken(&died(false), &[reports(), call(2)]));
 }
 
-/// Strand 1 has found the chip busy before each look of strand 0. Then `others` call.
+/// Strand 1 has found the chip busy before each of strand 0's looks. Now `others` call.
 fn the_chip_answers(others: &[Code]) {
     let hub = busy(|_| (), |hub, now| hub.finds_busy(1, now));
-    // The first granted access is left out of the count, because it does not show that an earlier access has ended.
+    // The count leaves out the first granted access, which does not show that an earlier access has ended.
     hub.granted.store(u32::MAX, Ordering::SeqCst);
     assert!(taken_for_broken(&hub, others));
 }

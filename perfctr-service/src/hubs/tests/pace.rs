@@ -1,4 +1,4 @@
-//! Tests that a strand that asks at least once in [`ABSENCE_TICKS`] is served, no matter how often other strands ask.
+//! Tests that a strand that asks at least once in [`ABSENCE_TICKS`] is served, however often other strands ask.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::hubs::{HubArbiter, HubGuard};
 use crate::progress::{ABSENCE_TICKS, Stopwatch};
 
 const VICTIM: usize = 9;
-/// The number of ticks between a strand's asks.
+/// The number of ticks that pass with each step of a strand.
 const ASK: u64 = 100;
 
 /// A hub and its strands. A strand that is served keeps the hub until its own next step.
@@ -40,9 +40,9 @@ impl Hub<'_> {
     }
 }
 
-/// Plays the rivals' steps. The victim asks after every `pace` of these steps, until it is served `waits` times. Counts the accesses of the
-/// others between each refusal of the victim and the victim's next access. Returns the largest count; `None` if the victim is not served in
-/// 100 asks.
+/// Takes the rivals' steps. The victim asks after every `pace` of these steps, until it has been served `waits` times. Returns the largest
+/// number of accesses of others between a refusal of the victim and the victim's next access, or `None` if the victim is not served in 100
+/// asks.
 fn most_accesses(rivals: impl Iterator<Item = usize>, pace: usize, waits: usize) -> Option<usize> {
     let (arbiter, watches) = (HubArbiter::new(), core::array::from_fn(|_| Stopwatch::new()));
     let mut hub = Hub { arbiter: &arbiter, watches: &watches, held: None, now: 0 };
@@ -72,7 +72,7 @@ fn most_accesses(rivals: impl Iterator<Item = usize>, pace: usize, waits: usize)
     None
 }
 
-/// The rivals ask 50 times as often as the victim, or as often as they can while the victim asks once in [`ABSENCE_TICKS`].
+/// The rivals ask 50 times as often as the victim, or as often as they can while the victim asks once per [`ABSENCE_TICKS`].
 #[test]
 fn a_strand_that_asks_seldom_is_served() {
     for (rivals, pace) in [(1, 51), (2, 51), (3, 50), (3, (ABSENCE_TICKS / ASK) as usize - 2)] {

@@ -1,7 +1,7 @@
-//! The strands ask the gate of a hub one after the other. `turns` states the two bounds on progress:
+//! The strands ask a hub's gate one after the other. `turns` states the two bounds on progress:
 //!
 //! - b: a refused strand that continues to ask is served after at most N - 1 accesses of others.
-//! - r: a strand that no longer asks causes at most 2w refusals of others, and only once. w is the number of remembered strands.
+//! - r: a strand that no longer asks causes at most 2w refusals of others, and only once, where w is the number of remembered strands.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::vec;
@@ -170,7 +170,7 @@ impl Both {
         self.release = asked.or(self.release);
         assert_eq!(granted, expected, "{told:?}");
         assert!(free || !granted, "a second access in flight: {told:?}");
-        // If the hub is free, a strand is refused only if another strand waits.
+        // While the hub is free, a strand is refused only if another strand waits.
         assert!(!(free && nobody_waits) || granted, "{told:?}");
         granted
     }
@@ -188,8 +188,8 @@ impl Both {
         self.gate.give_back(strand(self.model.give_back()));
     }
 
-    /// Lets only this strand ask, after all others have gone. This strand may be refused at most r times for each of them, and then
-    /// never again.
+    /// Lets only this strand ask, after all others have gone. This strand may be refused at most r times for each of them, and never again
+    /// after that.
     fn alone(&mut self, number: usize, told: &dyn core::fmt::Debug) {
         if self.model.holder.is_some() {
             self.release();
@@ -211,7 +211,7 @@ impl Both {
     }
 }
 
-/// Plays asks. Each granted access remains in flight during the next `length` asks, or until its own strand asks again.
+/// Plays a schedule of asks. Each granted access remains in flight during the next `length` asks, or until its own strand asks again.
 fn play(schedule: &[usize], length: usize, strands: usize) -> Both {
     let mut both = Both::new();
     let mut left = 0_usize;
@@ -260,7 +260,7 @@ fn every_small_schedule() {
     assert!(count >= 200_000);
 }
 
-/// Each step is an ask: a strand, and `+` for granted or `-` for refused. `.` ends the access. `!` ends it because the chip is busy.
+/// Each step is an ask: a strand, and `+` for granted or `-` for refused. `.` ends the access, and `!` ends it because the chip is busy.
 #[test]
 fn written_schedules() {
     for schedule in [
@@ -268,7 +268,7 @@ fn written_schedules() {
         "7+ . 7+ . 7+ . 255+ . 0+ .",
         // Strand 5 is served in its turn, and gives the turn to 9 when its access ends. Strand 7 comes later, and is behind 9.
         "4+ 5- 9- . 5+ 9- . 7- 9+ . 7+ .",
-        // A refused strand is next. Strand 2 comes back at once, and is refused during the turn of strand 1.
+        // A refused strand is next. Strand 2 comes back immediately, and is refused during the turn of strand 1.
         "2+ 1- . 2- 2- 1+ . 2+ . 1+ .",
         // Turns go round in the order of the strand numbers.
         "9+ 200- 3- 64- . 9- 200- 64- 3+ . 3- 64- 9+ . 200- 64+ . 200+ . 3+ .",
@@ -281,7 +281,7 @@ fn written_schedules() {
         "3+ 1- 2- . 3- 3- 3- 3- 3- 3- 3- 3- 3- 3- 3+ . 3+ .",
         // Two strands share the refusals for a strand that has gone.
         "3+ 1- 4- . 3- 4- 3- 4- 3- 4- 3+ . 4+ . 3+ .",
-        // A strand that found the chip busy has the next turn. For this turn, other strands are refused up to r times.
+        // A strand that found the chip busy has the next turn. Other strands are refused up to r times in this turn.
         "5+ ! 1- 1- 5+ . 1+ .",
         "5+ ! 5+ ! 5+ . 5+ .",
         "5+ ! 1- 1- 1- 1- 1+ . 1+ . 5+ .",

@@ -1,4 +1,4 @@
-//! 8 strands, then 64, compete for a hub ([`Gate`]), with their steps in random order. Only one access is in flight at a time, and a
+//! 8 strands, then 64, compete for a hub ([`Gate`]), and take their steps in random order. Only one access is in flight at a time, and a
 //! refused strand is served within the two bounds that `turns` states.
 
 use std::sync::Mutex;
@@ -56,7 +56,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Performs an access on strand 0, during which the strands `numbers` ask and are refused.
+    /// Makes an access on strand 0, during which the strands in `numbers` ask and are refused.
     fn refuse(&self, numbers: impl Iterator<Item = usize>) {
         let release = ask(&self.gate, 0).unwrap();
         for number in numbers {
@@ -77,7 +77,7 @@ impl Hub {
     fn alone(&self, number: usize, gone: usize) {
         let most: usize = (2..=gone + 1).map(|w| 2 * w).sum();
         let refused = |_: &usize| self.call(number, false).is_err();
-        // The turn may come to this strand before the gate has forgotten all others.
+        // The turn may come to this strand before the gate has forgotten all the others.
         let refusals = (0..most + gone + 1).filter(refused).count();
         assert!(refusals <= most, "{refusals} refusals, not {most}");
         assert!(self.gate.take_free(strand(number)), "not all are forgotten");
@@ -140,7 +140,7 @@ fn one_keeps_asking(schedules: usize, strands: usize) {
     struct Others {
         /// How many more times other strands may ask before the strand asks again.
         tickets: usize,
-        /// For each of the two threads: the strand for which the thread is asking now.
+        /// The strand that each of the two threads is asking for now.
         asking: [Option<usize>; 2],
         /// How many accesses each strand has made.
         served: Vec<usize>,
@@ -163,7 +163,7 @@ fn one_keeps_asking(schedules: usize, strands: usize) {
         meet(3, |part| {
             if part == 2 {
                 while let Err(why) = hub.call(patient, false) {
-                    // A request that did not get the lock is not counted.
+                    // A request that did not get the lock does not count.
                     if why != Refused::Locked {
                         others(&mut |others| {
                             others.tickets = 2 - others.asking.iter().flatten().count();

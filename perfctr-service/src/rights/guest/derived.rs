@@ -1,4 +1,4 @@
-//! The parts of a guest's words that depend only on the guest's configuration and the machine.
+//! The parts of a guest's words that depend only on the configuration and the machine.
 
 use guest_abi::{Mcu, Node};
 use platform::Machine;
@@ -33,7 +33,7 @@ pub(super) fn refused(config: GuestConfig, machine: Machine, index: usize) -> Re
         true => machine.hubs(),
         false => &[],
     };
-    // The refused hubs share a status. If the machine has some hubs but not all, the slow path refuses the missing hubs.
+    // All refused hubs share one status. If the machine has some hubs but not all, the slow path refuses the missing ones.
     let word = match (hubs, global) {
         ([], _) => RefusalWord::CLOSED.with_hubs(RefusalWord::HUBS, Refusal::NotSupported),
         (_, true) => RefusalWord::CLOSED.with_hubs(RefusalWord::CLOSED, Refusal::NoAccess),

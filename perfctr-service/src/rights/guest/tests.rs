@@ -54,7 +54,7 @@ fn changes(guest: &GuestRights) -> u32 {
     (guest.access().bits() >> if SPARC { 0 } else { 32 }) as u32
 }
 
-/// Checks the fast paths in 1.0 and in 1.1. Register 0 has place 0, DRAM registers have places 2-5, hubs 18-21, and HT 22.
+/// Checks the fast paths in versions 1.0 and 1.1. Register 0 has place 0, DRAM registers have places 2-5, hubs 18-21, and HT 22.
 #[test]
 fn the_fast_path_of_every_grant_and_version() {
     let maramba = Machine::new(Model::Maramba, 2).unwrap();
@@ -95,7 +95,7 @@ fn the_fast_path_of_every_grant_and_version() {
     }
 }
 
-/// A revocation clears the rights in both words, no matter what the guest's tracer setting is.
+/// A revocation clears the rights in both words, whatever the guest's tracer setting is.
 #[test]
 fn what_is_withdrawn_is_gone_from_recorded_calls() {
     let machine = Machine::new(Model::Batoka, 4).unwrap();
@@ -111,8 +111,8 @@ fn what_is_withdrawn_is_gone_from_recorded_calls() {
 }
 
 /// A guest with strands on nodes 0 and 2 of a Batoka has registers 2-5 and 10-13. If a memory channel is out of service, the fast path
-/// lacks two registers. If a hub is out of service, the fast path lacks its bit. L2 control makes no difference, because register 1 has no
-/// fast path.
+/// lacks two registers. If a hub is out of service, the fast path lacks its bit. The L2 control makes no difference, because register 1 has
+/// no fast path.
 #[test]
 fn a_unit_out_of_service_is_not_on_the_fast_path() {
     let strands = [0, 128].into_iter().filter_map(StrandId::new).collect();
@@ -127,7 +127,7 @@ fn a_unit_out_of_service_is_not_on_the_fast_path() {
     }
 }
 
-/// Returns `true` if a call for register 0, HT, L2 control, a memory channel or a hub is refused at once.
+/// Returns `true` if the fast path refuses a call for register 0, HT, the L2 control, a memory channel or a hub.
 fn refuses(guest: &GuestRights) -> bool {
     let refusal = |(class, index, ht)| guest.refusals().refusal(V1_1, class, index, ht);
     let calls = [
@@ -140,8 +140,8 @@ fn refuses(guest: &GuestRights) -> bool {
     calls.into_iter().any(|call| refusal(call).is_some())
 }
 
-/// One strand adds rights, and another strand derives the refusals at any step of the first strand. Then the strands exchange roles.
-/// Afterwards no right that the guest has is refused.
+/// One strand adds rights, and another strand derives the refusals at any step of the first strand. The strands then exchange roles.
+/// Afterwards, no right that the guest has is refused.
 #[test]
 fn no_refusal_outlives_the_lack_of_a_right() {
     let machine = Machine::new(Model::Batoka, 1).unwrap();
@@ -168,8 +168,8 @@ fn no_refusal_outlives_the_lack_of_a_right() {
     assert!(steps > 10);
 }
 
-/// If a unit returns to service at any step of a strand that derives the refusals, the unit is not refused afterwards. If the recording of
-/// calls starts at any step, whether the refusals are closed or not, no call is refused at once afterwards.
+/// If a unit returns to service at any step of a strand that derives the refusals, the unit is not refused afterwards. If recording of
+/// calls starts at any step, whether or not the refusals are closed, the fast path refuses no call afterwards.
 #[test]
 fn no_refusal_outlives_a_setting() {
     for step in 0.. {
@@ -205,7 +205,7 @@ fn no_refusal_outlives_a_setting() {
 }
 
 /// A negotiation without a stack leaves the same fast path and refusals as any other negotiation. If another strand interferes at any step,
-/// both words are right for the latest version, or closed.
+/// both words are correct for the latest version, or closed.
 #[test]
 fn a_short_negotiation_opens_the_same() {
     let machine = Machine::new(Model::Batoka, 2).unwrap();
@@ -246,7 +246,7 @@ fn a_short_negotiation_opens_the_same() {
     }
 }
 
-/// A withdrawal raises the count of changes in the word, so that a compare-and-exchange fails for a strand that loaded the word before.
+/// A withdrawal raises the count of changes in the word, so that a strand that loaded the word before fails to exchange it.
 #[test]
 fn what_is_withdrawn_is_counted() {
     let guest = open_guest();
@@ -318,7 +318,7 @@ fn negotiation_crosses_faults() {
 
 /// The recording of calls is switched on or off while a strand negotiates and then gives up the version. Afterwards, neither the word for
 /// recorded calls nor the word for unrecorded calls lets a call through. As soon as the setting has changed, the word for the other setting
-/// lets no call through. The test covers every order of the steps of both strands.
+/// lets no call through. The test covers every order of both strands' steps.
 #[cfg(not(any(loom, shuttle)))]
 #[test]
 #[cfg_attr(

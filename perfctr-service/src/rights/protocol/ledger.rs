@@ -1,4 +1,4 @@
-//! Defines the order of the steps with which rights pass from guest to guest. If a strand dies between two steps, another strand repeats the
+//! Defines the order of the steps in which rights pass from guest to guest. If a strand dies between two steps, another strand repeats the
 //! steps.
 
 use guest_abi::StrandId;
@@ -7,13 +7,14 @@ use hv_core::GuestId;
 use super::{Asked, Circumstances, Consequence, Global, GlobalEvent, GuestEvent, Holding, Scrub};
 use crate::rights::policy::Grant;
 
-/// The state of the protocol. Each required method is one step. A provided method takes several steps, and its caller must own the lock.
+/// The state of the protocol. Each required method is one step. A provided method takes several steps, and only the owner of the lock may
+/// call it.
 pub trait Ledger {
     /// Returns the numbers of all guests, in ascending order.
     fn guests(&self) -> impl Iterator<Item = GuestId> + use<Self>;
-    /// Returns the rights that a guest is granted, and the rights that the guest holds.
+    /// Returns the rights that a guest is granted, and the rights that it holds.
     fn holding(&self, guest: GuestId) -> Holding;
-    /// Returns the strands that belong to a guest. When the guest loses a right, each of these strands is asked to acknowledge the loss.
+    /// Returns a guest's strands. When the guest loses a right, each of these strands is asked to acknowledge the loss.
     fn strands(&self, guest: GuestId) -> impl Iterator<Item = StrandId> + use<Self>;
     /// Returns what a strand is asked to scrub, and whether it is dead.
     fn asked(&self, strand: StrandId) -> Asked;
@@ -21,18 +22,18 @@ pub trait Ledger {
     fn global(&self) -> Global;
     /// Returns `true` if a guest was reset, and no strand has begun to revoke its rights.
     fn is_reset(&self, guest: GuestId) -> bool;
-    /// Returns a guest that was reset and whose rights are not all revoked yet.
+    /// Returns a guest that was reset and whose rights are not all revoked yet, if there is one.
     fn next_reset(&self) -> Option<GuestId>;
     /// Records that the caller begins to revoke the rights of a reset guest. From now on, `is_reset` returns `true` only after a new reset.
     /// If the caller dies, another strand finds the guest with `next_reset`.
     fn begin_reset(&mut self, guest: GuestId);
-    /// Records that all rights of the guest of `begin_reset` are revoked.
+    /// Records that all rights of the guest in `begin_reset` are revoked.
     fn end_reset(&mut self);
-    /// Marks a reset guest as starting, and takes away all its rights. The mark stays until `started`.
+    /// Marks a reset guest as starting, and removes all its rights. The mark stays until `started`.
     fn start(&mut self, guest: GuestId);
     /// Removes the mark of `start`: the guest has all its rights again, or gets them in the next step.
     fn started(&mut self, guest: GuestId);
-    /// Takes away each right of a guest that `grant` does not contain. Does not ask the guest's strands to scrub.
+    /// Removes each of a guest's rights that `grant` does not contain. Does not ask the guest's strands to scrub.
     fn keep(&mut self, guest: GuestId, grant: Grant);
     /// Gives a guest the rights in `grant`. Fails, and returns `false`, if the guest has been [reset](Self::is_reset) or if other strands
     /// keep changing the guest's rights.
@@ -74,7 +75,7 @@ pub trait Ledger {
         }
     }
 
-    /// Revokes each right of a guest that `grant` does not contain, including rights that the guest is granted but does not hold yet. If
+    /// Revokes each of a guest's rights that `grant` does not contain, including rights that the guest is granted but does not hold yet. If
     /// there is such a right, asks the guest's strands to scrub, and calls `revoked` with the rights that the guest is still granted.
     /// Otherwise does nothing.
     #[inline(always)]
@@ -86,7 +87,8 @@ pub trait Ledger {
         self.keep(guest, left.granted);
         revoked(left.granted);
         self.lose(guest, consequence);
-        // The store is last: if this strand dies earlier, the old grant is still stored, and another strand repeats the whole revocation.
+        // The store comes last: if this strand dies earlier, the old grant is still stored, and another strand repeats the whole
+        // revocation.
         self.set_granted(guest, left.granted);
         self.refresh(guest);
     }
@@ -94,7 +96,7 @@ pub trait Ledger {
     /// Revokes all rights of each reset guest.
     #[inline(always)]
     fn take_up_resets(&mut self) {
-        // Each guest can be reset once, and a dead strand may have left one more reset unfinished.
+        // Each guest can have one waiting reset, and a dead strand may have left one more reset unfinished.
         for _ in 0..=GuestId::COUNT {
             let Some(guest) = self.next_reset() else {
                 return;
@@ -113,8 +115,8 @@ pub trait Ledger {
         let Consequence::Lost { scrub, global } = consequence else {
             return;
         };
-        // Ask the strands before the units are marked. Otherwise, if this strand dies, another strand could scrub the units while a strand
-        // of the guest is still in an older call.
+        // Ask the strands before the units are marked. Otherwise, if this strand dies, another strand could scrub the units while one of
+        // the guest's strands is still in an older call.
         for strand in self.strands(guest) {
             self.ask(strand, scrub);
         }
@@ -134,11 +136,11 @@ pub trait Ledger {
     /// Advances all pending changes as far as possible:
     /// - If a strand has died while it revoked `global`, ends this revocation.
     /// - Revokes the rights of reset guests.
-    /// - If a guest has lost `global` and no strand of the guest is awaited, scrubs the units that the guest could program.
+    /// - If a guest has lost `global` and none of its strands is awaited, scrubs the units that the guest could program.
     /// - Completes the grants of all guests.
     ///
-    /// `scrub` scrubs the units of a guest, and returns `true` if all of them are scrubbed or out of service. `given` is called with each
-    /// guest that gains a right, and with the rights that the guest holds now.
+    /// `scrub` scrubs a guest's units, and returns `true` if all of them are scrubbed or out of service. `given` is called for each guest
+    /// that gains a right, with the rights that the guest holds now.
     #[inline(always)]
     fn round(
         &mut self,
@@ -167,8 +169,7 @@ pub trait Ledger {
         strands.any(|strand| self.asked(strand).is_awaited())
     }
 
-    /// Completes the grant of a guest as far as possible. If the guest gains a right, calls `given` with the rights that the guest holds
-    /// now.
+    /// Completes a guest's grant as far as possible. If the guest gains a right, calls `given` with the rights that it holds now.
     #[inline(always)]
     fn complete(&mut self, guest: GuestId, given: impl FnOnce(Grant)) {
         let circumstances = Circumstances {
@@ -188,7 +189,7 @@ pub trait Ledger {
         if next.held.global {
             self.step_global(GlobalEvent::Grant(guest));
         }
-        // `raise` fails if the guest is reset meanwhile: a reset is marked before any right is revoked, and `raise` tests this mark.
+        // `raise` fails if the guest is reset meanwhile: it tests the mark of the reset, which is set before any right is revoked.
         if !self.raise(guest, next.held) {
             self.mark();
             return;

@@ -1,5 +1,5 @@
-//! Tests how the protocol's words are encoded. Also tests the steps of a strand, of the right `global`, and of a guest.
-//! (Package `proof` checks every order of events.)
+//! Tests the encoding of the protocol's words, and the steps of a strand, of the right `global`, and of a guest. (Package `proof` checks
+//! every order of events.)
 
 use std::vec::Vec;
 
@@ -47,7 +47,7 @@ fn every_step_of_global() {
     }
 }
 
-/// Bit 0: the strand is asked. Bit 1: it is excused. Bit 2: scrub %pcr and %pic. Bit 3: scrub HT.
+/// The bits are: 0, the strand is asked; 1, it is excused; 2, it has to scrub %pcr and %pic; 3, it has to scrub HT.
 #[test]
 fn every_step_of_a_strand() {
     use Scrub::{Ht, Nothing, Pcr};
@@ -80,8 +80,8 @@ fn every_step_of_a_strand() {
     }
 }
 
-/// No change is pending if all guests hold what they are granted, all units of a guest that lost `global` are scrubbed, and no guest that was
-/// reset still has rights.
+/// No change is pending if all guests hold what they are granted, all units of a guest that lost `global` are scrubbed, and no reset guest
+/// still has rights.
 #[test]
 fn what_is_settled() {
     let (whole, less) = (holds(ALL, ALL, false), holds(ALL, "none", false));

@@ -1,10 +1,10 @@
-//! The fast path tests one word of the guest, performs the access and increments one count. It serves the whole call or changes nothing.
-//! It needs no stack unless the device fails. A call that the word does not allow is [refused](PerfCounterContext::refused) if another
-//! word of the guest says why.
+//! The fast path tests one word of the guest, performs the access and increments one count. It either serves the whole call or changes
+//! nothing. It needs no stack unless the device fails. A call that the word does not allow is [refused](PerfCounterContext::refused) if
+//! another word of the guest says why.
 //!
-//! The code is written so that it has few instructions. [`serve`](PerfCounterContext::serve) takes the test as a closure, because it
-//! applies the test to two words: first to the word for untraced calls, then to the word for traced calls. It takes the work twice: as a
-//! closure, which is inlined where its operands are in registers, and as a function, which the outlined code for traced calls uses.
+//! The code is written to take few instructions. [`serve`](PerfCounterContext::serve) takes the test as a closure, because it tests two
+//! words: first the word for untraced calls, then the word for traced calls. It takes the work twice: as a closure, which is inlined where
+//! its operands are in registers, and as a function, which the outlined code for traced calls uses.
 
 use guest_abi::{Kind, PerfReg};
 use hv_core::sync::{Ordering, fence};
@@ -79,7 +79,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
             frame.answer(inlined());
             return true;
         }
-        // Loads the number again. Otherwise LLVM moves the common part of both tests before the first test.
+        // Loads the number again, because LLVM would otherwise move the common part of both tests before the first test.
         let allowed = E::Trace::RECORDS && allows(self.strand.guest.recorded(), frame.o0);
         if allowed {
             self.recorded::<SET>(frame.reborrow(), id, outlined);
@@ -88,12 +88,12 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     }
 
     /// Refuses and answers a call for a register of this class that the guest cannot have. Otherwise changes nothing and returns `false`.
-    /// `index` is the number of the hub, or the number of the register if it belongs to no hub.
+    /// `index` is the hub's number, or the register's number if it belongs to no hub.
     #[inline(always)]
     fn refused<const SET: bool>(&self, frame: &mut Frame<'_>, class: Class, index: u64) -> bool {
         let access = Access::new::<SET>(frame.o1);
         let version = self.version.get();
-        // The refusals are loaded after the version, as on the slow path.
+        // Load the refusals after the version, as on the slow path.
         fence(Ordering::Acquire);
         let Some(refusal) =
             self.strand.guest.refusals().refusal(version, class, index, access.sets_ht())

@@ -26,7 +26,7 @@ const fn hub_of(index: u64) -> u64 {
     (index * 57) >> 10
 }
 
-// A check of the first and the last register of each hub suffices, because `hub_of` never decreases.
+// Checking each hub's first and last register suffices, because `hub_of` never decreases.
 const _: () = assert!(
     matches!([hub_of(0), hub_of(17), hub_of(18), hub_of(35)], [0, 0, 1, 1])
         && matches!([hub_of(36), hub_of(53), hub_of(54), hub_of(71)], [2, 2, 3, 3])
@@ -81,7 +81,7 @@ impl Access {
     }
 }
 
-/// The meaning of a number that a guest passed: a register, or nothing.
+/// What a number that a guest passed stands for: a register, or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Named {
     Register(PerfReg),
@@ -140,8 +140,8 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 
     #[inline(always)]
     fn is_current(&self, version: VfallsVersion) -> bool {
-        // If the word has no version, the result is `false`, because a call may be opening the fast path for a version that another strand
-        // is releasing.
+        // Without a version in the word, the result is `false`, because a call may be opening the fast path for a version that another
+        // strand is releasing.
         !version.is_none() && self.strand.guest.access().version() == version
     }
 
@@ -159,7 +159,7 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
     }
 }
 
-/// Returns the register that has this number in group 0x205, or [`Named::Nothing`].
+/// Returns the register with this number in group 0x205, or [`Named::Nothing`].
 fn named(number: u64) -> Named {
     PerfReg::new(number).map_or(Named::Nothing(number), Named::Register)
 }
@@ -192,7 +192,7 @@ impl<E: Environment> StrandContext<'_, E> {
         self.service.registers().ticks(self.caller.strand)
     }
 
-    /// Returns the hub of a register; `None` if `id` is not a register of a hub.
+    /// Returns the hub that a register belongs to; `None` if `id` is not the number of a hub register.
     #[inline(always)]
     pub(super) fn hub(&self, id: u64) -> Option<(Hub, &HubArbiter)> {
         let index = id.wrapping_sub(SINGLE_REGISTERS);
@@ -205,7 +205,7 @@ impl<E: Environment> StrandContext<'_, E> {
 
     #[inline(always)]
     fn arbiter(&self, hub: Hub) -> &HubArbiter {
-        // The remainder equals the index. It shows the compiler that the index is in bounds.
+        // The remainder equals the index, and shows the compiler that it is in bounds.
         self.hubs[hub.index() % Hub::ALL.len()]
     }
 }

@@ -15,10 +15,10 @@ use crate::trace::Conflict;
 use crate::{Cause, Environment, Grant, Outage, PerfCounterContext, StrandRight, Unit};
 
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Cleans up after an access of a fast path in assembly has faulted. Releases the hub of register `id` or the L2 control, if the strand
-    /// holds it. The fault may have come before the strand took the unit, or after it released the unit. Afterwards the slow path must
-    /// serve the call as if it had just trapped. So this function gives the strand the next turn at the hub. If the strand were refused at
-    /// the hub, no strand would learn of the fault.
+    /// Cleans up after an access of an assembly fast path has faulted. Releases the hub of register `id`, or the L2 control, if the strand
+    /// holds it. The fault may also have come before the strand took the unit, or after the strand released it. Afterwards, the slow path
+    /// must serve the call as if it had just trapped. This function therefore gives the strand the next turn at the hub: if the strand were
+    /// refused there, no strand would learn of the fault.
     ///
     /// If the L2 control cannot be restored, takes it out of service, because its banks may differ.
     pub fn undo_fast_path(&self, id: u64) {
@@ -91,8 +91,8 @@ impl<E: Environment> StrandContext<'_, E> {
         result
     }
 
-    /// Performs the checks of the contract in order, then the access, for a guest that holds `grant`. `has` tells whether the guest's
-    /// negotiated version of this call's group includes a register.
+    /// Performs the checks of the contract in order, then the access, for a guest that holds `grant`. `has` says whether the guest's
+    /// negotiated version of the call's group includes a register.
     pub(in crate::service) fn call(
         &self,
         grant: Grant,
@@ -110,7 +110,7 @@ impl<E: Environment> StrandContext<'_, E> {
         self.access(register, access)
     }
 
-    /// Checks whether a guest that holds `grant` may perform an access now. Every group has this policy.
+    /// Checks whether a guest that holds `grant` may perform an access now. This policy applies to every group.
     #[inline(always)]
     fn check(&self, grant: Grant, register: PerfReg, access: Access) -> Result<(), Refusal> {
         let covered = grant.covers(register, self.guest.nodes())
@@ -143,7 +143,7 @@ impl<E: Environment> StrandContext<'_, E> {
                     };
                     self.blocked(hub, blocked, why)
                 })?;
-                // The last holder may have taken the hub out of service.
+                // The hub's last holder may have taken it out of service.
                 if service.units.out().contains(Unit::Hub(hub)) {
                     return Err(Refusal::NoAccess);
                 }
@@ -161,7 +161,7 @@ impl<E: Environment> StrandContext<'_, E> {
         }
     }
 
-    /// Returns `true` if this machine has the unit of the register. Every machine has register 0.
+    /// Returns `true` if this machine has the register's unit. Every machine has register 0.
     fn has(&self, register: PerfReg) -> bool {
         let unit = Unit::for_register(register, self.node);
         unit.is_none_or(|unit| self.service.has_unit(unit))
@@ -193,8 +193,8 @@ impl<E: Environment> StrandContext<'_, E> {
         self.faulted(Unit::for_register(register, self.node), cause, guard)
     }
 
-    /// Takes a unit out of service because an access to it has faulted. Then drops `held`, so that the next holder finds the unit out
-    /// of service.
+    /// Takes a unit out of service because an access to it has faulted, and then drops `held`. In this order, the next holder finds the
+    /// unit out of service.
     #[inline(always)]
     fn faulted(&self, unit: Option<Unit>, cause: Cause, held: impl Sized) -> Refusal {
         let outage = unit.map(|unit| Outage { unit, strand: self.caller.strand, cause });
@@ -234,7 +234,7 @@ impl<E: Environment> StrandContext<'_, E> {
                 Refusal::WouldBlock
             });
         };
-        // The last holder may have taken the unit out of service.
+        // The unit's last holder may have taken it out of service.
         if service.units.out().contains(unit) {
             return Err(Refusal::NoAccess);
         }

@@ -84,7 +84,7 @@ pub(super) enum Next {
 /// The current execution of a strand's code.
 pub(super) struct Run {
     pub(super) words: Words,
-    /// The strand that executes, as one bit.
+    /// The executing strand, as one bit.
     pub(super) strand: u64,
     pub(super) answers: Answers,
     /// The last word that the code has used, and the value that this word held.
@@ -94,7 +94,7 @@ pub(super) struct Run {
     pub(super) spins: Spins,
 }
 
-/// The way in which a strand continues after failed tries.
+/// How a strand continues after failed tries.
 #[derive(Clone, Copy)]
 pub(super) enum Spins {
     Not,
@@ -105,13 +105,13 @@ pub(super) enum Spins {
 }
 
 pub(super) enum Answers {
-    /// The strand gets these answers, and then stops. `usize` is the number of answers given. `Next` is the step without an answer.
+    /// The strand gets these answers, and then stops. `usize` is the number of answers given so far. `Next` is the step that has no answer.
     Known(Vec<u64>, usize, Option<Next>),
     /// The code executes to its end, on this memory.
     Memory(Memory),
 }
 
-/// The contents of all words. For each word, holds the bits that differ from the word's first value.
+/// The contents of all words. For each word, holds the bits that differ from the word's initial value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory(pub(super) Vec<u64>);
 
@@ -134,12 +134,12 @@ impl Memory {
     }
 }
 
-/// The address that stands for the death of a strand. No atomic has such a low address.
+/// Returns the place that stands for a strand's death. No atomic has such a low address.
 pub(super) fn death(strand: usize) -> Place {
     Place { address: strand + 1, initial: 0, mask: 1 }
 }
 
-/// Returns the value that a step of the executing strand finds. Returns `None` without a search, or if the strand has stopped.
+/// Returns the value that a step of the executing strand finds. Returns `None` if no search is active, or if the strand has stopped.
 pub(in crate::sync::steps) fn taken(
     place: impl FnOnce() -> Place,
     operation: Operation,
@@ -201,7 +201,7 @@ impl Run {
     }
 }
 
-/// Returns a number below `number`. The search tries all of them. Outside of a search, returns 0.
+/// Returns a number below `number`; the search tries each of them. Outside of a search, returns 0.
 pub fn choice(number: u64) -> u64 {
     if !ACTIVE.get() || DEAD.with(Cell::get) {
         return 0;
@@ -259,7 +259,7 @@ pub fn is_dead(strand: usize) -> bool {
     taken(|| death(strand), Operation::Load) == Some(1)
 }
 
-/// Executes the code of a strand. Returns the run after the execution, and the result of the code, or the message of its panic.
+/// Executes a strand's code. Returns the run in its state afterwards, and the code's result or its panic message.
 pub(super) fn execute<R>(run: Run, code: impl FnOnce() -> R) -> (Run, Result<R, String>) {
     RUN.set(Some(run));
     ACTIVE.set(true);
