@@ -33,7 +33,7 @@ pub struct Rights<const G: usize, const S: usize> {
     /// If `true`, an action may come between any two steps of the lock owner.
     pub crossings: bool,
     /// If `true`, the service asks strands to scrub what the protocol says. If `false`, the service only asks strands to acknowledge, and
-    /// any acknowledgement may have no effect, as if the service had asked for more. A model with `false` includes all behavior of a model
+    /// any acknowledgement may have no effect, as if the service had asked for more. A model with `false` includes all behaviour of a model
     /// with `true`, in far fewer states. Use `false` only for configurations in which no guest has a right to strands.
     pub strands_scrub: bool,
     pub alike: Alike,

@@ -1,6 +1,6 @@
 //! The trap store_error, which reports that a store to a device has failed.
 //!
-//! The expected behavior comes from the documentation of `platform::sparc64` (*Late faults*). The handler notes the failed address, the
+//! The expected behaviour comes from the documentation of `platform::sparc64` (*Late faults*). The handler notes the failed address, the
 //! interrupted instruction, %o0 and %o1, and makes hstick_match pending. The strand continues at the interrupted instruction with every
 //! register as it was. If the instruction is in a sequence of the hypervisor that uses %g7, the sequence begins again. If the hypervisor is
 //! waiting for this very store, its function fails, and nothing is noted.

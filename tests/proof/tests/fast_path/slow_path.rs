@@ -1,7 +1,7 @@
 //! The slow path: from its first instruction to the call into Rust, the further windows that the Rust code needs, and the way from its
 //! return to the guest's next instruction. Also trap 0xff, which a leaf function may serve before the slow path.
 //!
-//! The expected behavior comes from the documentation of `platform::sparc64`. The Rust code gets the guest's %o0 to %o5 in the strand's
+//! The expected behaviour comes from the documentation of `platform::sparc64`. The Rust code gets the guest's %o0 to %o5 in the strand's
 //! block, and up to five windows. The guest gets these six registers as the Rust code leaves them, and everything else unchanged. Only the
 //! first two windows may be zero, if they were free.
 
