@@ -49,7 +49,7 @@ pub(crate) enum Function {
     Fill(Guest),
     /// The strand enters its guest, for the first time or again.
     Enter(Guest, WindowState),
-    /// A window trap where the hypervisor has no such windows, because globals other than the hypervisor's are in use.
+    /// A spill or fill trap while other globals than the hypervisor's are in use, so that the windows cannot be the hypervisor's.
     NoSpill(u16, usize),
     /// A real address of the guest has no entry in the TLB, for instruction fetches (0) or data (1).
     Miss(usize, Guest),
@@ -194,7 +194,7 @@ fn all_windows<W: Symbolic>(
     guest: Guest,
     windows: WindowState,
 ) -> Played<W> {
-    /// The largest stack frame that the function may use, in bytes.
+    /// The most stack that the function may use, in bytes.
     const LARGEST: u64 = 0x800;
     let function = machine.image.handlers.with_all_windows;
     let (mut before, returns) = called(machine, guest, windows, function);

@@ -20,7 +20,7 @@ type Constants = (u64, Vec<u64>);
 /// An image's instructions, and the addresses of its parts.
 #[derive(Debug)]
 pub(crate) struct Image {
-    /// The address of the first instruction. The words and instructions begin at this address.
+    /// The address of the first instruction, and from there on the 32-bit words and the decoded instructions.
     text: u64,
     words: Vec<u32>,
     instructions: Vec<Instruction>,

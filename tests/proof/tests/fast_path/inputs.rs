@@ -1,4 +1,4 @@
-//! Makes calls of numbers in place of terms: calls that z3 has found, and random calls.
+//! Makes calls with numbers in place of terms: calls that z3 has found, and random calls.
 
 use std::collections::HashMap;
 use std::rc::Rc;

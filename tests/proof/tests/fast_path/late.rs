@@ -34,7 +34,8 @@ const FRAME: u64 = 32;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Interrupted {
     Guest(Guest),
-    /// The hypervisor, at the instruction with this address. %npc has the given address, or points to the next instruction.
+    /// The hypervisor, at the instruction with this address. %npc holds the second address or, if it is `None`, the address of the
+    /// following instruction.
     Hypervisor(u64, Option<u64>),
 }
 
@@ -92,7 +93,7 @@ impl Late {
         };
         let [o0, o1] = [Register::O0, O1].map(|register| before.registers.get(register));
         let waits = interrupted == machine.image.handlers.store_wait && (failed ^ o0).is_zero();
-        // Each new report is noted behind the earlier ones.
+        // Each new report is noted after the earlier ones.
         let mut notes = vec![[failed, number(interrupted), o0, o1]];
         if waits {
             notes.clear();

@@ -149,10 +149,10 @@ pub(crate) fn functions(image: &Image) -> Vec<Scene> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum States {
     All,
-    /// For each number of windows that the Rust code needs: all states if the guest is in one particular window, otherwise every twentieth.
-    /// If the Rust code needs two windows, all states.
+    /// For each number of windows that the Rust code needs: all states with the guest in one particular window, and every twentieth of the
+    /// others. All states if the Rust code needs two windows.
     Many,
-    /// If the Rust code needs two or five windows: all states if the guest is in one particular window. Otherwise every fortieth.
+    /// If the Rust code needs two or five windows: all states with the guest in one particular window. Every fortieth of the others.
     Few,
 }
 
@@ -187,7 +187,7 @@ pub(crate) fn interrupted(image: &Image) -> Vec<Scene> {
     let mut kinds = BTreeMap::new();
     for scene in scenes(image, States::Many) {
         let kind = match &scene {
-            // One kind for each combination: free windows or not, a window in the first half or the second.
+            // The kinds differ in whether the guest has free windows, and in which half of the windows it is.
             Scene::SlowPath(scene) => {
                 let SlowPath { entry, guest, windows, needed } = scene;
                 let place = (guest.window / 4, guest.level);

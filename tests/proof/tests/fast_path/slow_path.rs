@@ -207,7 +207,7 @@ impl SlowPath {
                     call::write(&mut expected, GL, 3);
                     copy_g7(&mut expected, &machine.strand);
                     (expected.pc, expected.npc) = (machine.strand.pc, machine.strand.npc);
-                    // %ccr may hold the Rust code's condition codes, because %tstate has saved them.
+                    // The handler may change %ccr, because %tstate holds the Rust code's condition codes.
                     expected.ccr = machine.strand.ccr;
                     pairs.extend(alike_within(&machine.strand, &expected)?);
                     machine.only_stores(&[], 0)?;

@@ -132,7 +132,7 @@ fn goes_to<W: Symbolic>(
     if machine.strand.registers.global() != expected.registers.global() {
         call::write(&mut expected, ControlRegister::Privileged(16), 3);
     }
-    // A handler may use %g7: the hypervisor's, or that of the set which was current at the trap.
+    // A handler may change the hypervisor's %g7, and the %g7 of the global set that is current in the handler.
     copy_g7(&mut expected, &machine.strand);
     expected.registers.set(strands::G7, machine.strand.registers.get(strands::G7));
     // The handler may change %ccr, because %tstate holds the condition codes.

@@ -172,7 +172,7 @@ impl Trapped {
                 number_of(can_restore),
             ],
         );
-        // %g7 among the hypervisor's globals belongs to the report handlers.
+        // The hypervisor's %g7 belongs to the report handlers.
         let globals = if self.at.is_some() && machine.reported.is_some() { 7 } else { 8 };
         let globals = &eight(before, 0)[1..globals];
         pairs.extend(machine.keeps(base + kept::GLOBALS + 8, globals));
