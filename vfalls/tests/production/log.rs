@@ -1,5 +1,5 @@
-//! Tests the hypervisor's log, in which the operator reads about failures and moved rights. The log
-//! must stay useful when a guest causes many messages.
+//! Tests the hypervisor's log, in which the operator reads about failures and transfers of rights. The log must stay useful even if a guest
+//! causes many messages.
 
 use guest_abi::{Hub, Mcu, Node};
 use hv_core::GuestId;

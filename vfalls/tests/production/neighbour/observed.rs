@@ -1,4 +1,4 @@
-//! The values that a guest can observe, including those that may depend on the guest's neighbour.
+//! The values that a guest can observe, and which of them may depend on the guest's neighbour.
 
 use std::collections::BTreeSet;
 
