@@ -92,7 +92,7 @@ fn threads_that_wait_stay_within_the_budget() {
 /// have 8 KB in 16-byte lines, and 16 KB in 32-byte lines.
 const LINES: u64 = (4 << 20) / 64 + 8 * ((8 << 10) / 16 + (16 << 10) / 32);
 
-/// A replay takes at most 200 bytes of memory for each cache line, however long the recording is.
+/// A replay takes at most 200 bytes of memory for each line that the caches hold, however long the recording is.
 #[test]
 fn a_long_recording_takes_no_more_memory_than_a_short_one() {
     let place = Place::new("hostile-long");
