@@ -1,4 +1,4 @@
-//! Replays a recording. Prints what a guest counts, and the lines of memory that move most between nodes.
+//! Replays a recording. Prints what a guest counts, and the cache lines that move most between nodes.
 
 use std::env;
 use std::error::Error;

@@ -13,7 +13,7 @@ use tests::program::Place;
 use vfalls::page::{Page, profile};
 use xtask::tools::CHROMIUM;
 
-/// A script for the end of a page. It writes what a reader of the page sees.
+/// A script for the end of a page, which writes what a reader of the page sees.
 const PROBE: &str = r#"
   const width = document.documentElement.clientWidth;
   const clipped = [];
@@ -68,8 +68,8 @@ fn run() -> Run {
     setup.check().unwrap().run(|_| ControlFlow::Continue(())).unwrap().into()
 }
 
-/// A script for the end of a page. It sorts and searches the table of threads as a reader does, and writes the threads that the table
-/// then shows.
+/// A script for the end of a page. It sorts and searches the thread table as a reader does, and writes the threads that the table then
+/// shows.
 const READER: &str = r#"
   const threads = document.getElementById("threads");
   const shown = () => [...threads.querySelectorAll("tbody tr")].filter(row => row.checkVisibility()).map(row => row.cells[0].textContent);
@@ -90,14 +90,14 @@ const READER: &str = r#"
   write(said);
 "#;
 
-/// The function with which a script for the end of a page writes a value.
+/// The function that a script at the end of a page uses to write a value.
 const WRITE: &str = r#"
   const write = value => parent.document.getElementById("written").textContent = JSON.stringify(value)
     .replace(/[<>&\u0080-\uffff]/g, c => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 "#;
 
-/// Opens a page that is `width` pixels wide, with a script at its end. Returns the value that the script wrote. The page has a frame of
-/// this width, because a window of the browser has at least 500 pixels.
+/// Opens a page that is `width` pixels wide, with a script at its end. Returns the value that the script wrote. The page is in a frame of
+/// this width, because a browser window is at least 500 pixels wide.
 fn open(place: &Place, page: &str, script: &str, width: u32, dark: bool) -> Value {
     let page = page.replace("</body>", &format!("<script>{WRITE}{script}</script></body>"));
     let page = page.replace('&', "&amp;").replace('"', "&quot;");
@@ -124,7 +124,7 @@ fn open(place: &Place, page: &str, script: &str, width: u32, dark: bool) -> Valu
     serde_json::from_str(written).unwrap_or_else(|_| panic!("{said}"))
 }
 
-/// A script for the end of a page of runs. It sorts the rows in several ways, and writes the first cells from top to bottom.
+/// A script for the end of a page that lists runs. It sorts the rows in several ways, and writes the first cells from top to bottom.
 const SORTS: &str = r#"
   const top_down = () => [...document.querySelectorAll("tbody tr")]
     .sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top)
@@ -181,8 +181,7 @@ fn numbers(value: &Value) -> Vec<u64> {
     value.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
 }
 
-/// Shows a page with the probe, and asserts the properties that every page must have. Returns the
-/// probe's JSON.
+/// Shows a page with the probe, and checks the properties that every page must have. Returns the probe's JSON.
 fn legible(place: &Place, page: &str, width: u32, dark: bool) -> Value {
     assert!(page.len() < 3_000_000, "{}", page.len());
     assert!(!page.contains("http://") && !page.contains("https://"));
@@ -190,7 +189,7 @@ fn legible(place: &Place, page: &str, width: u32, dark: bool) -> Value {
     assert_eq!((&shown["overflow"], &shown["loads"]), (&0.into(), &0.into()), "{width}");
     assert_eq!(shown["clipped"], json!([]), "{width}");
     assert_eq!(shown["width"], width);
-    // Figures of source lines, threads, waits and locks have a table but no chart.
+    // Figures for source lines, threads, waits and locks have a table but no chart.
     let alone =
         |id: &str| id.starts_with("lines-") || ["threads", "who-waits", "locks"].contains(&id);
     let figures = shown["figures"].as_object().unwrap().iter();
@@ -198,8 +197,8 @@ fn legible(place: &Place, page: &str, width: u32, dark: bool) -> Value {
         assert!(figure["marks"].as_u64().unwrap() > 0, "{id}");
         assert_eq!(figure["role"], "img", "{id}");
         assert!(figure["label"].as_str().unwrap().len() > 20, "{id}");
-        // The text of a chart is legible if the chart fills most of a narrow window. A chart must
-        // not be wider than the window. A flame graph is as wide as its card.
+        // A chart's text is legible if the chart fills most of a narrow window. A chart must not be wider than the window. A flame graph is
+        // as wide as its card.
         let [drawn, room] = ["width", "room"].map(|of| figure[of].as_f64().unwrap());
         match &**id {
             "flames" => assert!((drawn - room).abs() < 1.0, "{drawn} of {room}"),
@@ -225,7 +224,7 @@ fn without_gaps(shown: &Value, width: u32) {
         let cards = columns.iter().map(|column| column["gaps"].as_array().unwrap().len() + 1);
         let cards: usize = cards.sum();
         assert_eq!(columns.len(), cards.min(most_columns), "{section}");
-        // 16 pixels are between two columns, and between two cards.
+        // There are 16 pixels between two columns, and between two cards.
         let between = 16.0 * (columns.len() - 1) as f64;
         for column in columns {
             assert!(
@@ -236,8 +235,8 @@ fn without_gaps(shown: &Value, width: u32) {
                 assert!(is_about(gap, 16.0), "{section}");
             }
         }
-        // In a wide window, the columns end together. In a narrower window, the browser balances them. One column is then longer than the
-        // other by at most the height of a card.
+        // In a wide window, the columns end at the same height. In a narrower window, the browser balances them, so one column is longer
+        // than the other by at most one card's height.
         let heights = columns.iter().map(|column| column["height"].as_f64().unwrap());
         let (least, most) = heights.fold((f64::MAX, 0.0_f64), |(least, most), height| {
             (least.min(height), most.max(height))
@@ -291,8 +290,8 @@ fn a_browser_shows_the_numbers_of_the_report() {
     }
 }
 
-/// Returns a run of `threads` threads on four nodes. Thread i executes 1,000 instructions on strand i, and takes
-/// 1,000 + 10 * (100 * i mod 201) cycles.
+/// Returns a run of `threads` threads on four nodes. Thread i executes 1,000 instructions on strand i, and takes 1,000 + 10 * (100 * i mod
+/// 201) cycles.
 fn run_of(threads: u64) -> Run {
     let mut run: Value = serde_json::from_slice(include_bytes!("commands/report.json")).unwrap();
     run["nodes"] = 4.into();
@@ -330,8 +329,8 @@ fn few_threads_are_bars_and_many_are_a_table() {
         let shown = legible(&place, &many, width, false);
         let figures = &shown["figures"];
         assert_eq!(figures["threads"]["rows"].as_array().unwrap().len(), 201);
-        // Each node has a bar. Nodes 0, 1 and 2 have 64 threads each, and node 3 has 9 threads, with 9,000 instructions in
-        // 9,000 + 10 * (105 + 4 + 104 + 3 + 103 + 2 + 102 + 1 + 101) cycles.
+        // Each node has a bar. Nodes 0, 1 and 2 have 64 threads each. Node 3 has 9 threads, with 9,000 instructions in 9,000 + 10 * (105 +
+        // 4 + 104 + 3 + 103 + 2 + 102 + 1 + 101) cycles.
         let nodes = figures["stacks"]["rows"].as_array().unwrap();
         assert_eq!(nodes.len(), 4);
         let node = &nodes[3].as_array().unwrap()[..4];
@@ -361,14 +360,13 @@ fn page_of(json: &[u8]) -> String {
     Page::new(&Run::parse(json).unwrap()).unwrap().html()
 }
 
-/// Asserts that the charts show the numbers of the report.
+/// Asserts that the charts show the report's numbers.
 fn compare(report: &Value, figures: &Value) {
     let rows = |id: &str| -> Vec<Vec<String>> {
         serde_json::from_value(figures[id]["rows"].clone()).unwrap()
     };
     let number = |row: &[String], column: usize| row[column].parse::<u64>().unwrap();
-    // The table shows the parts of each thread's cycles. The lengths of the bars are in proportion
-    // to these numbers.
+    // The table shows the parts of each thread's cycles. The lengths of the bars are proportional to these numbers.
     let parts =
         ["busy", "l2", "local", "remote", "c2c", "arriving", "stores", "atomics", "pipeline"];
     let bars: Vec<(String, f64)> =
@@ -390,7 +388,7 @@ fn compare(report: &Value, figures: &Value) {
         }
     }
     assert_eq!(bars.next(), None);
-    // The table of states has the numbers of the report. It has no columns for states that do not occur.
+    // The state table has the report's numbers. It has no columns for states that do not occur.
     let states = |thread: &Value| -> Vec<u64> {
         let names = ["running", "ready", "lock", "condition", "barrier", "semaphore", "thread"];
         let names = names.iter().chain(&["sleep", "recorded", "not_begun", "ended"]);
@@ -403,10 +401,10 @@ fn compare(report: &Value, figures: &Value) {
         let expected: Vec<_> = occurring.iter().map(|state| thread[*state]).collect();
         assert_eq!((3..row.len()).map(|column| number(&row, column)).collect::<Vec<_>>(), expected);
     }
-    // The time line has a row for each column of time.
+    // The time line has a row for each time column.
     let ends = report["details"]["timeline"]["cycles"].as_array().unwrap();
     assert_eq!(rows("time-line").len(), ends.len());
-    // The table has a column for each counter. The values that the guest reads are equal to the true values.
+    // The table has a column for each counter. The values that the guest reads equal the true values.
     let series = &report["details"]["series"];
     let counters = series["counters"].as_array().unwrap();
     let mut compared = 0;
@@ -422,8 +420,7 @@ fn compare(report: &Value, figures: &Value) {
             compared += 1;
         }
     }
-    // The machine has two channels on each of four nodes, and four ports on each of four hubs. The
-    // program has eight threads.
+    // The machine has two channels on each of four nodes, and four ports on each of four hubs. The program has eight threads.
     assert_eq!((compared, counters.len()), (32, 32));
     let channels = rows("channels");
     for (place, channel) in series["channels"].as_array().unwrap().iter().enumerate() {
@@ -444,12 +441,12 @@ fn compare(report: &Value, figures: &Value) {
         let shown: Vec<u64> = shown[2..].iter().map(|cell| cell.parse().unwrap()).collect();
         assert_eq!(numbers(row), shown);
     }
-    // The first row is the line that contains the counters of all eight clerks, as the README of the bundled program explains.
+    // The first row is the cache line that contains all eight clerks' counters, as the bundled program's README explains.
     assert_eq!(rows("lines")[0][6], "false sharing");
     let clerks = rows("line-1");
     let stores = clerks.iter().filter(|row| row[3] == "store" && row[5] == "count_in_one_line");
-    // Each clerk stores 2,500 times to its own 8 bytes. The table leaves out the stores before the line moves for the first time. The
-    // first clerk executes about a hundred such stores while the other clerks leave the barrier.
+    // Each clerk stores 2,500 times to its own 8 bytes. The table omits the stores before the line moves for the first time. The first
+    // clerk executes about a hundred such stores while the other clerks leave the barrier.
     let mut bytes: Vec<_> = stores
         .inspect(|row| assert!((2380..=2500).contains(&number(row, 4)), "{row:?}"))
         .map(|row| &*row[0])

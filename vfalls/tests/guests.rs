@@ -1,5 +1,5 @@
-//! Tests the example guests, and the hypervisor that `vfalls new-image` writes. Copies each project
-//! into an empty directory, where the commands of its README build and boot it.
+//! Tests the example guests, and the hypervisor that `vfalls new-image` writes. Copies each project into an empty directory, where its
+//! README's commands build and boot it.
 
 use std::fs;
 use std::path::Path;
@@ -12,8 +12,8 @@ use xtask::qemu::build::{self, Production};
 use xtask::qemu::toolchain::Toolchain;
 use xtask::tools::{self, MAKE, SPARC_GCC};
 
-/// A shell function `vfalls`, which the commands of a README call. The function calls the tested
-/// tool with a hypervisor that is built from its sources, and writes the run as JSON.
+/// A shell function `vfalls`, which a README's commands call. The function calls the tested tool with a hypervisor that is built from its
+/// sources, and writes the run as JSON.
 const VFALLS: &str = r#"vfalls() {
     [ "$1" = boot ] && shift && "$VFALLS" boot --hypervisor "$HYPERVISOR" --limit 100000000 --json results.json --force "$@"
 }
@@ -102,8 +102,7 @@ fn a_new_image_does_what_its_readme_says() -> anyhow::Result<()> {
     let (status, [printed, problem]) = change("Grant::STRAND)", "Grant::GLOBAL)")?;
     ensure!(status == Some(1) && printed.contains("first: hypervisor: "), "{problem}{printed}");
     ensure!(problem.ends_with("error: the hypervisor has not started first\n"), "{problem}");
-    // If the project lacks the function that returns a guest's memory, the compiler names the
-    // missing function.
+    // If the project lacks the function that returns a guest's memory, the compiler names the missing function.
     let (_, [_, problem]) = change("fn partition(", "fn apart(")?;
     ensure!(problem.contains("missing: `partition`"), "{problem}");
     Ok(())
@@ -150,8 +149,7 @@ fn exit_code(directory: &Path) -> anyhow::Result<u64> {
     code.with_context(|| results["guests"].to_string())
 }
 
-/// Compares the counts that a guest prints with the counts that follow from the guest's program. A
-/// third of the loads are in `work_once`.
+/// Compares the counts that a guest prints with the counts that follow from its program. A third of the loads are in `work_once`.
 fn judge(said: &str) -> anyhow::Result<()> {
     let mut lines = said.lines().skip_while(|line| !line.ends_with(" loads each"));
     let mut numbers = |text: &str| -> anyhow::Result<Vec<u64>> {
@@ -171,19 +169,16 @@ fn judge(said: &str) -> anyhow::Result<()> {
             anyhow::bail!("{found:?}");
         };
         ensure!((number, loads) == (cpu, 60_000), "loads: {found:?}");
-        // Each of 20 rounds calls two loops. The first loop has 1000 iterations of 4 instructions,
-        // and the second loop has 1000 iterations of 5 instructions. Each loop ends with 2 more
-        // instructions.
+        // Each of 20 rounds calls two loops: one with 1000 iterations of 4 instructions, and one with 1000 iterations of 5 instructions.
+        // Each loop ends with 2 more instructions.
         ensure!((180_080..180_400).contains(&instructions), "instructions: {found:?}");
         let all = once + twice + elsewhere;
         ensure!((165..=190).contains(&all) && elsewhere <= 3, "samples: {found:?}");
-        // The 60,000 loads give 172 samples, and the loads of the interrupt handler give a few
-        // more. About a third of the samples are in `work_once`. The bounds are three standard
-        // deviations from the expected number.
+        // The 60,000 loads give 172 samples, and the interrupt handler's loads give a few more. About a third of the samples are in
+        // `work_once`. The bounds are three standard deviations from the expected number.
         ensure!((38..=76).contains(&once), "samples: {found:?}");
     }
-    // Every fourth line is in the memory of the guest's node. The hypervisor causes a few more
-    // reads.
+    // Every fourth cache line is in the memory of the guest's node. The hypervisor causes a few more reads.
     let memory = numbers(" lines read,  reads in  memory channels")?;
     let &[16_384, 4096..4160, 2] = &memory[..] else {
         anyhow::bail!("{memory:?}");

@@ -5,7 +5,7 @@ pub const FLUSH: u32 = 0x81d8_0000;
 /// Words that are not instructions.
 pub const ILLEGAL: [u32; 2] = [0, 0x81f8_0000];
 
-/// The numbers of the integer registers that the guests use, as instructions encode them. The global registers come first.
+/// The numbers of the integer registers that the guests use, as encoded in instructions. The global registers come first.
 pub const G1: u32 = 1;
 pub const G2: u32 = 2;
 pub const G3: u32 = 3;
@@ -48,8 +48,7 @@ pub const WR: u32 = 0x30;
 pub const WRPR: u32 = 0x32;
 pub const WRHPR: u32 = 0x33;
 
-/// Opcodes (op3) of instructions that jump, change the register window, or return from a trap. `retry` has the opcode of `done`, with
-/// `rd` 1.
+/// Opcodes (op3) of instructions that jump, change the register window, or return from a trap. `retry` is `done` with `rd` 1.
 pub const FLUSHW: u32 = 0x2b;
 pub const JMPL: u32 = 0x38;
 pub const RETURN: u32 = 0x39;
@@ -57,7 +56,7 @@ pub const SAVE: u32 = 0x3c;
 pub const RESTORE: u32 = 0x3d;
 pub const DONE: u32 = 0x3e;
 
-/// Numbers of privileged registers.
+/// The numbers of the privileged registers.
 pub const TPC: u32 = 0;
 pub const TNPC: u32 = 1;
 pub const TSTATE: u32 = 2;
@@ -67,16 +66,16 @@ pub const TL: u32 = 7;
 pub const PIL: u32 = 8;
 pub const GL: u32 = 16;
 
-/// Opcodes (op3) of instructions that compute a value from two values (table A-3). MULScc is missing, because its
-/// result is partly undefined.
+/// Opcodes (op3) of instructions that compute a value from two others (table A-3). MULScc is missing, because its result is partly
+/// undefined.
 pub const COMPUTES: [u32; 35] = [
     0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f,
     0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x1a, 0x1b, 0x1c, 0x1e, 0x1f, 0x20, 0x21,
     0x22, 0x23, 0x2d,
 ];
 
-/// Loads and stores, with LDSTUB and SWAP at the end: the opcode (op3) and the size in bytes (table
-/// Bit 0x10 of the opcode selects an alternate space.
+/// Loads and stores, with LDSTUB and SWAP at the end: the opcode (op3) and the size in bytes (table A-4). Bit 0x10 of the opcode selects an
+/// alternate space.
 pub const ACCESSES: [(u32, u64); 15] = [
     (0x00, 4),
     (0x01, 1),
@@ -95,7 +94,7 @@ pub const ACCESSES: [(u32, u64); 15] = [
     (0x0f, 4),
 ];
 
-/// CASA and CASXA: the opcode (op3) and the size in bytes. Both always name an ASI.
+/// CASA and CASXA: the opcode (op3) and the size in bytes. Both always specify an ASI.
 pub const CAS: [(u32, u64); 2] = [(0x3c, 4), (0x3e, 8)];
 
 /// LDTW and STTW, which access two words, in an even and an odd register.
@@ -106,7 +105,7 @@ pub const fn computes(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
     2 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
 }
 
-/// Encodes a memory access. The second operand is a [`number`], or the number of a register with an ASI in the bits above it.
+/// Encodes a memory access. The second operand is a [`number`], or a register number with an ASI in the bits above it.
 pub const fn accesses(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
     3 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
 }
@@ -116,13 +115,12 @@ pub const fn accesses_space(op3: u32, rd: u32, rs1: u32, rs2: u32, space: u32) -
     accesses(op3, rd, rs1, rs2 | space << 5)
 }
 
-/// Encodes a constant second operand: the low 13 bits of `value`. The processor copies the highest of these bits to all higher
-/// bits.
+/// Encodes a constant second operand: the low 13 bits of `value`. The processor sign-extends them.
 pub const fn number(value: u32) -> u32 {
     1 << 13 | value & 0x1fff
 }
 
-/// Shortens a constant second operand to at most `bits` bits. A second operand that is a register stays the same.
+/// Shortens a constant second operand to at most `bits` bits. Leaves a register operand unchanged.
 pub const fn shortened(second: u32, bits: u32) -> u32 {
     match second >> 13 {
         0 => second,

@@ -9,8 +9,7 @@ use platform::Machine;
 /// The maximum number of guests in a configuration.
 pub const GUESTS: usize = 3;
 
-/// A machine and its guests. The array can also have entries without strands, which stand for no
-/// guest.
+/// A machine and its guests. Array entries without strands stand for no guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Configuration {
     pub machine: Machine,
@@ -56,7 +55,7 @@ pub(crate) fn guest(strands: impl IntoIterator<Item = usize>, grant: Grant) -> G
     GuestConfig::new(strands.into_iter().filter_map(StrandId::new).collect(), grant)
 }
 
-/// Returns the channels of the machine's nodes that are disabled.
+/// Returns the disabled channels of the machine's nodes.
 fn absent_channels(machine: Machine) -> impl Iterator<Item = (Node, Mcu)> {
     let nodes = Node::ALL.iter().copied();
     let channels = nodes.flat_map(|node| Mcu::ALL.iter().map(move |mcu| (node, *mcu)));

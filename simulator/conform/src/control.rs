@@ -1,5 +1,5 @@
-//! A call with which a guest controls its machine, and chooses the strand from which its next calls come. Only hypervisor images for tests
-//! serve this call. Guest and image are built together, so both use the same layout of [`Control`] in memory.
+//! A call with which a guest controls its machine, and chooses the strand that makes its next calls. Only test images of the hypervisor
+//! serve this call. Guest and image are built together, so both use the same memory layout of [`Control`].
 
 use core::ptr;
 
@@ -8,7 +8,7 @@ use guest_abi::{PerfReg, Registers, StrandId};
 use crate::counters::Counters;
 use crate::{Change, Configuration};
 
-/// The number of the software trap. Hypervisor images for tests claim it.
+/// The number of the software trap, which test images of the hypervisor claim.
 pub const TRAP: u8 = 0xfe;
 
 /// The function number in %o5. With any other number, the call is not a control call.
@@ -18,24 +18,24 @@ pub const FUNCTION: u64 = 0x5eed_c0de;
 pub enum Control {
     /// Switches on another machine in place of the current one.
     PowerOn(Configuration),
-    /// Makes the next calls come from this strand.
+    /// Makes this strand the caller of the next calls.
     Caller(StrandId),
     Change(Change),
     /// Returns [`System::state`](crate::System::state) in %o1.
     State,
     /// Returns [`System::counts`](crate::System::counts) in %o1.
     Counts,
-    /// Returns the number of calls on the slow path in %o1.
+    /// Returns the number of slow-path calls in %o1.
     SlowCalls,
-    /// Makes the hypervisor nest this number of internal calls, which use up the register windows.
+    /// Makes the hypervisor nest this number of internal function calls, which use up the register windows.
     Recurse(u64),
     /// Makes a strand begin a read of a hub register. The read never ends.
     Hold(PerfReg, StrandId),
-    /// Lets the service's clock run from this call on. Until this call, the clock may stand still.
+    /// Starts the service's clock, which may stand still before this call.
     Clock,
     /// Reports that a strand has died.
     Died(StrandId),
-    /// Switches the tracer on or off, for this machine and all later ones.
+    /// Switches the tracer on or off, for this machine and all later machines.
     Trace(bool),
     /// Reads or changes the model of the calling strand's counters.
     Counters(Counters),

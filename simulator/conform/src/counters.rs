@@ -1,5 +1,5 @@
-//! A model of the calling strand's %pcr and %pic, and of the events that they count. The model stands in for these registers on a
-//! processor that lacks them.
+//! A model of the calling strand's %pcr and %pic, and of the events that they count. The model stands in for these registers on processors
+//! that lack them.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::sampling::SparcMode;
@@ -20,14 +20,14 @@ pub enum Counters {
     /// Reads %pic. The call returns the value in %o1.
     Pic,
     SetPic(u64),
-    /// Sets the number of events, 0 to 15, by which the overflow trap comes early.
+    /// Sets how many events too early the overflow trap comes, 0 to 15.
     Early(u8),
     /// Makes an event happen this number of times in a mode. The overflow trap is taken after the call.
     Happens(SparcMode, SparcEvent, u32),
 }
 
 impl Counters {
-    /// Returns a machine with two guests: one on strand 37 with every right, one on strand 38 without rights.
+    /// Returns a machine with two guests: one on strand 37 with every right, and one on strand 38 without rights.
     pub fn configuration() -> Option<Configuration> {
         let machine = Machine::new(Model::Maramba, 1).ok()?;
         let guests = [guest([37], Grant::ALL), guest([38], Grant::NONE)];

@@ -1,4 +1,4 @@
-//! Reports the results of a system, either as one number or call by call.
+//! Reports a system's results, either as one number or call by call.
 
 use core::fmt;
 
@@ -62,12 +62,12 @@ impl fmt::Display for Digest {
     }
 }
 
-/// Adds a value to a digest. The digest depends on the values and on their order.
+/// Adds a value to a digest. The digest depends on the values and their order.
 pub(crate) const fn fold(digest: u64, value: u64) -> u64 {
     (digest ^ value).wrapping_mul(0x100_0000_01b3).rotate_left(23)
 }
 
-/// A system that also passes its results to a function.
+/// A system that also passes each result to a function.
 pub struct Watched<'a> {
     pub system: &'a mut dyn System,
     pub each: &'a mut dyn FnMut(&Event),

@@ -1,11 +1,11 @@
-//! The contract sweep: calls to a [`System`], and changes of the machine between the calls.
+//! The contract sweep: calls to a [`System`], and changes to the machine between the calls.
 //!
-//! Tests on the host make the calls on the service and on the reference model, and compare every call. A guest in QEMU makes the
-//! calls by real traps and must get the same results. Guest and host each reduce all results to one number ([`digest`]). If the
-//! numbers differ, both can print more detail ([`tell`]). With `simulator::conform`, guests on a simulated machine make the calls
-//! on any hypervisor image, and every call is compared with the model.
+//! Tests on the host make the calls on the service and on the reference model, and compare every call. A guest in QEMU makes the calls
+//! through real traps and must get the same results. Guest and host each reduce all results to one number ([`digest`]). If the numbers
+//! differ, both can print more detail ([`tell`]). With `simulator::conform`, guests on a simulated machine make the calls on any hypervisor
+//! image, and every call is compared with the model.
 //!
-//! With the feature `model`, the crate also has the reference model (`oracle`), which is for the host.
+//! With the feature `model`, the crate also contains the reference model (`oracle`), which is for the host.
 #![cfg_attr(not(feature = "model"), no_std)]
 #![forbid(unsafe_code)]
 #![allow(missing_docs, reason = "a comment that repeats a name says nothing")]
@@ -41,23 +41,23 @@ pub trait System {
 
     fn change(&mut self, change: Change);
 
-    /// Returns a digest of the visible state of the machine: see [`state`].
+    /// Returns a digest of the machine's visible state: see [`state`].
     fn state(&mut self) -> u64;
 
-    /// Returns a digest of the statistics of all guests: see [`state::counts`].
+    /// Returns a digest of all guests' statistics: see [`state::counts`].
     fn counts(&mut self) -> u64;
 }
 
-/// A change of the machine between two calls.
+/// A change to the machine between two calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Resets the guest with this number.
+    /// Resets the guest with this index.
     Reset(usize),
     /// Makes a hub answer "busy" to every access (`true`), or serve every access (`false`).
     Busy(Hub, bool),
     /// Makes all devices of a unit fault when they are accessed.
     Break(Unit),
-    /// Makes the L2 control registers of a node fault, from this bank (0 to 7) upward.
+    /// Makes a node's L2 control registers fault, from this bank (0 to 7) upward.
     BreakBanks(Node, usize),
     /// Repairs all hardware and frees every hub. Units that are out of service stay out of service.
     Repair,
@@ -72,7 +72,7 @@ pub enum Change {
 /// A device register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell {
-    /// The L2 control register of a bank (0 to 7) of a node.
+    /// The L2 control register of a node's bank (0 to 7).
     L2(Node, usize),
     /// A DRAM or hub register.
     Register(PerfReg),
@@ -84,17 +84,17 @@ impl Cell {
         let banks = Node::ALL
             .iter()
             .flat_map(|node| (0..platform::address::L2_BANKS).map(|bank| Self::L2(*node, bank)));
-        // Leaves out registers 0 and 1: register 0 is a strand's register, and register 1 is all L2 banks of a node.
+        // Skips register 0, which is a strand's register, and register 1, which stands for all L2 banks of a node.
         banks.chain(PerfReg::ALL.into_iter().skip(2).map(Self::Register))
     }
 }
 
-/// A part of the sweep: machines, and the calls on each machine.
+/// A part of the sweep: the machines, and the calls on each machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// The name of the part in messages.
+    /// The part's name in messages.
     pub name: &'static str,
-    /// All configuration numbers are below this limit.
+    /// The limit that all configuration numbers are below.
     pub limit: usize,
     /// Returns configuration number `n`, or `None` if there is no such configuration.
     pub configuration: fn(usize) -> Option<Configuration>,
@@ -109,7 +109,7 @@ impl Part {
         (0..self.limit).filter_map(move |number| Some((number, configuration(number)?)))
     }
 
-    /// Makes the calls on the configuration with this number. Passes each result to `each`, and the statistics at the end.
+    /// Makes the calls on the configuration with this number. Passes each result and, at the end, the statistics to `each`.
     pub fn watch(
         &self,
         number: usize,

@@ -15,7 +15,7 @@ pub trait Hardware {
     /// Makes the hubs in `busy` answer "busy" to every access. The other hubs serve every access. A hub that faults is not busy.
     fn occupy_hubs(&self, busy: [bool; Hub::ALL.len()]);
 
-    /// Makes a unit fault or work again.
+    /// Makes a unit fault, or work again.
     fn set_faulty(&self, unit: FaultyUnit, faulty: bool);
 
     /// Stores a value in a register, which must neither fault nor be busy.
@@ -26,17 +26,17 @@ pub trait Hardware {
 
     fn pcr_of(&self, strand: StrandId) -> u64;
 
-    /// Takes the pending cross-call of a strand. Returns `false` if none is pending.
+    /// Takes a strand's pending cross-call. Returns `false` if none is pending.
     fn take_cross_call(&self, strand: StrandId) -> bool;
 }
 
-/// The length, in cycles, of a hub access that does not end during the sweep.
+/// The length of a hub access that does not end during the sweep, in cycles.
 const LONG: u64 = 1 << 40;
 
-/// How many times all strands take their cross-calls after a change. A transfer needs fewer.
+/// The number of times that all strands take their cross-calls after a change. A transfer needs fewer.
 const ROUNDS: usize = 4;
 
-/// The services of a hypervisor. The first is the performance counter service.
+/// A hypervisor's services. The first is the performance counter service.
 pub trait Swept: Services {
     type Environment: Environment<Bus: Hardware>;
 
@@ -61,7 +61,7 @@ impl<N: Environment<Bus: Hardware>, A: Service, B: Service, C: Service> Swept
     }
 }
 
-/// A machine, and its state in the sweep.
+/// A machine and its state in the sweep.
 pub struct Modelled<'a, S: Services, E, T = Off> {
     pub hypervisor: &'a Hypervisor<S, E, T>,
     pub configuration: Configuration,
@@ -77,7 +77,7 @@ impl<S: Swept, E: Embedder, T: Trace> Modelled<'_, S, E, T> {
         self.service().bus()
     }
 
-    /// Lets all strands take their cross-calls. A transfer of rights needs one round for the registers of strands, and one round for L2
+    /// Lets all strands take their cross-calls. A transfer of rights needs one round for the strands' registers, and one round for the L2
     /// control.
     #[inline(always)]
     fn take_cross_calls(&self) {
@@ -114,7 +114,7 @@ impl<S: Swept, E: Embedder, T: Trace> Modelled<'_, S, E, T> {
 }
 
 impl Hardware for &Devices {
-    /// Ends all accesses to hubs. Begins an access to each hub that must be busy.
+    /// Ends all hub accesses. Begins an access to each hub that must be busy.
     #[inline(always)]
     fn occupy_hubs(&self, busy: [bool; Hub::ALL.len()]) {
         self.advance(LONG);
@@ -136,7 +136,7 @@ impl Hardware for &Devices {
 
     #[inline(always)]
     fn put(&self, cell: Cell, value: u64) {
-        // The store cannot fail, because the sweep does not store values in registers that fault or are busy.
+        // The store cannot fail, because the sweep does not store to registers that fault or are busy.
         let _ = match cell {
             Cell::L2(node, bank) => self.l2(node).write(bank, value),
             Cell::Register(register) => match register.kind() {
@@ -237,7 +237,7 @@ impl<S: Swept, E: Embedder, T: Trace> System for Modelled<'_, S, E, T> {
     }
 }
 
-/// Returns the caller on a strand; `None` if the strand belongs to no guest.
+/// Returns a strand as a caller; `None` if it belongs to no guest.
 pub fn caller(configuration: &Configuration, strand: StrandId) -> Option<Caller> {
     let guest = GuestId::new(configuration.guest_of(strand)?)?;
     Some(Caller { guest, strand })
@@ -247,7 +247,7 @@ fn first_strand(node: Node) -> Option<StrandId> {
     StrandId::new(StrandId::PER_NODE * node.index())
 }
 
-/// Converts a unit to the type of the device models.
+/// Converts a unit to the device models' type.
 pub const fn faulty(unit: Unit) -> FaultyUnit {
     match unit {
         Unit::Mcu(node, mcu) => FaultyUnit::Mcu(node, mcu),

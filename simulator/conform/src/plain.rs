@@ -7,8 +7,7 @@ use guest_abi::{CounterSet, StrandId, Trap};
 use crate::tell::Machines;
 use crate::{Change, Configuration, System};
 
-/// A system that clears HOLDOV in writes of register 0. Without HOLDOV, a word of memory behaves
-/// like the register.
+/// A system that clears HOLDOV in writes to register 0. Without HOLDOV, a word of memory behaves like the register.
 pub struct Plain<'a>(pub &'a mut dyn System);
 
 impl System for Plain<'_> {
@@ -32,7 +31,7 @@ impl System for Plain<'_> {
     }
 }
 
-/// Switches on machines, and clears HOLDOV in writes of their register 0: see [`Plain`].
+/// Switches on machines, and clears HOLDOV in writes to their register 0: see [`Plain`].
 pub struct WithPlain<M>(pub M);
 
 impl<M: Machines> Machines for WithPlain<M> {

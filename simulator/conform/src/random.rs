@@ -1,6 +1,6 @@
 //! Generates random numbers that are the same in every run (SplitMix64).
 
-/// A generator of random numbers. The field is the generator's state, which starts as the seed.
+/// A random number generator. The field is the generator's state, which starts as the seed.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 

@@ -1,4 +1,4 @@
-//! Digests of a machine: its registers, its units out of service, and the statistics of its guests.
+//! Digests of a machine: its registers, its units that are out of service, and its guests' statistics.
 
 use guest_abi::StrandId;
 use perfctr_service::Unit;
@@ -7,8 +7,8 @@ use perfctr_service::statistics::{Class, Operation, Outcome};
 use crate::Cell;
 use crate::digest::fold;
 
-/// Returns the digest of the state. `cell` returns the contents of a device register (`None` if it faults or
-/// is busy). `pcr` returns the PCR of a strand. `is_out` returns `true` for a unit that is out of service.
+/// Returns the digest of the state. `cell` returns a device register's contents (`None` if it faults or is busy). `pcr` returns a strand's
+/// PCR. `is_out` returns `true` for a unit that is out of service.
 pub fn digest(
     mut cell: impl FnMut(Cell) -> Option<u64>,
     mut pcr: impl FnMut(StrandId) -> u64,
@@ -25,7 +25,7 @@ pub fn digest(
     Unit::ALL.iter().copied().fold(state, |state, unit| fold(state, u64::from(is_out(unit))))
 }
 
-/// Adds the statistics of a guest to `digest`. `count` returns how many of the guest's calls had this operation, class and outcome.
+/// Adds a guest's statistics to `digest`. `count` returns how many of the guest's calls had this operation, class and outcome.
 pub fn counts(digest: u64, count: impl Fn(Operation, Class, Outcome) -> u64) -> u64 {
     let mut digest = digest;
     for operation in [Operation::Get, Operation::Set] {

@@ -42,7 +42,7 @@ impl Detail {
     }
 }
 
-/// Makes the calls of the sweep. Calls `line` with each line.
+/// Makes the sweep's calls. Passes each line to `line`.
 pub fn tell(detail: Detail, machines: &mut dyn Machines, line: &mut dyn FnMut(fmt::Arguments<'_>)) {
     match detail {
         Detail::Parts => {

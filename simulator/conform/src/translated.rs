@@ -7,7 +7,7 @@ use platform::Model;
 use crate::oracle::{self, Grant, Guest, Machine, StrandGrant, World};
 use crate::{Cell, Configuration};
 
-/// Returns the machine of the reference model for a model of the platform.
+/// Returns the reference model's machine for a platform model.
 pub fn machine(model: Model) -> Machine {
     match model {
         Model::Maramba => Machine::Maramba,
@@ -15,7 +15,7 @@ pub fn machine(model: Model) -> Machine {
     }
 }
 
-/// Returns the machine of the reference model for a configuration.
+/// Returns the reference model's machine for a configuration.
 pub fn world(configuration: &Configuration) -> World {
     let model = machine(configuration.machine.model());
     let nodes = configuration.machine.nodes();
@@ -39,7 +39,7 @@ pub fn trap(trap: Trap) -> oracle::Trap {
     }
 }
 
-/// Returns the service's grant for a grant of the reference model.
+/// Returns the service's grant for a grant in the reference model.
 pub fn grant(grant: Grant) -> perfctr_service::Grant {
     perfctr_service::Grant {
         strand: match grant.strand {
@@ -51,13 +51,13 @@ pub fn grant(grant: Grant) -> perfctr_service::Grant {
     }
 }
 
-/// Returns the reference model's grant for a grant of the service.
+/// Returns the reference model's grant for a grant in the service.
 pub fn grant_of(given: perfctr_service::Grant) -> Grant {
     let mut grants = Grant::ALL.into_iter();
     grants.find(|one| grant(*one) == given).expect("a combination of rights")
 }
 
-/// Returns the service's unit for a unit of the reference model.
+/// Returns the service's unit for a unit in the reference model.
 pub fn unit(unit: oracle::Unit) -> Unit {
     match unit {
         oracle::Unit::L2 { node } => Unit::L2(Node::ALL[node]),
@@ -73,7 +73,7 @@ pub fn all_units() -> impl Iterator<Item = oracle::Unit> {
     nodes.chain(channels).chain((0..4).map(oracle::Unit::Hub))
 }
 
-/// Returns the reference model's unit for a unit of the service.
+/// Returns the reference model's unit for a unit in the service.
 pub fn unit_of(of: Unit) -> oracle::Unit {
     let found = all_units().find(|one| unit(*one) == of);
     found.expect("a unit of the largest machine")
@@ -87,7 +87,7 @@ pub fn node_of(unit: oracle::Unit) -> usize {
     }
 }
 
-/// Returns the reference model's cell for a register of a device.
+/// Returns the reference model's cell for a device register.
 pub fn cell_of(cell: Cell) -> oracle::Cell {
     match cell {
         Cell::L2(node, bank) => oracle::Cell::L2 { node: node.index(), bank },

@@ -10,19 +10,18 @@ pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Appends a signed varint: the varint 2n for a number n of at least 0, and -2n - 1 for a negative number n. Numbers near 0
-/// are short.
+/// Appends a signed varint: the varint 2n for a number n of at least 0, and -2n - 1 for a negative number n. Numbers near 0 take few bytes.
 #[inline(always)]
 pub(crate) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
     put_varint(bytes, (value << 1 ^ value >> 63).cast_unsigned());
 }
 
-/// The number of bytes of a literal, indexed by its length code.
+/// The number of bytes in a literal, indexed by its length code.
 const LITERAL_BYTES: [usize; 4] = [0, 1, 3, 6];
 const LITERAL_MASKS: [u64; 4] = [0, (1 << 8) - 1, (1 << 24) - 1, (1 << 48) - 1];
 
-/// Appends the low 48 bits of a signed number as a literal. The literal has 1, 3 or 6 bytes: the smallest of these numbers that
-/// can hold the value. Returns the code of the length.
+/// Appends the low 48 bits of a signed number as a literal of 1, 3 or 6 bytes, the shortest that can hold the value. Returns the length
+/// code.
 #[inline(always)]
 pub(crate) fn put_literal(bytes: &mut Vec<u8>, value: u64) -> u8 {
     let small = |bits: u32| value.wrapping_add(1 << (bits - 1)) & ((1 << 48) - 1) < 1 << bits;
@@ -45,8 +44,8 @@ pub(crate) fn put_bytes(bytes: &mut Vec<u8>, value: u64, count: usize) {
     bytes.truncate(length + count);
 }
 
-/// Returns the literal at the start of `bytes`, and the bytes after it. Bits 1:0 of `code` encode the literal's length. `bytes`
-/// must hold at least 8 bytes.
+/// Returns the literal at the start of `bytes`, and the bytes after it. Bits 1:0 of `code` encode the literal's length. `bytes` must hold
+/// at least 8 bytes.
 #[inline(always)]
 pub fn literal(bytes: &[u8], code: u8) -> Option<(u64, &[u8])> {
     let word = u64::from_le_bytes(*bytes.first_chunk()?);

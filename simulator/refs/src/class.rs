@@ -1,6 +1,6 @@
-//! The classes of instructions that counters distinguish.
+//! The instruction classes that counters distinguish.
 
-/// The class of an instruction. The discriminant is the class's byte in a file.
+/// An instruction's class. The discriminant is the class's byte in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Class {
@@ -15,14 +15,14 @@ pub enum Class {
     /// conversion, multiplication, division or square root.
     FloatingPoint = 3,
     /// An instruction that computes in floating-point or vector registers, but sets no exception bits. Examples are a move between such
-    /// registers, a change of sign, and arithmetic with vectors of integers.
+    /// registers, a change of sign, and arithmetic on vectors of integers.
     Vector = 4,
     /// An instruction that loads and stores one memory location in one step.
     Atomic = 5,
     /// An instruction that always traps, or that only an operating system may execute.
     System = 6,
     /// A SPARC branch with the annul bit set. If it is unconditional, it always annuls its delay slot. If it is conditional, it annuls the
-    /// slot only when it is not taken. The annulled instruction is at the end of the branch's block, and not part of any execution.
+    /// slot only when it is not taken. An annulled instruction is at the end of the branch's block, but is not part of any execution.
     Annuls = 7,
     /// A prefetch, or a barrier that orders memory references.
     Prefetch = 8,
@@ -41,7 +41,7 @@ impl Class {
         Self::Prefetch,
     ];
 
-    /// Returns the class with this byte in a file.
+    /// Returns the class that this byte stands for in a file.
     pub fn from_byte(byte: u8) -> Option<Self> {
         Self::ALL.get(usize::from(byte)).copied()
     }

@@ -1,4 +1,4 @@
-//! Assigns numbers to the blocks and shapes of a recording.
+//! Assigns numbers to a recording's blocks and shapes.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -12,8 +12,8 @@ use super::log::BlockAccess;
 /// The maximum number of instructions in a block.
 pub const MOST_INSTRUCTIONS: usize = 1024;
 
-/// The maximum size of all definitions of a recording together. The size of a block or shape is 1 plus the number of its
-/// references. Each fetch of an instruction is a reference, too.
+/// The maximum size of all definitions in a recording together. The size of a block or shape is 1 plus the number of its references. Each
+/// instruction fetch is a reference, too.
 pub const MOST_DEFINED: u64 = 1 << 25;
 
 /// A block: successive instructions that QEMU translates together.
@@ -25,12 +25,12 @@ pub struct BlockDefinition {
     pub sizes: Vec<u8>,
     /// How control leaves the block.
     pub exit: Exit,
-    /// The instructions whose class is not [`Class::Other`]: their numbers in ascending order, and their classes.
+    /// The instructions whose class is not [`Class::Other`]: their indices in ascending order, each with its class.
     pub classes: Vec<(u16, Class)>,
 }
 
-/// How control leaves a block. `instruction` is the number of the instruction that transfers control. On SPARC, this is not the last
-/// instruction of the block, because the delay slot follows.
+/// How control leaves a block. `instruction` is the index of the instruction that transfers control. On SPARC, this is not the block's last
+/// instruction, because the delay slot follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the fields are the same in every variant")]
 pub enum Exit {
@@ -48,7 +48,7 @@ pub enum Exit {
     Trap { instruction: u16 },
 }
 
-/// A recording has no room for more definitions and must end.
+/// The error that a recording has no room for more definitions and must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMuchCode;
 
@@ -67,25 +67,25 @@ pub(crate) struct KnownBlock {
     pub(crate) instructions: u16,
     /// The address of the next instruction if the block's conditional branch is not taken.
     pub(crate) next: Option<u64>,
-    /// The numbers of the atomic instructions.
+    /// The indices of the atomic instructions.
     pub(crate) atomics: Box<[u16]>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NumberedShape {
     pub(crate) number: u32,
-    /// The slot of the block's first access. The block's other accesses have the slots after this one.
+    /// The slot of the block's first access. The block's other accesses have the slots that follow.
     pub(crate) slot: u32,
 }
 
-/// The blocks and shapes of a recording, shared by all threads.
+/// A recording's blocks and shapes, shared by all threads.
 #[derive(Debug)]
 pub struct Definitions {
     known: HashMap<BlockDefinition, u32>,
     blocks: Vec<KnownBlock>,
     shapes: HashMap<(u32, bool, Box<[BlockAccess]>), u32>,
     slots: Slots,
-    /// The size of all definitions, for the limit [`MOST_DEFINED`].
+    /// The size of all definitions, which [`MOST_DEFINED`] limits.
     defined: u64,
     /// The definitions that no frame contains yet.
     new: New,
@@ -179,8 +179,8 @@ impl Definitions {
         Ok(number)
     }
 
-    /// Moves the new definitions into `frame`. Returns `false` if there are none. This frame must be written to the file before
-    /// the references that were encoded so far. Other threads must not write to the file until this frame is written.
+    /// Moves the new definitions into `frame`. Returns `false` if there are none. The frame must be written to the file before the
+    /// references that were encoded so far. Other threads must not write to the file until then.
     pub fn take(&mut self, frame: &mut Frame) -> bool {
         let address = self.new.address;
         let next = New { address, ..New::default() };
@@ -203,12 +203,12 @@ impl Definitions {
         block.is_some_and(|block| block.atomics.contains(&instruction))
     }
 
-    /// Returns the address of a block's first instruction; 0 for block 0, and for a number without a block.
+    /// Returns the address of a block's first instruction; 0 for block 0, and for a number that has no block.
     pub fn address(&self, block: u32) -> u64 {
         self.blocks.get(block as usize).map_or(0, |block| block.address)
     }
 
-    /// Returns the blocks with number `first` and above.
+    /// Returns the blocks from number `first` on.
     pub(crate) fn blocks_from(&self, first: usize) -> &[KnownBlock] {
         self.blocks.get(first..).unwrap_or_default()
     }
@@ -249,8 +249,8 @@ impl Definitions {
     }
 }
 
-/// Assigns slots to the accesses of blocks. A block gets one slot for each access of its first shape. Blocks get slots in the
-/// order in which their first shapes are defined.
+/// Assigns slots to the accesses of blocks. A block gets one slot for each access of its first shape. Blocks get slots in the order in
+/// which their first shapes are defined.
 #[derive(Debug, Default)]
 pub struct Slots {
     /// The first slot of each block; [`u32::MAX`] if the block has no shape yet.

@@ -1,4 +1,4 @@
-//! Encodes the logs of a thread as frames.
+//! Encodes a thread's logs as frames.
 
 use std::mem;
 use std::sync::{Mutex, PoisonError};
@@ -20,14 +20,14 @@ const NONE: u32 = u32::MAX;
 
 /// Encodes the logs of one thread.
 ///
-/// The fast path encodes executions of known shapes. The words of such an execution in the log equal the words of an earlier
-/// execution, except for the addresses. The slow path encodes all other executions, and defines shapes.
+/// The fast path encodes executions of known shapes. The words of such an execution in the log equal those of an earlier execution, except
+/// for the addresses. The slow path encodes all other executions, and defines shapes.
 #[derive(Debug)]
 pub struct Encoder {
     thread: u32,
     /// The known blocks, each with the index of the first shape in its list.
     blocks: Vec<(KnownBlock, u32)>,
-    /// The shapes that this thread has executed. The first entry is reserved for shape 0, which the predictor expects at first.
+    /// The shapes that this thread has executed. The first entry is reserved for shape 0, which the predictor expects initially.
     shapes: Vec<Known>,
     places: Vec<BlockAccess>,
     /// Predicts indices in `shapes`, and addresses.
@@ -38,7 +38,7 @@ pub struct Encoder {
 
 #[derive(Debug)]
 struct Known {
-    /// The word in the log for the start of the block; [`UNKNOWN`] if the fast path does not encode this shape.
+    /// The log's word for the start of the block; [`UNKNOWN`] if the fast path does not encode this shape.
     word: u64,
     /// For each access, the first of its two words in the log.
     accesses: Box<[u64]>,
@@ -100,14 +100,14 @@ struct Execution {
 }
 
 impl Encoder {
-    /// Returns the encoder of a thread. Threads are numbered from 0 in the order in which they begin.
+    /// Returns a thread's encoder. Threads are numbered from 0 in the order in which they begin.
     pub fn new(thread: u32) -> Self {
         Self { thread, ..Self::default() }
     }
 
-    /// Moves the content of `log` into `frame`. Unless the thread has `ended`, the latest execution of a block stays in the log, because
-    /// only the next block shows whether the branch at its end was taken. Returns the number of instructions in the frame; `None` if there
-    /// is nothing to write.
+    /// Moves the content of `log` into `frame`. Unless the thread has `ended`, the latest block execution stays in the log, because only
+    /// the next block shows whether the branch at its end was taken. Returns the number of instructions in the frame; `None` if there is
+    /// nothing to write.
     ///
     /// # Errors
     /// The program has too much code. Then the recording must end without this log.
@@ -148,7 +148,7 @@ impl Encoder {
         Ok(self.written.take(&mut frame.content).then_some(instructions))
     }
 
-    /// Encodes executions of known shapes from the start of `words`. Returns the words that are left.
+    /// Encodes executions of known shapes from the start of `words`. Returns the remaining words.
     fn encode_known<'a>(&mut self, words: &'a [u64]) -> &'a [u64] {
         let (mut at, mut executions) = (0, 0);
         while let Some((&word, after)) = words[at..].split_first() {
@@ -204,8 +204,7 @@ impl Encoder {
         known.successor == next || self.branches(known, next)
     }
 
-    /// Returns `true` if `word` is the start of a block that can follow an execution of the known shape, as the shape's branch
-    /// demands.
+    /// Returns `true` if `word` is the start of a block that can follow an execution of the known shape, given the shape's branch.
     #[cold]
     fn branches(&self, known: &Known, word: u64) -> bool {
         word >> TAG_SHIFT == BLOCK && {
@@ -233,8 +232,8 @@ impl Encoder {
         None
     }
 
-    /// Encodes one execution of a block with its orders and accesses. Also encodes orders and accesses outside all blocks. `next`
-    /// is the word of the block that executes next.
+    /// Encodes one block execution with its orders and accesses, as well as orders and accesses outside all blocks. `next` is the word of
+    /// the block that executes next.
     fn encode_any(
         &mut self,
         execution: &[u64],
@@ -265,8 +264,8 @@ impl Encoder {
         self.execute(block, next, execution, definitions)
     }
 
-    /// Writes one execution of `block`, or accesses outside all blocks. `next` is the word of the block that executes next. `words` are the words of
-    /// the execution.
+    /// Writes one execution of `block`, or accesses outside all blocks. `next` is the word of the block that executes next. `words` are the
+    /// execution's words.
     fn execute(
         &mut self,
         block: Option<u32>,
@@ -304,7 +303,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Returns the index of the shape of an execution. Defines the shape if it is new.
+    /// Returns the index of an execution's shape. Defines the shape if it is new.
     fn shape(
         &mut self,
         block: u32,
@@ -349,7 +348,7 @@ impl Encoder {
         Ok(index)
     }
 
-    /// Lets the fast path recognise a shape by the words of an execution, if every execution with these words has this shape.
+    /// Lets the fast path recognise a shape by an execution's words, if every execution with these words has this shape.
     fn learn(&mut self, index: u32, words: &[u64], next: Option<u64>) {
         let (Some((&block, accesses)), Some(next)) = (words.split_first(), next) else { return };
         let ((accesses, []), BLOCK) = (accesses.as_chunks(), block >> TAG_SHIFT) else { return };
@@ -368,8 +367,8 @@ impl Encoder {
 }
 
 impl Execution {
-    /// Adds an access. The store of an atomic instruction is merged with the load before it if both access the same location. `atomics` has
-    /// the numbers of the block's atomic instructions.
+    /// Adds an access. The store of an atomic instruction is merged with the preceding load if both access the same location. `atomics` has
+    /// the indices of the block's atomic instructions.
     fn add(&mut self, place: BlockAccess, address: u64, atomics: &[u16]) {
         let load = BlockAccess(place.0 & !BlockAccess::STORE);
         if place != load

@@ -1,9 +1,9 @@
 use super::bytes::{hash, put_text, put_varint};
 
-/// The first bytes of a file: a magic number, the [version](VERSION) of the format, and zeros.
+/// The first bytes of a file: a magic number, the format's [version](VERSION), and zeros.
 pub const FILE_HEADER: [u8; 16] = *b"\x8fVFREFS\n\x02\0\0\0\0\0\0\0";
 
-/// The version of the format. Files of other versions are not read. Version 1 did not mark atomic instructions.
+/// The format's version. Readers reject files of other versions. Version 1 did not mark atomic instructions.
 pub const VERSION: u32 = FILE_HEADER[8] as u32;
 
 /// The length of a frame's header, in bytes.
@@ -19,11 +19,11 @@ pub enum FrameKind {
     Mappings = 2,
     /// Definitions of the blocks and shapes that frames of references use.
     Definitions = 3,
-    /// A part of the references of one thread.
+    /// A part of one thread's references.
     References = 4,
-    /// A note from the recorder. Users need this note to understand the results.
+    /// A note from the recorder, which users need to understand the results.
     Note = 5,
-    /// The end of the recording, with the exit status of the program if it exited by itself.
+    /// The end of the recording, with the program's exit status if it exited by itself.
     End = 6,
     /// The process that executed the program, and the memory that it shared with other processes.
     Process = 7,
@@ -45,14 +45,13 @@ pub enum Stored {
 /// the compressed content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The part of the recording that the content holds.
+    /// The part of the recording that the content is.
     pub kind: FrameKind,
-    /// In a frame of references, the number of the thread; otherwise 0.
+    /// In a frame of references, the thread's number; otherwise 0.
     pub thread: u32,
     /// The number of references in the frame. In the frame that ends a file, the number of references in all frames.
     pub references: u64,
-    /// The uncompressed content. The [documentation of the format](crate) describes it for each
-    /// kind.
+    /// The uncompressed content. The [format's documentation](crate) describes it for each kind.
     pub content: Vec<u8>,
 }
 
@@ -160,14 +159,14 @@ pub struct Program {
     pub command: Vec<String>,
 }
 
-/// A recorded process. If a process replaces its program, the new program is regarded as a further process.
+/// A recorded process. If a process replaces its program, the new program counts as a further process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {
-    /// The number of the process in the file. The process that the user started has the number 0.
+    /// The process's number in the file. The process that the user started has the number 0.
     pub number: u32,
-    /// The number of the process that ends when this process has executed its last reference. It is the number of this process
-    /// or, if this process is the new program of an earlier process, a lower number. `None` if this process has replaced its
-    /// program: then this process ends when the new program ends.
+    /// The number of the process that ends when this process has executed its last reference: the number of this process or, if this
+    /// process is the new program of an earlier process, a lower number. `None` if this process has replaced its program: then this process
+    /// ends when the new program ends.
     pub ends: Option<u32>,
     /// The memory that the process shares with other processes.
     pub shared: Vec<SharedRange>,
@@ -194,10 +193,10 @@ pub struct Mapping {
     pub start: u64,
     /// The address after the mapping's last byte.
     pub end: u64,
-    /// The offset in the file of the mapping's first byte.
+    /// The offset of the mapping's first byte in the file.
     pub offset: u64,
-    /// The path that the file had during the recording.
+    /// The file's path during the recording.
     pub path: String,
-    /// The build id of the file; empty if the file has no build id.
+    /// The file's build id; empty if the file has none.
     pub build_id: Vec<u8>,
 }

@@ -1,22 +1,22 @@
-//! The log of a thread. The recorder's callbacks write it.
+//! A thread's log, which the recorder's callbacks write.
 
 use std::collections::VecDeque;
 
 use super::bytes::sign_extended;
 use super::order::Order;
 
-/// The word for the start of a block. Bits 31:0 are the block's number. Bits 61:32 are ignored.
+/// The tag of a word for the start of a block. Bits 31:0 are the block's number. Bits 61:32 are ignored.
 pub(crate) const BLOCK: u64 = 0;
-/// The first of two words for an access to data. Bits 41:32 are the number of the instruction, and bits 31:0 describe the access as the
-/// recorder's [`Describe`] understands it. The second word is the address.
+/// The tag of the first of two words for a data access. Bits 41:32 are the instruction's index, and bits 31:0 describe the access in the
+/// form that the recorder's [`Describe`] understands. The second word is the address.
 const ACCESS: u64 = 1;
-/// A word that stands for the next entry of [`Log::orders`].
+/// The tag of a word that stands for the next entry of [`Log::orders`].
 const ORDER: u64 = 2;
-/// The first of two words for an access to data. Bits 15:0 are the [`BlockAccess`]. The second word is the address.
+/// The tag of the first of two words for a data access. Bits 15:0 are the [`BlockAccess`]. The second word is the address.
 const PLACE: u64 = 3;
 
 pub(crate) const TAG_SHIFT: u32 = 62;
-/// The position of the instruction's number in an [`access_word`].
+/// The position of the instruction's index in an [`access_word`].
 pub const INSTRUCTION_SHIFT: u32 = 32;
 
 /// Returns whether a described access is a store, and the binary logarithm of its number of bytes.
@@ -26,7 +26,7 @@ pub type Describe = fn(description: u32) -> (bool, u8);
 #[derive(Debug)]
 pub struct Log {
     pub(crate) words: Vec<u64>,
-    /// One list of orders for each word with the tag [`ORDER`]. The first list belongs to the first such word. The list of a placeholder can be
+    /// One list of orders for each word with the tag [`ORDER`]. The first list belongs to the first such word. A placeholder's list can be
     /// empty, or have several orders.
     orders: VecDeque<Vec<Order>>,
     /// The number of entries of `orders` that have been encoded.
@@ -45,11 +45,11 @@ impl Default for Log {
 pub struct Placeholder(u64);
 
 impl Log {
-    /// A log with this number of words (2 MiB) or more should be [encoded](super::Encoder::encode) before the next block. A longer log still
+    /// A log with this many words (2 MiB) or more should be [encoded](super::Encoder::encode) before the next block. A longer log still
     /// accepts words, but takes more memory.
     pub const FULL: usize = 1 << 18;
 
-    /// Returns the log of a recorder that describes accesses in its own way.
+    /// Returns the log of a recorder that describes accesses in its own form.
     pub fn new(describe: Describe) -> Self {
         let words = Vec::with_capacity(Self::FULL + Self::FULL / 16);
         Self { words, orders: VecDeque::new(), encoded: 0, describe }
@@ -66,16 +66,16 @@ impl Log {
         self.words.push(block_word(block.into()));
     }
 
-    /// Logs an access of the current block. `instruction` is the number of the instruction in its block, below
-    /// [`MOST_INSTRUCTIONS`](super::MOST_INSTRUCTIONS). `size_log2` is the binary logarithm of the number of bytes, 0 to 7. Bits
-    /// 63:48 of the address are not recorded: readers copy bit 47 into them.
+    /// Logs an access of the current block. `instruction` is the instruction's index in its block, below
+    /// [`MOST_INSTRUCTIONS`](super::MOST_INSTRUCTIONS). `size_log2` is the binary logarithm of the number of bytes, 0 to 7. Bits 63:48 of
+    /// the address are not recorded: readers copy bit 47 into them.
     #[inline(always)]
     pub fn access(&mut self, instruction: u16, store: bool, size_log2: u8, address: u64) {
         let place = BlockAccess::new(instruction, store, size_log2);
         self.words.extend([PLACE << TAG_SHIFT | u64::from(place.0), address]);
     }
 
-    /// Logs an order, such as a signal or the release of a lock, after the current block.
+    /// Logs an order, such as a signal or a lock's release, after the current block.
     pub fn order(&mut self, order: Order) {
         self.log(vec![order]);
     }
@@ -101,24 +101,24 @@ impl Log {
         self.orders.push_back(orders);
     }
 
-    /// Takes the orders of the first word with the tag [`ORDER`].
+    /// Takes the orders that belong to the first word with the tag [`ORDER`].
     pub(crate) fn take_orders(&mut self) -> Vec<Order> {
         self.encoded += 1;
         self.orders.pop_front().unwrap_or_default()
     }
 
-    /// Returns the number of words in this log, to be compared with [`FULL`](Self::FULL).
+    /// Returns the number of words in this log, for comparison with [`FULL`](Self::FULL).
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// Returns `true` if the log has no words, and so nothing to encode.
+    /// Returns `true` if the log has no words, so that there is nothing to encode.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// Shortens the log to its first `length` words. Then appends the removed words that stand for orders, so no order is lost. An
+    /// Shortens the log to its first `length` words. Then appends those removed words that stand for orders, so that no order is lost. An
     /// access must not begin before `length` and end after it.
     pub fn truncate(&mut self, length: usize) {
         let removed = words(self.words.get(length..).unwrap_or_default(), self.describe);
@@ -148,17 +148,17 @@ pub const fn block_word(facts: u64) -> u64 {
     BLOCK << TAG_SHIFT | facts
 }
 
-/// Returns the first of the two words for an access. It has the number of the instruction. The recorder adds its description of
-/// the access in bits 31:0. The second word is the address.
+/// Returns the first of the two words for an access. It contains the instruction's index. The recorder adds its description of the access
+/// in bits 31:0. The second word is the address.
 #[inline(always)]
 pub const fn access_word(instruction: u16) -> u64 {
     ACCESS << TAG_SHIFT | (instruction as u64 & 0x3ff) << INSTRUCTION_SHIFT
 }
 
-/// An access to data, as [`Log::accesses`] returns it.
+/// A data access, as [`Log::accesses`] returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggedAccess {
-    /// The instruction, the size and the kind of the access.
+    /// The access's instruction, size and kind.
     pub place: BlockAccess,
     /// The address of the first byte.
     pub address: u64,
@@ -193,7 +193,7 @@ pub(crate) fn is_access(word: u64) -> bool {
     matches!(word >> TAG_SHIFT, ACCESS | PLACE)
 }
 
-/// Returns the number of words before the first block; all if there is no block.
+/// Returns the number of words before the first block, or of all words if there is no block.
 pub(crate) fn before_block(words: &[u64]) -> usize {
     let mut at = 0;
     while let Some(word) = words.get(at) {
@@ -206,9 +206,8 @@ pub(crate) fn before_block(words: &[u64]) -> usize {
     at.min(words.len())
 }
 
-/// The instruction, the size and the kind of an access, without its address. Bits 2:0 are the binary logarithm of the size, and bit 3 marks a
-/// store. Bits 13:4 are the number of the instruction in its block. Bit 14 marks an atomic load and store of one location (never set in a
-/// log).
+/// An access's instruction, size and kind, without its address. Bits 2:0 are the binary logarithm of the size, and bit 3 marks a store.
+/// Bits 13:4 are the instruction's index in its block. Bit 14 marks an atomic load and store of one location (never set in a log).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockAccess(
     /// The bits, in the layout of [`BlockAccess`].
@@ -225,7 +224,7 @@ impl BlockAccess {
         Self((instruction & 0x3ff) << 4 | store | u16::from(size_log2 & 7))
     }
 
-    /// Returns the number of the instruction in its block.
+    /// Returns the instruction's index in its block.
     pub fn instruction(self) -> u16 {
         self.0 >> 4 & 0x3ff
     }

@@ -7,13 +7,13 @@ use super::bytes::{Rest, put_signed, put_varint};
 /// A signal has a number. It is sent once, by one thread. Any number of threads may wait for it. In the recorded execution, each wait ended
 /// after its signal was sent, so waits never form a cycle.
 ///
-/// Locks, semaphores and barriers are objects of the recorded program. An order names an object by its address. The recording does not say
-/// which thread gets a lock first: the replay decides. There is one exception. A thread executes a *section* between taking a lock and
+/// Locks, semaphores and barriers are objects of the recorded program. An order identifies an object by its address. The recording does not
+/// say which thread gets a lock first: the replay decides. There is one exception. A thread executes a *section* between taking a lock and
 /// releasing it. If a section has used the results of another thread's section of the same lock, a wait with the cause
 /// [section](Cause::Section) keeps the two sections in their recorded order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// A thread sends the signal that has this number, because it wakes another thread or ends. All earlier references of the thread come
+    /// A thread sends the signal with this number, because it wakes another thread or ends. All earlier references of the thread come
     /// before the references that follow a wait for this signal.
     Signal(u64),
     /// A thread starts another thread, and sends the signal with this number.
@@ -24,9 +24,9 @@ pub enum Order {
     Acquire(Acquire),
     /// A thread releases a lock, and sends a signal.
     Release {
-        /// The address of the lock in the recorded program.
+        /// The lock's address in the recorded program.
         lock: u64,
-        /// The number of the signal that this release sends. A thread that must continue only after this release waits for the signal.
+        /// The number of the signal that this release sends. A thread that must not continue before this release waits for the signal.
         signal: u64,
     },
     /// A thread decrements a semaphore. It first waits until the semaphore is above 0.
@@ -35,7 +35,7 @@ pub enum Order {
     Post(Semaphore),
     /// A thread arrives at a barrier, and waits until `threads` threads have arrived.
     Arrive {
-        /// The address of the barrier in the recorded program.
+        /// The barrier's address in the recorded program.
         barrier: u64,
         /// The number of threads in a round of the barrier, at least 1.
         threads: u32,
@@ -45,16 +45,16 @@ pub enum Order {
     /// A thread makes a system call that may block. The number is the call's index in [`BLOCKING_CALLS`]. The duration of the call depends
     /// on the recording host, so the call takes no time in a replay.
     Call(u8),
-    /// The recording leaves out this number of references. The thread performed them while it waited inside a lock function.
+    /// The recording omits this number of references, which the thread performed while it waited inside a lock function.
     LeftOut(u64),
 }
 
 /// How a thread takes a lock, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Acquire {
-    /// The address of the lock in the recorded program.
+    /// The lock's address in the recorded program.
     pub lock: u64,
-    /// Whether the thread shares the lock with other threads that also take it shared, such as the readers of a read-write lock.
+    /// Whether the thread shares the lock with other threads that also take it shared, as the readers of a read-write lock do.
     pub shared: bool,
     /// The return address of the call that takes the lock.
     pub site: u64,
@@ -63,13 +63,13 @@ pub struct Acquire {
 /// A semaphore of the recorded program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Semaphore {
-    /// The address of the semaphore in the recorded program.
+    /// The semaphore's address in the recorded program.
     pub address: u64,
-    /// The value of the semaphore before the recording's first action on it.
+    /// The semaphore's value before the recording's first action on it.
     pub first: u32,
 }
 
-/// The bit that marks the signals of processes. All processes of a file share these signals.
+/// The bit that marks signals about processes. All processes in a file share these signals.
 const OF_PROCESS: u64 = 1 << 59;
 
 /// Returns the signal with which another process starts this process.
@@ -78,20 +78,19 @@ pub const fn process_begins(process: u32) -> u64 {
     OF_PROCESS | (process as u64) << 1
 }
 
-/// Returns the signal that a process sends when it ends. No thread logs this signal: a replay sends it after the last reference of the
-/// process.
+/// Returns the signal that a process sends when it ends. No thread logs this signal: a replay sends it after the process's last reference.
 #[must_use]
 pub const fn process_ends(process: u32) -> u64 {
     process_begins(process) | 1
 }
 
-/// Returns `true` if this is the signal of a [start](process_begins) or an [end](process_ends) of a process.
+/// Returns `true` if this signal is the [start](process_begins) or the [end](process_ends) of a process.
 #[must_use]
 pub const fn is_of_process(signal: u64) -> bool {
     signal & OF_PROCESS != 0
 }
 
-/// What a thread waits for when it waits for a signal. A *section* is what a thread executes from taking a lock until releasing it.
+/// The reason for which a thread waits for a signal. A *section* is what a thread executes between taking a lock and releasing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Cause {
@@ -101,8 +100,8 @@ pub enum Cause {
     Start = 1,
     /// Another thread ends, for example a thread that this thread joins, or another process ends.
     Thread = 2,
-    /// There are two cases. In the first, another thread signals a condition variable, which wakes the waiting thread. In the second,
-    /// another thread leaves a section in which it has signalled a condition variable. A later section of the waiting thread has used the
+    /// One of two cases. In the first, another thread signals a condition variable, which wakes the waiting thread. In the second, another
+    /// thread leaves a section in which it has signalled a condition variable, and a later section of the waiting thread has used the
     /// results of that section.
     Condition = 3,
     /// Another thread leaves a section of the same lock, and a later section of the waiting thread has used the results of that section.
@@ -110,8 +109,7 @@ pub enum Cause {
     Section = 4,
 }
 
-/// The names of Linux's system calls that may block. Calls that sleep for a stated time, or that wait for another thread, are not in the
-/// list.
+/// The names of the Linux system calls that may block, except calls that sleep for a stated time or wait for another thread.
 pub const BLOCKING_CALLS: [&str; 24] = [
     "read",
     "poll",
@@ -143,7 +141,7 @@ impl Cause {
     const ALL: [Self; 5] = [Self::Wake, Self::Start, Self::Thread, Self::Condition, Self::Section];
 }
 
-/// The kinds of orders in a file: bits 3:0 of an order's first varint. Bits 63:4 are a number, whose meaning depends on the kind. Kinds 1 to
+/// The kinds of orders in a file: bits 3:0 of an order's first varint. Bits 63:4 are a number whose meaning depends on the kind. Kinds 1 to
 /// 5 are waits.
 const SIGNAL: u8 = 0;
 const WAIT: u8 = 1;
@@ -158,7 +156,7 @@ const CALL: u8 = 13;
 const LEFT_OUT: u8 = 14;
 const START: u8 = 15;
 
-/// Encodes and decodes the orders of a frame. Addresses are stored as differences from the latest address of the same kind.
+/// Encodes and decodes a frame's orders. Addresses are stored as differences from the latest address of the same kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OrderCode {
     object: u64,
@@ -166,7 +164,7 @@ pub struct OrderCode {
 }
 
 impl OrderCode {
-    /// Encodes an order, and appends it to the bytes of a frame.
+    /// Encodes an order, and appends it to a frame's bytes.
     pub(crate) fn put(&mut self, order: Order, bytes: &mut Vec<u8>) {
         let mut first = |kind: u8, number: u64| put_varint(bytes, number << 4 | u64::from(kind));
         match order {
@@ -200,7 +198,7 @@ impl OrderCode {
         }
     }
 
-    /// Decodes the next order of a frame; `None` if the bytes are malformed.
+    /// Decodes a frame's next order; `None` if the bytes are malformed.
     pub fn take(&mut self, bytes: &mut Rest<'_>) -> Option<Order> {
         let word = bytes.varint()?;
         let number = word >> 4;

@@ -1,5 +1,4 @@
-//! Predicts the next execution of a thread. The encoder writes only what differs from the prediction, and the reader makes the same
-//! predictions.
+//! Predicts a thread's next execution. The encoder writes only what differs from the prediction, and the reader makes the same predictions.
 
 use std::hint::select_unpredictable;
 
@@ -10,7 +9,7 @@ const CONTEXTS: usize = 1 << 14;
 const SLOTS: usize = 1 << 14;
 const REGIONS: usize = 1 << 8;
 
-/// The prediction state of a thread. Encoder and reader update it in the same way, from the thread's first frame to its last.
+/// A thread's prediction state. Encoder and reader update it in the same way, from the thread's first frame to its last.
 #[derive(Debug)]
 pub struct Predictor {
     /// The latest shape in each context.
@@ -18,7 +17,7 @@ pub struct Predictor {
     /// A hash of the latest shapes.
     context: u32,
     slots: Box<[SlotHistory; SLOTS]>,
-    /// For each region: the latest difference between an address in the region and the next address of the same slot.
+    /// For each region, the latest difference between an address in the region and the same slot's next address.
     moved: Box<[u64; REGIONS]>,
 }
 
@@ -34,12 +33,12 @@ struct SlotHistory {
     by_stride: i8,
 }
 
-/// The next score. The row says which predictions were right: neither, only the region's, only the stride's, or both. The column is
-/// the current score: 0, 1, -2 or -1. The score rises if only the stride was right, and falls if only the region was right. A table
-/// is faster than a bounded sum.
+/// The next score. The row says which predictions were right: neither, only the region's, only the stride's, or both. The column is the
+/// current score: 0, 1, -2 or -1. The score rises if only the stride was right, and falls if only the region was right. A table is faster
+/// than a saturating addition.
 const BY_STRIDE: [[i8; 4]; 4] = [[0, 1, -2, -1], [-1, 0, -2, -2], [1, 1, -1, 0], [0, 1, -2, -1]];
 
-/// A [`Predictor`] without its empty entries, for a thread that waits.
+/// A [`Predictor`] without its empty entries, for a thread that is waiting.
 #[derive(Debug, Default)]
 pub struct PackedPredictor {
     next: Vec<(u16, u32)>,
@@ -89,7 +88,7 @@ impl Predictor {
         self.next[self.context()]
     }
 
-    /// Records that the expected shape occurs. Returns the shape.
+    /// Records that the expected shape occurs, and returns it.
     #[inline(always)]
     pub fn expected_shape(&mut self) -> u32 {
         let shape = self.shape();
@@ -97,7 +96,7 @@ impl Predictor {
         shape
     }
 
-    /// Expects a shape in the current context, from now on.
+    /// Makes a shape the expected one in the current context, from now on.
     #[inline(always)]
     pub(crate) fn expect(&mut self, shape: u32) {
         let context = self.context();
@@ -110,27 +109,27 @@ impl Predictor {
         self.context = self.context << 11 ^ hash;
     }
 
-    /// Records that an unexpected shape occurs. Returns the shape.
+    /// Records that an unexpected shape occurs, and returns it.
     #[inline(always)]
     pub fn unexpected_shape(&mut self, shape: u32) -> u32 {
         self.expect(shape);
         self.expected_shape()
     }
 
-    /// Records that the expected address of a slot occurs. Returns the address.
+    /// Records that the expected address of a slot occurs, and returns it.
     #[inline(always)]
     pub fn expected_address(&mut self, slot: usize) -> u64 {
         let slot = &mut self.slots[slot % SLOTS];
         let moved = &mut self.moved[region(slot.last)];
         let (by_stride, by_region) = (i64::from(slot.stride).cast_unsigned(), *moved);
         if by_stride == by_region && by_stride as i16 == slot.difference {
-            // Nothing but the address changes. In a loop, this is true most of the time.
+            // Only the address changes. In a loop, this is the usual case.
             slot.last = slot.last.wrapping_add(by_stride);
             return slot.last;
         }
         let is_region = slot.by_stride < 0;
         let difference = select_unpredictable(is_region, by_region, by_stride);
-        // The chosen prediction is right. If the other prediction is wrong, the score becomes the extreme that favours this choice.
+        // The chosen prediction is right. If the other one is wrong, the score becomes the extreme that favours this choice.
         let alone = select_unpredictable(is_region, -2, 1);
         let score = select_unpredictable(by_stride == by_region, slot.by_stride, alone);
         let is_stride = difference as i16 == slot.difference;
@@ -144,9 +143,9 @@ impl Predictor {
         slot.last
     }
 
-    /// Records the addresses at successive slots. `accesses` has two words for each access, of which the second is the address. Bits
-    /// 63:48 of an address are ignored. Appends the literals of unexpected addresses to `literals`, and returns their codes. The
-    /// codes of the first two accesses are in bits 3:0, and the other codes are in bits 8 and above.
+    /// Records the addresses at successive slots. `accesses` has two words for each access, the second of which is the address. Bits 63:48
+    /// of an address are ignored. Appends the literals of unexpected addresses to `literals`, and returns their codes. The codes of the
+    /// first two accesses are in bits 3:0, and the other codes are in bits 8 and above.
     #[inline(always)]
     pub(crate) fn addresses(
         &mut self,
@@ -157,7 +156,7 @@ impl Predictor {
         let (accesses, _) = accesses.as_chunks();
         let mut codes = 0;
         let Some(slots) = self.slots[slot % SLOTS..].get_mut(..accesses.len()) else {
-            // The slots reach beyond the end of the array. The slot after the last slot is the first slot.
+            // The slots reach beyond the end of the array, so they continue with the first slot.
             for (at, &[_, address]) in accesses.iter().enumerate() {
                 codes |= unexpected(
                     &mut self.slots[(slot + at) % SLOTS],
@@ -198,7 +197,7 @@ impl Predictor {
         codes
     }
 
-    /// Passes the expected address of a slot to `real`, and records the real address that `real` returns.
+    /// Passes a slot's expected address to `real`, and records the real address that `real` returns.
     #[inline(always)]
     pub fn address(&mut self, slot: usize, real: impl FnOnce(u64) -> u64) -> u64 {
         self.slots[slot % SLOTS].occurs(&mut self.moved, real)
@@ -228,8 +227,8 @@ impl SlotHistory {
     }
 }
 
-/// Records an address that is probably not the expected one. `at` is the index of its access. Appends the literal. Returns the code
-/// of the access, shifted to the position that this access has among the codes.
+/// Records an address that is probably not the expected one. `at` is the index of its access. Appends the literal. Returns the access's
+/// code, shifted to its position among the codes.
 #[inline(never)]
 fn unexpected(
     history: &mut SlotHistory,
@@ -261,7 +260,7 @@ fn region(address: u64) -> usize {
     (region ^ region >> 8) as usize % REGIONS
 }
 
-/// Returns an array on the heap, because it would be too large for the stack.
+/// Returns an array on the heap. It would be too large for the stack.
 fn boxed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
     let boxed = vec![T::default(); N].try_into();
     boxed.unwrap_or_else(|_| unreachable!("it has the length of the array"))

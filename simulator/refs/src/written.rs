@@ -1,4 +1,4 @@
-//! The parts of a frame while it is being written: executions of blocks as runs and events, and orders.
+//! The parts of a frame while it is being written: block executions as runs and events, and orders.
 
 use std::mem;
 
@@ -7,11 +7,11 @@ use super::definitions::NumberedShape;
 use super::order::{Order, OrderCode};
 use super::predictor::Predictor;
 
-/// The position of the run in the first byte of an event. The run (bits 7:5) is the number of expected executions before the event.
+/// The position of the run in an event's first byte. The run (bits 7:5) is the number of expected executions before the event.
 pub const RUN_SHIFT: u32 = 5;
-/// The largest run that fits into the first byte. It also stands for longer runs: a varint with the rest of the run follows.
+/// The largest run that fits into the first byte. It also marks longer runs: a varint with the rest of the run follows.
 pub const LONG_RUN: u64 = 7;
-/// The bit in the first byte of an event that marks an unexpected shape.
+/// The bit in an event's first byte that marks an unexpected shape.
 pub const WRONG_SHAPE: u8 = 1 << 4;
 
 /// The maximum number of accesses that the fast path writes in one execution. The codes of these accesses fit into 64 bits.
@@ -26,24 +26,25 @@ pub(super) struct Written {
     /// The number of expected executions since the latest event.
     pub(super) run: u64,
     control: Vec<u8>,
-    /// The code bytes of the next event. The bits of the first byte that hold the run stay 0 until the event is written.
+    /// The code bytes of the next event. In the first byte, the run's bits stay 0 until the event is written.
     codes: Vec<u8>,
     pub(super) literals: Vec<u8>,
     orders: Vec<u8>,
     order_code: OrderCode,
-    /// The number of executions of blocks in this frame before the latest [`Order`], such as a wait for another thread.
+    /// The number of block executions in this frame before the latest [`Order`], such as a wait for another thread.
     ordered: u64,
 }
 
-/// Returns the number of bytes for the codes of an event. The first byte has the codes of two accesses, and each further byte has the codes
-/// of four accesses.
+/// Returns the number of bytes for an event's codes. The first byte has the codes of two accesses, and each further byte has the codes of
+/// four.
 #[inline(always)]
 fn code_bytes(accesses: usize) -> usize {
     1 + (accesses + 1) / 4
 }
 
 impl Written {
-    /// Writes an execution of the shape with this index in the encoder's list. `hash` is the hash of the shape. An expected execution only makes the run longer.
+    /// Writes an execution of the shape with this index in the encoder's list. `hash` is the shape's hash. An expected execution only makes
+    /// the run longer.
     pub(super) fn execution(
         &mut self,
         predictor: &mut Predictor,
@@ -79,7 +80,7 @@ impl Written {
         self.codes = codes;
     }
 
-    /// Writes an event. `shape` is the number of the execution's shape; `None` if this shape was expected.
+    /// Writes an event. `shape` is the number of the execution's shape; `None` if the shape was expected.
     fn event(&mut self, shape: Option<u32>, codes: &[u8]) {
         let run = (self.run.min(LONG_RUN) as u8) << RUN_SHIFT;
         let wrong_shape = if shape.is_some() { WRONG_SHAPE } else { 0 };
@@ -94,7 +95,7 @@ impl Written {
         self.control.extend_from_slice(&codes[1..]);
     }
 
-    /// Writes an event with at most [`MOST_CODES`] accesses. `codes` has the form that [`Predictor::addresses`] returns.
+    /// Writes an event with at most [`MOST_CODES`] accesses. `codes` is as [`Predictor::addresses`] returns it.
     #[inline(always)]
     pub(super) fn short_event(&mut self, shape: Option<u32>, codes: u64, accesses: usize) {
         let run = self.run.min(LONG_RUN) << RUN_SHIFT;
@@ -114,7 +115,7 @@ impl Written {
         self.order_code.put(order, &mut self.orders);
     }
 
-    /// Moves all parts into the content of a frame. Returns `false` if there is nothing to move: no execution and no order.
+    /// Moves all parts into a frame's content. Returns `false` if there is nothing to move: no execution and no order.
     pub(super) fn take(&mut self, content: &mut Vec<u8>) -> bool {
         content.clear();
         let any = self.executions > 0 || !self.orders.is_empty();

@@ -1,4 +1,4 @@
-//! Visits every state of a model with the crate stateright.
+//! Visits every state of a model with the stateright crate.
 
 use std::fmt;
 use std::hash::Hash;
@@ -16,7 +16,7 @@ pub struct CheckedModel {
 #[derive(Debug)]
 pub struct Violation {
     pub property: &'static str,
-    /// The first state, the actions that lead to a state in which the property does not hold, and that last state.
+    /// The first state, the actions that lead to a state in which the property does not hold, and that state.
     pub path: String,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Visits every state of a model in breadth-first order, with this number of threads. Ends early if a property does not hold.
+/// Visits every state of a model in breadth-first order, with this number of threads. Stops early if a property does not hold.
 pub fn check<M>(model: M, threads: usize) -> CheckedModel
 where
     M: Model + Send + Sync + 'static,

@@ -1,7 +1,7 @@
 //! Visits every state of a large model whose states fit into a few words.
 //!
-//! The check needs less memory and time than [`check`](crate::check::check), which uses stateright. Of the states that the model declares
-//! alike, the check visits only one. It stores the words of a state, not a hash, so it never confuses two states.
+//! The check needs less memory and time than [`check`](crate::check::check), which uses stateright. It visits only one of several states
+//! that the model declares alike. It stores a state's words, not a hash, so it never confuses two states.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -15,11 +15,11 @@ use crate::check::{CheckedModel, Violation, described};
 
 /// A model with states that fit into `WORDS` words.
 pub trait Packed<const WORDS: usize>: Model {
-    /// Returns the words of a state, which must not all be 0. States with the same words must be alike: their next states are alike, and a
-    /// property holds either in all of them or in none.
+    /// Returns the words of a state, which must not all be 0. States with the same words must be alike: their next states are alike, and
+    /// each property holds either in all of them or in none.
     fn pack(&self, state: &Self::State) -> [u64; WORDS];
 
-    /// The reverse of [`pack`](Self::pack): returns a state with these words.
+    /// The inverse of [`pack`](Self::pack): returns a state with these words.
     fn unpack(&self, words: [u64; WORDS]) -> Self::State;
 }
 
@@ -36,8 +36,8 @@ impl<A: fmt::Debug, S> fmt::Debug for To<A, S> {
     }
 }
 
-/// Visits every state in breadth-first order, with this number of threads. Ends early if a property
-/// does not hold. All properties must be `always`.
+/// Visits every state in breadth-first order, with this number of threads. Stops early if a property does not hold. All properties must be
+/// `always`.
 pub fn explore<const WORDS: usize, M>(model: &M, threads: usize) -> CheckedModel
 where
     M: Packed<WORDS> + Sync,
@@ -87,19 +87,18 @@ where
     (report, visited)
 }
 
-/// The number of parts of the table. Only one thread at a time uses a part.
+/// The number of parts of the table. Only one thread at a time uses each part.
 const PARTS: usize = 256;
-/// The number of states that a thread takes from a level, or looks up in a part of the table, at a time.
+/// The number of states that a thread takes from a level, or looks up in a part of the table, in one go.
 const BATCH: usize = 128;
-/// The number of recent states that a thread remembers. Several actions often lead to the same state, so the thread saves
-/// look-ups.
+/// The number of recent states that a thread remembers. Several actions often lead to the same state, so remembering it saves look-ups.
 const RECENT: usize = 1 << 12;
 
 pub struct Visited<const WORDS: usize> {
     parts: Vec<Mutex<Part<WORDS>>>,
 }
 
-/// A hash table. In a free slot, all words are 0.
+/// A hash table. The words of a free slot are all 0.
 struct Part<const WORDS: usize> {
     states: Vec<[u64; WORDS]>,
     /// The breadth-first level of each state. The first level is 1, and a free slot has 0.
@@ -115,7 +114,7 @@ fn hash<const WORDS: usize>(words: &[u64; WORDS]) -> u64 {
 }
 
 impl<const WORDS: usize> Part<WORDS> {
-    /// Returns the slot of a state. If the state is missing, returns a free slot.
+    /// Returns a state's slot. If the state is missing, returns a free slot.
     fn slot(&self, state: &[u64; WORDS]) -> usize {
         let length = self.states.len();
         let mut slot = ((u128::from(hash(state)) * length as u128) >> 64) as usize;
@@ -148,7 +147,7 @@ impl<const WORDS: usize> Part<WORDS> {
     }
 }
 
-/// A property, and a state in which it does not hold.
+/// The name of a property, and a state in which it does not hold.
 type Broken<const WORDS: usize> = (&'static str, [u64; WORDS]);
 
 impl<const WORDS: usize> Visited<WORDS> {
@@ -170,7 +169,7 @@ impl<const WORDS: usize> Visited<WORDS> {
         used.sum()
     }
 
-    /// Calls `each` with each state that belongs to a level for which `such` returns `true`.
+    /// Calls `each` with each state of the levels for which `such` returns `true`.
     pub fn for_each(&self, such: impl Fn(u8) -> bool, mut each: impl FnMut([u64; WORDS])) {
         for part in &self.parts {
             let part = part.lock().expect("a thread panics");
@@ -181,9 +180,9 @@ impl<const WORDS: usize> Visited<WORDS> {
         }
     }
 
-    /// Shares the states of `level` with other threads: `taken` is the index of the first state that no thread has taken yet.
-    /// Visits the next states of the states that this thread takes. Returns the new states, which belong to the next level, and
-    /// the properties that do not hold in this level.
+    /// Visits the next states of some states of `level`, which this thread shares with other threads: `taken` is the index of the first
+    /// state that no thread has taken yet. Returns the new states, which belong to the next level, and the properties that do not hold in
+    /// this level.
     fn expand<M: Packed<WORDS>>(
         &self,
         model: &M,
@@ -241,7 +240,7 @@ impl<const WORDS: usize> Visited<WORDS> {
         (next, broken)
     }
 
-    /// Returns the states from a first state to `to`, each with the action that follows it.
+    /// Returns the states from an initial state to `to`, each with the action that follows it.
     fn path<M: Packed<WORDS>>(
         &self,
         model: &M,
@@ -263,7 +262,7 @@ impl<const WORDS: usize> Visited<WORDS> {
                     }
                     let (state, mut actions) = (model.unpack(words), vec![]);
                     model.actions(&state, &mut actions);
-                    // Keep the number of the action, because an action need not be `Clone`.
+                    // Keep the action's index, because an action need not be `Clone`.
                     let leads = |action| {
                         let after = model.next_state(&state, action);
                         after.is_some_and(|after| model.pack(&after) == to)

@@ -1,13 +1,13 @@
-//! Models the gate of a hub. The gate determines which strands are served and refused, and how often.
+//! Models a hub's gate. The gate determines which strands are served and which are refused, and how often.
 //!
 //! **State.** The [`Turns`], and the strand whose access is in flight. The shipped function computes each next state of the turns. The
-//! turns remember strands that were refused, until these strands are served or forgotten.
+//! turns remember refused strands until these are served or forgotten.
 //!
 //! **Actions.** Any strand takes any [`Action`] at any time. A strand that has stopped or died takes no further action, even during its
 //! access. A strand that comes back asks again. An access that faults ends. No strand asks while the hub is out of service.
 //!
-//! **Symmetry.** The function depends only on the cyclic order of strands. So the watched strand is number 0, and before the first step any
-//! strand may have had the last turn. The strands of the model lie on both sides of word boundaries.
+//! **Symmetry.** The function depends only on the cyclic order of strands. The watched strand can therefore be number 0, while any strand
+//! may have had the last turn before the first step. The model's strands lie on both sides of word boundaries.
 
 use guest_abi::StrandId;
 use perfctr_service::decisions::turns::{Answer, HubEvent, Turns};
@@ -15,7 +15,7 @@ use stateright::{Model, Property};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
-    /// The number N of strands, at least 2.
+    /// The number N of strands, which is at least 2.
     pub strands: u8,
     pub watches: Watches,
 }
@@ -23,9 +23,9 @@ pub struct Gate {
 /// The bound that a model checks for strand 0. Two models, one for each bound, are smaller than one model for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watches {
-    /// The bound b on the number of accesses of other strands that are served while strand 0 keeps asking.
+    /// The bound b on the number of other strands' accesses that are served while strand 0 keeps asking.
     Wait,
-    /// The bound r on the number of refusals of other strands in the turn of strand 0, which no longer asks.
+    /// The bound r on the number of times that other strands are refused in strand 0's turn after it has stopped asking.
     Absence,
 }
 
@@ -40,7 +40,7 @@ pub struct State {
 enum Watched {
     /// The history since strand 0 was refused; `None` if it was not refused or does not keep asking.
     Wait(Option<Wait>),
-    /// The number of refusals of other strands in the turn of strand 0, since the last action of strand 0 at the hub.
+    /// The number of times that other strands were refused in strand 0's turn since strand 0's last action at the hub.
     Absence(u32),
 }
 
@@ -49,34 +49,34 @@ enum Watched {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Wait {
     accesses: u32,
-    /// Whether an access of another strand is in flight.
+    /// Whether another strand's access is in flight.
     in_flight: bool,
-    /// The number of times that other strands have asked since the strand last asked.
+    /// The number of requests by other strands since the strand last asked.
     asks: u32,
-    /// The smallest number of remembered strands since the strand last asked. The bound r is twice this number.
+    /// The smallest number of strands that were remembered since the strand last asked. The bound r is twice this number.
     fewest: u32,
 }
 
-/// An action of a strand, or of the operator.
+/// An action of a strand or the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Asks(u8),
     /// The strand asks but cannot enter the gate, because another strand is inside or has died there.
     CannotEnter(u8),
     Ends,
-    /// The access in flight ends, but does not pass the turn on. The strand of this access does not see that another strand is
-    /// remembered: the access was on the fast path, or the other strand was refused at that moment.
+    /// The access in flight ends but does not pass the turn on. Its strand does not see that another strand is remembered, because the
+    /// access was on the fast path, or because the other strand was refused at that moment.
     EndsUnseen,
     /// The access in flight does not happen, because the chip is busy.
     ChipBusy,
     /// The strand is declared dead. It may have an access in flight.
     IsDeclaredDead(u8),
-    /// The hub is scrubbed for another guest. During the scrub no strand can ask.
+    /// The hub is scrubbed for another guest. No strand can ask during the scrub.
     Renewed,
 }
 
 impl Gate {
-    /// Returns the machine's strand for a strand number of the model. The strands of the model are spread over the machine.
+    /// Returns the machine's strand for one of the model's strand numbers. The model's strands are spread over the machine.
     fn strand(&self, number: u8) -> StrandId {
         let last = StrandId::COUNT - 1;
         let number = usize::from(number) * last / usize::from(self.strands - 1);
@@ -99,7 +99,7 @@ impl Gate {
         })
     }
 
-    /// One access is in flight at a time. Meanwhile every strand that asks is refused.
+    /// Only one access is in flight at a time. Meanwhile every strand that asks is refused.
     fn one_access_in_flight(&self, state: &State) -> bool {
         state.in_flight.is_none() || self.asks(state).all(|(.., answer)| answer == Answer::Refused)
     }
@@ -119,8 +119,8 @@ impl Gate {
             })
     }
 
-    /// While w strands are remembered, r = 2w. A strand that asks again before other strands have asked r times is served after at most
-    /// b = N - 1 accesses of other strands.
+    /// While w strands are remembered, r = 2w. A strand that always asks again before other strands have asked r times is served after at
+    /// most b = N - 1 accesses of other strands.
     fn served_after_b_accesses(&self, state: &State) -> bool {
         match state.watched {
             Watched::Wait(Some(wait)) => wait.accesses < u32::from(self.strands),
@@ -143,8 +143,8 @@ impl Gate {
         })
     }
 
-    /// If the chip was busy for a strand, this strand keeps its turn. No other strand is served until this strand asks again, or has lost
-    /// the turn after too many refusals of others.
+    /// If the chip was busy for a strand, this strand keeps its turn. No other strand is served until this strand asks again, or loses the
+    /// turn because the others were refused too often.
     fn a_busy_chip_keeps_the_turn(&self, state: &State) -> bool {
         let Some(holder) = state.in_flight.map(|holder| self.strand(holder)) else {
             return true;
@@ -155,14 +155,14 @@ impl Gate {
             && after.step(HubEvent::AsksFree(holder)).1 == Answer::Served
     }
 
-    /// If only one strand still asks, it is refused at most 2w times in the turn of each remembered strand. Here w is the number
-    /// of strands that are remembered at that time. After these turns, the strand is always served.
+    /// If only one strand still asks, it is refused at most 2w times in each remembered strand's turn. Here w is the number of strands that
+    /// are remembered at that time. After these turns, the strand is always served.
     fn who_is_alone_is_served(&self, state: &State) -> bool {
         (0..self.strands).map(|number| self.strand(number)).all(|alone| {
             let mut turns = state.turns;
             turns.remembered.insert(alone);
             let remembered = turns.remembered.len() as u32;
-            // This is the sum of 2w for w from 2 to the number of remembered strands.
+            // The sum of 2w for w from 2 to the number of remembered strands.
             let most = remembered * (remembered + 1) - 2;
             let mut refused = 0;
             // Between two refusals, the strand is served at most once.
@@ -189,8 +189,8 @@ impl Gate {
         }
     }
 
-    /// Returns the history after an action. A request that cannot enter the gate does not change the history, whichever strand
-    /// makes the request.
+    /// Returns the history after an action. A request that cannot enter the gate does not change the history, no matter which strand makes
+    /// the request.
     fn wait(
         &self,
         before: &State,
@@ -200,8 +200,8 @@ impl Gate {
         answer: Answer,
     ) -> Option<Wait> {
         let served = answer == Answer::Served;
-        // w is at least 2, for the refused strand and for the strand that has the turn. If the refused strand is not remembered,
-        // its next request is refused too.
+        // w is at least 2: the refused strand and the strand that has the turn. If the refused strand is not remembered, its next request
+        // is refused too.
         let w = (after.remembered.len() as u32).max(2);
         let refused = Wait { accesses: 0, in_flight: false, asks: 0, fewest: w };
         match (action, wait) {

@@ -1,8 +1,8 @@
-//! Models of the service. Each model is checked in every reachable state, and is written to be read as the specification.
+//! Models of the service. Each model is checked in every reachable state, and is written so that it can be read as the specification.
 //!
 //! The functions of [`perfctr_service::decisions`] compute the result of an action, as they do in the service. The model states what
-//! strands, guests and the operator may do, and what must hold. A claim that something finally happens is stated as a bound on the number
-//! of steps. The bound must hold in each state.
+//! strands, guests and the operator may do, and what must hold. A claim that something eventually happens is stated as a bound on the
+//! number of steps, which must hold in each state.
 
 #![forbid(unsafe_code)]
 #![allow(

@@ -1,4 +1,4 @@
-//! Names the models, and the sizes in which they are checked.
+//! The models, and the sizes in which they are checked.
 
 use crate::check::{CheckedModel, check};
 use crate::explore::explore;
@@ -11,7 +11,7 @@ use perfctr_service::Grant;
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub model: &'static str,
-    /// The size, in words: the numbers of strands and guests, and the limits of the model.
+    /// The size in words: the numbers of strands and guests, and the model's limits.
     pub size: &'static str,
     /// Whether the check takes only seconds and is part of `cargo test`.
     pub small: bool,
@@ -66,7 +66,7 @@ const fn passing<const G: usize, const S: usize>(
     Rights { configurations, crossings: false, strands_scrub: true, alike }
 }
 
-/// Checks a model in which each guest can get the rights of the other guests.
+/// Checks a model in which each guest can get every other guest's rights.
 fn around<const G: usize, const S: usize>(
     configurations: &'static [[Grant; G]],
     strands_scrub: bool,
@@ -92,7 +92,7 @@ fn handover<const STRANDS: usize>(threads: usize) -> CheckedModel {
     check(Handover { strands: STRANDS }, threads)
 }
 
-// A static, so that only this crate compiles the models: each crate that uses a constant would compile them again.
+// This is a static so that only this crate compiles the models: every crate that uses a constant would compile them again.
 #[rustfmt::skip]
 pub static CASES: &[Case] = &[
     small("gate-wait", "2 strands", wait::<2>),

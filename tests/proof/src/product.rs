@@ -1,15 +1,15 @@
-//! Checks non-interference on two copies of a machine. One guest acts differently in the copies, and the other guest must observe
-//! the same results in both.
+//! Checks non-interference on two copies of a machine. One guest acts differently in the two copies, and the other guest must observe the
+//! same results in both.
 //!
-//! **What differs.** In [`Product`], the calls of guest 0 differ: when they begin and end, and what they write. In [`Handover`],
-//! the previous holder of `global` asks for a hub at different times.
+//! **What differs.** In [`Product`], guest 0's calls differ: when they begin and end, and what they write. In [`Handover`], the previous
+//! holder of `global` asks for a hub at different times.
 //!
-//! **What is the same.** Faults, deaths, resets, the steps of the operator, and the time at which a strand takes a cross-call do
-//! not depend on guest 0, so they are the same in both copies. (The strand's call ends before the cross-call.)
+//! **What is the same.** Faults, deaths, resets, the operator's steps, and the time at which a strand takes a cross-call do not depend on
+//! guest 0, so they are the same in both copies. (A strand's call ends before it takes the cross-call.)
 //!
-//! **What is observed.** In each state, guest 1 observes the status and value that each of its calls would return if the call
-//! ended in this state. A call for a hub ends with EWOULDBLOCK only if another strand of the same guest has the hub or the turn,
-//! because no other guest can ask for the hub.
+//! **What is observed.** In each state, guest 1 observes the status and value that each of its calls would return if the call ended in this
+//! state. A call for a hub ends with EWOULDBLOCK only if another strand of the same guest has the hub or the turn, because no other guest
+//! can ask for the hub.
 
 use guest_abi::StrandId;
 use perfctr_service::StrandRight;
@@ -24,7 +24,7 @@ use crate::rights::{Act, Action, Alike, Crossing, Rights, Steps};
 #[derive(Clone, Copy, Debug)]
 pub struct Product<const S: usize>(pub Rights<2, S>);
 
-/// An action in both copies, or only in the copy with this number.
+/// An action in both copies, or only in the copy with this index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum In<A> {
     Both(A),
@@ -37,9 +37,9 @@ enum Observed {
     Refused,
     /// The status is EOK, and the value is 0.
     Zero,
-    /// The status is EOK, and the guest itself has written the value.
+    /// The status is EOK, and the guest itself wrote the value.
     Own(Tenure),
-    /// The status is EOK, and the other guest has written the value.
+    /// The status is EOK, and the other guest wrote the value.
     OfTheOther,
 }
 
@@ -47,7 +47,8 @@ const OTHER: usize = 0;
 const OBSERVER: usize = 1;
 
 impl<const S: usize> World<2, S> {
-    /// Returns what a strand of the observer gets from calls for the unit and for %pcr, or `None` if the strand can make no call.
+    /// Returns the observer's results: what one of its strands gets from calls for the unit and for %pcr. `None` if the strand cannot make
+    /// a call.
     fn observed(&self, number: usize) -> Option<[Observed; 2]> {
         let strand = &self.strands[OBSERVER][number];
         let held = self.guests[OBSERVER].held;
@@ -69,7 +70,7 @@ impl<const S: usize> World<2, S> {
         }
     }
 
-    /// Returns `true` if a strand of the other guest may take a cross-call. The strand's call ends before the cross-call.
+    /// Returns `true` if a strand of the other guest may take a cross-call. Its current call, if any, ends first.
     fn may_take_cross_call(&self, number: usize) -> bool {
         let strand = &self.strands[OTHER][number];
         strand.asked.is_asked() && matches!(strand.doing, Doing::Guest | Doing::Call(_))
@@ -164,7 +165,7 @@ impl<const S: usize> Model for Product<S> {
 }
 
 impl<const S: usize> Packed<4> for Product<S> {
-    /// Sorts a guest's strands in both copies together, so that a strand has the same number in both.
+    /// Sorts a guest's strands in both copies together, so that a strand has the same index in both.
     fn pack(&self, copies: &Self::State) -> [u64; 4] {
         let mut copies = *copies;
         if self.0.alike != Alike::Nothing {
@@ -191,7 +192,7 @@ impl<const S: usize> Packed<4> for Product<S> {
 /// A hub passes from one guest to another. In the two copies, the strands of the first guest ask for the hub at different times.
 #[derive(Clone, Copy, Debug)]
 pub struct Handover {
-    /// The number of strands of each guest.
+    /// The number of strands that each guest has.
     pub strands: usize,
 }
 

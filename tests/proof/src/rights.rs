@@ -1,14 +1,14 @@
 //! Rights pass from guest to guest while strands make calls, die and come back, guests are reset, and units fault.
 //!
-//! **State.** A [`World`]: the state of the rights, the activity of each strand, and the guest that has written each register. The
-//! service's own code for rights, with the atomics that ship, takes every step (`shipped.rs`).
+//! **State.** A [`World`]: the state of the rights, each strand's activity, and the guest that has written each register. The service's own
+//! rights code, with the shipped atomics, takes every step (`shipped.rs`).
 //!
-//! **Actions.** Guests, strands and the operator take any [`Action`] at any time. The strand that takes the steps of a change may die
-//! after any of its operations on an atomic; then another strand starts over. Another action may also come before any of these
-//! operations. A strand that has died and is not declared dead takes no further action.
+//! **Actions.** Guests, strands and the operator take any [`Action`] at any time. The strand that takes the steps of a change may die after
+//! any of its operations on an atomic; then another strand starts over. Another action may also come before any of these operations. A
+//! strand that has died and is not declared dead takes no further action.
 //!
-//! **Symmetry.** The strands of a guest are alike. The guests are alike if every guest can get the same grants. Of all machines that are
-//! alike, the check visits one (`packed.rs` says why this is enough).
+//! **Symmetry.** The strands of a guest are alike. The guests are alike if every guest can get the same grants. The check visits only one
+//! of several machines that are alike (`packed.rs` says why this is enough).
 
 mod packed;
 mod properties;
@@ -30,20 +30,20 @@ use world::{Doing, held_by};
 pub struct Rights<const G: usize, const S: usize> {
     /// The configurations that the operator can grant at any time. The machine begins with the first configuration.
     pub configurations: &'static [[Grant; G]],
-    /// If `true`, an action may come between any two steps of the owner of the lock.
+    /// If `true`, an action may come between any two steps of the lock owner.
     pub crossings: bool,
     /// If `true`, the service asks strands to scrub what the protocol says. If `false`, the service only asks strands to acknowledge, and
     /// any acknowledgement may have no effect, as if the service had asked for more. A model with `false` includes all behaviour of a model
-    /// with `true`, in far fewer states. `false` is for configurations in which no guest has a right to strands.
+    /// with `true`, in far fewer states. Use `false` only for configurations in which no guest has a right to strands.
     pub strands_scrub: bool,
     pub alike: Alike,
 }
 
-/// The machines that the check treats as alike. Of such machines, the check visits only one.
+/// Which machines the check treats as alike. It visits only one of several machines that are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alike {
     Nothing,
-    /// Machines are alike if they differ only in the order of a guest's strands.
+    /// Machines are alike if they differ only in the order of one guest's strands.
     Strands,
     /// Machines are alike if they differ only in the order of guests and strands. Every guest can get the same grants.
     Guests,
@@ -57,26 +57,26 @@ pub enum Action {
     UnitReturns,
 }
 
-/// The change that the owner of the lock performs.
+/// The change that the lock owner makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// The operator grants the guests the configuration with this number.
+    /// The operator grants the guests the configuration with this index.
     Configures(usize),
     /// A strand takes the pending steps of a change.
     Turns(Scrubbing),
 }
 
-/// An action of a guest or a strand. A strand is identified by its guest and its number in the guest.
+/// An action of a guest or a strand. A strand is identified by its guest and its index within the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// The strand begins a call, and finds that its guest has the right to the register.
     Calls(usize, usize, Register),
-    /// The call of the strand performs its access and ends.
+    /// The strand's call performs its access and ends.
     EndsCall(usize, usize),
-    /// The strand takes its cross-call and scrubs what it is asked to scrub.
+    /// The strand takes its cross-call and scrubs what the service asks it to scrub.
     TakesCrossCall(usize, usize),
     Acknowledges(usize, usize),
-    /// The strand acknowledges, but it has been asked to scrub more in the meantime.
+    /// The strand acknowledges, but in the meantime the service has asked it to scrub more.
     AcknowledgesInVain(usize, usize),
     /// The strand is declared dead, or the operator excuses it.
     IsDeclaredDead(usize, usize),
@@ -89,7 +89,7 @@ pub enum Act {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
     OfUnit,
-    /// The register is %pcr of the calling strand.
+    /// The calling strand's %pcr.
     Pcr,
     PcrWithHt,
 }
@@ -99,31 +99,31 @@ pub enum Scrubbing {
     Succeeds,
     Busy,
     Faults,
-    /// The unit is on another node. So the service asks a strand that the guest has on that node to scrub the unit.
+    /// The unit is on another node, so the service asks one of the guest's strands on that node to scrub the unit.
     Elsewhere,
 }
 
-/// The order of the steps that the owner of the lock takes, and what happens between them.
+/// The order in which the lock owner takes its steps, and what happens between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     pub guests: [usize; 3],
-    /// If `true`, the owner asks the strands of a guest from the last to the first.
+    /// If `true`, the owner asks a guest's strands in reverse order.
     pub reversed: bool,
     /// The event, if any, that comes between the steps.
     pub crossing: Crossing,
 }
 
-/// An event between the steps of the owner of the lock.
+/// An event between the lock owner's steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crossing {
     Nothing,
     /// The owner dies after one of its operations. The number is the index of the world after this operation.
     Dies(usize),
-    /// The action happens before the operation with this number.
+    /// The action happens before the operation with this index.
     Meets(usize, Act),
 }
 
-/// The orders of three guests. One guest has only the first order, and two guests have the first two.
+/// The orders of three guests. With one guest, only the first order is used, and with two guests the first two.
 const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [1, 0, 2], [0, 2, 1], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
 impl Steps {
@@ -187,7 +187,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         }
     }
 
-    /// Returns `true` if this change takes no step for this guest, no matter what the change does for the other guests.
+    /// Returns `true` if this change takes no step for this guest, no matter what it does for the other guests.
     fn is_idle(&self, model: &Rights<G, S>, work: Work, number: usize) -> bool {
         let own = self.guests[number];
         let starts = self.reset[number] || self.resetting == Some(guest(number));
@@ -202,7 +202,7 @@ impl<const G: usize, const S: usize> World<G, S> {
             }
     }
 
-    /// Calls `each` with every possible change, and with every order of its steps that makes a difference.
+    /// Calls `each` with every possible change, in every order of steps that makes a difference.
     pub(crate) fn each_work(&self, model: &Rights<G, S>, mut each: impl FnMut(Work, Steps)) {
         // If the change scrubs nothing, the result of a scrub makes no difference.
         let scrubs = matches!(self.global, Global::Listed(_) | Global::Revoked(_))
@@ -221,8 +221,7 @@ impl<const G: usize, const S: usize> World<G, S> {
                 let asked = !idle[number] || self.global.user() == Some(guest(number));
                 strands_differ |= asked && strands.iter().any(|strand| *strand != strands[0]);
             }
-            // Leaves out orders that make no difference. In the remaining orders, the guests without steps come last, sorted by
-            // their numbers.
+            // Skips orders that make no difference. In the remaining orders, the guests without steps come last, sorted by their indices.
             let matters = |order: &&[usize; 3]| {
                 let pairs = [(0, 1), (1, 2), (0, 2)];
                 pairs.iter().all(|(one, next)| {
@@ -249,8 +248,8 @@ impl<const G: usize, const S: usize> Rights<G, S> {
         To { action, state }
     }
 
-    /// Adds each action that can happen between the operations of the lock's owner. If an operation does not use the words of an action,
-    /// the action has the same effect before and after this operation, so the action is added only once.
+    /// Adds each action that can happen between the lock owner's operations. If an operation uses none of an action's words, it makes no
+    /// difference whether the action comes before or after the operation, so the action is added only once.
     fn meet(
         &self,
         world: &World<G, S>,

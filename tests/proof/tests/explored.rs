@@ -1,4 +1,4 @@
-//! Tests that the explorer visits the same states as stateright. If states are alike, the explorer must visit only one of them.
+//! Tests that the explorer visits the same states as stateright. If several states are alike, the explorer must visit only one of them.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -18,8 +18,7 @@ const GLOBAL_OF_TWO: Rights<2, 1> = Rights {
     alike: Alike::Nothing,
 };
 
-/// Asserts that the explorer visits the same number of states as stateright. Also asserts that with symmetry, the explorer visits
-/// exactly one of the states that are alike.
+/// Asserts that the explorer visits as many states as stateright, and with symmetry exactly one of several states that are alike.
 fn compare<const WORDS: usize, M>(plain: M, reduced: M)
 where
     M: Packed<WORDS> + Clone + Send + Sync + 'static,
@@ -68,7 +67,7 @@ fn strands_that_are_alike() {
     compare(plain, Rights { alike, ..plain });
 }
 
-/// A counter from 0 to 9. Its property, that it never shows 7, does not hold.
+/// A counter from 0 to 9. Its property says that it never shows 7, which is false.
 #[derive(Clone, Copy)]
 struct Counter;
 

@@ -1,10 +1,10 @@
-//! Tests that PROOF.md names only checks that exist: the target of each link must exist, and declare the name in the link. Also tests that
-//! the recipes of CONTRIBUTING.md name only paths that exist.
+//! Tests that PROOF.md names only checks that exist: each link's target must exist and declare the name in the link. Also tests that the
+//! recipes in CONTRIBUTING.md name only paths that exist.
 
 use std::fs;
 use std::path::Path;
 
-/// Returns the text of a file, or of all files of a folder.
+/// Returns the text of a file, or of all files in a folder.
 fn text(path: &Path) -> String {
     if path.is_dir() {
         let entries = fs::read_dir(path).unwrap();
@@ -40,7 +40,7 @@ fn each_check_that_the_page_names_exists() {
     assert!(checks > 20, "{checks}");
 }
 
-/// A path in backquotes begins with a folder of the project, or is the name of a file in the same folder as the path before it.
+/// A path in backquotes either begins with one of the project's folders, or is a file name in the same folder as the path before it.
 #[test]
 fn each_path_that_the_recipes_name_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -49,7 +49,7 @@ fn every_command_needs_no_other_program() {
     assert_eq!(tried.collect::<BTreeSet<_>>(), commands);
     for line in lines {
         let ended = alone(&place, line);
-        // If no clock of this machine can be trusted, `clocks` ends with status 1.
+        // If none of this computer's clocks can be trusted, `clocks` ends with status 1.
         let good = ended.status == 0 || line.starts_with("clocks") && ended.status == 1;
         assert!(good, "{line}: {}", ended.stderr);
         assert!(!ended.stderr.starts_with("error"), "{line}: {}", ended.stderr);
@@ -115,7 +115,7 @@ fn a_program_is_recorded_once() {
         assert!(ended.stdout.lines().next().unwrap().contains("vfalls.refs"));
     }
     assert_eq!(read("vfalls.refs"), second);
-    // If the user names another file, `record` does not change `vfalls.refs`.
+    // If the user names another file, `record` leaves `vfalls.refs` unchanged.
     assert_eq!(run("record -o own.refs -- true").status, 0);
     assert_eq!(read("vfalls.refs"), second);
     run("record -o own.refs -- true").badly("own.refs");

@@ -2,9 +2,8 @@ use serde_json::json;
 
 use crate::program::{Place, squeezed, vfalls};
 
-/// The bundled program has eight clerks, each of which is a thread. Each clerk counts 2,500 coins
-/// in its own counter; all eight counters are in one cache line. In total, the clerks take 4,000
-/// tickets from another counter. The program's README explains these numbers.
+/// The bundled program has eight clerks, one per thread. Each clerk counts 2,500 coins in its own counter; all eight counters are in one
+/// cache line. In total, the clerks take 4,000 tickets from another counter. The program's README explains these numbers.
 #[test]
 fn the_bundled_program_shares_falsely_and_truly() {
     let place = Place::new("c2c");
@@ -38,8 +37,7 @@ fn the_bundled_program_shares_falsely_and_truly() {
         let (as_is, apart) = (cost[part].as_u64().unwrap(), apart["cost"][part].as_u64().unwrap());
         assert!(apart < as_is, "{part}: {apart} {as_is}");
     }
-    // If the bytes are in separate lines, the program saves about the cost of moving the first
-    // line.
+    // If the bytes were in separate lines, the program would save about the cost of moving the first line.
     let moved = |part: &str| lines[0][part].as_u64().unwrap();
     let saved = |part: &str| cost[part].as_u64().unwrap() - apart["cost"][part].as_u64().unwrap();
     for part in ["transfers", "invalidations"] {
@@ -51,8 +49,7 @@ fn the_bundled_program_shares_falsely_and_truly() {
         "# the bundled recording: 8 threads",
         "# batoka with 4 nodes; placement: spread",
         "#1 0x402a40 false sharing crowded",
-        // These are the source lines of `crowded[clerk]++`, and of the statement that takes the
-        // next ticket.
+        // The source lines of `crowded[clerk]++`, and of the statement that takes the next ticket.
         "32-39 0 4 store 2500 count_in_one_line workload.c:243",
         "0-7 0-3 0-7 load 4000 take_ticket workload.c:210",
     ] {

@@ -2,12 +2,12 @@ use serde_json::Value;
 
 use crate::program::{Ended, Place};
 
-/// Runs `clocks` for a short time. Returns the ended command, and its JSON.
+/// Runs `clocks` for a short time. Returns the finished command and its JSON.
 fn clocks(name: &str, arguments: &str) -> (Ended, Value) {
     of(name, &format!("--seconds 0.1 {arguments}"))
 }
 
-/// Runs `clocks`. Returns the ended command, and its JSON.
+/// Runs `clocks`. Returns the finished command and its JSON.
 fn of(name: &str, arguments: &str) -> (Ended, Value) {
     let place = Place::new(name);
     let ended = place.run(&format!("clocks --json clocks.json {arguments}"));
@@ -21,7 +21,7 @@ fn clock<'a>(report: &'a Value, name: &str) -> &'a Value {
     clocks.find(|clock| clock["name"] == name).unwrap()
 }
 
-/// Returns how many clocks, apart from the clock `name`, are present and have a nominal frequency.
+/// Returns the number of clocks other than `name` that are present and have a nominal frequency.
 fn others(report: &Value, name: &str) -> usize {
     let all = NAMES.iter().filter(|other| ![name, "tsc"].contains(other));
     all.filter(|other| clock(report, other)["present"] == true).count()
@@ -39,15 +39,13 @@ fn all_are_measured_and_the_best_is_chosen() {
         for number in ["hz", "read", "rating"] {
             assert_eq!(clock[number].is_number(), present, "{name} {number}");
         }
-        // A clock is measured against another clock that has a nominal frequency. The cycle counter
-        // has no nominal frequency.
+        // A clock is measured against another clock with a nominal frequency. The cycle counter has none.
         let measured = &clock["measured"];
         assert_eq!(measured.is_object(), present && others(&report, name) > 0);
         if let Some(hz) = measured["hz"].as_f64() {
             let [nominal, error] =
                 [&clock["hz"], &measured["uncertainty"]].map(|number| number.as_f64().unwrap());
-            // The interrupt that updates the coarse clock may come later than the clock's
-            // resolution promises.
+            // The interrupt that updates the coarse clock may come later than the clock's resolution promises.
             let near = (hz - nominal).abs() < error + nominal / 1000.0;
             assert!(error > 0.0 && (near || name == "monotonic_coarse"));
             assert!(measured["by"] != name && measured["by"] != "tsc");
@@ -103,8 +101,8 @@ fn clocks_are_grouped_by_witness() {
     }
 }
 
-/// `--lock` compares five methods in six situations. With the method that the hypervisor uses, the
-/// time does not step back, and the corrections never change their direction.
+/// `--lock` compares five methods in six situations. With the hypervisor's method, the time never steps back, and the corrections never
+/// change their direction.
 #[test]
 fn ways_to_lock_a_clock_are_compared() {
     let (ended, report) = of("clocks-lock", "--lock");

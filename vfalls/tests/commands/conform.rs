@@ -18,7 +18,7 @@ fn the_bundled_hypervisor_passes() {
     assert!(json.contains("\"differences\": []"), "{json}");
 }
 
-/// If `--without` names a feature that the image has, the report shows a difference.
+/// If `--without` names a feature that the image does have, the report shows a difference.
 #[test]
 fn what_is_declared_is_demanded() {
     let place = Place::new("conform-without");

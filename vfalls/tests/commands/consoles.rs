@@ -33,13 +33,13 @@ fn an_exit_stops_its_guest_alone() {
     ended.badly(&format!("error: standard input{wrong}"));
     assert_eq!(ended.stdout, answers);
 
-    // The whole file is checked before its first call is made.
+    // The tool checks the whole file before it makes the first call.
     let place = Place::new("exit");
     let file = place.file("calls", &calls);
     let ended = with_input(&[&arguments[..], &[&file]].concat(), "");
     ended.badly_at_once(&format!("error: {file}{wrong}"));
 
-    // Only CORE function 2 is an exit. The function number is compared in all 64 bits.
+    // Only CORE function 2 is an exit. All 64 bits of the function number are compared.
     let calls = "0 fast 2\n0 core 0x100000002\n0 core 2\n";
     let answers =
         "0x7 0x0 0x0 0x0 0x0 0x2\n0x7 0x0 0x0 0x0 0x0 0x100000002\n0x0 0x0 0x0 0x0 0x0 0x2\n";

@@ -40,9 +40,10 @@ fn differences_are_shown_by_group() {
             "cycles 1000000 800000 -200000 -20.0",
             "",
             &*format!("{} change %", heading("counters")),
-            // The measure of a difference is its relative change, times a square root. Under the root is the number divided by the sum of
-            // its kind, both in the second run. The measures are 1 * (40/125)^0.5 and 15/85 * (85/125)^0.5 for the measured numbers, and 1
-            // * (39/105)^0.5 for the truth. The true count of the last counter changes by 6, which is few for 1,000,000 cycles.
+            // A difference is ranked by its relative change times a square root. Under the root is the count divided by the sum of all
+            // counts of its kind, both in the second run. For the measured counts, this gives 1 * (40/125)^0.5 and 15/85 * (85/125)^0.5;
+            // for the true count, it gives 1 * (39/105)^0.5. The true count of the last counter changes by 6, which is little for
+            // 1,000,000 cycles.
             "NODE0_MCU1_PIC mem_reads counter 0 truth - 39 +39 -",
             "NODE0_MCU1_PIC mem_reads counter 0 measured - 40 +40 -",
             "NODE0_MCU0_PIC mem_reads counter 0 measured 70 85 +15 +21.4",
@@ -67,7 +68,7 @@ fn differences_are_shown_by_group() {
     assert_eq!(written["numbers"].as_array().unwrap().len(), 7);
 }
 
-/// Returns a run of 17 million cycles with six channels, and with hubs, strands and threads that count these numbers.
+/// Returns a run of 17 million cycles with six channels, and with hubs, strands and threads that have these counts.
 fn padded(reads: [u64; 6], snoops: [u64; 4], misses: u64, cycles: u64) -> Value {
     let mut run = replay();
     (run["nodes"], run["cycles"]) = (4.into(), cycles.into());
@@ -86,7 +87,7 @@ fn padded(reads: [u64; 6], snoops: [u64; 4], misses: u64, cycles: u64) -> Value 
     run
 }
 
-/// Padding removes false sharing: the misses of a strand fall by 98.9%. Rows of a few counts do not hide this.
+/// Padding removes false sharing: a strand's misses fall by 98.9%. Rows with small counts do not hide this.
 #[test]
 fn what_matters_comes_first() {
     let place = Place::new("diff-matters");
@@ -116,7 +117,7 @@ fn what_matters_comes_first() {
     assert!(pic < channel, "{all}");
 }
 
-/// Changes that are not larger than the spread of the cycles are left out.
+/// The output omits changes that are not larger than the spread of the cycles.
 #[test]
 fn changes_within_the_spread_are_left_out() {
     let place = Place::new("diff-spread");
@@ -199,7 +200,7 @@ fn what_is_no_run_is_named() {
     vfalls(&["diff", &good, "nowhere.json"]).badly("nowhere.json: cannot be read");
 }
 
-/// The entries of a list are matched by their fields, not by their positions.
+/// List entries are matched by their fields, not by their positions.
 #[test]
 fn traffic_is_compared_by_nodes_and_kind() {
     let place = Place::new("diff-traffic");
@@ -220,7 +221,7 @@ fn traffic_is_compared_by_nodes_and_kind() {
     assert_eq!(rows, expected);
 }
 
-/// A run lists the longest waits first, so the position of a wait does not identify the wait.
+/// A run lists the longest waits first, so a wait's position does not identify it.
 #[test]
 fn waits_are_compared_by_threads_and_locks_by_addresses() {
     let place = Place::new("diff-waits");

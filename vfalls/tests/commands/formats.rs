@@ -1,4 +1,4 @@
-//! Shows recordings of other tools in every view.
+//! Shows other tools' recordings in every view.
 
 use std::fs;
 
@@ -6,8 +6,8 @@ use tests::recordings::{ChampSim, Drmemtrace, filetype, kind, zip};
 
 use crate::program::{Place, contains_all, squeezed, with_input};
 
-/// Returns a thread of drmemtrace that executes 500 iterations of a loop. Each thread reads and writes its own counter. The counters of all
-/// threads are in one line.
+/// Returns a drmemtrace thread that executes 500 iterations of a loop. Each thread reads and writes its own counter. The counters of all
+/// threads are in one cache line.
 fn thread(number: u64) -> Vec<u8> {
     let filetype = filetype::X86_64 | filetype::ENCODINGS;
     let mut thread = Drmemtrace::new(6, filetype, 1000 + number);
@@ -25,7 +25,7 @@ fn thread(number: u64) -> Vec<u8> {
     thread.end()
 }
 
-/// Returns the loop of `thread` as a recording for ChampSim.
+/// Returns the loop of `thread` as a ChampSim recording.
 fn champsim() -> Vec<u8> {
     let plain = |address| ChampSim { address, ..ChampSim::default() };
     let iteration = [
@@ -55,7 +55,7 @@ struct Case {
     notes: &'static [&'static str],
     threads: usize,
     instructions: u64,
-    /// What `c2c` shows about the lines that move between nodes.
+    /// What `c2c` shows about the cache lines that move between nodes.
     moving: &'static [&'static str],
 }
 
@@ -134,7 +134,7 @@ fn every_view_shows_recordings_of_others() {
         let c2c = squeezed(&place.run(&views[2]).stdout);
         contains_all(&c2c, case.moving);
 
-        // There are no functions, so pages are shown instead.
+        // The recording has no functions, so the view shows pages instead.
         assert!(place.run(&views[3]).stdout.contains("page 0x401000"), "{name}");
         let annotated = place.run(&format!("annotate main {name}"));
         let needed = "error: annotate needs the program's functions: name its file with --symbols";
@@ -154,7 +154,7 @@ fn streams_are_read_as_files_are() {
     for name in ["two.dir/trace/0.trace.zip", "champsim", "hand"] {
         let file = place.run(&format!("stat {name}")).stdout;
         let stream = with_input(&["stat", "-"], fs::read(place.at(name)).unwrap()).stdout;
-        // A second replay of a stream is not possible, so its figures are missing at the end.
+        // A stream cannot be replayed a second time, so the figures that need this are missing at the end.
         let (stream, _) = stream.split_once("\nTruth: ").unwrap();
         assert!(file.starts_with(&stream.replace("standard input", name)), "{file}\n{stream}");
     }

@@ -28,7 +28,7 @@ fn no_command_is_shown_the_help() {
     shows_help_without_arguments(PROGRAM, "vfalls");
 }
 
-/// Returns the keys that a table of an input file can have. The message about an unknown key names these keys.
+/// Returns the keys that a table of an input file can have, as the message about an unknown key names them.
 fn keys(table: &str, command: &str) -> Vec<String> {
     let place = Place::new(&format!("help-{table}"));
     place.file("input.toml", format!("[[{table}]]\nno_key = 1\n"));
@@ -49,7 +49,7 @@ fn the_help_names_the_keys_of_a_step() {
     }
 }
 
-/// The help of `--guests` names all keys that a file of guests can have.
+/// The help of `--guests` names all keys that a guest file can have.
 #[test]
 fn the_help_names_the_keys_of_a_guest() {
     let keys = keys("guest", "stat --guests");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::program::{Place, command, start};
 
-/// Returns the start of a recording. It is long enough for `stat` to identify the format.
+/// Returns the start of a recording, which is long enough for `stat` to identify the format.
 fn begin() -> Vec<u8> {
     b"I  04001090,3\n".repeat(40)
 }
@@ -37,8 +37,7 @@ pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     panic!("not within a minute");
 }
 
-/// Waits until the process ends, without closing its input. Returns the exit status; `None` if a
-/// signal without a handler ended the process.
+/// Waits until the process ends, without closing its input. Returns the exit status; `None` if an unhandled signal ended the process.
 pub(crate) fn ended(mut child: Child) -> Option<i32> {
     wait_for(|| child.try_wait().unwrap()).code()
 }
@@ -78,15 +77,15 @@ fn an_interrupted_replay_shows_what_happened_so_far() {
     assert_eq!(place.names("."), [""; 0]);
 }
 
-/// Returns `true` if the process has a handler for SIGTERM, which is signal 15.
+/// Returns `true` if the process handles SIGTERM, which is signal 15.
 pub(crate) fn handles_term(child: &Child) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     u64::from_str_radix(mask.unwrap().trim(), 16).unwrap() & 1 << (15 - 1) != 0
 }
 
-/// The program installs its signal handlers before it creates any file. Without a handler, the
-/// kernel may ignore the signal, as it does for process 1 of a container.
+/// The program installs its signal handlers before it creates any file. Without a handler, the kernel may ignore the signal, as it does for
+/// a container's process 1.
 #[test]
 fn signals_are_handled_before_anything_is_written() {
     for signal in ["INT", "TERM", "HUP"] {
@@ -98,9 +97,8 @@ fn signals_are_handled_before_anything_is_written() {
     }
 }
 
-/// A library that sends SIGTERM as soon as the kernel knows a handler for this signal. No earlier
-/// signal can reach the handler. At this moment, the program has not yet stored what its handler
-/// must do.
+/// A library that sends SIGTERM as soon as the kernel knows a handler for it. No earlier signal can reach the handler. At this moment, the
+/// program has not yet stored what its handler must do.
 const AT_ONCE: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -133,7 +131,7 @@ fn early_signals_end_the_replay() {
     let place = Place::new("interrupted-early");
     for instant in 0..200 {
         let child = stat(&["--json", &place.at("results.json")], &begin());
-        // The times are spread over 20 ms, and are in no particular order.
+        // The delays are spread over 20 ms, in no particular order.
         thread::sleep(Duration::from_micros(instant * 7919 % 20_000));
         send("TERM", &child);
         // If the signal came before the program's first statement, there is no exit status.

@@ -1,4 +1,4 @@
-//! Tests the option `--memory`, which places the pages of a program on nodes, in all commands that replay.
+//! Tests the option `--memory`, which places a program's pages on nodes, in all commands that replay.
 
 use std::fs;
 
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use crate::program::{Place, vfalls};
 use crate::stat::json;
 
-/// Strand 64, which is on node 1, is the first to touch two pages. Strand 0, on node 0, then reads another line of each of these pages,
-/// and a line of a third page.
+/// Strand 64, which is on node 1, is the first to touch two pages. Strand 0, on node 0, then reads another line from each of these pages,
+/// and a line from a third page.
 const TOUCHES: &str = "64 r 0x0\n64 w 0x2000\n0 r 0x400\n0 r 0x2400\n0 r 0x4000\n";
 
-/// Returns, for each thread, how many lines came from local and from remote memory.
+/// Returns the number of each thread's lines that came from local and from remote memory.
 fn served(results: &Value) -> Vec<[u64; 2]> {
     let threads = results["threads"].as_array().unwrap().iter();
     let number = |thread: &Value, way: &str| thread["served"][way].as_u64().unwrap();
@@ -44,7 +44,7 @@ fn pages_are_where_the_option_says() {
     }
 }
 
-/// A configuration file can place pages as the option `--memory` does. The option cannot be combined with a file that places pages.
+/// A configuration file can place pages as the option `--memory` does. The option cannot be combined with such a file.
 #[test]
 fn pages_of_a_configuration() {
     let place = Place::new("memory-file");
@@ -56,7 +56,7 @@ fn pages_of_a_configuration() {
         .run("stat touches --config pages.toml --memory node:0")
         .badly("pages.toml: has memory.pages, expected no --memory");
     place.run("boot --config pages.toml").badly("has memory.pages, expected none");
-    // Bit 30 of the address is the number of the node.
+    // Bit 30 of the address is the node number.
     place.file("gigabyte.toml", "[machine]\nnodes = 2\ninterleave = 0x4000_0000\n");
     place.file("far", "0 r 0x3fff0000\n0 r 0x40000000\n0 r 0x7fff0200\n");
     let results = json(&place, "far --config gigabyte.toml");
@@ -66,7 +66,7 @@ fn pages_of_a_configuration() {
     assert!(text.contains("; memory: hardware, 1 GB\n"), "{text}");
 }
 
-/// If a command replays, its output says how memory is placed on nodes.
+/// The output of each command that replays says how memory is placed on nodes.
 #[test]
 fn what_holds_is_said() {
     let place = Place::new("memory-said");

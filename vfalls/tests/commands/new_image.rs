@@ -2,7 +2,7 @@ use std::fs;
 
 use crate::program::Place;
 
-/// Checks the files of the project. `tests/guests.rs` builds and boots the project.
+/// Checks the project's files. `tests/guests.rs` builds and boots the project.
 #[test]
 fn it_writes_a_project() {
     let place = Place::new("new-image");
@@ -13,7 +13,7 @@ fn it_writes_a_project() {
     {
         assert!(!read(name).is_empty(), "{name}");
     }
-    // Counts the lines that a person must write, without comments and empty lines.
+    // Count the lines that a person must write, without comments and empty lines.
     let sources = ["src/main.rs", "src/guest.rs"].map(read).concat();
     let lines = sources.lines().map(str::trim_start);
     let written = lines.filter(|line| !line.is_empty() && !line.starts_with("//")).count();

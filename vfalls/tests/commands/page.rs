@@ -1,4 +1,4 @@
-//! Makes pages of a small run with round numbers.
+//! Makes pages from a small run with round numbers.
 
 use serde_json::{Value, json};
 use simulator::run::Run;
@@ -34,8 +34,7 @@ fn what_was_run_is_said_and_what_stands_out() {
         "1,000,000 cycles, 1.000 ms",
         "✗ 1 of 1 counters do not show what happened.",
         "the guest measured 70, the truth is 60",
-        // The percentages are 900,000 of 1,400,000 cycles, 700,000 of 1,000,000 waiting cycles, and
-        // 620 of 1,000 lines.
+        // The percentages are 900,000 of 1,400,000 cycles, 700,000 of 1,000,000 waiting cycles, and 620 of 1,000 lines.
         "<li>Threads spend 64% of their cycles waiting for memory of another node.</li>\
          <li>70% of all waiting is in the function 0x1000.</li>\
          <li>62% of node 1's misses are served by node 0's memory (620 of 1,000 lines).</li></ol>",
@@ -53,8 +52,7 @@ fn marks_are_where_the_numbers_say() {
             assert!(figure(&page, id).contains(mark), "{id}: {mark}");
         }
     };
-    // The threads take 4 and 10 cycles per instruction. The axis ends at 10, and lasts from x = 92
-    // to 328.
+    // The threads take 4 and 10 cycles per instruction. The axis ends at 10, and extends from x = 92 to 328.
     has(
         "stacks",
         &[
@@ -65,8 +63,8 @@ fn marks_are_where_the_numbers_say() {
             "<title>1 on strand 64: memory of another node, 900,000 cycles, 90%</title>",
         ],
     );
-    // The measured rates are 40,000, 80,000, 0 and 160,000; the true fourth rate is 120,000. The
-    // scale ends at 200,000, and is 26 units high. The chart lasts from x = 112 to 354.
+    // The measured rates are 40,000, 80,000, 0 and 160,000; the true fourth rate is 120,000. The scale ends at 200,000, and is 26 units
+    // high. The chart extends from x = 112 to 354.
     has(
         "counter-0",
         &[
@@ -79,7 +77,7 @@ fn marks_are_where_the_numbers_say() {
             "href=\"data:text/csv;charset=utf-8,%22until,%20ms%22,%22NODE0_MCU0,%20reading%22,%22NODE0_MCU0,%20truth%22%0A0.2500,10,10%0A",
         ],
     );
-    // The channel moves 5 GB/s, and could move at most 10 GB/s. It is busy for half of the time, and later for all of the time.
+    // The channel moves 5 GB/s of at most 10 GB/s. It is busy half of the time, and later all of the time.
     has(
         "channels",
         &[
@@ -88,8 +86,7 @@ fn marks_are_where_the_numbers_say() {
             "<path class=\"limit\" d=\"M112 6H354\"",
         ],
     );
-    // The channels are busy for 20% and 0.5% of the time. The links, which have two directions, are
-    // busy for 6,300 of 2,000,000 cycles.
+    // The channels are busy 20% and 0.5% of the time. The links, which have two directions, are busy for 6,300 of 2,000,000 cycles.
     has(
         "map",
         &[
@@ -103,8 +100,7 @@ fn marks_are_where_the_numbers_say() {
         "traffic",
         &["<title>lines from memory, from node 0 to node 1: 620 lines, 31% of all</title>"],
     );
-    // A cell with 7 misses has the last colour. A cell with 1 miss has the first colour after the
-    // colour for 0.
+    // The cell with 7 misses has the last colour. The cell with 1 miss has the first colour after the one for 0.
     has(
         "misses",
         &[
@@ -119,7 +115,7 @@ fn marks_are_where_the_numbers_say() {
             "<td class=\"w\">0x1000</td><td>49.0</td><td>300</td><td>600</td><td>80</td><td>700000</td>",
         ],
     );
-    // The 64 bytes of a line are 242 units wide, and start at x = 112.
+    // The 64 bytes of a cache line are 242 units wide, and start at x = 112.
     has(
         "line-1",
         &[
@@ -136,8 +132,8 @@ fn marks_are_where_the_numbers_say() {
             "76 of the 100 calls are the guest's reading of its counters for the charts over time: 3 samples, about 25 calls each.",
         ],
     );
-    // The dots are at 10, 100 and 1,000 ns. The axis covers two decades, from x = 141.2 to 346. One
-    // of the parts is below 32 ns, and the other starts at 992 ns.
+    // The dots are at 10, 100 and 1,000 ns. The axis covers two decades, from x = 141.2 to 346. One of the parts is below 32 ns, and the
+    // other starts at 992 ns.
     has(
         "latencies",
         &[
@@ -152,7 +148,7 @@ fn marks_are_where_the_numbers_say() {
     has("conflicts", &["7 conflicts in all", "<td>0.6000</td><td>0</td><td>4</td>"]);
     has("waits", &["<td>0</td><td>1000</td><td>2500</td><td>2.50</td>"]);
     has("events", &["get_perfreg (2)"]);
-    // If no line moves between caches, there is no heat map of transfers.
+    // If no cache line moves between caches, there is no heat map of transfers.
     assert!(!page.contains("<figure id=\"transfers\""));
 }
 
@@ -228,7 +224,7 @@ fn a_profile_has_its_numbers() {
     ] {
         assert!(all.contains(says), "{says}");
     }
-    // The two functions have 60% and 40% of the samples. The true shares are 55% and 45%.
+    // The two functions have 60% and 40% of the samples. Their true shares are 55% and 45%.
     for (id, mark) in [
         ("self-0", "sum&lt;int&gt; has 60% of the events, in truth 55%."),
         ("self-0", "20% apart (total variation); as many random events are 10% apart on average."),
@@ -272,24 +268,22 @@ fn a_profile_has_its_numbers() {
     ] {
         assert!(figure(&all, id).contains(mark), "{id}: {mark}\n{}", figure(&all, id));
     }
-    // The page needs no other file: its script is a part of it.
+    // The page needs no other file, because it contains its script.
     assert!(!all.contains("http") && !all.contains(" src="));
     assert_eq!(all.matches("<script>").count(), 1);
 
-    // The file that `--json` writes contains no stacks and no source lines, so their figures are
-    // missing.
+    // The file that `--json` writes contains neither stacks nor source lines, so their figures are missing.
     let page = page(PROFILE);
     assert!(page.contains("<figure id=\"self-0\"") && !page.contains("<figure id=\"flames\""));
 }
 
-/// The middle of a long name is left out; its tooltip is the whole name.
+/// A long name is shortened in the middle; its tooltip shows the whole name.
 #[test]
 fn long_names_are_cut_in_the_middle() {
     let name = format!("Map<{}1>::find", "Key, ".repeat(40));
     let page = page(&PROFILE.replace("sum<int>", &name));
     let whole = name.replace('<', "&lt;").replace('>', "&gt;");
-    // A label of this chart has at most 56 characters. A name in a sentence has at most 64 characters, and
-    // a cell of a table at most 100.
+    // A label in this chart has at most 56 characters, a name in a sentence at most 64 characters, and a table cell at most 100.
     let label = "Map&lt;Key, Key, Key, Key, Key,…ey, Key, Key, Key, 1&gt;::find";
     let words = "Map&lt;Key, Key, Key, Key, Key, Key…y, Key, Key, Key, Key, 1&gt;::find";
     let cell = "Map&lt;Key, Key, Key, Key, Key, Key, Key, Key, Key, K… Key, Key, Key, Key, Key, Key, Key, Key, 1&gt;::find";
@@ -332,7 +326,7 @@ fn what_has_no_page_is_refused_in_one_line() {
     }
 }
 
-/// Returns whether a page has the table of many strands.
+/// Returns `true` if a page has the table of many strands.
 fn has_many_strands(page: &str) -> bool {
     page.contains("<figure id=\"strands\" class=\"wide\">")
 }
@@ -372,8 +366,8 @@ fn a_run_that_executes_has_a_page() {
     has("waits", "<td>0</td><td>100</td><td>250</td><td>2.50</td>");
     assert!(!page.contains("no details"));
 
-    // With more than 16 strands, each strand has a row, and each node a bar. Here 16 more strands of node 0
-    // execute what strand 0 executes: 300,000 instructions of the guest and 100,000 of the hypervisor.
+    // With more than 16 strands, each strand has a row, and each node a bar. Here, 16 more strands of node 0 execute the same as strand 0:
+    // 300,000 guest instructions and 100,000 hypervisor instructions.
     let mut many: Value = serde_json::from_str(EXECUTED).unwrap();
     let strands = many["strands"].as_array_mut().unwrap();
     for number in 1..=16 {

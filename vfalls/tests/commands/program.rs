@@ -27,8 +27,7 @@ impl Place {
         Self(tests::program::Place::below(env!("CARGO_TARGET_TMPDIR"), name))
     }
 
-    /// Runs the program in this directory with an empty input. `line` contains the arguments,
-    /// separated by spaces.
+    /// Runs the program in this directory with an empty input. `line` contains the arguments, separated by spaces.
     pub(crate) fn run(&self, line: &str) -> Ended {
         self.0.run(Command::new(PROGRAM), line)
     }

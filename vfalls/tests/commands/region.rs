@@ -1,4 +1,4 @@
-//! Tests the options that select a region, and the recording of a function alone. The programs' accesses are known.
+//! Tests the options that select a region, and recordings of a single function. The programs' accesses are known.
 
 use std::fs;
 
@@ -12,8 +12,8 @@ use crate::stat::json;
 const LAPS: &str = include_str!("region/laps.c");
 const SHARES: &str = include_str!("region/shares.c");
 
-/// The compilers and flags with which the tests build programs. The programs are position-independent or not, and have shared libraries or
-/// not. Points must be found in all these programs.
+/// The compilers and flags that build the tests' programs. The programs may or may not be position-independent and use shared libraries.
+/// Points must be found in all these programs.
 const BUILDS: [(Compiler, &[&str]); 5] = [
     (HOST, &["-pie", "-fPIE"]),
     (HOST, &["-static", "-no-pie", "-fno-pie"]),
@@ -22,7 +22,7 @@ const BUILDS: [(Compiler, &[&str]); 5] = [
     (SPARC, &["-static"]),
 ];
 
-/// Compiles a program with inlining, in a directory that has the header of markers.
+/// Compiles a program with inlining, in a directory that contains the marker header.
 fn compile(name: &str, source: &str, (compiler, flags): (Compiler, &[&str])) -> Place {
     let place = Place::new(name);
     let header = place.run("record --marker-header").well();
@@ -36,7 +36,7 @@ fn part(results: &Value, part: &str) -> [u64; 2] {
     ["references", "instructions"].map(|field| part[field].as_u64().unwrap())
 }
 
-/// Returns the number of references to data in a part of a replay.
+/// Returns the number of data references in a part of a replay.
 fn data(results: &Value, of: &str) -> u64 {
     let [references, instructions] = part(results, of);
     references - instructions
@@ -58,7 +58,7 @@ fn functions_and_markers_are_found_in_every_kind_of_program() {
         let stat = |options: &str| {
             json(&place, &format!("refs -e pic:Instr_cnt,pic:L2_dmiss_ld {options}"))
         };
-        // A lap loads each word once, and nothing else. Without a warm-up, each of the 125 lines causes a miss.
+        // A lap loads each word once, and nothing else. Without a warm-up, each of the 125 cache lines causes a miss.
         let lap = stat("--phase marker:lap#2");
         assert_eq!(data(&lap, "counted"), 1000, "{build:?}");
         assert_eq!(measured(&lap, "L2_dmiss_ld"), 125);
@@ -77,12 +77,12 @@ fn functions_and_markers_are_found_in_every_kind_of_program() {
         let last = stat(&format!("--phase marker:lap#3 --warm-up {instructions}"));
         assert_eq!(last["region"]["warmed"], warm["region"]["warmed"]);
         assert_eq!(measured(&last, "L2_dmiss_ld"), 0);
-        // The compiler has put the marker in several places, and the number of a lap counts the laps at all these places. Lap 7 is the
-        // second of the two laps at the end of the program.
+        // The compiler has put the marker in several places, and laps at all of these places are counted together. Lap 7 is the second of
+        // the two laps at the end of the program.
         let end = stat("--from marker:lap#7 --to marker:end");
         assert_eq!(data(&end, "counted"), 1000);
-        // The region has three of the five calls of the function. These three calls make 3000 loads, and each call and return makes at most
-        // two further accesses.
+        // The region has three of the function's five calls. These three calls make 3000 loads, and each call and return makes at most two
+        // further accesses.
         let calls = stat("--from work#3 --to marker:work_is_done");
         assert!((3000..=3012).contains(&data(&calls, "counted")), "{}", data(&calls, "counted"));
         place
@@ -148,7 +148,7 @@ fn a_wrong_point_is_one_clear_line() {
     assert_eq!(run["truth_matches"], true);
 }
 
-/// Returns how often each word of an array of 8-byte words is loaded.
+/// Returns how often each word in an array of 8-byte words is loaded.
 fn loads(references: impl Iterator<Item = Reference>, begin: u64, words: usize) -> Vec<u64> {
     let mut counts = vec![0; words];
     for one in references.filter(|one| one.kind == Kind::Load) {
@@ -170,8 +170,8 @@ fn a_function_is_recorded_alone() {
         let read = Read::new(&place.path().join("refs"));
         assert_eq!(read.notes, ["./program is recorded only while a thread executes work"]);
         let [thread] = &*read.threads else { panic!("{} threads", read.threads.len()) };
-        // Five calls load each word once. On x86-64, each return from the function may load the return address. Nothing else is
-        // recorded: the other seven laps are missing.
+        // Five calls load each word once. On x86-64, each return from the function may load the return address. Nothing else is recorded:
+        // the other seven laps are missing.
         let begin = printed(&ended, "words");
         assert_eq!(loads(thread.references.iter().copied(), begin, 1000), [5; 1000], "{build:?}");
         let data = thread.references.iter().filter(|one| !one.kind.is_fetch()).count();

@@ -6,7 +6,7 @@ use simulator::run::Run;
 
 use crate::program::{Place, vfalls};
 
-/// References of threads on two nodes. The threads take turns to write to one line.
+/// References of threads on two nodes, which take turns writing to one cache line.
 const REFERENCES: &str =
     "0 i 0x4000 4\n0 w 0x1000 8\n64 i 0x4000 4\n64 w 0x1008 8\n0 w 0x1000 8\n64 w 0x1008 8\n";
 

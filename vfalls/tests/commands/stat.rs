@@ -7,14 +7,14 @@ use simulator::replay::Selection;
 use crate::program::{Place, contains_all, vfalls, with_input};
 
 /// Returns a program that loads from many locations, stores to few locations, and fills some sets of the L2 caches. The program causes
-/// every kind of miss, transfers between caches, and lines that are written back. Every eighth line of the text modifies a location, which
-/// is a load and a store. So eight lines of text make nine references.
+/// every kind of miss, transfers between caches, and write-backs. Every eighth line of the text modifies a location, which is a load and a
+/// store, so eight lines of text make nine references.
 pub(crate) fn program(lines: u64) -> String {
     let mut text = String::from("==1== a message\n\n");
     for number in 0..lines / 2 {
         let step = number * 0x9e37_79b9 % 0x120_0000;
         let _ = writeln!(text, "I  {:x},4", 0x40_0000 + number % 5000 * 4);
-        // Lines that are 256 KB apart share a set, which has 16 ways.
+        // Cache lines that are 256 KB apart share a set, which has 16 ways.
         let one_set = number % 64 * 0x4_0000;
         let _ = match number % 4 {
             0 => writeln!(text, " L {:x},8", 0x1000_0000 + step),
@@ -26,7 +26,7 @@ pub(crate) fn program(lines: u64) -> String {
     text
 }
 
-/// An option that deals the references of one program to two strands of each node.
+/// An option that deals one program's references to two strands of each node.
 const DEALT: &str = "--place deal:0,8,64,72,128,136,192,200";
 
 /// Returns the JSON of `stat`, which must succeed.
@@ -57,13 +57,11 @@ fn by_default_a_guest_measures_the_bundled_program() {
     let by_status = hypercalls["by_status"].as_object().unwrap();
     let sum: u64 = by_status.values().map(|count| count.as_u64().unwrap()).sum();
     assert_eq!(hypercalls["total"], sum);
-    // The first guest has all rights, and sometimes finds a hub busy. The second guest has no
-    // rights.
+    // The first guest has all rights, and sometimes finds a hub busy. The second guest has no rights.
     for status in ["EOK", "EWOULDBLOCK", "ENOACCESS"] {
         assert!(by_status[status].as_u64().unwrap() > 0, "{status}");
     }
-    // The 8 channels, 16 link port units, 4 serialization units and 8 strands have two counters
-    // each.
+    // The 8 channels, 16 link port units, 4 serialization units and 8 strands have two counters each.
     assert_eq!(counters(&results).len(), 72);
     for counter in counters(&results) {
         let keys = ["perfreg", "counter", "strand", "name", "event", "measured", "truth"];
@@ -86,7 +84,7 @@ fn what_it_prints() {
     place.file("refs.txt", program(5_000));
     let stat = "stat refs.txt --place 200 --calls --interval 2000 -e dram:mem_reads,pic:Instr_cnt";
     let output = place.run(stat).well();
-    // Under one header, there are three samples of 8 channels and a strand.
+    // Under a single header, there are three samples of 8 channels and a strand.
     for (text, count) in [("NODE3_MCU1", 3), ("strand 200 %pic", 3), ("instance", 1)] {
         assert_eq!(output.matches(text).count(), count, "{text}");
     }
@@ -148,7 +146,7 @@ fn every_event_shows_what_happened() {
     let runs = names.iter().map(|(_, names)| names.len().div_ceil(2)).max().unwrap();
     let mut active = Vec::new();
     for run in 0..runs {
-        // Each run counts two events of every class.
+        // Each run counts two events from every class.
         let events: Vec<String> = (names.iter())
             .flat_map(|(class, names)| {
                 let pair = [2 * run, 2 * run + 1].map(|index| names[index % names.len()]);
@@ -211,8 +209,7 @@ fn recordings_come_together() {
     let results = json(&place, "refs.txt refs.txt -e pic:Instr_cnt");
     assert_eq!(results["references"], 6_750);
     assert_eq!(results["placement"], "spread");
-    // Every second line is an instruction fetch. The thread of the second program executes on
-    // the next node.
+    // Every second line is an instruction fetch. The second program's thread executes on the next node.
     assert_eq!(measured(&results), [1_500, 1_500]);
     let strands: Vec<_> = counters(&results).iter().map(|counter| &counter["strand"]).collect();
     assert_eq!(strands, [0, 64]);
@@ -241,7 +238,7 @@ fn guests_from_a_file() {
     assert!(counters(&results).iter().all(|counter| counter["name"] == "%pic"));
     assert_eq!(results["guests"][0]["name"], "old");
     assert_eq!(results["guests"][1]["grant"], "htstrand");
-    // The first guest may use the channels of nodes where it has strands, and all hubs.
+    // The first guest may use all hubs, and the channels of the nodes on which it has strands.
     let results = json(&place, "--guests guests.toml refs.txt --place 3");
     let names: Vec<&str> =
         counters(&results).iter().map(|counter| counter["name"].as_str().unwrap()).collect();

@@ -1,4 +1,4 @@
-//! Tests `stat --orders`. Also tests what `stat` says if a small change of the order of threads changes the result.
+//! Tests `stat --orders`, and what `stat` says if a small change to the order of threads changes the result.
 
 use serde_json::json;
 
@@ -6,9 +6,9 @@ use crate::program::{Place, squeezed, with_input};
 use crate::stat::json;
 use crate::stat_states::{SLEEP, Step, acquire, recording, release, sleep, sleepers};
 
-/// Two threads take one lock. Thread 2 releases the lock, and then sleeps for 10 ms. Thread 3 sleeps for 10 ms while it holds the lock.
-/// If thread 2 takes the lock first, the threads sleep at the same time. If thread 3 takes the lock first, thread 2 waits for the lock
-/// until thread 3 has slept, and then sleeps.
+/// Two threads take one lock. Thread 2 releases the lock, and then sleeps for 10 ms. Thread 3 sleeps for 10 ms while it holds the lock. If
+/// thread 2 takes the lock first, the threads sleep at the same time. If thread 3 takes the lock first, thread 2 waits for the lock until
+/// thread 3 has slept, and then sleeps.
 ///
 /// In the first replay, both threads start at the same time. Thread 2 then takes the lock first, because its strand has a lower number. In
 /// the next four replays, thread 2 starts 62, 253, 82 and 159 cycles later, and thread 3 starts 3, 16, 224 and 154 cycles later.
@@ -21,8 +21,8 @@ fn sensitive() -> Vec<u8> {
     ])
 }
 
-/// Returns how many sleeps fit into this number of cycles: 1 if the threads sleep at the same time, 2 if one sleeps after the other. The rest
-/// of the run must take less than 2,000 cycles.
+/// Returns how many sleeps fit into this number of cycles: 1 if the threads sleep at the same time, 2 if they sleep one after the other.
+/// The rest of the run must take less than 2,000 cycles.
 fn sleeps(cycles: u64) -> u64 {
     assert!(cycles % SLEEP < 2_000, "{cycles}");
     cycles / SLEEP

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::program::{Place, contains_all, squeezed, vfalls, with_input};
 use crate::stat::{json, program};
 
-/// Five events of the channels and three events of the strands. Together, they need three passes.
+/// Five channel events and three strand events, which together need three passes.
 const EVENTS: [&str; 8] = [
     "dram:mem_reads",
     "dram:mem_writes",
@@ -19,7 +19,7 @@ const EVENTS: [&str; 8] = [
     "dram:wr_queue_latency",
 ];
 
-/// Returns the measured and the true count of each counter, by the counter's unit and event.
+/// Returns each counter's measured and true count, by the counter's unit and event.
 fn counts(results: &Value) -> BTreeMap<String, [u64; 2]> {
     let counters = results["counters"].as_array().unwrap().iter();
     let counts = counters.map(|counter| {
@@ -55,7 +55,7 @@ fn passes_count_what_single_replays_count() {
     let output = place.run(&format!("stat {options} -e {}", EVENTS.join(","))).well();
     let said = "The 8 events were counted in 3 passes, because a unit counts two at once.";
     contains_all(&squeezed(&output), &["Truth: all 46 counters show exactly what happened", said]);
-    // The events of a class are together.
+    // Events of the same class are listed together.
     let rows: Vec<_> = output.lines().filter_map(|line| line.split_once(' ')).collect();
     let rows: Vec<_> =
         rows.iter().map(|(event, _)| *event).filter(|event| event.contains(':')).collect();
@@ -65,7 +65,7 @@ fn passes_count_what_single_replays_count() {
         [&["dram"; 5][..], &["pic"; 3]].concat()
     );
     assert_eq!(place.run(&format!("stat {options} -e {}", EVENTS.join(","))).well(), output);
-    // Two events of a class need one pass, and an event that is named twice is counted once.
+    // Two events of one class need one pass, and an event that is named twice is counted once.
     let one = place.run("stat refs.txt -e pic:Instr_cnt,pic:DC_miss,pic:PAPI_tot_ins").well();
     assert!(!one.contains("passes"), "{one}");
 }
@@ -80,12 +80,12 @@ fn all_events_of_a_class_are_counted() {
     assert_eq!(events.len(), 39);
     let results = json(&place, &format!("refs.txt -e {}", events.join(",")));
     assert_eq!(results["counters"].as_array().unwrap().len(), 39);
-    // Even if there are many events, the table of threads has some rows.
+    // Even with many events, the thread table has some rows.
     let ended = place.run(&format!("stat refs.txt refs.txt -e {}", events.join(",")));
     assert_eq!(ended.status, 0, "{}", ended.stderr);
     let output = ended.stdout;
     assert!(output.contains("in 20 passes"), "{output}");
-    // A row of a thread has its strand, and more columns than a row of a process.
+    // A thread's row starts with its number and its strand, and has more columns than a process's row.
     let rows = output.lines().map(squeezed).filter(|row| row.split(' ').count() == 10);
     assert_eq!(rows.filter(|row| row.starts_with("0 0 ") || row.starts_with("1 64 ")).count(), 2);
 }

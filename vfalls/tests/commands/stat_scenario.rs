@@ -5,8 +5,7 @@ use crate::stat::program;
 
 const BUNDLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/scenarios/transfer.toml");
 
-/// Both guests have strands on both nodes. The first guest measures, and also executes the program
-/// on strand 0.
+/// Both guests have strands on both nodes. The first guest measures, and also executes the program on strand 0.
 const GUESTS: &str = "[[guest]]\nname = \"old\"\nstrands = \"0-15,64-79\"\ngrant = \"global+htstrand\"\n\n\
                       [[guest]]\nname = \"new\"\nstrands = \"16-31,80-95\"\ngrant = \"none\"\n\n";
 
@@ -27,8 +26,7 @@ fn each<'a, T>(list: &'a Value, look: impl Fn(&'a Value) -> T) -> Vec<T> {
     list.as_array().unwrap().iter().map(look).collect()
 }
 
-/// Returns the number of counters that a guest has in a phase. Counters of strands are not
-/// included.
+/// Returns the number of counters that a guest has in a phase, not counting those of strands.
 fn units_of(phase: &Value, guest: usize) -> usize {
     let counters = phase["guests"][guest]["counters"].as_array().unwrap();
     counters.iter().filter(|c| c["name"] != "%pic").count()
@@ -42,7 +40,7 @@ fn global_moves_in_the_middle_of_the_run() {
     assert_eq!(results["truth_matches"], true);
     assert_eq!(results["references"], 13_500);
     let moved = &results["steps"][0];
-    // The strand that takes the step has acknowledged already.
+    // The strand that takes the step has already acknowledged.
     assert_eq!(moved["awaited"], 31);
     assert!(moved["cross_calls"].as_u64().unwrap() > 32);
     // Until all strands have acknowledged, no guest has the right. The first guest keeps %pcr.
@@ -58,7 +56,7 @@ fn global_moves_in_the_middle_of_the_run() {
             r#""new" "L2_PERF_CONFIG" "ENOACCESS""#,
         ]
     );
-    // The registers are L2_PERF_CONFIG, and the registers of 4 channels and 4 hubs.
+    // The registers are L2_PERF_CONFIG and those of 4 channels and 4 hubs.
     let found = &moved["found"][0];
     assert_eq!((&found["guest"], &found["registers"]), (&"new".into(), &81.into()));
     assert_eq!(found["not_zero"].as_array().unwrap().len(), 0);

@@ -1,5 +1,5 @@
-//! Tests what `stat` reports about the states of threads. The tests write their own recordings, which say when threads lock, release
-//! and sleep.
+//! Tests what `stat` reports about the states of threads. The tests write their own recordings, which say when threads lock, release and
+//! sleep.
 
 use std::sync::Mutex;
 
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use crate::program::{Place, contains_all, squeezed};
 use crate::stat::json;
 
-/// The number of cycles that a sleep of 10 ms takes. The machine has 1,165,379,275 cycles per second.
+/// The number of cycles in a sleep of 10 ms. The machine executes 1,165,379,275 cycles per second.
 pub(crate) const SLEEP: u64 = 11_653_792;
 
-/// A step of a thread in a recording that a test writes: an instruction at 0x1000, or an order.
+/// A thread's step in a recording that a test writes: an instruction at 0x1000, or an order.
 pub(crate) enum Step {
     Instruction,
     Order(Order),
@@ -64,7 +64,7 @@ pub(crate) fn recording(threads: &[Vec<Step>]) -> Vec<u8> {
     file
 }
 
-/// Two threads take the same lock at the same place, and sleep for 10 ms while they hold it.
+/// Returns a recording of two threads that take the same lock in the same place, and sleep for 10 ms while they hold it.
 pub(crate) fn sleepers() -> Vec<u8> {
     let thread = |signal| {
         let [one, other] = [Step::Instruction, Step::Instruction];
@@ -133,7 +133,7 @@ lock taken waits cycles waited taken at
         rows.take(4).map(|row| row.find("<0.1").map_or(row.len(), |at| at + 4)).collect();
     assert_eq!(ends[1..], [ends[1]; 3], "{output}");
 
-    // A node with several threads has its own row, unless the node has all threads.
+    // A node with several threads has its own row, unless all threads are on it.
     let both = place.run("stat sleepers.refs sleepers.refs --place 0,1,64,128").well();
     let named: Vec<_> = both.lines().filter(|line| line.starts_with("node ")).collect();
     assert_eq!(named.len(), 1, "{both}");
@@ -142,7 +142,8 @@ lock taken waits cycles waited taken at
     assert!(!alone.stdout.contains("The time of each thread"), "{}", alone.stdout);
 }
 
-/// The recording says that one section of a lock comes after another section. In the replay, the later section waits for the lock.
+/// The recording says that one critical section comes after another section of the same lock. In the replay, the later section waits for
+/// the lock.
 #[test]
 fn a_wait_for_an_earlier_section_is_a_wait_for_its_lock() {
     let place = Place::new("stat-section");
@@ -157,7 +158,7 @@ fn a_wait_for_an_earlier_section_is_a_wait_for_its_lock() {
     assert_eq!(waits["pairs"][0]["state"], "lock");
 }
 
-/// The details say in which state each thread was over time, and the page draws these states.
+/// The details say which state each thread was in over time, and the page draws these states.
 #[test]
 fn a_page_draws_who_runs_and_who_waits() {
     let place = Place::new("stat-time-line");
@@ -238,7 +239,7 @@ fn what_the_recording_decided_is_said() {
     let waits = &json(&place, "decided.refs")["waits"];
     assert_eq!(waits["as_recorded"], 1);
     assert_eq!(waits["recorded_at"], json!([{ "program": 0, "address": "0x1000", "waits": 1 }]));
-    // The strands of a dealt recording wait for their turns. These waits are not waits of the program.
+    // The strands of a dealt recording wait for their turns. These are not waits of the program.
     let one = (0..2000).map(|_| Step::Instruction).collect();
     place.file("one.refs", recording(&[one]));
     let dealt = json(&place, "one.refs --place deal:0,64");

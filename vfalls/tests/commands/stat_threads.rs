@@ -1,4 +1,4 @@
-//! Tests the placement and the table of threads in `stat`.
+//! Tests the placement of threads and the thread table in `stat`.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::program::{Place, contains_all, squeezed};
 use crate::stat::{json, measured, program};
 
-/// The references of two threads. MOESI and the interleaving of memory determine which requests the references cause. Each node in turn has
-/// 512 bytes of memory.
+/// The references of two threads. MOESI and memory interleaving determine which requests the references cause. Each node in turn has 512
+/// bytes of memory.
 const SHARING: &str = "\
 # strand, what it does, address, bytes
 0  w 0x0 8      # misses, and reads the line from the memory of node 0: local
@@ -43,7 +43,7 @@ fn threads_are_served_where_theory_says() {
         served(&results),
         [json!([0, 0, requests(1, 1, 0, 0)]), json!([1, 64, requests(1, 1, 1, 2)])]
     );
-    // Two strands of one core share a data cache. A store does not allocate a line in this cache.
+    // Two strands of one core share a data cache, in which a store does not allocate a line.
     let results = json(&place, "sharing --place pack");
     assert_eq!(results["placement"], "pack");
     assert_eq!(
@@ -65,8 +65,7 @@ fn a_summary_is_a_screen() {
     let parts = [
         "batoka with 4 nodes, 256 strands; guest measuring (global+htstrand)",
         "placement: as the recording says, 2 threads on strands 0,64",
-        // Three lines are read. Both threads use the first line, and only the second thread loads
-        // the other two lines.
+        // Three lines are read. Both threads use the first line, and only the second thread loads the other two.
         "dram:mem_reads               3",
         // The program has no instructions, so the table shows neither CPI nor MPKI.
         "-     -        1      1       1    2",
@@ -86,7 +85,7 @@ fn a_summary_is_a_screen() {
     }
     place.file("forty", text);
     let output = place.run("stat forty").well();
-    // The tables of events and threads fill a screen. The states of the same threads follow.
+    // The event table and the thread table fill a screen. The same threads' states follow.
     let lines: Vec<&str> = output.lines().collect();
     let truth = lines.iter().position(|line| line.starts_with("Truth: "));
     assert_eq!(truth, Some(23), "{output}");
@@ -95,8 +94,7 @@ fn a_summary_is_a_screen() {
     }
     assert!(lines.iter().all(|line| line.len() <= 100), "{output}");
     assert!(output.contains("placement: as the recording says, 40 threads on strands 0-39"));
-    // The threads with the most instructions come first. One row adds up the others, which have 1
-    // to 33 instructions.
+    // The threads with the most instructions come first. One row adds up the others, which have 1 to 33 instructions.
     let row = |start: &str| {
         let found = lines.iter().map(|line| squeezed(line)).find(|row| row.starts_with(start));
         found.unwrap_or_else(|| panic!("{start}:\n{output}"))
@@ -105,7 +103,7 @@ fn a_summary_is_a_screen() {
         row(start);
     }
 
-    // All threads, or the named number of threads, have rows in both tables.
+    // All threads, or as many as the option names, have rows in both tables.
     let rows = |option: &str| {
         let output = place.run(&format!("stat forty {option}")).well();
         let rows: Vec<_> = output.lines().map(squeezed).collect();
@@ -123,7 +121,7 @@ fn a_summary_is_a_screen() {
     place.run("stat forty --threads some").badly("expected a number of threads, or all");
 }
 
-/// `deal` splits the references of one thread among several strands, so each strand does not have its own thread.
+/// `deal` splits one thread's references among several strands, so the strands do not have threads of their own.
 #[test]
 fn dealing_is_called_artificial() {
     let place = Place::new("stat-deal");
@@ -131,9 +129,9 @@ fn dealing_is_called_artificial() {
     let arguments = "refs.txt -e pic:Instr_cnt --place deal:1,65,2";
     let results = json(&place, arguments);
     assert_eq!(results["placement"], "artificial, deal:1,65,2");
-    // A quantum ends with the instruction that makes reference 1024. Four of each nine references are fetches. So a quantum has 114 * 9
-    // references, of which 114 * 4 = 456 are fetches. The first strand also executes the fourth quantum, which has the other 132 of the
-    // 1500 fetches.
+    // A quantum ends with the instruction that makes reference 1024. Four out of every nine references are fetches. A quantum therefore has
+    // 114 * 9 references, of which 114 * 4 = 456 are fetches. The first strand also executes the fourth quantum, which has the other 132 of
+    // the 1500 fetches.
     assert_eq!(measured(&results), [588, 456, 456]);
     let output = place.run(&format!("stat {arguments}")).well();
     assert!(output.contains("placement: artificial, deal:1,65,2\n"), "{output}");

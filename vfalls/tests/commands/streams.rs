@@ -24,7 +24,7 @@ fn a_hundred_thousand_calls() {
     assert!(with_input(&["call", &file], "").well() == answers);
     assert!(with_input(&["call"], &calls).well() == answers);
 
-    // An error at the end of a file is found before the first call is made.
+    // The tool finds an error at the end of a file before it makes the first call.
     let file = place.file("mistake", calls + "0 fast\n");
     let says = format!("{file}:100002: found '0 fast', expected STRAND fast|core FUNCTION");
     with_input(&["call", &file], "").badly_at_once(&says);
@@ -64,8 +64,8 @@ fn a_closed_pipe_is_no_error() {
     unread(&["call"], &"0 core 3 0\n".repeat(10_000)).well();
 }
 
-/// Runs the program with a standard output that is a closed pipe. The pipe is closed before the program starts, so the program can
-/// write nothing to it.
+/// Runs the program with a closed pipe as its standard output. The pipe is closed before the program starts, so the program can write
+/// nothing to it.
 fn unread(arguments: &[&str], input: &str) -> Ended {
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);

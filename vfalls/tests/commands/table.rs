@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::program::{Place, squeezed};
 
-/// Returns a run with 60 reads of memory.
+/// Returns a run with 60 memory reads.
 fn replay() -> Value {
     let mut run: Value = serde_json::from_str(include_str!("report.json")).unwrap();
     run["counters"][0]["measured"] = 60.into();
@@ -27,7 +27,7 @@ fn run(l2: u64, placement: &str, cycles: u64, reads: u64) -> String {
     run.to_string()
 }
 
-/// Writes three runs. Two of them have a smaller cache or another placement than the first.
+/// Writes three runs. The second has a smaller cache and another placement than the first, and the third only another placement.
 fn three(name: &str) -> Place {
     let place = Place::new(name);
     place.file("a.json", run(4_194_304, "spread", 1_000_000, 60));
@@ -129,8 +129,7 @@ fn rows_are_sorted_and_changes_have_a_base() {
     place.run(&format!("{all} -e dram:mem_raeds")).badly("did you mean dram:mem_reads?");
 }
 
-/// The files of the runs are in different directories, but have the same name. The table leaves out the
-/// parts of the paths that are the same for all runs.
+/// The runs' files are in different directories, but have the same name. The table omits the parts of the paths that all runs share.
 #[test]
 fn a_number_that_a_run_lacks_is_missing() {
     let place = Place::new("table-lacks");
@@ -194,7 +193,7 @@ fn what_is_no_run_or_comes_twice_is_named() {
     place.run("table").badly("<RUN.json>...");
 }
 
-/// Each setting of the user has a column, for every kind of run.
+/// Each setting that the user chose has a column, for every kind of run.
 #[test]
 fn settings_of_real_runs_are_columns() {
     let place = Place::new("table-real");
@@ -244,7 +243,7 @@ fn settings_of_real_runs_are_columns() {
     }
 }
 
-/// Runs are read one after the other. Only the parts that the table shows stay in memory.
+/// Runs are read one after another. Only the parts that the table shows stay in memory.
 #[test]
 fn ten_thousand_runs_need_little_memory() {
     let place = Place::new("table-many");

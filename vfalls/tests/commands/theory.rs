@@ -1,9 +1,7 @@
-//! Records and replays real programs whose behaviour is known. The counts must be as theory
-//! predicts.
+//! Records and replays real programs whose behaviour is known. The counts must be as theory predicts.
 //!
-//! Some counts include the C library's own work. In these cases, the test compares two runs, of
-//! which the second does twice the work. The difference between the runs is the work of the program
-//! alone.
+//! Some counts include the C library's own work. In these cases, the test compares two runs, the second of which does twice the work. The
+//! difference between the runs is the program's work alone.
 
 mod host;
 mod locks;
@@ -42,8 +40,7 @@ fn record(place: &Place, command: &str) -> Ended {
     recorded
 }
 
-/// Records a program, and returns the JSON of its replay. Thread number n is on node n modulo 4.
-/// `options` are further options of `stat`.
+/// Records a program, and returns the JSON of its replay. Thread n is on node n modulo 4. `options` are further options for `stat`.
 fn replay(place: &Place, command: &str, options: &str) -> Value {
     record(place, command);
     json(place, &format!("recording --place spread {options}"))
@@ -55,15 +52,13 @@ fn total(results: &Value, event: &str) -> i64 {
     counters.map(|counter| counter["measured"].as_i64().unwrap()).sum()
 }
 
-/// Returns, for each thread, the number of accesses that were served by `way`: `l2`, `local`,
-/// `remote` or `c2c`.
+/// Returns how many of each thread's accesses were served by `way`: `l2`, `local`, `remote` or `c2c`.
 fn served(results: &Value, way: &str) -> Vec<i64> {
     let threads = results["threads"].as_array().unwrap().iter();
     threads.map(|thread| thread["served"][way].as_i64().unwrap()).collect()
 }
 
-/// Two runs of a program. The second run does twice the work. Each count is the difference between
-/// the runs.
+/// Two runs of a program. The second run does twice the work. Each count is the difference between the two.
 struct Twice {
     once: Value,
     twice: Value,
@@ -74,7 +69,7 @@ impl Twice {
         Self::with(place, command, work, &format!("--event {events}"))
     }
 
-    /// Replays both runs with these options of `stat`.
+    /// Replays both runs with these `stat` options.
     fn with(place: &Place, command: &str, work: u32, options: &str) -> Self {
         let replay = |work: u32| replay(place, &format!("{command} {work}"), options);
         Self { once: replay(work), twice: replay(2 * work) }
@@ -90,21 +85,20 @@ impl Twice {
     }
 }
 
-/// Asserts that a count is as expected. A difference of a thousandth is allowed. A few more accesses are also allowed, because the C
-/// library's work differs between runs.
+/// Asserts that a count is as expected. It may differ by a thousandth, and by a few more accesses, because the C library's work differs
+/// between runs.
 #[track_caller]
 fn near(found: i64, expected: i64) {
     let apart = (found - expected).abs();
     assert!(apart <= expected / 1000 + 32, "{found}, expected {expected}");
 }
 
-/// A matrix product runs on one strand. Its misses must be those that cachegrind finds for the same
-/// instructions and addresses, with caches of the same geometry. Cachegrind allocates a line on a
-/// store, and the machine does not. Therefore the program stores only to elements that it has just
-/// read.
+/// A matrix product runs on one strand. Its misses must be those that cachegrind finds for the same instructions and addresses, with caches
+/// of the same geometry. Cachegrind allocates a line on a store, and the machine does not. The program therefore stores only to elements
+/// that it has just read.
 ///
-/// On a processor with AVX, cachegrind refuses lines of 16 bytes, because an AVX register is
-/// longer. Therefore cachegrind runs on an emulated processor without AVX.
+/// On a processor with AVX, cachegrind refuses 16-byte lines, because an AVX register is longer. Cachegrind therefore runs on an emulated
+/// processor without AVX.
 #[test]
 #[cfg(target_arch = "x86_64")]
 #[ignore = "needs qemu-user and valgrind"]
@@ -117,8 +111,7 @@ fn a_matrix_product_misses_as_cachegrind_says() {
         [("CPU_st_to_PCX", "Dw"), ("L2_dmiss_ld", "DLmr")],
     ];
     let some = [[("DC_miss", "D1mr"), ("L2_dmiss_ld", "DLmr")]];
-    // Each string describes a cache: its bytes, its ways, and the bytes in a line. The first row
-    // has the caches of a T2 Plus.
+    // Each string describes a cache: its size in bytes, its ways, and its line size in bytes. The first row has the caches of a T2 Plus.
     for ([l1i, l1d, l2], pairs) in [
         (["16384,8,32", "8192,4,16", "4194304,16,64"], &all[..]),
         (["4096,2,64", "32768,8,32", "1048576,8,64"], &some),
@@ -138,14 +131,13 @@ fn a_matrix_product_misses_as_cachegrind_says() {
             let expected = [theory[of_event], theory[of_other]];
             assert_eq!(found, expected, "{event}, {other}: {l1d}, {l2}");
         }
-        // The product has 96 * 96 * 96 multiplications. So a thousandth of the count is more than
-        // the few accesses that may differ.
+        // The product has 96 * 96 * 96 multiplications, so a thousandth of the count is more than the few accesses by which it may differ.
         assert!(theory["D1mr"] > 50_000, "{}", theory["D1mr"]);
     }
 }
 
-/// Returns cachegrind's counts for the program `matrix`. The arguments are the instruction cache,
-/// the data cache and the last-level cache.
+/// Returns cachegrind's counts for the program `matrix`. The array describes the instruction cache, the data cache and the last-level
+/// cache.
 #[cfg(target_arch = "x86_64")]
 fn cachegrind(place: &Place, [l1i, l1d, l2]: [&str; 3]) -> HashMap<String, i64> {
     let mut qemu = Command::new("qemu-x86_64");
@@ -165,9 +157,8 @@ fn cachegrind(place: &Place, [l1i, l1d, l2]: [&str; 3]) -> HashMap<String, i64> 
     names.zip(summary.iter().map(|count| count.parse().unwrap())).collect()
 }
 
-/// Threads on four nodes count one after another. If their counters share lines, each thread finds
-/// every line in the cache of the previous thread's node, and invalidates the line there. If each
-/// counter has its own line, no line moves.
+/// Threads on four nodes count one after another. If their counters share cache lines, each thread finds every line in the cache of the
+/// previous thread's node, and invalidates it there. If each counter has its own line, no line moves.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn counters_in_one_line_and_in_lines_of_their_own() {
@@ -191,8 +182,7 @@ fn counters_in_one_line_and_in_lines_of_their_own() {
         near(own.served("c2c").iter().sum(), 0);
         near(own.total("cycles_cache_hit"), 0);
         near(own.total("cycles_INV_egress"), 0);
-        // The first four threads read the lines from memory. For each thread, a quarter of the
-        // lines is in the memory of its own node.
+        // The first four threads read the lines from memory. Each thread has a quarter of the lines in its own node's memory.
         let (local, remote) = (own.served("local"), own.served("remote"));
         for thread in 0..4 {
             near(local[thread], lines / 4);
@@ -224,10 +214,10 @@ fn a_buffer_on_one_node_is_remote_to_the_others() {
     });
 }
 
-/// The main thread of a program initialises memory that threads on other nodes read. If the first touch places pages, all pages are on
-/// node 0, and the loads of the other threads are remote. In the repaired program, each thread initialises its own part, so the loads are
-/// local. Each part begins 1 MB after the previous part. The test counts only accesses to the second half megabyte of each part. Only the
-/// second run uses this half.
+/// A program's main thread initialises memory that threads on other nodes read. If the first touch places pages, all pages are on node 0,
+/// and the other threads' loads are remote. In the repaired program, each thread initialises its own part, so the loads are local. Each
+/// part begins 1 MB after the previous one. The test counts only accesses to the second half megabyte of each part, because only the second
+/// run uses that half.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn pages_on_the_wrong_node_and_repaired() {
@@ -240,7 +230,7 @@ fn pages_on_the_wrong_node_and_repaired() {
             near(more.served("c2c").iter().sum(), 0);
             [more.served("local"), more.served("remote")]
         };
-        // A store to a line that is in no cache reads the line. So a thread that initialises and reads a part reads each line of the part
+        // A store to a line that is in no cache reads the line, so a thread that initialises and reads a part reads each of its lines
         // twice. The main thread initialises four parts and reads one of them, which makes five reads.
         for (who, memory, local, remote) in [
             ("main", "first-touch", [5, 0, 0, 0], [0, 1, 1, 1]),
@@ -261,7 +251,7 @@ fn pages_on_the_wrong_node_and_repaired() {
                 );
             }
         }
-        // If pages are not placed, a quarter of each thread's lines is on the thread's node.
+        // If pages are not placed, each thread has a quarter of its lines on its own node.
         let [local, remote] = counted("own", "hardware");
         for thread in 0..4 {
             near(local[thread], 2 * lines / 4);
@@ -270,8 +260,8 @@ fn pages_on_the_wrong_node_and_repaired() {
     });
 }
 
-/// A program reads 8 MB repeatedly. The L2 cache of 4 MB never has the next line. Then the program
-/// writes 8 MB repeatedly: each line is read before it is written, and is written back.
+/// A program reads 8 MB repeatedly. The 4 MB L2 cache never has the next line. Then the program writes 8 MB repeatedly: each line is read
+/// before it is written, and is written back.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_stream_larger_than_the_l2_cache_is_read_from_memory() {

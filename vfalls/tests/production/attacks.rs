@@ -23,11 +23,11 @@ use crate::{MEMORY, image};
 #[test]
 #[ignore = "builds images"]
 fn attacks_reach_nothing() {
-    // Each row is about one kind of attack. The first number is the number of attacks of this kind.
-    // The other three are the expected results of the short test:
+    // A row describes one kind of attack. Its first number is how many attacks of this kind exist. The other three are the expected results
+    // of the short test:
     // - the number of attacks that it performs;
-    // - the number of attacks for which the architecture demands an outcome;
-    // - the number of attacks for which it demands an outcome, and in which the guest takes a trap.
+    // - the number of attacks whose outcome the architecture determines;
+    // - the number of those in which the guest takes a trap.
     const TRIED: [(usize, [usize; 3]); 12] = [
         (113_152, [2135, 930, 915]),
         (7305, [1044, 1044, 1042]),
@@ -65,8 +65,8 @@ fn attacks_reach_nothing() {
     }
 }
 
-/// On an image that lacks a guarding instruction, one kind of attack succeeds. Such an attack
-/// performs an access that the missing instruction would prevent.
+/// On an image that lacks a guarding instruction, one kind of attack succeeds: it performs an access that the missing instruction would
+/// prevent.
 #[test]
 #[ignore = "builds images"]
 fn attacks_break_what_is_broken() {
@@ -91,8 +91,7 @@ const OWN: Range<u64> = map::PARTITION + MEMORY..map::PARTITION + 2 * MEMORY;
 /// An image in which one guarding instruction is replaced.
 struct Broken {
     what: &'static str,
-    /// The attacks that detect the change: their kind, the number of the first attack, and the step
-    /// to the number of the next attack.
+    /// The attacks that detect the change: their kind, the index of the first attack, and the distance to the index of the next one.
     kind: &'static Kind,
     first: usize,
     step: usize,
@@ -103,8 +102,7 @@ struct Broken {
     reason: fn(&Observed) -> bool,
 }
 
-/// Returns `true` if a guest performs this access, the access is of the kind `kind`, and its address
-/// is outside the guest's memory.
+/// Returns `true` if a guest performs this access, the access has this `kind`, and its address is outside the guest's memory.
 fn is_outside(access: &Observed, kind: Access) -> bool {
     (access.level, access.kind) == (Level::Privileged, kind) && !OWN.contains(&access.physical)
 }
@@ -143,14 +141,13 @@ fn broken(hypervisor: &[u8]) -> [Broken; 3] {
             data..end,
             |access| is_outside(access, Access::Load),
         ),
-        // In this image, a spill of a guest's window branches to the code for the hypervisor's own
-        // windows. This code stores the window at the address in the stack pointer, which the guest
-        // has chosen.
+        // In this image, a spill of a guest's window branches to the code for the hypervisor's own windows. That code stores the window at
+        // the address in the stack pointer, which the guest has chosen.
         Broken {
             what: "a spill",
             kind: &STACKS,
-            // From attack 399 on, calls nest deeply, and the stack pointer makes the processor
-            // store a window in the neighbour's memory.
+            // From attack 399 on, calls nest so deeply that the processor spills a window, and the stack pointer directs it into the
+            // neighbour's memory.
             first: 399,
             step: 2 * 26,
             address: table + 0xa0 * 32,

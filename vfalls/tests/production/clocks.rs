@@ -1,4 +1,4 @@
-//! Tests how the hypervisor compares the machine's clocks, and keeps the guests' time of day.
+//! Tests how the hypervisor compares the machine's clocks, and how it keeps the guests' time of day.
 
 use perfctr_service::mailbox::Step;
 use platform::memory_map::start::{CLOCKS, TIME};
@@ -20,7 +20,7 @@ const EINVAL: u64 = 6;
 /// The time at which the machine is switched on, in seconds since 1970.
 const ON: u64 = 1_790_000_000;
 
-/// The period of the checks in nanoseconds. [`CYCLES`] is the same period in cycles of a T5440.
+/// The period of the checks in nanoseconds. [`CYCLES`] is the same period in T5440 cycles.
 const PERIOD: u64 = 10_000_000;
 const CYCLES: u64 = 11_653_793;
 
@@ -50,7 +50,7 @@ fn compared() -> Booted {
     booted
 }
 
-/// Runs the machine for a number of check periods.
+/// Runs the machine for this number of check periods.
 fn pass(booted: &mut Booted, periods: u64) {
     let until = booted.0.now() + periods * CYCLES;
     booted.0.run(Limits { cycles: until, ..Limits::NONE });
@@ -64,9 +64,8 @@ const fn is_no_longer_trusted(clock: Clock) -> &'static str {
     }
 }
 
-/// Two clocks go wrong one after the other, in every order and with faults of every kind. Within
-/// two periods of the first fault, the log names the bad clock and says that it is not trusted any
-/// more. After the second fault, the log says that the time is in doubt.
+/// Two clocks go wrong one after the other, in every order and with faults of every kind. Within two periods after the first fault, the log
+/// names the bad clock and says that it is no longer trusted. After the second fault, the log says that the time is in doubt.
 #[test]
 #[ignore = "builds images"]
 fn a_clock_that_goes_wrong_is_named() {
@@ -116,7 +115,7 @@ fn a_clock_that_goes_wrong_is_named() {
     }
 }
 
-/// The clock %stick of one strand stops. The watchdog of this strand finds the fault.
+/// One strand's %stick stops. This strand's watchdog finds the fault.
 #[test]
 #[ignore = "builds images"]
 fn a_clock_of_one_strand_that_goes_wrong_is_named() {
@@ -145,8 +144,7 @@ fn the_checks_go_on_without_dead_strands() {
     assert!(log[0].contains("it stands still, on strand 64"), "{log:?}");
 }
 
-/// If a strand's own timer fails, other strands interrupt this strand, even if one of the others is
-/// dead.
+/// If a strand's own timer fails, other strands interrupt it, even if one of the others is dead.
 #[test]
 #[ignore = "builds images"]
 fn a_dead_strand_keeps_no_other_from_its_checks() {
@@ -161,8 +159,8 @@ fn a_dead_strand_keeps_no_other_from_its_checks() {
     }
 }
 
-/// %stick has stopped on all strands, so only the PTIMER's alarm begins checks. If the alarm is set
-/// for a strand that dies, the strand that performs the operator's step continues the checks.
+/// %stick has stopped on all strands, so only the PTIMER's alarm triggers checks. If the alarm is set for a strand that dies, the strand
+/// that performs the operator's step continues the checks.
 #[test]
 #[ignore = "builds images"]
 fn the_alarm_does_not_die_with_its_strand() {
@@ -203,7 +201,7 @@ fn a_jump_does_not_stay_in_the_time_of_day() {
     }
 }
 
-/// A guest that sets its time of day does not change the time of day of another guest.
+/// A guest that sets its time of day does not change another guest's time of day.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_sets_its_own_time_of_day() {

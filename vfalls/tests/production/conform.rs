@@ -1,5 +1,5 @@
-//! Tests the check of images (`vfalls conform`). The shipped image must pass. Each image with one
-//! defect must fail, and the report must show only this defect.
+//! Tests the image check (`vfalls conform`). The shipped image must pass. Each image with one defect must fail, and the report must show
+//! only that defect.
 
 use std::env;
 use std::fs;
@@ -20,14 +20,12 @@ fn check(hypervisor: &[u8], quick: bool) -> Report {
     conform::check(&conformed(hypervisor), &ours, &options, &mut |_, _| true).unwrap()
 }
 
-/// A row of the report: the call, its registers, what the contract demands, and what the check
-/// found.
+/// A row of the report: the call, its registers, what the contract requires, and what the check found.
 type Shown = [&'static str; 4];
 
 const BEYOND: &str = "90-255,258,345,0x400,0x10000,0x10002,...";
 
-/// The defects, in the order of their numbers in the image. Each has the rows that a quick check
-/// reports.
+/// The defects, sorted by their numbers in the image, each with the rows that a quick check reports.
 const DEFECTS: [(&str, &[Shown]); 11] = [
     ("none", &[]),
     ("a mask", &[["set", "2,4,6,8,10,12", "stores the value's bits", "stores others"]]),
@@ -65,7 +63,7 @@ const DEFECTS: [(&str, &[Shown]); 11] = [
     ("a version", &[["set_version", "group 0x205", "the version", "another version"]]),
 ];
 
-/// Checks every third defect, from one that is drawn. With `ALL` in the environment, checks each.
+/// Checks every third defect, starting from a random one. With `ALL` in the environment, checks every defect.
 #[test]
 #[ignore = "builds images"]
 fn each_defect_is_found_alone() {

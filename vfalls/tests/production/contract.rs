@@ -34,8 +34,7 @@ fn calls_of_two_guests_at_the_same_time_are_as_in_the_contract() {
     let requests = requests(env::var_os("ALL").is_some());
     let hypervisor = conformed(&image(Production::Shipped));
     let mut statuses: BTreeMap<u64, usize> = BTreeMap::new();
-    // In the first case, both guests are on one core. In the second case, the guests are on two
-    // nodes, and in the third case on three nodes.
+    // In the first case, both guests are on one core. In the second case they are on two nodes, and in the third case on three.
     let cases: [Sides; 3] = [
         [([0, 1], Grant::GLOBAL_HTSTRAND), ([2, 3], Grant::STRAND)],
         [([0, 64], Grant::HTSTRAND), ([1, 72], Grant::GLOBAL)],
@@ -45,8 +44,7 @@ fn calls_of_two_guests_at_the_same_time_are_as_in_the_contract() {
         let Ready { mut execution, strands, mut callers, watch, world } =
             Ready::boot(&hypervisor, sides, case).unwrap();
         let (execution, ids) = (&mut execution, strands.concat());
-        // Each strand makes all calls in the same cyclic order, but each strand starts at a
-        // different call.
+        // All strands make the same calls in the same cyclic order, but each starts at a different call.
         let mut left: BTreeMap<StrandId, _> = (0..)
             .zip(&ids)
             .map(|(number, id)| {

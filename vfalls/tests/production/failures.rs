@@ -1,5 +1,5 @@
-//! Tests unexpected traps of the hypervisor. Such a trap must end the guest that owns the trapped
-//! strand, and everything else must continue.
+//! Tests unexpected traps in the hypervisor. Such a trap must end the guest that owns the trapped strand, and everything else must
+//! continue.
 
 use guest_abi::{Mcu, Node};
 use hv_core::GuestId;
@@ -15,15 +15,14 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, repeated};
 use super::{Booted, Guest, image, strand};
 
-/// The number of a software trap. The hypervisor executes no `ta`, so it does not expect this trap.
+/// A software trap number. The hypervisor executes no `ta`, so it does not expect this trap.
 pub(super) const UNEXPECTED: u64 = 3;
 
-/// The maximum number of waits before a test gives up. In each wait, the machine executes [`SLICE`] instructions.
+/// The number of waits after which a test gives up. In each wait, the machine executes [`SLICE`] instructions.
 const SLICES: usize = 100;
 const SLICE: u64 = 30_000;
 
-/// While the hypervisor performs an operator's request, a test injects a trap at every 97th
-/// instruction of the hypervisor.
+/// While the hypervisor performs an operator's request, a test injects a trap at every 97th hypervisor instruction.
 const REQUESTS: u64 = 97;
 
 /// Returns a list with every kind of call. Only the last two calls store their results in the list.
@@ -46,8 +45,7 @@ fn list() -> Vec<Entry> {
     [&calls[..], &[core(3, 0x205, 0), [2, 0x205, 1, 1, 0, 0, 0, 0], AGAIN]].concat()
 }
 
-/// Returns a machine with two guests that make calls. The first guest has made all calls of its
-/// list once.
+/// Returns a machine with two guests that make calls. The first guest has made each call of its list once.
 pub(super) fn running(hypervisor: &[u8]) -> Booted {
     let guests = [Guest::listed(&[0], "global,strand"), Guest::listed(&[8], "strand")];
     let mut booted = Booted::boot_nodes(1, hypervisor, &guests, None);
@@ -58,8 +56,8 @@ pub(super) fn running(hypervisor: &[u8]) -> Booted {
     booted
 }
 
-/// Makes the hypervisor take an unexpected trap on strand 0. `step` is `true` if a request of the operator is pending. Describes what is
-/// wrong afterwards; `None` if nothing is wrong.
+/// Makes the hypervisor take an unexpected trap on strand 0. `step` is `true` if an operator's request is pending. Returns a description of
+/// what is wrong afterwards; `None` if nothing is wrong.
 pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     let mut booted = Booted(at.clone());
     if booted.0.strand_mut(strand(0)).take(Trap::software(UNEXPECTED).into()).is_err() {
@@ -82,7 +80,7 @@ pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     let (told, _) = booted.told();
     let is_trap =
         |told: &str| told.starts_with("the hypervisor took the unexpected trap 0x103 at 0x1");
-    // If the strand was using L2 control, L2 control goes out of service.
+    // If the strand was using the L2 control, the L2 control goes out of service.
     let l2_works = match &*told {
         [trap] if is_trap(trap) => true,
         [trap, l2]
@@ -96,13 +94,12 @@ pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     if step && answer(&mut booted).is_none() {
         return Some("the operator gets no answer".to_owned());
     }
-    // The guest restarts and both guests' calls are served, so everything that the strand held is
-    // free.
+    // The guest restarts and both guests' calls are served, so everything that the strand held is free.
     booted.0.operate(strand(8), &Step::Reset(GuestId::new(0).unwrap())).unwrap();
     if answer(&mut booted).is_none() {
         return Some("the guest is not reset".to_owned());
     }
-    // The interrupted request may have moved some rights or all rights, so the original rights are granted again.
+    // The interrupted request may have moved some or all rights, so the original rights are granted again.
     if step && !(0..SLICES).any(|_| is_done(&mut booted, &Step::Reconfigure(grants(0)))) {
         return Some("the rights do not return".to_owned());
     }
@@ -110,8 +107,7 @@ pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     not_served(&mut booted, &all[..if l2_works { 5 } else { 4 }])
 }
 
-/// Returns the grants of two guests. Both guests have `strand`, and guest number `global` has
-/// `global`.
+/// Returns the grants of two guests. Both guests have `strand`, and the guest with index `global` has `global`.
 fn grants(global: usize) -> Grants {
     let mut grants = Grants::none(2).unwrap();
     for (guest, right) in [(0, Right::Strand), (1, Right::Strand), (global, Right::Global)] {
@@ -120,8 +116,7 @@ fn grants(global: usize) -> Grants {
     grants
 }
 
-/// Makes strand 8 perform a request of the operator. Returns `true` if the operator gets an answer
-/// in time, and the answer is not an error.
+/// Makes strand 8 perform an operator's request. Returns `true` if the operator gets an answer in time and the answer is not an error.
 fn is_done(booted: &mut Booted, step: &Step) -> bool {
     booted.0.operate(strand(8), step).unwrap();
     matches!(answer(booted), Some(Ok(_)))
@@ -135,8 +130,8 @@ fn answer(booted: &mut Booted) -> Option<Answer> {
     })
 }
 
-/// Runs until the gets in `all` are served. Each get is a strand and a register. Returns a message
-/// that lists the gets that were not served in time.
+/// Runs until the gets in `all` are served. Each get is a strand and a register. Returns a message that lists the gets that were not served
+/// in time.
 fn not_served(booted: &mut Booted, all: &[(usize, u64)]) -> Option<String> {
     let calls = booted.calls();
     let is_served = |(strand, register): &(usize, u64)| {
@@ -156,7 +151,7 @@ fn not_served(booted: &mut Booted, all: &[(usize, u64)]) -> Option<String> {
     Some(format!("not served: {:?}", missing.collect::<Vec<_>>()))
 }
 
-/// Injects a trap at every 11th hypervisor instruction in calls. If `ALL` is set in the environment, injects a trap at every instruction.
+/// Injects a trap at every 11th hypervisor instruction during calls. With `ALL` in the environment, injects a trap at every instruction.
 #[test]
 #[ignore = "builds images"]
 fn the_hypervisor_traps_at_any_instruction() {
@@ -164,7 +159,7 @@ fn the_hypervisor_traps_at_any_instruction() {
     assert!(wrong.is_empty(), "{} of {number} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Injects traps while the hypervisor performs a request of the operator.
+/// Injects traps while the hypervisor performs an operator's request.
 #[test]
 #[ignore = "builds images"]
 fn the_hypervisor_traps_in_any_request() {
@@ -182,9 +177,9 @@ fn the_hypervisor_traps_in_any_request() {
     }
 }
 
-/// Injects traps on strand 0 among the next `most` instructions of the hypervisor. If there is a request `step`, every [`REQUESTS`]th
-/// instruction traps, and the injection stops when the operator gets an answer. Without a request, every 11th instruction traps. If `ALL`
-/// is set in the environment, every instruction traps. Returns the number of instructions, and a description of each failure.
+/// Injects traps on strand 0 within the next `most` hypervisor instructions. If there is a request `step`, every [`REQUESTS`]th instruction
+/// traps, and the injection stops when the operator gets an answer. Without a request, every 11th instruction traps. With `ALL` in the
+/// environment, every instruction traps. Returns the number of instructions, and a description of each failure.
 fn traps_everywhere(booted: &mut Booted, most: u64, step: Option<&Step>) -> (u64, Vec<String>) {
     let every = if step.is_some() { REQUESTS } else { 11 };
     let every = if std::env::var_os("ALL").is_some() { 1 } else { every };
@@ -260,9 +255,8 @@ fn a_strand_without_a_guest_leaves_service() {
     assert!(number > 300, "{number}");
 }
 
-/// Strand 8 dies. Its guest has all rights. Strand 0, which has no guest, revokes these rights for
-/// the operator. Meanwhile, strand 0 finds that a memory controller is faulty, and takes it out of
-/// service.
+/// Strand 8 dies while its guest has all rights. Strand 0, which has no guest, revokes these rights for the operator. Meanwhile, strand 0
+/// finds that a memory controller is faulty, and takes it out of service.
 #[test]
 #[ignore = "builds images"]
 fn a_unit_fails_on_a_strand_without_a_guest() {
@@ -284,10 +278,9 @@ fn a_unit_fails_on_a_strand_without_a_guest() {
     assert!(matches!(answer(&mut booted), Some(Ok(Some(_)))));
 }
 
-/// Makes the hypervisor take an unexpected trap on strand 0. Returns `false` if the guest has
-/// ended, and `true` if the strand is parked. The guest of a parked strand ends when the operator
-/// reports the strand's death. Returns an error if another guest cannot get the rights afterwards,
-/// or is not served.
+/// Makes the hypervisor take an unexpected trap on strand 0. Returns `false` if the guest has ended, and `true` if the strand is parked. A
+/// parked strand's guest ends when the operator reports the strand's death. Returns an error if another guest cannot get the rights
+/// afterwards, or is not served.
 fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
     let mut booted = Booted(at.clone());
     let trap = Trap::software(UNEXPECTED).into();
@@ -316,7 +309,7 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
     for step in [Step::Died(strand(0)), Step::Reconfigure(grants)] {
         operate(step)?.map_err(|refusal| refusal.to_string())?;
     }
-    // If the strand was using L2 control, L2 control is out of service now.
+    // If the strand was using the L2 control, the L2 control is out of service now.
     let seen = operate(Step::Look(2))?.unwrap().unwrap();
     let l2_works = seen.units[Unit::L2(Node::Node0).number()].in_service;
     if booted.0.guest(0) != GuestState::Failed {
@@ -329,9 +322,8 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
     }
 }
 
-/// A second unexpected trap comes while the hypervisor handles the first one. The second trap either ends the guest or parks the strand. As
-/// soon as a second trap at one instruction parks the strand, a second trap at each later instruction must park the strand, too, until the
-/// guest has ended.
+/// A second unexpected trap comes while the hypervisor handles the first one. It either ends the guest or parks the strand. If a second
+/// trap at one instruction parks the strand, a second trap at any later instruction must park it too, until the guest has ended.
 #[test]
 #[ignore = "builds images"]
 fn a_second_trap_parks_the_strand() {

@@ -1,4 +1,4 @@
-//! Tests devices that fail, and strands that die.
+//! Tests failing devices and dying strands.
 
 use guest_abi::{Hub, Mcu, Node, StrandId};
 use hv_core::GuestId;
@@ -13,9 +13,8 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, EWOULDBLOCK, Entry, GET, HUB_PCR, SET, fast, repeated, retried};
 use super::{Booted, ENOACCESS, Guest, image, strand};
 
-/// Stores to devices fail, either after their call has returned or while the call waits for the
-/// store. Afterwards, the units are out of service, everything else works, and the neighbour is not
-/// affected.
+/// Stores to devices fail, either after their call has returned or while the call waits for the store. Afterwards, the units are out of
+/// service, everything else works, and the neighbour is not affected.
 #[test]
 #[ignore = "builds images"]
 fn a_store_fails_late() {
@@ -40,7 +39,7 @@ fn a_store_fails_late() {
         (fast(GET, MCU[0], 0), ENOACCESS),
         (fast(SET, MCU[0] + 1, 0), ENOACCESS),
         (fast(SET, 0, 2), 0),
-        // This store fails while the next call runs. The next call succeeds.
+        // This store fails during the next call, which succeeds.
         (fast(SET, MCU[1], 0x11), 0),
         (fast(SET, L2, 1), 0),
         (WAIT, 0),
@@ -95,9 +94,8 @@ fn a_store_fails_late() {
     assert!(calls > 100 && last > booted.0.now() - 1000, "{calls}");
 }
 
-/// Two strands die: one holds a hub, and the other has asked for this hub. Until the operator
-/// reports the deaths, no strand gets the hub. After the report, all other strands have their
-/// turns. The neighbour is not affected.
+/// Two strands die: one holds a hub, and the other has asked for it. No strand gets the hub until the operator reports the deaths. After
+/// the report, all other strands have their turns. The neighbour is not affected.
 #[test]
 #[ignore = "builds images"]
 fn a_strand_dies_with_a_hub() {
@@ -115,8 +113,7 @@ fn a_strand_dies_with_a_hub() {
         booted.list(0, cpu, &list);
     }
     booted.list(1, 0, &[repeated(GET, 0, 0), AGAIN]);
-    // The first strand dies after its store to the hub. The second strand dies when it begins
-    // another call for the hub.
+    // The first strand dies after its store to the hub. The second strand dies when it begins another call for the hub.
     let image = image(Production::Shipped);
     let elf = elf::parse(&image).unwrap();
     let dead: Vec<StrandId> = ["perfctr_wait_hub", "perfctr_slow"]
@@ -159,8 +156,8 @@ fn a_strand_dies_with_a_hub() {
     assert!(neighbours.all(|call| call.status == 0));
 }
 
-/// The operator reports the deaths of all strands of a guest. A reset cannot restart this guest,
-/// because it has no strand left. The other guest is not affected.
+/// The operator reports that all of a guest's strands have died. A reset cannot restart this guest, because it has no strand left. The
+/// other guest is not affected.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_fails_with_its_last_strand() {

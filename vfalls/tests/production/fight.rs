@@ -1,5 +1,4 @@
-//! Measures how a hub serves strands that all ask for it at the same time, and how many hypervisor
-//! instructions each served call costs.
+//! Measures how a hub serves strands that all ask for it at the same time, and how many hypervisor instructions each served call takes.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,8 +11,8 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, GET, HUB_PCR, repeated};
 use super::{Booted, Guest};
 
-/// If several strands ask for one hub without a pause, all of them are served equally often. The
-/// test prints the number of hypervisor instructions for each served call.
+/// Strands that ask for one hub without a pause are all served equally often. The test prints the number of hypervisor instructions per
+/// served call.
 #[test]
 #[ignore = "builds images"]
 fn strands_fight_for_a_hub() {

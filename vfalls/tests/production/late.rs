@@ -1,5 +1,5 @@
-//! Tests stores that fail late. A report of a failed store can arrive at any moment, no matter what the strand is doing. Except for the
-//! failed unit, everything must be as in a run without the fault. The tests compare both runs for store latencies up to [`LONGEST`].
+//! Tests stores that fail late. The report of a failed store can arrive at any moment, whatever the strand is doing. Everything except the
+//! failed unit must be as in a run without the fault. The tests compare both runs for store latencies up to [`LONGEST`].
 
 mod banks;
 mod blame;
@@ -21,11 +21,10 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, LISTS, SET, repeated};
 use super::{Booted, ENOACCESS, Guest, image, levels};
 
-/// The maximum latency of a store that the tests try, in cycles. The minimum is 1 cycle.
+/// The maximum store latency that the tests try, in cycles. The minimum is 1 cycle.
 const LONGEST: u64 = 300;
 
-/// The number of the control register of channel 0 on the strand's node. [`OTHER`] is the number
-/// for channel 1.
+/// The id of channel 0's control register on the strand's node. [`OTHER`] is the id for channel 1.
 const CHANNEL: u64 = 2;
 const OTHER: u64 = 4;
 const L2: u64 = 1;
@@ -46,13 +45,12 @@ const fn core(function: u64, o0: u64, o1: u64) -> Entry {
     [11, o0, o1, 0, 0, 0, function, 0]
 }
 
-/// Returns a call on the unit that fails. The value 0x5a5a distinguishes this call from all other
-/// calls.
+/// Returns a call for the unit that fails. The value 0x5a5a distinguishes it from all other calls.
 const fn ask(register: u64) -> Entry {
     call(GET, register, 0x5a5a)
 }
 
-/// Lists that the strand executes after it has set channel 0. Each list has a name.
+/// Lists that the strand executes after it has set channel 0, each with a name.
 const BEHIND: &[(&str, &[Entry])] = &[
     ("the guest", &[]),
     ("a get of the PCR", &[call(GET, 0, 7)]),
@@ -89,8 +87,7 @@ fn symbol(name: &str) -> u64 {
     elf::address(&elf::parse(&image(Production::Shipped)).unwrap(), name).unwrap()
 }
 
-/// Returns a machine of one node. Its guest has booted on strand 0, and is about to execute the
-/// first entry of its list.
+/// Returns a one-node machine. Its guest has booted on strand 0, and is about to execute the first entry of its list.
 fn ready() -> Execution {
     thread_local! {
         static READY: OnceCell<Execution> = const { OnceCell::new() };
@@ -108,16 +105,16 @@ fn ready() -> Execution {
     READY.with(|ready| ready.get_or_init(boot).clone())
 }
 
-/// The unit that fails, and the expected answer of later calls on it.
+/// The unit that fails, and the expected answer to later calls for it.
 #[derive(Clone, Copy)]
 struct Failing {
     unit: FaultyUnit,
-    /// The number of the unit's register that the test accesses.
+    /// The id of the unit's register that the test accesses.
     register: u64,
     /// The number of cycles after which the unit works again.
     mended: u64,
     without_address: bool,
-    /// The status that calls on the unit return after the first refused call.
+    /// The status that calls for the unit return after the first refused call.
     status: u64,
 }
 
@@ -184,7 +181,7 @@ impl Run {
     }
 }
 
-/// Returns `true` if an entry of the list is a call on the unit of this register.
+/// Returns `true` if the entry is a call for the unit that this register belongs to.
 fn is_for_unit(entry: &Entry, register: u64) -> bool {
     let (of_hub, of_channel) = (18..36, register & !1..=register | 1);
     entry[0] == 12
@@ -194,8 +191,8 @@ fn is_for_unit(entry: &Entry, register: u64) -> bool {
 }
 
 /// Runs a list in which a unit fails, and the same list without the fault. Returns the first difference; `None` if there is none. The
-/// answers of the failed unit may differ from the answers without the fault. After the first answer ENOACCESS of the failed unit, every
-/// answer of this unit must be `failing.status`. The last answer must always be `failing.status`.
+/// failed unit's answers may differ from those without the fault. After the failed unit's first answer ENOACCESS, each of its answers must
+/// be `failing.status`. The last answer must always be `failing.status`.
 fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option<String> {
     let list = [list, &[WAIT, ask(failing.register), WAIT]].concat();
     let last = list.len() - 2;
@@ -212,8 +209,7 @@ fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option
             return Some(why);
         }
         let (right, mut found) = (right.registers(), found.registers());
-        // An answer ENOACCESS may come from the unit that fails, so the registers with the answer
-        // may differ.
+        // An answer ENOACCESS may come from the failed unit, so the registers with the answer may differ.
         if found.registers.get(Register::O0) == ENOACCESS {
             for register in [Register::O0, Register::O0.odd()] {
                 found.registers.set(register, right.registers.get(register));
@@ -247,8 +243,8 @@ fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option
     differs.map(|word| format!("memory at {:#x}", 8 * word))
 }
 
-/// Returns the latencies to try for a list. With `ALL` in the environment, these are all latencies.
-/// Otherwise they are every twentieth latency, from a different start for each list.
+/// Returns the latencies to try for a list. With `ALL` in the environment, these are all latencies. Otherwise they are every twentieth
+/// latency, starting from a different one for each list.
 fn latencies(number: usize) -> impl Iterator<Item = u64> {
     let every = if std::env::var_os("ALL").is_some() { 1 } else { 20 };
     (1 + number as u64 % every..=LONGEST).step_by(every as usize)
@@ -294,7 +290,7 @@ fn a_channel_that_works_again_is_out_of_service() {
     }
 }
 
-/// A strand waits for its stores to a hub and to L2 control, so the call itself is refused.
+/// A strand waits for its stores to a hub and to the L2 control, so the call itself is refused.
 #[test]
 #[ignore = "builds images"]
 fn a_hub_or_l2_fails_while_its_call_waits() {
@@ -323,7 +319,7 @@ fn reports_that_come_together() {
     }
 }
 
-/// The operator's interrupt arrives at about the same time as the report of the failed store.
+/// The operator's interrupt arrives at about the same time as the failed store's report.
 #[test]
 #[ignore = "builds images"]
 fn a_channel_fails_while_an_interrupt_comes() {
@@ -348,8 +344,8 @@ fn a_channel_fails_while_an_interrupt_comes() {
 }
 
 /// While the hypervisor's Rust code waits for a store that fails, the operator revokes the rights. When the failed access returns to the
-/// Rust code, the trap level of the report must be clear. If a slow call returns to the guest from this Rust code, the guest could read a
-/// trap level that is not clear.
+/// Rust code, the report's trap level must be clear. If it were not, the guest could read this trap level after a slow call returns from
+/// the Rust code.
 #[test]
 #[ignore = "builds images"]
 fn a_failed_access_leaves_no_trap_level() {
@@ -395,8 +391,8 @@ fn a_channel_breaks_under_load() {
         let last = |strand| calls.iter().rfind(|call| call.strand.index() == strand).unwrap();
         assert_eq!((last(0).status, last(8).status), (ENOACCESS, 0), "{pause}");
         assert_eq!(booted.consoles(), ["", "", "", ""]);
-        // The operator is told of one failure only. The failed access is either of the two stores
-        // in the loop, whichever comes first after the break.
+        // The operator is told of only one failure. The failed access is either of the two stores in the loop, whichever comes first after
+        // the break.
         let expected = ["0x8400000400", "0x8400000408"].map(|address| {
             let told = format!("NODE0_MCU0 is out of service: an access failed at {address}, on strand 0 of guest 0");
             (vec![told], 1)

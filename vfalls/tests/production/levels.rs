@@ -1,21 +1,19 @@
-//! Checks the trap levels that a guest can select, because the guest can read the trap registers of
-//! these levels and return from these levels.
+//! Checks the trap levels that a guest can select. A guest can read the trap registers of these levels, and return from these levels.
 
 use simulator::execute::map;
 use simulator::interpreter::{Strand, TrapFrame};
 
-/// The bit HPRIV of HTSTATE.
+/// HTSTATE's HPRIV bit.
 pub(super) const HPRIV: u16 = 4;
 
 /// The number of trap levels that a guest can select.
 const GUESTS: usize = 2;
 
-/// The hypervisor's level of globals in TSTATE.
+/// The hypervisor's global level, as in TSTATE.
 const MAXGL: u64 = 3;
 
-/// Returns `true` if a trap level still contains values of the hypervisor: an address in the
-/// hypervisor's memory, the hypervisor's privilege, or its level of globals. Also returns `true` if
-/// only the addresses are cleared, and the state or the trap's number is left.
+/// Returns `true` if a trap level still contains values of the hypervisor: an address in the hypervisor's memory, the hypervisor's
+/// privilege, or its global level. Also returns `true` if only the addresses are cleared, while the state or the trap's number is left.
 fn is_hypervisors(frame: &TrapFrame) -> bool {
     let TrapFrame { pc, npc, state, number, hpstate } = *frame;
     let is_cleared = pc == 0 && npc == 0;

@@ -29,8 +29,7 @@ pub(super) type Entry = [u64; 8];
 /// The address of CPU 0's list in a guest's memory. [`LIST`] is the distance to the next list.
 pub(super) const LISTS: u64 = 0x10_0000;
 const LIST: u64 = 0x8000;
-/// The offset, in a guest's memory, of a word that contains the address of the instruction after a
-/// call.
+/// The offset, in a guest's memory, of a word that contains the address of the instruction after a call.
 const ANSWERED: u64 = 0x88;
 /// The offset, in a CPU's list, of the numbers that the CPU writes when it samples.
 const BEHIND: u64 = 0x7f00;
@@ -41,7 +40,7 @@ pub(super) const GET: u64 = 0x106;
 pub(super) const SET: u64 = 0x107;
 pub(super) const EWOULDBLOCK: u64 = 9;
 
-/// The number of the first register of hub 0. It is a PCR of 16 bits.
+/// The id of hub 0's first register, a 16-bit PCR.
 pub(super) const HUB_PCR: u64 = 18;
 
 pub(super) const fn fast(function: u64, o0: u64, o1: u64) -> Entry {
@@ -91,8 +90,8 @@ impl Booted {
         self.0.load(list_at(guest, cpu), &bytes).unwrap();
     }
 
-    /// Returns the address of the `ta 0x80` instruction with which entries of kind 7 make their
-    /// calls. After this instruction, the CPU continues with the next entry.
+    /// Returns the address of the `ta 0x80` instruction with which kind-7 entries make their calls. After this instruction, the CPU
+    /// continues with the next entry.
     pub(super) fn call_of_list(&mut self) -> u64 {
         /// The instructions `ta 0x80` and `cmp %o0, 9`.
         const CALL: [u32; 2] = [0x91d0_2080, 0x80a2_2009];
@@ -113,8 +112,7 @@ impl Booted {
         self.words(guest, LISTS + cpu * LIST + BEHIND)
     }
 
-    /// Returns a list that starts empty. When a hypercall returns, the machine adds the call to the
-    /// list.
+    /// Returns an initially empty list to which the machine adds each hypercall when it returns.
     pub(super) fn calls(&mut self) -> Rc<RefCell<Vec<Call>>> {
         let calls = Rc::new(RefCell::new(Vec::new()));
         let noted = Rc::clone(&calls);
@@ -123,8 +121,7 @@ impl Booted {
     }
 }
 
-/// Lets strand 0 make the calls of a list and exit. Returns, for each call, the number of
-/// instructions that the hypervisor executed.
+/// Makes strand 0 perform a list's calls and exit. Returns the number of hypervisor instructions for each call.
 pub(super) fn counted(booted: &mut Booted, list: &[Entry]) -> Vec<u64> {
     booted.list(0, 0, list);
     // The number of hypervisor instructions since the guest's latest instruction, and the counts of
@@ -151,9 +148,8 @@ pub(super) fn counted(booted: &mut Booted, list: &[Entry]) -> Vec<u64> {
     counted.take().1.split_off(2)
 }
 
-/// Each kind of call takes the same number of instructions on the simulator and on QEMU. The
-/// simulator executes the shipped image, with the real %pcr and devices. QEMU executes an image
-/// that keeps %pcr in memory.
+/// Each kind of call takes the same number of instructions on the simulator and on QEMU. The simulator executes the shipped image, with the
+/// real %pcr and devices. QEMU executes an image that keeps %pcr in memory.
 #[test]
 #[ignore = "builds images"]
 fn calls_take_the_instructions_that_qemu_counts() {
@@ -201,8 +197,7 @@ fn calls_take_the_instructions_that_qemu_counts() {
     let console = String::from_utf8(console).unwrap();
     assert_eq!(end, End::Code(0), "{console}");
     let ticks = console.lines().map(|line| u64::from_str_radix(line, 16));
-    // %tick advances by 102.4 for each instruction. The two instructions to subtract are the `ta`
-    // and one `rd`.
+    // %tick advances by 102.4 for each instruction. The two subtracted instructions are the `ta` and one `rd`.
     let there: Vec<_> =
         ticks.map_while(Result::ok).map(|ticks| (ticks * 10 + 512) / 1024 - 2).collect();
 
@@ -215,8 +210,8 @@ fn calls_take_the_instructions_that_qemu_counts() {
     OF_SPARC.keep(&named(&here)).unwrap();
 }
 
-/// A guest counts the instructions of loops of known length, and the reads of memory. Each of the
-/// node's two channels serves an eighth of the lines.
+/// A guest counts the instructions of loops of known length, and the reads from memory. Each of the node's two channels serves an eighth of
+/// the cache lines.
 #[test]
 #[ignore = "builds images"]
 fn what_a_guest_counts_is_what_happened() {
@@ -234,7 +229,7 @@ fn what_a_guest_counts_is_what_happened() {
     }
     booted.list(0, 0, &list);
     let calls = booted.calls();
-    // The value that each `get` returned, and the channel's number of reads at that time.
+    // The value that each `get` returned, and the channel's read count at that time.
     let mut seen = [Vec::new(), Vec::new()];
     let [answered] = booted.words(0, ANSWERED);
     booted.0.breakpoints().insert(answered);
@@ -303,14 +298,13 @@ struct Words {
     remembered: [u64; 4],
 }
 
-/// The waits of strands for the hub. A wait lasts from the strand's refusal to its access.
+/// The strands' waits for the hub. A wait lasts from the strand's refusal to its access.
 struct Waits {
     n: usize,
     /// For each waiting strand, how often other strands have been served since its refusal.
     waiting: BTreeMap<usize, usize>,
     ended: usize,
-    /// How many waits the gate cut short. The gate forgets a waiting strand if other strands ask
-    /// too often before it asks again.
+    /// The number of waits that the gate cut short. The gate forgets a waiting strand if other strands ask too often before it asks again.
     cut: usize,
     /// The largest number of refusals during one turn.
     refusals: u32,
@@ -325,10 +319,9 @@ impl Waits {
         let by = store.strand.index();
         match at {
             0 => {
-                // On the fast path, one store writes this word and the next word.
+                // On the fast path, a single store writes this word and the next one.
                 let state = if store.size == 8 { store.value >> 32 } else { store.value };
-                // The word can also reserve a free hub for the strand of the turn. Here, a reserved
-                // hub is treated as free.
+                // The word can also reserve a free hub for the strand whose turn it is. Here, a reserved hub counts as free.
                 let state = if state & 1 != 0 { 0 } else { state & !(1 << 31) };
                 let before = std::mem::replace(&mut words.state, state);
                 if state == before || state == 0 {
@@ -366,11 +359,10 @@ impl Waits {
     }
 }
 
-/// All strands of a guest ask for one hub repeatedly, and each strand is served. The stores to the
-/// gate's words show that the gate keeps two limits. The first limit is the number of other
-/// strands' accesses for which a strand waits. The second limit is the number of refusals for which
-/// a turn lasts if its strand does not ask again. The guest has 16 strands of one node. With
-/// `ALL` in the environment, the test also uses 64 strands of four nodes, and takes half a minute.
+/// All strands of a guest ask for one hub repeatedly, and each strand is served. The stores to the gate's words show that the gate keeps
+/// two limits: how many accesses by other strands a strand must wait for, and how many refusals a turn lasts if its strand does not ask
+/// again. The guest has 16 strands on one node. With `ALL` in the environment, the test also uses 64 strands on four nodes, and takes half
+/// a minute.
 #[test]
 #[ignore = "builds images"]
 fn every_strand_has_its_turn_at_a_hub() {
@@ -418,7 +410,7 @@ fn every_strand_has_its_turn_at_a_hub() {
         for store in stores {
             waits.happens(&mut words, store.physical - first, store);
         }
-        // In a wait, each of the other strands is served at most once. Few waits are cut short.
+        // During a wait, each of the other strands is served at most once. Few waits are cut short.
         let Waits { ended, cut, refusals, .. } = waits;
         println!(
             "{n} strands: {ended} waits, {cut} cut short, at most {refusals} refusals in a turn"

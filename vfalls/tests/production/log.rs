@@ -1,5 +1,5 @@
-//! Tests the hypervisor's log, in which the operator reads about failures and moved rights. The log
-//! must stay useful when a guest causes many messages.
+//! Tests the hypervisor's log, in which the operator reads about failures and transfers of rights. The log must stay useful even if a guest
+//! causes many messages.
 
 use guest_abi::{Hub, Mcu, Node};
 use hv_core::GuestId;
@@ -14,13 +14,11 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, fast, repeated};
 use super::{Booted, ENOACCESS, Guest, Task, image, running, strand};
 
-/// The number of the first register of channel 0 on the strand's node. [`L2`] is the number of the
-/// node's L2 control register.
+/// The id of channel 0's first register on the strand's node. [`L2`] is the id of the node's L2 control register.
 const CHANNEL: u64 = 2;
 const L2: u64 = 1;
 
-/// Returns grants for this number of guests. Each entry of `rights` contains the number of a guest,
-/// and a right that this guest gets.
+/// Returns grants for this number of guests. Each entry of `rights` contains a guest's index and a right that this guest gets.
 fn grants(guests: usize, rights: &[(usize, Right)]) -> Grants {
     let mut grants = Grants::none(guests).unwrap();
     for (guest, right) in rights {
@@ -29,8 +27,8 @@ fn grants(guests: usize, rights: &[(usize, Right)]) -> Grants {
     grants
 }
 
-/// Each kind of unit fails during a call. The calls read and write, on the fast path and on the
-/// slow path. The log has one line for each failure.
+/// A unit of each kind fails during a call. The calls read and write, on the fast path and on the slow path. The log has one line for each
+/// failure.
 #[test]
 #[ignore = "builds images"]
 fn a_unit_that_fails() {
@@ -64,9 +62,8 @@ fn a_unit_that_fails() {
     }
 }
 
-/// A strand dies while it holds a hub, and nobody reports its death. Another strand asks for the
-/// hub repeatedly, and finds it busy for too long. Between two calls for the hub, this strand waits
-/// for a slow store, so that the test takes few instructions.
+/// A strand dies while it holds a hub, and nobody reports its death. Another strand asks for the hub repeatedly, and finds it busy for too
+/// long. Between two calls for the hub, the asking strand waits for a slow store, so that the test takes few instructions.
 #[test]
 #[ignore = "builds images"]
 fn a_unit_that_stays_busy() {
@@ -119,7 +116,7 @@ fn rights_that_move() {
     assert_eq!(said[0], "note: guest g2 loses the counter right strand");
     assert!(said[1].starts_with("note: guest g0 gets the counter right strand"), "{said:?}");
     assert!(said[2].starts_with("note: guest g1 gets the counter right strand"), "{said:?}");
-    // The strand that takes a step acknowledges before it writes the log. Here, this change is complete then.
+    // The strand that takes a step acknowledges before it writes to the log, so the change is complete here.
     let all = [(0, Right::Global), (0, Right::Strand), (1, Right::Strand)];
     booted.operate(11, &Step::Reconfigure(grants(3, &all)), 3_000_000);
     assert_eq!(booted.log(), ["note: the counter right global moves from guest g1 to guest g0"]);
@@ -129,10 +126,9 @@ fn rights_that_move() {
     assert_eq!(booted.consoles(), [""; 4]);
 }
 
-/// Every store of a guest to a unit fails, and the processor does not report the address. So the
-/// unit stays in service, and the guest continues. The log contains a few lines, and the number of
-/// lines that were left out. A hub breaks at the same time; the line about this hub is not left
-/// out.
+/// Every store of a guest to a unit fails, and the processor does not report the address. The unit therefore stays in service, and the
+/// guest continues. The log contains a few lines, and the number of omitted lines. A hub breaks at the same time; the line about this hub
+/// is not omitted.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_that_floods() {
@@ -161,8 +157,8 @@ fn a_guest_that_floods() {
     assert_eq!(booted.0.guest(1), GuestState::Runs);
 }
 
-/// The operator resets a guest 40 times, and the guest traps after each reset. The records of
-/// failures count each trap, and the log has few lines.
+/// The operator resets a guest 40 times, and the guest traps after each reset. The failure records count every trap, but the log has few
+/// lines.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_that_traps_again_and_again() {

@@ -48,8 +48,8 @@ use xtask::qemu::toolchain::Toolchain;
 use xtask::tools::{self, SPARC_GCC};
 
 const MEMORY: u64 = 8 << 20;
-/// The offset of the guest's task in its memory. The next word is the number of CPUs. The word after that is an address that the task uses.
-/// The results begin at [`RESULTS`].
+/// The offset of the guest's task in its memory. The next two words are the number of CPUs and an address that the task uses. The results
+/// begin at [`RESULTS`].
 const TASK: u64 = 0x40;
 const RESULTS: u64 = 0x80;
 /// The address of the trap table in `guest.s`.
@@ -58,7 +58,7 @@ const TABLE: u64 = 0x8000_8000;
 /// The real address of a guest's memory, unless a test sets another address.
 const REAL: u64 = 0x8000_0000;
 
-/// The %pcr of the test: counter 0 counts instructions (SL 2, MASK 0xfd) of privileged software.
+/// The test's %pcr value: counter 0 counts instructions (SL 2, MASK 0xfd) of privileged software.
 const PCR: u64 = 2 << 14 | 0xfd << 6 | 1 << 1;
 
 const ENOACCESS: u64 = 10;
@@ -66,7 +66,7 @@ const ENOACCESS: u64 = 10;
 /// The offset of the first noted trap in a guest's results, in bytes. Each noted trap takes 32 bytes.
 const NOTED: u64 = 64;
 
-/// What the program `guest.s` does. The numbers are the same as in `guest.s`.
+/// What the program `guest.s` does. The values are the same as in `guest.s`.
 #[derive(Clone, Copy)]
 enum Task {
     AllCpus,
@@ -88,7 +88,7 @@ struct Guest<'a> {
 }
 
 impl<'a> Guest<'a> {
-    /// Returns a guest with the program of `guest.s`.
+    /// Returns a guest with the program `guest.s`.
     fn new(task: Task, strands: &'a [usize]) -> Self {
         static PROGRAM: OnceLock<Vec<u8>> = OnceLock::new();
         let peek = REAL + MEMORY;
@@ -102,8 +102,8 @@ impl<'a> Guest<'a> {
     }
 }
 
-/// Builds an image and returns its path. All forms of the image are built in one directory, one after another. A process builds each form
-/// only once.
+/// Builds an image and returns its path. All kinds of images are built in one directory, one after another. A process builds each kind only
+/// once.
 fn built(production: Production) -> PathBuf {
     static TOOLCHAIN: OnceLock<Toolchain> = OnceLock::new();
     static BUILT: Mutex<Vec<(Production, PathBuf)>> = Mutex::new(Vec::new());
@@ -121,7 +121,7 @@ fn image(production: Production) -> Vec<u8> {
     fs::read(built(production)).unwrap()
 }
 
-/// Assembles a guest of this directory for a real address. Returns the path of the ELF file.
+/// Assembles one of this directory's guests for a real address. Returns the path of the ELF file.
 fn assembled(name: &str, real: u64) -> PathBuf {
     let sources = root().join("vfalls/tests/production");
     let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{real:x}.elf"));
@@ -182,7 +182,7 @@ impl Booted {
         Self(execution)
     }
 
-    /// Requests a step of the operator on this strand. The hypervisor must perform it.
+    /// Requests an operator's step on this strand. The hypervisor must perform it.
     fn operate(&mut self, on: usize, step: &Step, instructions: u64) {
         self.0.operate(strand(on), step).unwrap();
         self.0.run(Limits::instructions(instructions));
@@ -195,8 +195,7 @@ impl Booted {
         assert_eq!(stop, Stop::Off, "{:?}", self.consoles());
     }
 
-    /// Returns what the operator is told about failures: the latest records as text, and the total
-    /// number of records.
+    /// Returns what the operator is told about failures: the latest records as text, and the total number of records.
     fn told(&mut self) -> (Vec<String>, u64) {
         let (failures, number) = self.0.failures();
         (failures.iter().map(ToString::to_string).collect(), number)
@@ -303,15 +302,15 @@ fn a_guest_takes_its_own_traps() {
     let traps = [0x10, 0x34, 0x37, 0x30, 0x30, 0x30, 0x30, 0x08, 0x10];
     for (number, trap) in (0..).zip(traps) {
         let [found, tl, gl, _] = booted.results(1, 8 + 4 * number);
-        // The last trap happens in the handler of another trap.
+        // The last trap happens in another trap's handler.
         let level = if number == 8 { 2 } else { 1 };
         assert_eq!([found, tl, gl], [trap, level, level], "trap {number}");
     }
     assert_eq!(booted.0.guest(0), GuestState::Runs);
 }
 
-/// A guest's access beyond its own memory traps, although the address belongs to the next guest's
-/// memory. In an image that does not check this bound, the guest reads the next guest's memory.
+/// A guest's access beyond its own memory traps, although the address belongs to the next guest's memory. In an image without this bounds
+/// check, the guest reads the next guest's memory.
 #[test]
 #[ignore = "builds images"]
 fn isolation_is_the_bound() {
@@ -330,7 +329,7 @@ fn isolation_is_the_bound() {
     }
 }
 
-/// A trap that a guest cannot take ends only this guest. The guest's console shows the reason.
+/// A trap that a guest cannot take ends only that guest. The guest's console shows the reason.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_ends_alone() {
@@ -344,10 +343,9 @@ fn a_guest_ends_alone() {
     assert!(after > before, "the other goes on");
 }
 
-/// A guest can return from trap levels that it never entered. If the trap registers of such a level
-/// hold the hypervisor's privilege, the guest gets this privilege. The shipped image clears the
-/// registers, even after a call in which a device access trapped. An image without the clearing
-/// instructions gives the guest the privilege.
+/// A guest can return from trap levels that it never entered. If the trap registers of such a level held the hypervisor's privilege, the
+/// guest would get this privilege. The shipped image clears the registers, even after a call in which a device access trapped. An image
+/// without the clearing instructions gives the guest the privilege.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_cannot_climb() {
@@ -373,8 +371,8 @@ fn a_guest_cannot_climb() {
     assert!(climbs(&without));
 }
 
-/// QEMU has no %pcr, so the image for QEMU has a load in place of each `rd`, and a store in place
-/// of each `wr`. All other instructions of the entry code are the same as in the shipped image.
+/// QEMU has no %pcr, so the image for QEMU has a load in place of each `rd` and a store in place of each `wr`. All other instructions of
+/// the entry code are the same as in the shipped image.
 #[test]
 #[ignore = "builds images"]
 fn qemu_executes_the_same_entry_code() {
@@ -384,8 +382,7 @@ fn qemu_executes_the_same_entry_code() {
         [&shipped, &other, &unbounded].map(|file| elf::parse(file).unwrap());
     assert_eq!(entry::difference(&shipped, &other, &[]).unwrap(), None);
     assert_eq!(entry::difference(&shipped, &unbounded, &[]).unwrap(), None);
-    // The comparison allows these replacements in one direction only: the first image must be the
-    // image with `rd` and `wr`.
+    // The comparison allows these replacements in one direction only: the first image must be the one with `rd` and `wr`.
     let back = entry::difference(&other, &shipped, &[]).unwrap();
     assert!(back.unwrap().starts_with("93440000 at "));
 }

@@ -26,8 +26,7 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, counted, fast, repeated};
 use super::{Booted, Guest, Task, image};
 
-/// Switches on the recording of events in the booted image. Returns the image's rings, whose
-/// address is in a note of the image.
+/// Switches on the booted image's event recording. Returns the image's rings, whose address is in one of the image's notes.
 fn switched_on(booted: &mut Booted, production: Production) -> Rings {
     let file = image(production);
     let file = elf::parse(&file).unwrap();
@@ -86,8 +85,8 @@ fn under_load(production: Production) -> (Booted, Vec<NamedGuest>) {
     (booted, guests.iter().enumerate().map(named).collect())
 }
 
-/// Executes `instructions` instructions, and reads the rings after every `between` instructions.
-/// Returns the calls that were made meanwhile.
+/// Executes `instructions` instructions, and reads the rings after every `between` instructions. Returns the calls that were made
+/// meanwhile.
 fn recorded(
     booted: &mut Booted,
     rings: &mut Rings,
@@ -101,8 +100,8 @@ fn recorded(
     calls.borrow().clone()
 }
 
-/// With 64 strands under load, each event is either recorded as the machine saw it, or lost and
-/// counted as lost. The test prints the counts.
+/// With 64 strands under load, each event is either recorded as the machine saw it, or lost and counted as lost. The test prints the
+/// counts.
 #[test]
 #[ignore = "builds images"]
 fn recorded_and_lost_are_what_the_machine_saw() {
@@ -130,8 +129,8 @@ fn recorded_and_lost_are_what_the_machine_saw() {
         let kept: usize = trace.events();
         assert_eq!(kept as u64, recorded + found.unreturned);
         assert_eq!(trace.lost(), lost);
-        // The comparison must find an event that differs from what the machine saw. The test does
-        // not change a stream's last events, because their calls might not have returned yet.
+        // The comparison must find an event that differs from what the machine saw. The test does not change a stream's last events,
+        // because their calls might not have returned yet.
         let mut bent = trace.streams;
         let event = bent[40].entries.iter_mut().rev().skip(2).find_map(|entry| match entry {
             StreamEntry::Event(event) if event.id == Get::ID => Some(event),
@@ -143,9 +142,8 @@ fn recorded_and_lost_are_what_the_machine_saw() {
     }
 }
 
-/// Prints the number of instructions of each call while tracing is off and while it is on. Each
-/// call is made twice and only the second one is printed, because an event that begins a packet
-/// takes more instructions.
+/// Prints the number of instructions of each call with tracing off and with tracing on. Each call is made twice, and only the second one is
+/// printed, because an event that begins a packet takes more instructions.
 #[test]
 #[ignore = "builds images"]
 fn what_recording_costs() {
@@ -228,8 +226,8 @@ fn a_dump_has_the_last_events() {
     assert_eq!(ended.status.code(), Some(2));
 }
 
-/// A strand that is asked for a heartbeat records a heartbeat event, whether it executes a guest or
-/// waits. While tracing is off, it records nothing.
+/// A strand that is asked for a heartbeat records a heartbeat event, whether it executes a guest or waits. While tracing is off, it records
+/// nothing.
 #[test]
 #[ignore = "builds images"]
 fn strands_record_heartbeats() {

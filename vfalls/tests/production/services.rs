@@ -1,4 +1,4 @@
-//! Tests the services of the image, except the performance counters, as a small kernel uses them.
+//! Tests the image's services other than the performance counters, as a small kernel uses them.
 
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
@@ -11,11 +11,9 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, core, fast, retried};
 use super::{Booted, ENOACCESS, Guest, MEMORY, REAL, strand};
 
-/// The address of two words in the guest: the address where CPUs begin, and the address of their
-/// trap table.
+/// The offset of two words in the guest: the address at which CPUs begin, and the address of their trap table.
 const START: u64 = 0x90;
-/// The address of a string that the test writes. At [`COPY`], the guest receives a copy of the
-/// string from the hypervisor.
+/// The offset of a string that the test writes. The hypervisor copies the string to [`COPY`] in the guest.
 const TEXT: u64 = 0x8_0000;
 const COPY: u64 = 0x8_0040;
 
@@ -30,9 +28,8 @@ const RUNNING: u64 = 2;
 /// A list entry with a loop, which gives other CPUs time to start or stop.
 const WAIT: Entry = [4, 2000, 0, 0, 0, 0, 0, 0];
 
-/// A CPU of a guest makes the calls below. Calls that take one argument have 9 in %o1, so the test
-/// sees whether they change %o1. Meanwhile the guest's second CPU repeats another call, and its
-/// third CPU yields.
+/// One of a guest's CPUs makes the calls below. Calls that take one argument have 9 in %o1, so the test sees whether they change %o1.
+/// Meanwhile the guest's second CPU repeats another call, and its third CPU yields.
 #[test]
 #[ignore = "builds images"]
 fn a_kernel_is_served() {
@@ -64,7 +61,7 @@ fn a_kernel_is_served() {
         (core(0, 3, 1), 0, 0),
         (fast(0x70, 1, REAL + TEXT), 0, REAL + TEXT),
         (fast(0x71, REAL + COPY, 9), 0, 1),
-        // A guest can negotiate the group Diagnosis, but its functions are refused.
+        // A guest can negotiate the Diagnosis group, but its functions are refused.
         (fast(0x200, REAL, 9), EBADTRAP, 9),
         (core(0, 0x300, 1), 0, 0),
         (fast(0x200, REAL, 9), ENOACCESS, 9),
@@ -96,8 +93,8 @@ fn a_kernel_is_served() {
     assert_eq!(copy, text);
     assert_eq!(booted.consoles()[..2], ["normal state", ""]);
 
-    // The third CPU stays in cpu_yield until an interrupt comes. The hypervisor interrupts this CPU
-    // when the operator revokes a right of the guest.
+    // The third CPU stays in cpu_yield until an interrupt comes. The hypervisor interrupts it when the operator revokes one of the guest's
+    // rights.
     assert_eq!(booted.0.state(strand(66)), State::Halted);
     let [_, unanswered, ..] = booted.entry(0, 2, 0);
     assert_eq!(unanswered, 5);

@@ -22,12 +22,11 @@ const DRAM_PIC: u64 = 3;
 
 const SAMPLE: Entry = [8, 0, 0, 0, 0, 0, 0, 0];
 
-/// The losing guest may still use its right for this number of cycles after the operator's request.
-/// The hypervisor needs this time to perform the step with code that is in no cache. A measured
-/// value is 82,328 cycles.
+/// The number of cycles after the operator's request during which the losing guest may still use its right. The hypervisor needs this time
+/// to perform the step with code that is in no cache. A measured value is 82,328 cycles.
 const SOON: u64 = 120_000;
 
-/// Gives the rights `global` and `strand` to the guest `next`. Returns the time of the request.
+/// Gives the rights `global` and `strand` to guest `next`. Returns the time of the request.
 fn transfer(booted: &mut Booted, next: usize, on: usize, instructions: u64) -> u64 {
     let mut grants = Grants::none(2).unwrap();
     for right in [Right::Global, Right::Strand] {
@@ -38,11 +37,9 @@ fn transfer(booted: &mut Booted, next: usize, on: usize, instructions: u64) -> u
     asked
 }
 
-/// Two guests sample on all their strands and read shared counters, while the rights move back and
-/// forth. After a transfer, a counter shows the number of events since the transfer. After the new
-/// owner has written the counter, it shows the written value plus the number of events since the
-/// write. Whenever a guest starts to sample, even after a loss, its %pic is 0. All samples are in
-/// the guest's own program.
+/// Two guests sample on all their strands and read shared counters, while the rights move back and forth. After a transfer, a counter shows
+/// the number of events since the transfer. After the new owner has written the counter, it shows the written value plus the number of
+/// events since the write. Whenever a guest starts to sample, even after a loss, its %pic is 0. All samples are in the guest's own program.
 #[test]
 #[ignore = "builds images"]
 fn who_gets_a_right_finds_nothing_of_the_owner_before() {
@@ -70,8 +67,7 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
         for cpu in 0..8 {
             let mut list = vec![SAMPLE];
             list.extend([DRAM_PCR, DRAM_PIC].map(|register| repeated(GET, register, 0)));
-            // Only CPU 0 writes registers, and only CPU 0 reads registers that need a lock. If
-            // other CPUs did so, they would wait for the lock.
+            // Only CPU 0 writes registers and reads registers that need a lock, because other CPUs would have to wait for the lock.
             if cpu == 0 {
                 list.extend([HUB_PCR, L2].map(|register| repeated(GET, register, 0)));
                 list.extend(own.map(|(register, value)| repeated(SET, register, value)));
@@ -112,15 +108,15 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
             if call.status != 0 {
                 continue;
             }
-            // A call of the losing guest may succeed if it began shortly after the request.
+            // A call by the losing guest may succeed if it began shortly after the request.
             assert!(
                 guest == owner || call.began - times[0] < SOON,
                 "{} cycles: {call:x?}",
                 call.began - times[0]
             );
             let (_, mine) = own[guest].iter().find(|(id, _)| *id == register).unwrap();
-            // The scrub clears the channel's PCR, and with this PCR the channel counts reads. So a
-            // scrubbed counter may show a small number.
+            // The scrub clears the channel's PCR, and with the cleared PCR the channel counts reads. A scrubbed counter may therefore show
+            // a small number.
             let counts = [call.value >> 32, call.value & 0xffff_ffff];
             let (scrubbed, written) = match register {
                 DRAM_PIC => [0, MARKS[guest]]
@@ -154,11 +150,9 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
     }
 }
 
-/// The rights move back and forth between two guests while all strands make calls. All strands of
-/// the new owner are served within a fixed number of cycles plus a number of cycles for each strand
-/// of the loser. The time grows with the number of strands because the loser's strands acknowledge
-/// one after another. The guests have 32 strands on four nodes. With `ALL` in the environment,
-/// the test also uses all 256 strands.
+/// The rights move back and forth between two guests while all strands make calls. All of the new owner's strands are served within a fixed
+/// number of cycles plus a number of cycles for each of the loser's strands, because these acknowledge one after another. The guests have
+/// 32 strands on four nodes. With `ALL` in the environment, the test also uses all 256 strands.
 #[test]
 #[ignore = "builds images"]
 fn all_strands_call_while_rights_change() {
@@ -182,7 +176,7 @@ fn all_strands_call_while_rights_change() {
             }
         }
         let calls = booted.calls();
-        // The strand `busy` need not call.
+        // The strand `busy` need not make a call.
         let all_call = |calls: &[Call], guest: usize, busy: Option<usize>, since, status| {
             let others = strands[guest].iter().filter(|strand| Some(**strand) != busy);
             let mut called = others.map(|strand| {
@@ -204,7 +198,7 @@ fn all_strands_call_while_rights_change() {
             let on = strands[turn % 2][3];
             let asked = transfer(&mut booted, next, on, cpus * 500_000);
             let calls = calls.borrow();
-            // The strand that takes the step acknowledges, and then writes the log for a long time. It calls after that.
+            // The strand that takes the step acknowledges, and then takes a long time to write the log. It makes calls only after that.
             let refused = all_call(&calls, 1 - next, Some(on), asked, ENOACCESS).unwrap();
             let served = all_call(&calls, next, None, asked, 0).unwrap();
             // The loser's calls must be refused before any counter is scrubbed.

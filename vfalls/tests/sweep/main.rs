@@ -25,7 +25,7 @@ use xtask::tools::{self, Tool};
 
 const PARALLEL: Tool = Tool::new("parallel", "parallel");
 
-/// Slurm's daemons, its commands, and the authentication of their messages.
+/// Slurm's daemons and commands, and munged, which authenticates their messages.
 const SLURM: [Tool; 6] = [
     Tool::new("/usr/sbin/slurmctld", "slurmctld"),
     Tool::new("/usr/sbin/slurmd", "slurmd"),
@@ -40,7 +40,7 @@ const RUNS: usize = 200;
 /// The number of complete runs after which a worker is killed.
 const MIDDLE: usize = 60;
 
-/// The number of Slurm's nodes. Each is a slurmd of its own on this computer.
+/// The number of Slurm nodes. Each is a separate slurmd on this computer.
 const NODES: usize = 4;
 
 /// Makes the sweep with GNU parallel, kills one `vfalls`, and calls the guide's script again.
@@ -73,7 +73,7 @@ fn parallel() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes the sweep with a job array of Slurm, and kills one node with all its processes. Slurm notices that the node is gone, and queues its
+/// Makes the sweep with a Slurm job array, and kills one node with all its processes. Slurm notices that the node is gone, and queues its
 /// run again.
 #[test]
 #[ignore = "takes minutes: cargo xtask prove runs it"]
@@ -90,7 +90,7 @@ fn slurm() -> anyhow::Result<()> {
         let job = script.with_descendants(&processes);
         let on_node = |worker: &Process| job.iter().any(|process| process.id == worker.id);
         let Some((_, run)) = sweep.interrupted(on_node)? else { return Ok(None) };
-        // The parent of a job's script starts and watches the job for the node.
+        // The parent of a job's script is the node's process that starts and watches the job.
         let watcher = processes.iter().filter(|process| process.id == script.parent);
         sweep.started[FIRST_NODE].kill()?;
         watcher.chain(job).for_each(|process| process.signal(Signal::SIGKILL));
@@ -114,7 +114,7 @@ const FIRST_NODE: usize = 2;
 
 /// Starts a controller and nodes on the loopback interface. All their files are in the sweep's directory.
 fn start_slurm(sweep: &mut Sweep) -> anyhow::Result<()> {
-    // The daemon that authenticates messages accepts only a directory that all users may search, and a key that no other user may read.
+    // The authentication daemon accepts only a directory that all users may search, and a key that no other user may read.
     fs::set_permissions(sweep.place.path(), Permissions::from_mode(0o711))?;
     let secret = sweep.path("secret");
     fs::create_dir(&secret)?;
@@ -151,7 +151,7 @@ fn slurm_configuration(sweep: &Sweep) -> anyhow::Result<String> {
     let host = output(Command::new("uname").arg("-n"), "uname")?;
     let user = output(Command::new("id").arg("-un"), "id")?;
     let [host, user] = [host, user].map(|name| String::from_utf8_lossy(&name).trim().to_owned());
-    // The ports are free now. All of them are taken at the same time, so that they differ.
+    // The ports are free now. The test holds all of them at the same time, so that they differ.
     let ports: Vec<_> =
         (0..=NODES).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
     let ports: Vec<_> = ports.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?;
@@ -186,8 +186,7 @@ struct Sweep {
     started: Vec<Child>,
 }
 
-/// The complete files of runs. Each file has the number of its inode and the time of its last change. These numbers differ if the file is
-/// made again.
+/// The complete run files, each with its inode number and the time of its last change. These numbers differ if the file is made again.
 type Complete = BTreeMap<String, (u64, i64, i64)>;
 
 impl Sweep {
@@ -228,7 +227,7 @@ impl Sweep {
         command
     }
 
-    /// Starts a process, whose output goes to a file.
+    /// Starts a process whose output goes to a file.
     fn start(&mut self, command: &mut Command) -> anyhow::Result<()> {
         let file = File::create(self.path(&format!("output-{}", self.started.len())))?;
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
@@ -251,8 +250,8 @@ impl Sweep {
         Ok(complete)
     }
 
-    /// Looks for a process that makes a run, and stops this process before its run is complete. Returns the process and the file of its
-    /// run. Returns `None` if there is no such process, or if fewer than [`MIDDLE`] runs are complete.
+    /// Looks for a process that makes a run, and stops it before its run is complete. Returns the process and the run's file. Returns
+    /// `None` if there is no such process, or if fewer than [`MIDDLE`] runs are complete.
     fn interrupted(
         &self,
         may: impl Fn(&Process) -> bool,
@@ -292,7 +291,7 @@ impl Sweep {
         );
         let table: Value = serde_json::from_slice(&fs::read(self.path("table.json"))?)?;
         let rows = table["runs"].as_array().context("the table has no rows")?;
-        // The file of a run is named after its settings.
+        // A run's file is named after its settings.
         let named: BTreeSet<_> = rows.iter().map(|row| name_of(&row["settings"])).collect();
         ensure!(
             rows.len() == RUNS && named == self.runs,
@@ -315,7 +314,7 @@ fn name_of(settings: &Value) -> String {
 }
 
 impl Drop for Sweep {
-    /// Ends the processes that were started, and their descendants, which work in the directory of the sweep.
+    /// Ends the started processes and their descendants, which work in the sweep's directory.
     fn drop(&mut self) {
         for child in self.started.iter_mut().rev() {
             let _ = child.kill();
@@ -387,7 +386,7 @@ impl Process {
     }
 }
 
-/// Calls `get` until it returns a value. Fails after this number of seconds. The error says that `what` has not come.
+/// Calls `get` until it returns a value. Fails after this number of seconds, with an error that says that `what` has not come.
 fn until<T>(
     seconds: u64,
     what: &str,

@@ -7,7 +7,7 @@ use super::status::{EBADTRAP, EINVAL, ENOACCESS, ENOTSUPPORTED, EOK, EWOULDBLOCK
 use super::{Guest, World};
 use std::collections::BTreeMap;
 
-/// The HT bit of the SPARC PCR. If this bit is set, hyperprivileged events are counted.
+/// The HT bit of the SPARC PCR. While it is set, hyperprivileged events are counted.
 pub const PCR_HT: u64 = 1 << 3;
 /// The position of the lower PERF_CONFIG bit.
 const PERF_CONFIG_SHIFT: u32 = 36;
@@ -35,7 +35,7 @@ pub enum Console {
 pub struct Outcome {
     /// %o0 to %o5 after the call.
     pub regs: [u64; 6],
-    /// Whether the guest has called exit. Exit does not return, so `regs` has the values from before the call.
+    /// Whether the guest has called exit. Exit does not return, so `regs` then has the values from before the call.
     pub exited: bool,
     pub console: Option<Console>,
     /// The accesses that the call performed, in order.
@@ -43,8 +43,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Groups the accesses by target. The accesses of each group stay in order. The contract determines the order of a call's
-    /// accesses to one L2 bank, but not the order of its accesses to different banks.
+    /// Groups the accesses by target, in order within each group. The contract determines the order of a call's accesses to one L2 bank,
+    /// but not the order of its accesses to different banks.
     pub fn by_target(&self) -> BTreeMap<Target, Vec<Access>> {
         let mut targets: BTreeMap<Target, Vec<Access>> = BTreeMap::new();
         for access in &self.accesses {
@@ -164,8 +164,8 @@ impl World {
         Ok(())
     }
 
-    /// Performs the contract's checks before any access, in the contract's order. `set` is the value that the call writes; `None`
-    /// for a read. The access itself makes the contract's last check: the hub must not be busy.
+    /// Performs the checks that the contract requires before any access, in its order. `set` is the value that the call writes; `None` for
+    /// a read. The access itself performs the contract's last check, that the hub is not busy.
     fn check(&self, strand: u16, id: u64, set: Option<u64>) -> Result<(), u64> {
         let guest = &self.guests[self.guest_of(strand)];
         let Some(minor) = guest.versions.perf_minor() else {
@@ -193,7 +193,7 @@ impl World {
     }
 }
 
-/// Returns `true` if the guest's grant covers the unit. A `unit` of `None` is the strand's own PCR.
+/// Returns `true` if the guest's grant covers the unit. For the strand's own PCR, `unit` is `None`.
 fn granted(guest: &Guest, unit: Option<Unit>, wants_ht: bool) -> bool {
     match unit {
         None => match guest.grant.strand {

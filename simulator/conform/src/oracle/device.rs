@@ -1,6 +1,6 @@
 //! The hardware: its registers, their addresses, and its answers to accesses.
 //!
-//! A register stores the bits of a written value that are in its mask. No register counts events.
+//! A register stores those bits of a written value that are in its mask. No register counts events.
 
 use super::World;
 use super::registers::{REGISTERS, register};
@@ -16,7 +16,7 @@ pub enum Cell {
     /// The L2 control register of one bank.
     L2 {
         node: usize,
-        /// The number of the bank, 0 to 7.
+        /// The bank, 0 to 7.
         bank: usize,
     },
     /// The DRAM or hub register with this PerfReg#, 2 to 89.
@@ -61,8 +61,8 @@ impl Cell {
         }
     }
 
-    /// Returns the address that the contract requires for an access by a strand on `node`: the local address for units of its own
-    /// node, the global address for all other units.
+    /// Returns the address that the contract requires for an access by a strand on `node`: the local address for units of its own node, and
+    /// the global address for all other units.
     pub fn address_from(self, node: usize) -> u64 {
         match (self, self.unit()) {
             (Cell::L2 { bank, .. }, Unit::L2 { node: owner }) if owner == node => {
@@ -84,14 +84,14 @@ impl Cell {
 pub enum Unit {
     /// The L2 control registers of all banks of a node.
     L2 {
-        /// The number of the node, 0 to 3.
+        /// The node, 0 to 3.
         node: usize,
     },
     /// A memory controller. Its cells are a PCR and a PIC.
     Mcu {
-        /// The number of the node, 0 to 3.
+        /// The node, 0 to 3.
         node: usize,
-        /// The number of the controller, 0 or 1.
+        /// The controller, 0 or 1.
         mcu: usize,
     },
     /// A hub, 0 to 3, with the registers of all its parts.
@@ -124,7 +124,7 @@ pub enum Fault {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
-    /// The PCR of the calling strand.
+    /// The calling strand's PCR.
     Pcr,
     Address(u64),
 }
@@ -158,8 +158,8 @@ impl Access {
     }
 }
 
-/// Returns the value of %pcr after a write, if no counter overflows. The register stores bits 31:0. HOLDOV0 (bit 62) and HOLDOV1 (bit
-/// 63) in the written value preserve OV0 (bit 18) and OV1 (bit 31).
+/// Returns the value of %pcr after a write, if no counter overflows. The register stores bits 31:0. If HOLDOV0 (bit 62) or HOLDOV1 (bit 63)
+/// is set in the written value, OV0 (bit 18) or OV1 (bit 31) keeps its value.
 pub fn pcr_after(before: u64, value: u64) -> u64 {
     let mut held = 0;
     if value >> 62 & 1 == 1 {
@@ -191,7 +191,7 @@ impl World {
         self.access(node, cell, Action::Write(value), log).map(|_| ())
     }
 
-    /// Performs an access from a strand on `node`. Returns what the cell holds afterwards. A fault takes the unit out of service.
+    /// Performs an access from a strand on `node`. Returns the cell's contents afterwards. A fault takes the unit out of service.
     fn access(
         &mut self,
         node: usize,

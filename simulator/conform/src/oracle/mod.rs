@@ -1,9 +1,9 @@
-//! A reference model of the whole contract. Tests compare the real service with this model. The model is written from the documents alone,
-//! and shares no code, table or type with the crates under test.
+//! A reference model of the whole contract, with which tests compare the real service. The model is written from the documents alone, and
+//! shares no code, table or type with the crates under test.
 //!
-//! The model makes one call at a time, and each access ends within its call. So EWOULDBLOCK appears only when the hardware of a hub
-//! answers "busy". After the service has refused strand A, the service may also refuse strand B, so that A is served first. This
-//! model never refuses B for this reason. So after a busy hub, a test lets the refused strand ask first, or begins with a new world.
+//! The model makes one call at a time, and each access ends within its call. EWOULDBLOCK therefore appears only when a hub's hardware
+//! answers "busy". The service may also refuse strand B after it has refused strand A, so that A is served first. This model never refuses
+//! a strand for this reason. After a busy hub, a test therefore lets the refused strand ask first, or begins with a new world.
 
 pub mod call;
 pub mod device;
@@ -24,7 +24,7 @@ pub use transfer::{Owed, Transfer};
 use negotiation::Versions;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The number of strands of a node: 8 cores of 8 strands.
+/// The number of strands per node: 8 cores of 8 strands.
 pub const STRANDS_PER_NODE: u16 = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Machine {
         }
     }
 
-    /// Returns the numbers of the hubs, in ascending order. A Maramba has none.
+    /// Returns the hubs' numbers in ascending order. A Maramba has none.
     pub fn hubs(self) -> &'static [usize] {
         match self {
             Machine::Maramba => &[],
@@ -91,7 +91,7 @@ pub enum Invalid {
     Channel,
     /// A strand is on a node that the machine does not have.
     Strand,
-    /// A strand is in two guests, or is listed twice in one guest.
+    /// A strand belongs to two guests, or is listed twice in one guest.
     SharedStrand,
     /// More than one guest has `global`.
     TwoGlobal,
@@ -99,8 +99,8 @@ pub enum Invalid {
     GrantCount,
 }
 
-/// A machine, its guests, and the contents of its registers. A test sets up the public state before
-/// a call, and checks the state after the call.
+/// A machine, its guests, and the contents of its registers. A test sets up the public state before a call, and checks the state
+/// afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct World {
     pub machine: Machine,
@@ -110,9 +110,9 @@ pub struct World {
     pub guests: Vec<Guest>,
     /// The contents of the device registers. A missing entry means 0.
     pub devices: BTreeMap<Cell, u64>,
-    /// The PCR of each strand. A missing entry means 0.
+    /// Each strand's PCR. A missing entry means 0.
     pub pcr: BTreeMap<u16, u64>,
-    /// The PIC of each strand. A missing entry means 0.
+    /// Each strand's PIC. A missing entry means 0.
     pub pic: BTreeMap<u16, u64>,
     pub hubs: [HubCondition; 4],
     pub faults: BTreeMap<Cell, Fault>,
@@ -124,7 +124,7 @@ pub struct World {
 }
 
 impl World {
-    /// Returns a machine that has just been switched on: every register is 0, every hub is free, nothing is broken.
+    /// Returns a machine that has just been switched on: every register is 0, every hub is free, and nothing is broken.
     pub fn new(
         machine: Machine,
         nodes: usize,

@@ -1,4 +1,4 @@
-//! Negotiation of the versions of API groups.
+//! The negotiation of API group versions.
 
 use super::status::{EINVAL, ENOTSUPPORTED};
 use std::collections::BTreeMap;
@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 pub const SUN4V: u64 = 0;
 /// The group number of the core calls.
 pub const CORE: u64 = 1;
-/// The group number of the performance counters, FWARC/2007/529 section 3.2.
+/// The performance counters' group number, FWARC/2007/529 section 3.2.
 pub const PERF: u64 = 0x205;
 
-/// The version of each group that a guest has negotiated. Initially 0.0, which means "not negotiated".
+/// The version of each group that a guest has negotiated, initially 0.0, which means "not negotiated".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Versions(BTreeMap<u64, (u64, u64)>);
 
 impl Versions {
-    /// Negotiates a version (api_set_version). Returns the granted minor version, or the error status. After an error, the old
-    /// version stays valid.
+    /// Negotiates a version (api_set_version). Returns the granted minor version, or the error status. After an error, the old version
+    /// stays valid.
     pub fn set(&mut self, group: u64, major: u64, minor: u64) -> Result<u64, u64> {
         let newest_minor = match group {
             SUN4V | CORE => 0,

@@ -1,4 +1,4 @@
-/// A guest's right to the PCR of the calling strand.
+/// A guest's right to the calling strand's PCR.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StrandGrant {
     /// Register 0 is not accessible.
@@ -10,7 +10,7 @@ pub enum StrandGrant {
     HtStrand,
 }
 
-/// The rights of a guest, in the combinations that LDoms' `perf-counters` property allows. The default is no rights.
+/// A guest's rights, in the combinations that LDoms' `perf-counters` property allows. By default, there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
     /// `strand` or `htstrand`. A guest cannot have both.
@@ -39,7 +39,8 @@ impl Grant {
         Grant::GLOBAL_HTSTRAND,
     ];
 
-    /// Returns the grants of guests 0 and 1. Guest number `global` gets the right `global`, and guest number `htstrand` gets `htstrand`.
+    /// Returns the grants of guests 0 and 1. The guest with index `global` gets the right `global`, and the guest with index `htstrand`
+    /// gets `htstrand`.
     pub fn divided(global: usize, htstrand: usize) -> [Grant; 2] {
         [0, 1].map(|guest| {
             let own = guest == htstrand;

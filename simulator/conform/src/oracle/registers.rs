@@ -9,9 +9,9 @@ pub struct Register {
     pub id: u64,
     /// The name in the specification. Registers 0 and 1 are `SPARC_PCR` and `L2_PERF_CONFIG`.
     pub name: &'static str,
-    /// The register's physical address for strands of its own node. Registers 0 and 1 have none.
+    /// The register's physical address for strands on its own node. Registers 0 and 1 have none.
     pub local: Option<u64>,
-    /// The register's physical address for strands of every node. Registers 0 and 1 have none.
+    /// The register's physical address for strands on every node. Registers 0 and 1 have none.
     pub global: Option<u64>,
     /// The bits of a guest's value that a write stores.
     pub write_mask: u64,
@@ -27,7 +27,7 @@ const fn at(id: u64, name: &'static str, local: u64, global: u64, write_mask: u6
     Register { id, name, local, global, write_mask }
 }
 
-/// All registers, in the order of their numbers.
+/// All registers, in ascending order of their ids.
 #[rustfmt::skip]
 pub const REGISTERS: [Register; 90] = [
     bare(0, "SPARC_PCR", 0xc000_0000_ffff_ffff),
@@ -122,7 +122,7 @@ pub const REGISTERS: [Register; 90] = [
     at(89, "ZAM3_ASU_PIC1", 0x81_3000_b010, 0xed_3002_f010, 0xffff_ffff_ffff_ffff),
 ];
 
-/// Returns the row of register number `id`; `None` if the 64-bit number `id` is above 89.
+/// Returns the row of register `id`; `None` if the 64-bit `id` is above 89.
 pub fn register(id: u64) -> Option<&'static Register> {
     REGISTERS.iter().find(|register| register.id == id)
 }

@@ -3,9 +3,9 @@
 pub const EOK: u64 = 0;
 /// An argument is out of range.
 pub const EINVAL: u64 = 6;
-/// This guest cannot call a function with this number.
+/// No function with this number is available to the guest.
 pub const EBADTRAP: u64 = 7;
-/// The unit is in use at this moment.
+/// The unit is in use at the moment.
 pub const EWOULDBLOCK: u64 = 9;
 /// The guest's grant does not cover the register.
 pub const ENOACCESS: u64 = 10;

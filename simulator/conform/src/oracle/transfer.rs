@@ -1,8 +1,8 @@
 //! Transfers of rights. The model states what the contract promises, not how the service keeps the promise.
 //!
-//! A guest whose right is revoked loses the right at once. Between two calls, each living strand of the guest clears its
-//! registers and acknowledges. Then the units that the guest could have programmed are scrubbed, and the guests that were granted
-//! more rights get these rights. A unit that cannot be scrubbed is out of service until scrubbing succeeds.
+//! A guest whose right is revoked loses the right immediately. Between two calls, each living strand of the guest clears its registers and
+//! acknowledges. Then the units that the guest could have programmed are scrubbed, and the guests that were granted more rights get them. A
+//! unit that cannot be scrubbed is out of service until scrubbing succeeds.
 
 use super::call::PCR_HT;
 use super::device::{Answer, Unit};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The node of the operator's strand.
 pub const OPERATOR: usize = 0;
 
-/// What a strand scrubs before it acknowledges.
+/// The registers that a strand scrubs before it acknowledges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owed {
     /// Whether the strand scrubs PCR and PIC.
@@ -28,7 +28,7 @@ pub struct Transfer {
     pub awaited: BTreeMap<u16, Owed>,
     /// Dead strands, and what they have to scrub if they come back.
     pub dead: BTreeMap<u16, Owed>,
-    /// The guest that has lost `global` and whose units are not scrubbed yet.
+    /// The guest that has lost `global` but whose units are not scrubbed yet.
     pub revoked: Option<usize>,
     /// Units that may still hold values of a guest that has lost its right to them.
     pub unclean: BTreeSet<Unit>,
@@ -86,8 +86,8 @@ impl World {
         }
     }
 
-    /// Resets a guest. Afterwards the guest has negotiated nothing. The guest gets its rights back when everything that it could have
-    /// programmed is scrubbed.
+    /// Resets a guest, which then has negotiated nothing. It gets its rights back when everything that it could have programmed is
+    /// scrubbed.
     pub fn reset_guest(&mut self, guest: usize) {
         let state = &mut self.guests[guest];
         state.versions = Default::default();
@@ -100,8 +100,8 @@ impl World {
         self.settle(OPERATOR);
     }
 
-    /// Makes a strand scrub the registers that it [owes](Owed), and acknowledge. The scrub happens between two calls, or when a dead
-    /// strand comes back.
+    /// Makes a strand scrub the registers that it [owes](Owed), and acknowledge. The scrub happens between two calls, or when a dead strand
+    /// comes back.
     pub fn cross_called(&mut self, strand: u16) {
         let awaited = self.transfer.awaited.remove(&strand);
         let dead = self.transfer.dead.remove(&strand);
@@ -116,7 +116,7 @@ impl World {
         self.settle(World::node_of(strand));
     }
 
-    /// Reports the death of a strand between two of its calls.
+    /// Reports that a strand has died between two of its calls.
     pub fn strand_died(&mut self, strand: u16) {
         let owed = self.transfer.awaited.remove(&strand).unwrap_or_default();
         self.transfer.dead.entry(strand).or_insert(owed);
@@ -205,7 +205,7 @@ impl World {
             .filter(|unit| !self.out_of_service.contains(unit))
             .collect();
         for unit in units {
-            // L2 control can be accessed only from its own node.
+            // The L2 control can be accessed only from its own node.
             let reached = match unit {
                 Unit::L2 { node } => {
                     let there = |strand: &u16| {

@@ -1,5 +1,4 @@
-//! Parts of the sweep in which devices fault. These parts use every register of every unit, and afterwards check the state and the
-//! calls of all guests.
+//! Sweep parts in which devices fault. They use every register of every unit, and afterwards check the state and all guests' calls.
 
 use guest_abi::{Hub, Kind, Node, PerfReg};
 use perfctr_service::{Grant, Unit};
@@ -9,7 +8,7 @@ use super::strand;
 use crate::configuration::guest;
 use crate::{Cell, Change, Configuration, Part, System};
 
-/// Reads and writes every register of a broken unit. These accesses take this unit out of service, and no other unit.
+/// Reads and writes every register of a broken unit. These accesses take this unit, and no other, out of service.
 pub const BROKEN_UNITS: Part = Part {
     name: "every register on a broken unit",
     limit: WORLDS.len() * RIGHTS.len() * 2,
@@ -30,7 +29,7 @@ pub const WITHOUT_A_HUB: Part = Part {
     run: without_a_hub,
 };
 
-/// Returns one of several units to service. The other units stay out of service.
+/// Returns one of several units to service, while the others stay out of service.
 pub const ONE_BY_ONE: Part = Part {
     name: "units return to service one by one",
     limit: 1,
@@ -149,8 +148,7 @@ fn one_by_one(_: usize, configuration: &Configuration, system: &mut dyn System) 
     }
 }
 
-/// The contents of the eight L2 control registers of a node. PERF_CONFIG is 2 in each bank, and the other bits differ from bank to
-/// bank.
+/// The contents of a node's eight L2 control registers. PERF_CONFIG is 2 in each bank, and the other bits differ between banks.
 pub const BANKS: [u64; 8] = [
     0x20_0000_0000,
     0x20_0000_0001,

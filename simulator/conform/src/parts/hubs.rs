@@ -1,4 +1,4 @@
-//! Makes calls for hubs that are busy.
+//! Makes calls for busy hubs.
 
 use guest_abi::Hub;
 
@@ -27,8 +27,8 @@ fn busy(_: usize, configuration: &Configuration, system: &mut dyn System) {
             }
             for hub in Hub::ALL {
                 system.change(Change::Busy(*hub, false));
-                // This read serves the strand that was refused. Until this read, the service refuses the other strands, so that
-                // the refused strand is served first.
+                // This read serves the refused strand. Until then, the service refuses the other strands, so that the refused strand is
+                // served first.
                 system.get(strand, 18 + 18 * hub.index() as u64);
             }
             system.state();

@@ -19,7 +19,7 @@ use guest_abi::{StrandId, Trap};
 
 use crate::{Change, Configuration, Part, System};
 
-/// All parts. The reference model can follow all parts except the last.
+/// All parts. The reference model can follow all of them except the last.
 pub const ALL: [Part; 11] = [
     EVERY_REGISTER,
     READ_BACK,
@@ -61,7 +61,7 @@ impl dyn System + '_ {
         self.call(strand, Trap::Core, registers);
     }
 
-    /// Resets a guest. The guest then negotiates this minor version of group 0x205, if any.
+    /// Resets a guest, which then negotiates this minor version of group 0x205, if any.
     fn start(&mut self, configuration: &Configuration, guest: usize, version: Option<u64>) {
         self.change(Change::Reset(guest));
         let first = configuration.guests[guest].strands.iter().next();

@@ -1,5 +1,4 @@
-//! Makes calls with every function number. In any version, the FAST trap serves only 0x106 and 0x107, and all 64 bits of the
-//! number matter.
+//! Makes calls with every function number. In any version, the FAST trap serves only 0x106 and 0x107, and all 64 bits of the number matter.
 
 use guest_abi::Trap;
 use guest_abi::trap::{CONS_PUTCHAR, EXIT};
@@ -10,7 +9,7 @@ use super::{VERSIONS, strand};
 use crate::configuration::guest;
 use crate::{Configuration, Part, System};
 
-/// Calls all functions. There is one configuration for each version.
+/// Calls all functions, in one configuration per version.
 pub const FUNCTIONS: Part = Part {
     name: "function numbers",
     limit: VERSIONS.len(),
@@ -31,7 +30,7 @@ fn functions(number: usize, configuration: &Configuration, system: &mut dyn Syst
         system.start(configuration, 0, VERSIONS[number]);
         for first in [0, 2, 18, 0x41] {
             for trap in [Trap::Fast, Trap::Core] {
-                // Skips two functions of the CORE trap: one prints a character, and one ends the guest.
+                // Skips two functions of the CORE trap: one prints a character, and the other ends the guest.
                 if trap == Trap::Core && matches!(function, CONS_PUTCHAR | EXIT) {
                     continue;
                 }

@@ -8,8 +8,8 @@ use platform::{Machine, Model};
 use super::PERF_COUNTERS;
 use crate::{Change, Configuration, Part, System};
 
-/// Four machines, each with two distributions of rights. Hubs become busy at random. So the service may refuse a strand in favour
-/// of a strand that it refused earlier. The reference model never refuses a strand for this reason.
+/// Four machines, each with two distributions of rights. Hubs become busy at random, so the service may refuse a strand in favour of a
+/// strand that it refused earlier. The reference model never refuses a strand for this reason.
 pub const AT_RANDOM: Part = Part { name: "calls at random", limit: 8, configuration, run };
 
 const CALLS: usize = 3000;
@@ -23,7 +23,7 @@ fn configuration(number: usize) -> Option<Configuration> {
         _ => (Model::Maramba, 1),
     };
     let later = number >= 4;
-    // The literal names all fields. If a field is added, this code does not compile until the field has a value here.
+    // The literal names all fields, so adding a field breaks the build until it gets a value here.
     let on = |number: usize, strand, global, compatible| {
         let strands = (0..nodes.min(2)).map(|node| node * StrandId::PER_NODE + number);
         let strands = strands.filter_map(StrandId::new).collect();
@@ -55,7 +55,7 @@ fn run(number: usize, configuration: &Configuration, system: &mut dyn System) {
     system.state();
 }
 
-/// A generator of random numbers (xorshift64*).
+/// A random number generator (xorshift64*).
 struct Random(u64);
 
 impl Random {

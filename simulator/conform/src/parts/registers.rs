@@ -1,4 +1,4 @@
-//! Reads and writes every register number.
+//! Reads and writes registers with every id.
 
 use perfctr_service::Grant;
 
@@ -6,7 +6,7 @@ use super::{PERF_COUNTERS, VERSIONS, worlds};
 use crate::configuration::guest;
 use crate::{Cell, Change, Configuration, Part, System};
 
-/// Writes all values to every register in every world (`worlds.rs`), and reads the last value back.
+/// Writes all values to every register in every world (`worlds.rs`), and reads back the last one.
 pub const EVERY_REGISTER: Part = Part {
     name: "every register in every world",
     limit: worlds::LIMIT,
@@ -26,7 +26,7 @@ pub const READ_BACK: Part = Part {
     run: read_back,
 };
 
-/// Numbers that agree with a register's number in some bits but not in all, and the greatest 64-bit numbers.
+/// Numbers that agree with a register's id in some bits but not in all, and the greatest 64-bit numbers.
 #[rustfmt::skip]
 const EDGES: [u64; 24] = [
     0x100 + 2, 0x100 + 89, 0x400, 0x1_0000, 0x1_0002, 0x8000_0000, 0x8000_0002, 0xffff_ffff,
@@ -34,14 +34,14 @@ const EDGES: [u64; 24] = [
     1 << 62 | 18, 1 << 63, 1 << 63 | 1, 1 << 63 | 2, 1 << 63 | 89, u64::MAX - 89, u64::MAX - 1, u64::MAX,
 ];
 
-/// The fields of the SPARC PCR, highest first. The list also has bits that the register does not have.
+/// The fields of the SPARC PCR, highest first. The list also has bits that the register lacks.
 #[rustfmt::skip]
 const PCR_FIELDS: [u64; 15] = [
     1 << 63, 1 << 62, 0x3fff_ffff << 32, 1 << 31, 0xf << 27, 0xff << 19, 1 << 18, 0xf << 14,
     0xff << 6, 1 << 5, 1 << 4, 1 << 3, 1 << 2, 1 << 1, 1,
 ];
 
-/// Returns the fields of a register. The sweep writes values with only one field set, and values with every field set except one.
+/// Returns a register's fields. The sweep writes values with only one field set, and values with all fields set except one.
 fn fields(id: u64) -> &'static [u64] {
     match id {
         0 => &PCR_FIELDS,

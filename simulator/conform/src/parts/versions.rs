@@ -1,5 +1,4 @@
-//! Negotiates every major and minor version of every group, in every prior state. A prior state is what earlier negotiations have
-//! left.
+//! Negotiates every major and minor version of every group, in every prior state, that is, after different earlier negotiations.
 
 use guest_abi::trap::API_GET_VERSION;
 use guest_abi::{ApiGroup, StrandId, Trap};
@@ -10,7 +9,7 @@ use super::{PERF_COUNTERS, strand};
 use crate::configuration::guest;
 use crate::{Change, Configuration, Part, System};
 
-/// Negotiates in every prior state. Each state is one configuration.
+/// Negotiates in every prior state, with one configuration per state.
 pub const NEGOTIATION: Part = Part {
     name: "negotiation from every prior state",
     limit: PRIOR.len(),
@@ -18,7 +17,7 @@ pub const NEGOTIATION: Part = Part {
     run: negotiation,
 };
 
-/// Reads the version of every group in every prior state. Each state is one configuration.
+/// Reads the version of every group in every prior state, with one configuration per state.
 pub const OF_EVERY_GROUP: Part = Part {
     name: "the version of every group",
     limit: PRIOR.len(),
@@ -26,7 +25,7 @@ pub const OF_EVERY_GROUP: Part = Part {
     run: of_every_group,
 };
 
-/// API groups that are not in `ApiGroup::NAMED`. Most of these groups do not exist in any hypervisor.
+/// API groups that are not in `ApiGroup::NAMED`. Most of them do not exist in any hypervisor.
 #[rustfmt::skip]
 const OTHERS: [u64; 14] = [
     2, 0x200, 0x202, 0x204, 0x206, 0x209, 0x20c, 0x300,
@@ -38,7 +37,7 @@ const MAJORS: [u64; 9] = [0, 1, 2, 3, 255, 1 << 8 | 1, 1 << 32 | 1, 1 << 63 | 1,
 
 const MINORS: [u64; 9] = [0, 1, 2, 3, 256, 1 << 32, 1 << 32 | 1, 1 << 63, u64::MAX];
 
-/// The prior states, each as the list of negotiations (group, major, minor) that produce it.
+/// The prior states, each as the list of negotiations (group, major, minor) that leads to it.
 const PRIOR: [&[[u64; 3]]; 8] = [
     &[],
     &[[0x205, 1, 0]],
@@ -62,7 +61,7 @@ fn two_guests(_: usize) -> Option<Configuration> {
     Some(Configuration::new(machine, guests))
 }
 
-/// Resets the first guest, and makes the negotiations that produce prior state `number`.
+/// Resets the first guest, and makes the negotiations that lead to prior state `number`.
 fn begin(number: usize, system: &mut dyn System) {
     system.change(Change::Reset(0));
     PRIOR[number].iter().for_each(|version| system.negotiate(strand(0), *version));
@@ -86,7 +85,7 @@ fn negotiation(number: usize, _: &Configuration, system: &mut dyn System) {
             for minor in MINORS {
                 begin(number, system);
                 system.negotiate(strand(0), [group, major, minor]);
-                // The strands of a guest share its versions. The other guest has its own versions.
+                // A guest's strands share its versions. The other guest has its own.
                 look(system, strand(1));
             }
             look(system, strand(64));

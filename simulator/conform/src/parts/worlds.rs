@@ -1,4 +1,4 @@
-//! Every combination of machine, nodes of the guest, grant, and compatibility switch.
+//! All combinations of machine, guest's nodes, grant, and compatibility switch.
 
 use guest_abi::{Mcu, Node};
 use perfctr_service::Grant;
@@ -32,17 +32,17 @@ pub(super) fn machine(number: usize) -> Option<Machine> {
     Some(disabled.iter().fold(whole, without))
 }
 
-/// The number of the guest under test. Guest 0 is a neighbour.
+/// The index of the guest under test. Guest 0 is a neighbour.
 pub(super) const TESTED: usize = 1;
 
 /// The number of ways to place the guest's strands: on all nodes, on the first node, on the last node.
 const PLACES: usize = 3;
 
-/// The numbers of worlds are below this limit. Some numbers have no world, because a machine with one node has only one placement.
+/// The limit that all world numbers are below. Some numbers have no world, because a one-node machine has only one placement.
 pub(super) const LIMIT: usize = MACHINES.len() * PLACES * GRANTS.len() * 2;
 
-/// Returns the world with this number: the guest under test, and a neighbour without rights. The neighbour is on the strand that follows
-/// the guest's first strand.
+/// Returns the world with this number: the guest under test, and a neighbour without rights. The neighbour's strand follows the tested
+/// guest's first strand.
 pub(super) fn world(number: usize) -> Option<Configuration> {
     let (number, compatible) = (number / 2, number % 2 == 1);
     let (number, grant) = (number / GRANTS.len(), GRANTS[number % GRANTS.len()]);
@@ -61,8 +61,8 @@ pub(super) fn world(number: usize) -> Option<Configuration> {
     Some(Configuration::new(machine, [neighbour, tested]))
 }
 
-/// Returns `true` if world `number` is one of the selected worlds. In the selected worlds, each machine has each grant, each placement, and
-/// the compatibility switch on and off at least once.
+/// Returns `true` if world `number` is one of the selected worlds. They cover, for each machine, each grant, each placement, and both
+/// settings of the compatibility switch.
 pub const fn is_chosen(number: usize) -> bool {
     let (number, compatible) = (number / 2, number % 2);
     let (number, grant) = (number / GRANTS.len(), number % GRANTS.len());

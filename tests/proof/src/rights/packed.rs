@@ -50,7 +50,7 @@ fn right(number: u64) -> StrandRight {
     }
 }
 
-/// The number of bits that hold the state of a strand.
+/// The number of bits for a strand's state.
 const STRAND: u32 = 14;
 
 impl Strand {
@@ -88,14 +88,14 @@ impl Strand {
 }
 
 impl<const G: usize, const S: usize> World<G, S> {
-    /// The number of bits that hold the state of a guest.
+    /// The number of bits for a guest's state.
     const GUEST: u32 = {
         let bits = STRAND * S as u32 + 13;
         assert!(G as u32 * bits + 3 <= 128);
         bits
     };
 
-    /// Returns the bits of a guest, of the guest's strands, and of everything else that the world stores for the guest.
+    /// Returns the bits of a guest, of its strands, and of everything else that the world stores for the guest.
     #[inline]
     fn guest_bits(&self, number: usize, sorted: bool) -> u64 {
         let mut strands = self.strands[number].map(|strand| strand.bits());
@@ -121,7 +121,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         bits.0
     }
 
-    /// Returns the bits of the machine, which are the same for machines that are alike.
+    /// Returns the machine's bits, which are the same for all machines that are alike.
     pub(crate) fn pack(&self, alike: Alike) -> [u64; 2] {
         let mut number = 0;
         let mut guests = [(); G].map(|()| {
@@ -132,7 +132,7 @@ impl<const G: usize, const S: usize> World<G, S> {
             guests.sort_unstable();
         }
         let unit = 2 * u128::from(self.unit.unclean) + u128::from(self.unit.out);
-        // Adding 4 sets the bit above the two bits of the unit, so that the words are never all 0.
+        // Adding 4 sets the bit above the unit's two bits, so the words are never all 0.
         let bits =
             guests.iter().fold(4 + unit, |bits, guest| bits << Self::GUEST | u128::from(*guest));
         [bits as u64, (bits >> 64) as u64]

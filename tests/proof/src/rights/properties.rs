@@ -1,4 +1,4 @@
-//! States the properties that must hold for each machine.
+//! The properties that must hold in each machine.
 
 use std::rc::Rc;
 
@@ -14,8 +14,8 @@ impl<const G: usize, const S: usize> World<G, S> {
         Shipped::new(self).is_pending()
     }
 
-    /// Returns `true` if the guests hold what they are granted, and nothing remains of rights that they have
-    /// lost. A unit that is out of service, or a dead strand, is scrubbed when it comes back.
+    /// Returns `true` if the guests hold what they are granted, and nothing remains of the rights that they have lost. A unit that is out
+    /// of service, or a dead strand, is scrubbed when it comes back.
     fn is_complete(&self) -> bool {
         let holder = held_by(&self.guests, |held| held.global).next();
         let global = match holder {
@@ -56,8 +56,8 @@ impl<const G: usize, const S: usize> Rights<G, S> {
         })
     }
 
-    /// The holder of `global` finds only zeros in the unit, or what its own calls have written since it got
-    /// the right. No call of another guest, or of an earlier tenure, can still write to the unit.
+    /// The holder of `global` finds only zeros in the unit, or what its own calls have written since it got the right. No call by another
+    /// guest, or from an earlier tenure, can still write to the unit.
     pub(super) fn holders_of_global_find_nothing(&self, world: &World<G, S>) -> bool {
         held_by(&world.guests, |held| held.global).all(|holder| {
             let own = |writer: usize, tenure| writer == holder && tenure == Tenure::Current;

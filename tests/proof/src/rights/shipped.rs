@@ -1,9 +1,9 @@
-//! Executes the service's own code for rights, with the atomics that ship. This code takes the steps of the lock's owner, and the
-//! actions between these steps.
+//! Executes the service's own rights code, with the shipped atomics. This code takes the lock owner's steps, and the actions between these
+//! steps.
 //!
-//! The model itself keeps only what the service does not know: what strands are doing, and who has written to registers. A [`World`]
-//! holds both this knowledge and the state of the rights. For each action, the model sets a machine's rights to the state in the world,
-//! lets the service take the steps, and reads the new state.
+//! The model itself keeps only what the service does not know: what strands are doing, and who has written to registers. A [`World`] holds
+//! this knowledge and the state of the rights. For each action, the model sets a machine's rights to the world's state, lets the service
+//! take the steps, and reads the new state.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -24,11 +24,11 @@ pub(crate) fn strand<const S: usize>(guest: usize, number: usize) -> StrandId {
     StrandId::new(guest * S + number).expect("a machine has it")
 }
 
-/// Addresses of words, by the number of guests and the number of strands of each guest.
+/// Word addresses, by the number of guests and the number of strands per guest.
 type Addresses = HashMap<(usize, usize), Rc<[usize]>>;
 
 thread_local! {
-    /// The machines, by the number of guests and the number of strands of each guest.
+    /// The machines, by the number of guests and the number of strands per guest.
     static MACHINES: RefCell<HashMap<(usize, usize), &'static Machine>> = RefCell::default();
     /// For each machine, the addresses of the words that `Shipped::world` reads.
     static SHOWN: RefCell<Addresses> = RefCell::default();
@@ -55,7 +55,7 @@ fn machine<const G: usize, const S: usize>() -> &'static Machine {
 /// A world in which the service's own code holds and changes the state of the rights.
 pub(crate) struct Shipped<const G: usize, const S: usize> {
     machine: &'static Machine,
-    /// Only the fields that the service does not know are valid. All other fields are out of date.
+    /// A world in which only the fields that the service does not know are valid. All other fields are out of date.
     world: Cell<World<G, S>>,
 }
 
@@ -118,7 +118,7 @@ impl<const G: usize, const S: usize> Shipped<G, S> {
         shown
     }
 
-    /// Takes the steps of the owner of the lock.
+    /// Takes the lock owner's steps.
     pub(crate) fn works(self: &Rc<Self>, model: &Rights<G, S>, work: Work, how: Steps) {
         Owner { shipped: Rc::clone(self), how, scrub: model.strands_scrub }.works(model, work);
     }
@@ -173,11 +173,11 @@ impl<const G: usize, const S: usize> Shipped<G, S> {
     }
 }
 
-/// The worlds after the operations of the lock's owner. An operation that cannot have changed the world adds none.
+/// The worlds after the lock owner's operations. An operation that cannot have changed the world adds none.
 pub(crate) type Trail<const G: usize, const S: usize> = Vec<World<G, S>>;
 
-/// An operation of the owner on a word: the word's address, whether the operation may change the word, and the length of the trail before
-/// the operation.
+/// An owner's operation on a word: the word's address, whether the operation may change the word, and the length of the trail before the
+/// operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Operation {
     pub(crate) address: usize,
@@ -185,7 +185,7 @@ pub(crate) struct Operation {
     pub(crate) made: usize,
 }
 
-/// Records the operations of the owner, and the world after each operation that may have changed it.
+/// Records the owner's operations, and the world after each operation that may have changed it.
 struct Recorder<const G: usize, const S: usize> {
     shipped: Rc<Shipped<G, S>>,
     shown: Rc<[usize]>,
@@ -211,7 +211,7 @@ impl<const G: usize, const S: usize> Recorder<G, S> {
 }
 
 impl<const G: usize, const S: usize> World<G, S> {
-    /// Takes the steps of the owner of the lock.
+    /// Takes the lock owner's steps.
     pub(crate) fn works(&mut self, model: &Rights<G, S>, work: Work, how: Steps) {
         let shipped = Rc::new(Shipped::new(self));
         match how.crossing {
@@ -227,7 +227,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         *self = shipped.world();
     }
 
-    /// Takes the steps of the owner of the lock. Returns its operations, and the world after each operation that may have changed it.
+    /// Takes the lock owner's steps. Returns its operations, and the world after each operation that may have changed it.
     pub(crate) fn worlds(
         &self,
         model: &Rights<G, S>,
@@ -251,7 +251,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         (recorder.operations.take(), recorder.trail.take())
     }
 
-    /// Returns the addresses of the words that an action uses. With each address, returns whether the action may change the word.
+    /// Returns the addresses of the words that an action uses, each with whether the action may change the word.
     pub(crate) fn words(&self, act: Act) -> Vec<(usize, bool)> {
         let shipped = Shipped::new(self);
         let words = Rc::new(RefCell::new(vec![]));
@@ -264,7 +264,7 @@ impl<const G: usize, const S: usize> World<G, S> {
     }
 }
 
-/// The owner of the lock. It takes the service's steps, and notes what they mean for registers.
+/// The lock owner. It takes the service's steps, and notes their effects on registers.
 struct Owner<const G: usize, const S: usize> {
     shipped: Rc<Shipped<G, S>>,
     how: Steps,
@@ -288,14 +288,15 @@ impl<const G: usize, const S: usize> Owner<G, S> {
     }
 }
 
-/// The service's [`Ledger`], with the orders of guests and strands that the model chooses.
+/// The service's [`Ledger`], with the order of guests and strands that the model chooses.
 struct Noted<'a, L, const G: usize, const S: usize> {
     owner: &'a Owner<G, S>,
     ledger: L,
 }
 
 impl<L: Ledger, const G: usize, const S: usize> Noted<'_, L, G, S> {
-    /// Scrubs the unit for its next holder. Guest `loser` had the unit before. Returns `true` if the unit is scrubbed or out of service.
+    /// Scrubs the unit for its next holder. Guest `loser` had the unit before. Returns `true` if the unit is now scrubbed or out of
+    /// service.
     fn scrub(&mut self, loser: GuestId, scrubbing: Scrubbing) -> bool {
         let machine = self.owner.shipped.machine;
         if !machine.is_unclean() || machine.is_out() {
@@ -353,7 +354,7 @@ impl<'a, L: Ledger, const G: usize, const S: usize> Ledger for Noted<'a, L, G, S
         self.ledger.is_reset(guest)
     }
 
-    /// If several guests are reset, returns the first of them in the model's order.
+    /// Returns the guest whose reset is in progress, or else the first reset guest in the model's order.
     fn next_reset(&self) -> Option<GuestId> {
         let found = self.ledger.next_reset()?;
         let machine = self.owner.shipped.machine;

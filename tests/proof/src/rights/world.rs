@@ -10,9 +10,9 @@ use super::{Act, Register, guest};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct World<const G: usize, const S: usize> {
     pub(crate) guests: [Holding; G],
-    /// For each guest, `true` from a reset of the guest until a strand begins to handle the reset.
+    /// For each guest, `true` from the guest's reset until a strand begins to handle it.
     pub(crate) reset: [bool; G],
-    /// The guest whose reset strands are handling. `None` before a strand begins and after a strand has finished.
+    /// The guest whose reset the strands are handling. `None` before a strand begins and after a strand has finished.
     pub(crate) resetting: Option<GuestId>,
     pub(crate) global: Global,
     pub(crate) strands: [[Strand; S]; G],
@@ -23,9 +23,9 @@ pub struct World<const G: usize, const S: usize> {
 pub(crate) struct Strand {
     pub(crate) asked: Asked,
     pub(crate) doing: Doing,
-    /// The tenure in which the guest has written to %pcr and %pic; `None` if both are 0.
+    /// The tenure in which the guest wrote to %pcr and %pic; `None` if both are 0.
     pub(crate) pcr: Option<Tenure>,
-    /// The tenure in which the guest has set HT; `None` if HT is 0.
+    /// The tenure in which the guest set HT; `None` if HT is 0.
     pub(crate) ht: Option<Tenure>,
 }
 
@@ -34,16 +34,16 @@ pub(crate) enum Doing {
     Guest,
     /// The strand is in a call, and has found that its guest has the right to the register.
     Call(Call),
-    /// The strand has taken a cross-call, and has scrubbed.
+    /// The strand has taken a cross-call and scrubbed.
     CrossCall(Asked),
     Dead,
 }
 
-/// The register that a call writes, and whether the guest has kept its right since the call began.
+/// The register that a call writes, and whether the guest still has the right that it had when the call began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Call {
     OfUnit(Tenure),
-    /// The call writes %pcr, and perhaps its bit HT.
+    /// The call writes %pcr, and perhaps its HT bit.
     Pcr(Tenure, Option<Tenure>),
 }
 
@@ -56,16 +56,15 @@ pub(crate) enum Tenure {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Unit {
-    /// The guest that has last written to the unit; `None` if the unit is 0.
+    /// The guest that last wrote to the unit; `None` if the unit is 0.
     pub(crate) written: Option<(usize, Tenure)>,
-    /// Whether the unit is on the service's list, because it holds values of a guest that no longer
-    /// has the unit.
+    /// Whether the unit is on the service's list, because it holds values of a guest that has lost the unit.
     pub(crate) unclean: bool,
     pub(crate) out: bool,
 }
 
 impl Strand {
-    /// Takes a cross-call, and scrubs.
+    /// Takes a cross-call and scrubs.
     pub(crate) fn takes(&mut self, taken: Asked) {
         match taken.scrub() {
             Scrub::Pcr => (self.pcr, self.ht) = (None, None),
@@ -84,7 +83,7 @@ impl Strand {
     }
 }
 
-/// Returns the guests that hold rights for which `such` returns `true`.
+/// Returns the guests whose rights make `such` return `true`.
 pub(crate) fn held_by<const G: usize>(
     guests: &[Holding; G],
     such: impl Fn(Grant) -> bool,
@@ -108,12 +107,12 @@ impl<const G: usize, const S: usize> World<G, S> {
         }
     }
 
-    /// A guest loses all its rights, because it is reset.
+    /// Takes all rights from a guest because it is reset.
     pub(crate) fn start(&mut self, number: usize) {
         self.end_tenures(number, Grant::ALL, Grant::NONE);
     }
 
-    /// Changes what a strand is doing and what it has written. The service knows neither.
+    /// Changes what a strand is doing and what it has written. The service knows neither of these.
     pub(crate) fn act_alone(&mut self, act: Act) {
         match act {
             Act::Calls(guest, strand, register) => {
@@ -141,9 +140,9 @@ impl<const G: usize, const S: usize> World<G, S> {
         }
     }
 
-    /// Ends the tenures of the rights that are in `before` but not in `after`. Values that the guest has written with these
-    /// rights, or is about to write, then belong to an ended tenure. (The owner of the lock may take a right from the guest and
-    /// die before it stores the new grant. Then the right is not revoked, and the guest gets it back.)
+    /// Ends the tenures of the rights that are in `before` but not in `after`. Values that the guest has written with these rights, or is
+    /// about to write, then belong to an ended tenure. (The lock owner may take a right from the guest and die before it stores the new
+    /// grant. Then the right is not revoked, and the guest gets it back.)
     pub(crate) fn end_tenures(&mut self, number: usize, before: Grant, after: Grant) {
         let end = |tenure: &mut Tenure, lost| {
             if lost {

@@ -1,11 +1,11 @@
-//! Tests the judgement of busy units: compares `smt/judgement.smt2` with the shipped function.
+//! Tests how busy units are judged: compares `smt/judgement.smt2` with the shipped function.
 
 use perfctr_service::decisions::judgement::{Counts, Found, Watch};
 use tests::random::Random;
 
 use super::{all_are_true, random};
 
-/// The time for which a unit may stay busy, in ticks.
+/// The longest time that a unit may stay busy, in ticks.
 const LIMIT: u64 = 1 << 30;
 /// The longest time between two looks that the service does not treat as a pause, in ticks.
 const PAUSE: u64 = 1 << 25;
@@ -21,7 +21,7 @@ fn watch(watch: Watch) -> String {
     format!("(watch {seen} #x{last:016x} {waits} #x{waited:08x})")
 }
 
-/// Returns a number close to one of `numbers`, or any number.
+/// Returns a random number, which is often close to one of `numbers`.
 fn near(random: &mut Random, numbers: &[u64]) -> u64 {
     match random.below(8) {
         0 => random.next_u64(),

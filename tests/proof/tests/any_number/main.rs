@@ -1,7 +1,7 @@
-//! Claims for any number of strands and for any clock. z3 decides the claims of `smt/*.smt2`. Tests compare the definitions in
-//! the claims with the shipped functions.
+//! Claims that hold for any number of strands and any clock. z3 decides the claims in `smt/*.smt2`. Tests compare the definitions in the
+//! claims with the shipped functions.
 //!
-//! A claim asks two questions: can the premises be met (`sat`), and can they be met while the conclusion is false (`unsat`)?
+//! Each claim asks two questions: can the premises be met (`sat`), and can they be met while the conclusion is false (`unsat`)?
 
 mod judgement;
 mod turns;
@@ -28,7 +28,7 @@ fn z3(text: &str) -> String {
     z3.arg("-in").stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = z3.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    // Writes the text on a thread, because z3 answers before it has read everything.
+    // A separate thread writes the text, because z3 answers before it has read everything.
     let text = text.to_owned();
     let writes = std::thread::spawn(move || input.write_all(text.as_bytes()));
     let output = child.wait_with_output().unwrap();
@@ -36,8 +36,8 @@ fn z3(text: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The first line of a claims file lists the files to give to z3, and the claims file is the last of them. For each question, the claims
-/// file states the answer that z3 must give.
+/// The first line of a claims file lists the files to give to z3, of which the claims file itself is the last. For each question, the
+/// claims file states the answer that z3 must give.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn all_claims_hold() {
@@ -67,8 +67,8 @@ fn all_claims_hold() {
     assert!(asked > 0);
 }
 
-/// Returns random numbers, and prints their seed. The environment variable `PROOF_SEED` chooses the seed. Without the
-/// variable, the seed differs in each run.
+/// Returns random numbers, and prints their seed. The environment variable `PROOF_SEED` chooses the seed. Without it, each run has a
+/// different seed.
 fn random() -> Random {
     let drawn = || RandomState::new().hash_one(0);
     let seed = std::env::var("PROOF_SEED").map_or_else(|_| drawn(), |seed| seed.parse().unwrap());
@@ -76,7 +76,7 @@ fn random() -> Random {
     Random(seed)
 }
 
-/// Asserts that the formula of each step is true with the definitions in these files.
+/// Asserts that each step's formula is true with the definitions in these files.
 fn all_are_true<T: std::fmt::Debug>(definitions: &[&str], steps: &[(T, String)]) {
     let mut text: String = definitions.iter().map(|name| read(name)).collect();
     for (_, formula) in steps {

@@ -8,7 +8,7 @@ use tests::random::Random;
 
 use super::{all_are_true, random};
 
-/// Encodes a set of strands as a bit vector of 256 bits, as in `smt/turns.smt2`.
+/// Encodes a set of strands as a 256-bit vector, as in `smt/turns.smt2`.
 fn word(strands: &[u8]) -> String {
     let mut words = [0_u64; 4];
     for strand in strands {

@@ -15,7 +15,7 @@ use super::state::{State, Symbolic};
 use super::strands::{alike, effects_alike};
 use super::world::{Effect, World};
 
-/// The state of the guest that no instruction of the fast path reads: its window, its globals, its trap level and its %pstate.
+/// The parts of a guest's state that no fast-path instruction reads: window, globals, trap level and %pstate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Guest {
     pub(crate) window: usize,
@@ -25,11 +25,11 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// A guest's kernel at trap level 0, with interrupts enabled.
+    /// A guest kernel at trap level 0, with interrupts enabled.
     pub(crate) const KERNEL: Self = Self { window: 3, global: 0, level: 0, pstate: 0x16 };
 
-    /// Returns guests in each window, with each set of globals, at both trap levels from which a guest calls, and with each bit of %pstate
-    /// set and clear: IE, AM, PEF, TLE, CLE and TCT.
+    /// Returns guests in each window, with each set of globals, at both trap levels from which guests make calls, and with each of these
+    /// %pstate bits both set and clear: IE, AM, PEF, TLE, CLE and TCT.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         const PRIVILEGED: u64 = 1 << 2;
         let bits = [1_u64 << 1, 1 << 3, 1 << 4, 1 << 8, 1 << 9, 1 << 12];
@@ -47,10 +47,10 @@ impl Guest {
 
 /// The address of the guest's trap instruction.
 pub(crate) const PC: u64 = 0x8000_1000;
-/// The maximum number of instructions of a call.
+/// The maximum length of a call, in instructions.
 const LONGEST: usize = 200;
 
-/// The hypervisor's %pstate (PRIV and PEF), and the level of globals that its assembly code uses.
+/// The hypervisor's %pstate (PRIV and PEF), and the set of globals that its assembly code uses.
 const PSTATE: i16 = 0x14;
 const GLOBALS: i16 = 3;
 
@@ -108,7 +108,7 @@ pub(crate) fn write_word<W: Word>(strand: &mut Strand<W>, control: ControlRegist
     (strand.pc, strand.npc) = at;
 }
 
-/// Sets %pstate and the level of globals, as the first instructions of the hypervisor do after a trap.
+/// Sets %pstate and %gl, as the hypervisor's first instructions do after a trap.
 pub(crate) fn enter_hypervisor<W: Word>(strand: &mut Strand<W>) {
     write(strand, ControlRegister::Privileged(6), PSTATE);
     write(strand, ControlRegister::Privileged(16), GLOBALS);
@@ -133,7 +133,7 @@ pub(crate) fn guest(image: &Image, guest: Guest) -> Strand {
     strand
 }
 
-/// Names a register of the guest: `w0l0` is %l0 of the current window, `w1l0` is %l0 of the next window, and so on.
+/// Returns the name of a guest register: `w0l0` is %l0 of the current window, `w1l0` is %l0 of the next window, and so on.
 fn name(kind: char, set: usize, number: usize) -> &'static str {
     thread_local! {
         static NAMES: [Vec<&'static str>; 3] = ['l', 'i', 'g'].map(|kind| {
@@ -179,7 +179,7 @@ pub(crate) fn filled<W: Symbolic>(
     strand
 }
 
-/// Copies the globals of the hypervisor, which no guest sees.
+/// Copies the hypervisor's globals, which no guest can read.
 pub(crate) fn copy_hidden<W: Word>(to: &mut Strand<W>, from: &Strand<W>) {
     let (mut from, global) = (from.registers.clone(), to.registers.global());
     from.set_global(usize::from(GLOBALS.unsigned_abs()));
@@ -190,7 +190,7 @@ pub(crate) fn copy_hidden<W: Word>(to: &mut Strand<W>, from: &Strand<W>) {
     to.registers.set_global(global);
 }
 
-/// Returns the registers of all windows and all sets of globals.
+/// Returns the registers of all windows and all global sets.
 pub(crate) fn all_registers<W: Word>(strand: &Strand<W>) -> Vec<W> {
     let mut registers = strand.registers.clone();
     let seen = |set| {
@@ -214,9 +214,9 @@ pub(crate) struct Call<W: Word> {
 pub(crate) enum Begins {
     /// The execution begins at the guest's trap instruction.
     Trap,
-    /// The execution begins in the fast path, after a fault of a device.
+    /// The execution begins in the fast path, after a device fault.
     Fault,
-    /// The execution begins in the fast path, after a fault while the strand has the lock of an L2 control.
+    /// The execution begins in the fast path, after a fault while the strand holds the lock of an L2 control.
     FaultWithLock,
 }
 
@@ -235,7 +235,7 @@ pub(crate) struct Done<W: Word> {
     pub(crate) ended: Ended,
     strand: Strand<W>,
     pub(crate) effects: Vec<Effect<W>>,
-    /// The addresses of the executed instructions, each with the number of conditions that were decided before it.
+    /// The addresses of the executed instructions, each with the number of conditions decided before the instruction.
     pub(crate) executed: Vec<(u64, usize)>,
 }
 
@@ -271,8 +271,8 @@ impl<W: Symbolic> Call<W> {
         strand
     }
 
-    /// Returns `true` if the changed instruction has the same effect as the original. The call must execute the instruction at this
-    /// address.
+    /// Returns `true` if the changed instruction has the same effect as the original one. The call must execute the instruction at the
+    /// changed address.
     pub(crate) fn is_unchanged(&self, image: &Image, (at, word): (u64, u32)) -> bool {
         let (mut strand, mut world) = (self.first(image), World::new(image, &self.state));
         while strand.pc != at {
@@ -286,7 +286,7 @@ impl<W: Symbolic> Call<W> {
             && world.did(&other)
     }
 
-    /// Executes the call. `change` replaces the instruction at an address.
+    /// Executes the call. `change` replaces the instruction at an address by another word.
     pub(crate) fn execute(&self, image: &Image, change: Option<(u64, u32)>) -> Done<W> {
         let mut strand = self.first(image);
         let mut world = World::new(image, &self.state);
@@ -318,7 +318,7 @@ impl<W: Symbolic> Call<W> {
         }
     }
 
-    /// Returns the strand after the call, as the contract requires it. Takes registers that the contract leaves open from `done`.
+    /// Returns the strand that the contract requires after the call. Registers that the contract leaves open come from `done`.
     fn expected(&self, image: &Image, end: End<W>, done: &Strand<W>) -> Strand<W> {
         let mut strand = self.trapped();
         match end {

@@ -1,4 +1,4 @@
-//! Makes every change of one field of an instruction: to another opcode, register, immediate, displacement, or annul bit.
+//! Generates every change of one field in an instruction: opcode, register, immediate, displacement, or annul bit.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use simulator::interpreter::Instruction;
 
 use super::image::Image;
 
-/// A field of an instruction: its lowest bit and the number of its bits.
+/// A field of an instruction: its lowest bit and its width in bits.
 type Field = (u32, u32);
 
 /// What a field holds.
@@ -19,7 +19,7 @@ pub(crate) enum Changed {
     Annul,
 }
 
-/// Changes of an instruction that have the same effect.
+/// Changes of one instruction that have the same effect.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Change {
     /// The address of the instruction.
@@ -31,14 +31,14 @@ pub(crate) struct Change {
     pub(crate) number: usize,
 }
 
-/// Returns the fields of an instruction's word (UltraSPARC Architecture 2007, section 6.2). Leaves out the bit that predicts a branch,
-/// because no result depends on it.
+/// Returns the fields of an instruction word (UltraSPARC Architecture 2007, section 6.2). Omits the branch prediction bit, because no
+/// result depends on it.
 fn fields(word: u32) -> Vec<(Changed, Field)> {
     use Changed::{Annul, Displacement, Immediate, Opcode, Register};
     let bits = |(from, many): Field| word >> from & ((1 << many) - 1);
     let mut fields = vec![(Opcode, (30, 2))];
     fields.extend(match (bits((30, 2)), bits((22, 3))) {
-        // In order: BPr, SETHI, BPcc (which has a field for its condition codes), and the other branches.
+        // In order: BPr, SETHI, BPcc (which has a condition code field), and the other branches.
         (0, 3) => vec![
             (Annul, (29, 1)),
             (Opcode, (25, 4)),
@@ -70,7 +70,7 @@ fn fields(word: u32) -> Vec<(Changed, Field)> {
                 (1, ..) => vec![(Immediate, (0, 13))],
                 (_, true, _) => vec![(Opcode, (12, 1)), (Immediate, (5, 7)), (Register, (0, 5))],
                 (_, _, true) => vec![(Opcode, (10, 3)), (Immediate, (5, 5)), (Register, (0, 5))],
-                // Bits 12:5 are the number of an address space, or have no meaning.
+                // Bits 12:5 hold an address space identifier, or have no meaning.
                 _ => vec![(Immediate, (5, 8)), (Register, (0, 5))],
             });
             all
@@ -79,7 +79,7 @@ fn fields(word: u32) -> Vec<(Changed, Field)> {
     fields
 }
 
-/// Returns the address to which a branch goes.
+/// Returns the target address of a branch.
 fn target(at: u64, instruction: Instruction) -> Option<u64> {
     match instruction {
         Instruction::Branch { displacement, .. }
@@ -91,8 +91,8 @@ fn target(at: u64, instruction: Instruction) -> Option<u64> {
     }
 }
 
-/// Returns the changes of the instruction at an address. Each change gives one field another value. Changes that lead to equal
-/// instructions are returned as one change, and so are all branches to addresses that are not near.
+/// Returns the changes of the instruction at an address. Each change gives one field another value. Changes that lead to equal instructions
+/// are merged into one, and so are all branches to addresses that are not near.
 pub(crate) fn changes(image: &Image, at: u64, is_near: impl Fn(u64) -> bool) -> Vec<Change> {
     let word = image.code(at).unwrap();
     let mut all: BTreeMap<(Changed, String), Change> = BTreeMap::new();

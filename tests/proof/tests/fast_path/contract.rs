@@ -1,21 +1,21 @@
-//! The contract of group 0x205 as a function. From the state that a call finds, the function computes the answer and the effects of the
-//! call, and whether the fast path leaves the call to the slow path.
+//! The contract of group 0x205 as a function. Given the state that a call finds, the function computes the call's answer and effects, and
+//! whether the fast path hands the call over to the slow path.
 
 use guest_abi::HvError;
 
 use super::state::{State, Symbolic, block, id_below, part};
 use super::world::Effect;
 
-/// The number of FAST_TRAP. `FAULTED` is the value that the fast path leaves in %g5 after a fault.
+/// The trap number of FAST_TRAP. `FAULTED` is the value that the fast path leaves in %g5 after a fault.
 const FAST: u64 = 0x80;
 pub(crate) const FAULTED: u64 = 0x100;
 
-/// The function numbers of group 0x205, and `LARGE`: all numbers from `LARGE` on share one entry in the table of functions.
+/// The numbers of group 0x205's functions. All function numbers from `LARGE` on share one entry in the function table.
 const GET: u64 = 0x106;
 const SET: u64 = 0x107;
 const LARGE: u64 = 0x400;
 
-/// The classes of registers, in the order of the strand's counts.
+/// The classes of registers, in the order in which a strand's counts are stored.
 #[derive(Clone, Copy)]
 enum Class {
     Strand,
@@ -61,16 +61,16 @@ pub(crate) fn served<W: Symbolic>(state: &State<W>) -> Expected<W> {
     Expected { end, effects: call.effects }
 }
 
-/// Returns the result that the contract requires after a fault of a device: the slow path serves the call. If the strand was reading the
-/// banks of the L2 control, the strand has the lock, and releases it.
+/// Returns the result that the contract requires after a device fault: the slow path serves the call. A strand that was reading the banks
+/// of the L2 control holds the lock and releases it.
 pub(crate) fn faulted<W: Symbolic>(state: &State<W>, has_lock: bool) -> Expected<W> {
     let release = Effect::Store { address: state.l2, shift: 2, value: W::from(0) };
     let effects = if has_lock { vec![release] } else { Vec::new() };
     Expected { end: End::Slow(W::from(FAULTED)), effects }
 }
 
-/// Serves functions outside of group 0x205. Functions of other services take the slow path, and so do all functions while calls are
-/// traced. Any other function does not exist, so the call returns EBADTRAP.
+/// Serves functions outside group 0x205. The slow path serves other services' functions, and all functions while calls are traced. Any
+/// other function does not exist, so the call returns EBADTRAP.
 fn other<W: Symbolic>(state: &State<W>) -> Expected<W> {
     let serves = entry_of(state, state.served) | byte(state, state.traced);
     let end = match serves.is_zero() {
@@ -84,7 +84,7 @@ fn byte<W: Symbolic>(state: &State<W>, address: W) -> W {
     part(state.word(address & !W::from(7)), address, 0)
 }
 
-/// Returns the entry of the call's function in a table of functions: 0 if the function has no service.
+/// Returns the entry of the call's function in a function table: 0 if no service has the function.
 pub(crate) fn entry_of<W: Symbolic>(state: &State<W>, table: W) -> W {
     let large = id_below(state.function, LARGE) ^ W::from(1);
     let entry = if large.is_zero() { state.function } else { W::from(LARGE) };
@@ -100,8 +100,7 @@ impl<W: Symbolic> Call<'_, W> {
         End::Slow(W::from(FAST))
     }
 
-    /// Returns `true` if the bit for this place is set in the guest's first word (its rights). A place stands for a register or
-    /// for a hub.
+    /// Returns `true` if the guest's first access word (its rights) has the bit for this place set. A place stands for a register or a hub.
     fn allows(&self, place: W) -> bool {
         bit(self.state.access, W::from(63).minus(place))
     }
@@ -152,7 +151,7 @@ impl<W: Symbolic> Call<'_, W> {
         self.refused(Class::Invalid, |call, _| call.refuse(Class::Invalid, HvError::Invalid))
     }
 
-    /// Serves register 0. A call that sets the bit HT takes the slow path, unless the call is refused.
+    /// Serves register 0. A call that sets the HT bit takes the slow path, unless it is refused.
     fn strand(&mut self) -> End<W> {
         let sets_ht = self.set && bit(self.state.value, W::from(3));
         if sets_ht || !self.allows(W::from(0)) {
@@ -192,8 +191,8 @@ impl<W: Symbolic> Call<'_, W> {
         self.state.word(address)
     }
 
-    /// Reads all banks, then writes all banks, bank 0 last. The strand holds the lock from the first read to the last write. If a failed
-    /// store is reported, the slow path undoes the write.
+    /// Reads all banks, then writes all banks, bank 0 last. The strand holds the lock from the first read to the last write. If a store is
+    /// reported as failed, the slow path undoes the write.
     fn set_l2(&mut self) -> End<W> {
         let State { l2, owner, bank, value, .. } = *self.state;
         let lock = self.state.word(l2);
@@ -261,7 +260,7 @@ impl<W: Symbolic> Call<'_, W> {
         self.ok(Class::Dram, Some(read))
     }
 
-    /// Serves registers 18 to 89, which belong to hubs. The strand takes the hub before the access, and releases it after the access.
+    /// Serves registers 18 to 89, which belong to hubs. The strand takes the hub before the access, and releases it afterwards.
     fn hub(&mut self) -> End<W> {
         let State { hub, gates, address, value, mask, token, .. } = *self.state;
         if !self.allows(hub.plus(W::from(18))) {
@@ -294,8 +293,8 @@ impl<W: Symbolic> Call<'_, W> {
         self.ok(Class::Hub, read)
     }
 
-    /// Serves a call for a hub that is taken. The slow path remembers the strand as refused. For a time after that, the fast path refuses
-    /// the strand at once, while the gate is closed and not reserved for the strand.
+    /// Serves a call for a hub that is taken. The slow path remembers the refused strand. For some time after that, the fast path refuses
+    /// the strand immediately, as long as the gate is closed and not reserved for the strand.
     fn taken(&mut self, found: W) -> End<W> {
         if !bit(found, W::from(63)) || (found ^ self.state.reserved).is_zero() {
             return self.slow();
@@ -308,9 +307,9 @@ impl<W: Symbolic> Call<'_, W> {
         }
     }
 
-    /// Serves a call that the guest's first word (its rights) does not allow. If the second word (its refusals) is for the
-    /// negotiated version, `refused` decides from the second word. If not, the call takes the slow path. Without a negotiated
-    /// version, an open second word refuses every call.
+    /// Serves a call that the guest's first access word (its rights) does not allow. If the second word (its refusals) is for the
+    /// negotiated version, `refused` decides from that word; otherwise the call takes the slow path. Without a negotiated version, an open
+    /// second word refuses every call.
     fn refused(&mut self, class: Class, refused: impl FnOnce(&mut Self, W) -> End<W>) -> End<W> {
         let State { version, refusals, .. } = *self.state;
         let is_open = bit(refusals, W::from(63));
@@ -320,7 +319,7 @@ impl<W: Symbolic> Call<'_, W> {
                 false => self.slow(),
             };
         }
-        // A number that no register has is refused in every version.
+        // An id that no register has is refused in every version.
         if matches!(class, Class::Invalid) {
             return if is_open { refused(self, refusals) } else { self.slow() };
         }
@@ -331,7 +330,7 @@ impl<W: Symbolic> Call<'_, W> {
     }
 }
 
-/// Returns `true` if the bit with this number is set.
+/// Returns `true` if the bit at this position is set.
 fn bit<W: Symbolic>(word: W, number: W) -> bool {
     !(word >> number & W::from(1)).is_zero()
 }

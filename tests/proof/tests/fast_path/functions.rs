@@ -1,4 +1,4 @@
-//! Functions in assembly that Rust calls, the way to the guest, and spills and fills of windows of the hypervisor.
+//! Assembly functions that Rust code calls, the entry to the guest, and the spills and fills of the hypervisor's windows.
 
 use simulator::interpreter::instruction::{ControlRegister, Operand, Register};
 use simulator::interpreter::{Instruction, Strand, TrapFrame, WindowState};
@@ -14,48 +14,48 @@ use super::table;
 use super::trapped::{self, Decision, Trapped};
 use super::world::{Effect, register, register_at};
 
-/// The type of a failed access (data_access_error).
+/// The trap type of a failed access (data_access_error).
 const ACCESS_ERROR: u16 = 0x32;
-/// What a function returns that accesses a device: 0, or 1 if the access has failed.
+/// The status that a device access function returns for a failed access. It returns 0 otherwise.
 const FAILED: u64 = 1;
-/// The distance from %sp to the stack, and the address of a stack. No structure is below this address.
+/// The stack bias of %sp, and a stack's address. No structure is below this address.
 const BIAS: u64 = 2047;
 const STACK: u64 = 0x19_ef7f_bff0;
 
 const NONE: Operand = Operand { register: Register::G0, immediate: 0 };
 
-/// How an access of a device ends.
+/// How a device access ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
     Well,
     /// The instruction at this address traps.
     Traps(u64),
-    /// A report says that the store for which the function waits has failed.
+    /// A report says that the store on which the function waits has failed.
     Reported,
 }
 
-/// An execution of a function in assembly, or of a trap that needs no Rust.
+/// An execution of an assembly function, or of a trap that calls no Rust code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Function {
-    /// Rust calls one of the functions that access a device, by its number.
+    /// Rust code calls one of the device access functions, given by its index.
     Access(usize, Ends, Guest),
-    /// Rust gives up everything, and calls a function on the empty stack.
+    /// Rust code drops all its frames and calls a function on the empty stack.
     Abandon(Guest),
-    /// Rust calls a function that may use all windows.
+    /// Rust code calls a function that may use all windows.
     AllWindows(Guest, WindowState),
-    /// Rust needs a window in which another function of the hypervisor has its registers.
+    /// Rust code needs a window that holds the registers of another hypervisor function.
     Spill(Guest),
-    /// Rust returns to a function whose registers have been spilled.
+    /// Rust code returns to a function whose registers have been spilled.
     Fill(Guest),
     /// The strand enters its guest, for the first time or again.
     Enter(Guest, WindowState),
-    /// The strand traps where the hypervisor has no such windows: with other globals than those of the hypervisor.
+    /// A spill or fill trap while other globals than the hypervisor's are in use, so that the windows cannot be the hypervisor's.
     NoSpill(u16, usize),
-    /// A real address of the guest has no entry in the TLB for fetches (0) or for data (1).
+    /// A real address of the guest has no entry in the TLB, for instruction fetches (0) or data (1).
     Miss(usize, Guest),
-    /// Software trap 0x81 to 0xfe.
+    /// One of the software traps 0x81 to 0xfe.
     Software(u16, Guest),
-    /// Any trap, to the handler at this address.
+    /// Any trap that goes to the handler at this address.
     Goes(u16, u64, Guest),
 }
 
@@ -76,12 +76,12 @@ impl Function {
     }
 }
 
-/// Returns states of windows as Rust has them.
+/// Returns the state of the windows in Rust code.
 pub(crate) fn of_rust() -> WindowState {
     WindowState { can_save: 1, can_restore: 1, other: 4, clean: 7, state: 0o25 }
 }
 
-/// Returns the strand where Rust calls a function in assembly, and the address to which the function returns.
+/// Returns the strand at the call from Rust code to an assembly function, and the address to which the function returns.
 fn called<W: Symbolic>(
     machine: &Machine<'_, W>,
     guest: Guest,
@@ -102,7 +102,7 @@ fn access<W: Symbolic>(
 ) -> Played<W> {
     let function = machine.image.handlers.accesses[number];
     let (mut before, returns) = called(machine, guest, of_rust(), function);
-    // The functions are, in this order: load and store of eight bytes, load and store of four, and halt.
+    // The functions are in this order: eight-byte load and store, four-byte load and store, and halt.
     let shift = if number < 2 { 3 } else { 2 };
     let aligned = u64::MAX << 40 | ((1 << shift) - 1);
     let address = machine.any("accessed", aligned) | W::from(DEVICE);
@@ -159,7 +159,7 @@ fn access<W: Symbolic>(
         };
         pairs.extend(effects_alike(&machine.effects(), &effects)?);
     } else {
-        // The strand has trapped, so the level above is cleared. Rust may find anything in the registers that a function may change.
+        // The strand has trapped, so the level above is cleared. The Rust caller may find any value in the caller-saved registers.
         let (_, above) = machine.strand.control.frames();
         if above[0] != TrapFrame::default() {
             return Err(format!("left: {:?}", above[0]));
@@ -194,7 +194,7 @@ fn all_windows<W: Symbolic>(
     guest: Guest,
     windows: WindowState,
 ) -> Played<W> {
-    /// The largest stack that the function may use.
+    /// The most stack that the function may use, in bytes.
     const LARGEST: u64 = 0x800;
     let function = machine.image.handlers.with_all_windows;
     let (mut before, returns) = called(machine, guest, windows, function);
@@ -210,7 +210,7 @@ fn all_windows<W: Symbolic>(
     }
     let called = eight(&machine.strand, OUTS);
     let bottom = called[6].known().map_err(|trap| format!("{trap:?}"))? + BIAS;
-    // The function that is called owns 176 bytes above its %sp, as the caller of each function does.
+    // Like every caller, this function leaves its callee 176 bytes above %sp.
     if !(STACK - LARGEST..=STACK - 176).contains(&bottom) || !bottom.is_multiple_of(16) {
         return Err(format!("stack: {bottom:#x}"));
     }
@@ -224,7 +224,8 @@ fn all_windows<W: Symbolic>(
             return Err(format!("{effect:?}"));
         }
     }
-    // The function uses all windows, and a spill leaves its values at the level above. It keeps its caller's window and %sp.
+    // The called function uses all windows, and a spill leaves values at the trap level above. The function keeps its caller's window and
+    // %sp.
     let kept = [eight(&machine.strand, LOCALS), eight(&machine.strand, INS)];
     trapped::leaves_all(machine);
     machine.set_eight(LOCALS, kept[0]);
@@ -260,7 +261,7 @@ fn all_windows<W: Symbolic>(
 fn spill<W: Symbolic>(machine: &mut Machine<'_, W>, guest: Guest) -> Played<W> {
     let windows = WindowState { can_save: 0, can_restore: 6, other: 0, clean: 7, state: 0 };
     let mut before = machine.hypervisor(guest, windows, machine.image.rust.trap);
-    // The window that the hypervisor entered first is stored on its own stack.
+    // The first window that the hypervisor entered is spilled to that window's own stack.
     let window = before.registers.window();
     before.registers.set_window(window + 2);
     before.registers.set(Register::SP, W::from(STACK - BIAS));
@@ -286,7 +287,7 @@ fn spill<W: Symbolic>(machine: &mut Machine<'_, W>, guest: Guest) -> Played<W> {
 fn fill<W: Symbolic>(machine: &mut Machine<'_, W>, guest: Guest) -> Played<W> {
     let windows = WindowState { can_save: 6, can_restore: 0, other: 0, clean: 7, state: 0 };
     let mut before = machine.hypervisor(guest, windows, machine.image.rust.trap);
-    // %fp of a function is %sp of its caller.
+    // A function's %fp is its caller's %sp.
     before.registers.set(Register::new(INS + 6), W::from(STACK - BIAS));
     let words: Vec<W> = (0..16).map(|number| machine.any_of("stored", number)).collect();
     for (at, word) in (STACK..).step_by(8).zip(&words) {
@@ -305,8 +306,7 @@ fn fill<W: Symbolic>(machine: &mut Machine<'_, W>, guest: Guest) -> Played<W> {
     alike_within(&machine.strand, &expected)
 }
 
-/// Executes the trap of an instruction that has no window, until the instruction is executed again. Returns the strand as it is
-/// then, but for the windows.
+/// Executes a window trap until its instruction is executed again. Returns the expected strand at that point, except for the window counts.
 fn window_trap<W: Symbolic>(
     machine: &mut Machine<'_, W>,
     before: Strand<W>,
@@ -331,7 +331,7 @@ fn enter<W: Symbolic>(
     windows: WindowState,
 ) -> Played<W> {
     use ControlRegister::{Hyperprivileged, Privileged};
-    /// Where the guest begins, and its trap table.
+    /// The guest's first address, and its trap table.
     const BEGINS: u64 = 0x8000_4000;
     const TABLE: u64 = 0x8000_8000;
     let at = machine.image.handlers.enter.start;
@@ -341,7 +341,7 @@ fn enter<W: Symbolic>(
     let argument = before.registers.get(O1);
     machine.strand = before;
     machine.until_guest()?;
-    // Every register of the guest is 0, but for %o0 and %o1; interrupts wait, and no timer is set.
+    // All the guest's registers are 0, except %o0 and %o1. Interrupts are blocked, and no timer is set.
     let mut expected = Strand::reset(BEGINS).lifted();
     call::write_word(&mut expected, Hyperprivileged(5), W::from(machine.image.table));
     call::write_word(&mut expected, Privileged(5), W::from(TABLE));
@@ -366,7 +366,7 @@ fn enter<W: Symbolic>(
             _ => return Err(format!("{effect:?}")),
         }
     }
-    // The other two scratchpad registers are the hypervisor's on some machines.
+    // On some machines, the other two scratchpad registers belong to the hypervisor.
     let scratchpad = [0x00, 0x08, 0x10, 0x18, 0x30, 0x38];
     let is_cleared = |address: u64| cleared.contains(&W::from(address));
     match cleared.len() == scratchpad.len() && scratchpad.into_iter().all(is_cleared) {

@@ -1,5 +1,5 @@
-//! The tests of the handlers of traps: everything that the hypervisor executes in assembly, but for the fast path and the way from reset to
-//! the guest.
+//! Tests of the trap handlers: everything that the hypervisor executes in assembly, except the fast path and the code from reset to the
+//! guest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,7 +19,7 @@ use super::sweep::Sweep;
 use super::term::Term;
 use super::{Counts, equal, paths, random, solver};
 
-/// Returns `true` if the tests check everything, and not only what the seed chooses.
+/// Returns `true` if the tests check everything instead of the seed's choice.
 fn is_all() -> bool {
     std::env::var_os("ALL").is_some()
 }
@@ -33,8 +33,8 @@ pub(crate) struct Wrong {
     pub(crate) solver: Solver,
 }
 
-/// Executes a scene with terms on all paths. `prepare` prepares the machine, and `see` sees it after each path. Fails if the scene
-/// differs from what its documentation says.
+/// Executes a scene with terms on all paths. `prepare` sets up the machine, and `see` inspects it after each path. Fails if the scene
+/// differs from what the handler's documentation says.
 pub(crate) fn prove(
     image: &Image,
     state: &Rc<State<Term>>,
@@ -72,8 +72,8 @@ pub(crate) fn prove(
     }
 }
 
-/// Every instruction of the handlers and of the trap table is in some execution, but for those that an image with a fast path does not
-/// reach.
+/// Every instruction of the handlers and of the trap table is in some execution, except those that cannot be reached in an image with a
+/// fast path.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn each_handler_does_what_its_documentation_says() {
@@ -96,8 +96,8 @@ fn each_handler_does_what_its_documentation_says() {
     assert!(never.is_empty(), "{never:#x?}");
 }
 
-/// In an image that claims software traps, these take the slow path, and all others return EBADTRAP. Without `ALL` in the environment, the
-/// test does nothing, because it builds such an image.
+/// In an image that claims software traps, the claimed traps take the slow path, and all others return EBADTRAP. Without `ALL` in the
+/// environment, the test does nothing, because it would have to build such an image.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn each_claimed_trap_takes_the_slow_path() {
@@ -116,12 +116,13 @@ fn each_claimed_trap_takes_the_slow_path() {
     }
 }
 
-/// Returns the first execution that a report changes: the scene, the number of instructions before the report, and the difference.
+/// Finds the first execution that a report changes. Returns the number of reports that change nothing, and a description of the scene, the
+/// number of instructions before the report, and the difference.
 fn changed_by_report(image: &Image, scenes: &[Scene]) -> (usize, Option<String>) {
     let state = Rc::new(State::any());
     let (mut z3, mut reports) = (solver(&state), 0);
     for scene in scenes {
-        // The execution with a report after this number of instructions.
+        // Executes the scene with a report after this number of instructions.
         for number in 0.. {
             let mut is_within = false;
             let prepare = |machine: &mut Machine<'_, Term>| machine.report = Some(number);
@@ -144,8 +145,8 @@ fn changed_by_report(image: &Image, scenes: &[Scene]) -> (usize, Option<String>)
     (reports, None)
 }
 
-/// The report of a failed store before any instruction of a handler changes nothing but what is noted of the store. The test takes a few
-/// executions, which the seed chooses. With `ALL` in the environment, the test takes executions of all kinds.
+/// If a failed store is reported before any instruction of a handler, nothing changes except the note of the report. The test takes a few
+/// executions, which the seed chooses. With `ALL` in the environment, it takes executions of all kinds.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn a_report_before_any_instruction_of_a_handler_changes_nothing() {
@@ -160,8 +161,8 @@ fn a_report_before_any_instruction_of_a_handler_changes_nothing() {
     assert_eq!(wrong, None);
 }
 
-/// If a field of an instruction of a handler is changed, an execution differs from what the documentation says, or the change has no
-/// effect. The test changes a few instructions, which the seed chooses. With `ALL` in the environment, the test changes all instructions.
+/// If a field of a handler's instruction is changed, either an execution differs from the documentation or the change has no effect. The
+/// test changes a few instructions, which the seed chooses. With `ALL` in the environment, it changes all instructions.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn each_change_of_a_handler_is_found_or_changes_nothing() {
@@ -183,7 +184,7 @@ fn each_change_of_a_handler_is_found_or_changes_nothing() {
     assert!(wrong.is_empty(), "{}: {wrong:#?}", wrong.len());
 }
 
-/// Without any one of the sequences that begin again, a report changes what a handler does.
+/// If any one of the restartable sequences did not begin again, a report would change what a handler does.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn each_sequence_must_begin_again() {
@@ -202,7 +203,7 @@ fn each_sequence_must_begin_again() {
     };
     for (row, at) in rows.into_iter().zip((first..).step_by(24)) {
         let [begins, ends, _] = row;
-        // No instruction is in an empty sequence.
+        // An empty sequence contains no instruction.
         image.set_constant(at + 8, begins);
         let is_found = scenes.iter().any(|scene| {
             let mut executed = Vec::new();
@@ -217,7 +218,7 @@ fn each_sequence_must_begin_again() {
     }
 }
 
-/// %g7 belongs to the handlers of reports, so compiled code does not use it.
+/// %g7 belongs to the report handlers, so compiled code does not use it.
 #[test]
 fn compiled_code_does_not_use_the_register_of_reports() {
     let image = Image::bundled();

@@ -1,4 +1,4 @@
-//! The linked image that ships: its instructions, its symbols and its constants.
+//! The shipped linked image: its instructions, symbols and constants.
 
 use std::fs;
 use std::io::Read as _;
@@ -14,32 +14,31 @@ use vfalls::cmd::boot::elf;
 /// The instruction `wrhpr 0, %hpstate`.
 const LEAVE: u32 = 0x8198_2000;
 
-/// The constants of an image: the address of the first, and the words.
+/// An image's constants: the address of the first one, and the words.
 type Constants = (u64, Vec<u64>);
 
-/// The image's instructions, and the addresses of its parts.
+/// An image's instructions, and the addresses of its parts.
 #[derive(Debug)]
 pub(crate) struct Image {
-    /// The instructions, from the first address of the text on.
+    /// The address of the first instruction, and from there on the 32-bit words and the decoded instructions.
     text: u64,
     words: Vec<u32>,
     instructions: Vec<Instruction>,
     constants: Constants,
-    /// The address of the trap table.
     pub(crate) table: u64,
     /// The address of the first instruction of the slow path.
     pub(crate) general: u64,
-    /// The addresses of the Rust functions that the handlers of traps call.
+    /// The addresses of the Rust functions that the trap handlers call.
     pub(crate) rust: Rust,
     pub(crate) handlers: Handlers,
     /// The software traps that the image claims.
     claims: Vec<u16>,
-    /// The addresses of the instructions of the fast path.
+    /// The addresses of the fast path's instructions.
     pub(crate) fast: Range<u64>,
-    /// The addresses at which the fast path continues after a fault. The second is for a fault while it reads the banks of an L2 control.
+    /// The addresses at which the fast path continues after a fault. The second is for faults while the fast path reads the banks of an L2
+    /// control.
     pub(crate) faulted: [u64; 2],
-    /// The words of each row of the service's table. The rows are sorted by the node from which a call comes, then by the register's
-    /// number.
+    /// The rows of the service's table, as words. The rows are sorted by the calling node, then by the register's id.
     pub(crate) rows: Vec<[u64; 4]>,
 }
 
@@ -52,45 +51,45 @@ pub(crate) struct Rust {
     pub(crate) core: u64,
     /// `recover_entry`, which serves all other traps.
     pub(crate) recover: u64,
-    /// `fatal_entry`, which ends the guest of the strand.
+    /// `fatal_entry`, which ends the strand's guest.
     pub(crate) fatal: u64,
 }
 
-/// The addresses of symbols of the handlers, and of the tables that the handlers search.
+/// The addresses of the handlers' symbols, and the tables that the handlers search.
 #[derive(Clone, Debug)]
 pub(crate) struct Handlers {
-    /// All handlers, without the fast path.
+    /// All handlers except the fast path.
     pub(crate) all: Range<u64>,
-    /// The handlers of a spill and a fill of a window of the hypervisor.
+    /// The handlers that spill and fill the hypervisor's windows.
     pub(crate) windows: Range<u64>,
-    /// The way to the guest's first instruction.
+    /// The code that enters the guest.
     pub(crate) enter: Range<u64>,
     pub(crate) trapped: u64,
     pub(crate) late: u64,
     pub(crate) with_all_windows: u64,
     pub(crate) abandon: u64,
-    /// The functions that access a device: `sun4v_load`, `sun4v_store`, `sun4v_load_word`, `sun4v_store_word` and `sun4v_halt`.
+    /// The device access functions: `sun4v_load`, `sun4v_store`, `sun4v_load_word`, `sun4v_store_word` and `sun4v_halt`.
     pub(crate) accesses: [u64; 5],
-    /// The instruction that waits for the store of such a function.
+    /// The instruction at which such a function waits for its store.
     pub(crate) store_wait: u64,
-    /// What such a function executes after a fault.
+    /// The code at which such a function continues after a fault.
     pub(crate) access_failed: u64,
-    /// The section `.sun4v.faults`: instructions that may fault, and where the hypervisor continues.
+    /// The section `.sun4v.faults`: instructions that may fault, and where the hypervisor continues after a fault.
     pub(crate) faults: Vec<[u64; 2]>,
-    /// The section `.sun4v.restarts`: the first address of a sequence, the address after it, and where it begins again.
+    /// The section `.sun4v.restarts`: a sequence's first address, the address after it, and where it begins again.
     pub(crate) restarts: Vec<[u64; 3]>,
     pub(crate) restarts_at: u64,
 }
 
 impl Handlers {
-    /// Returns the addresses of the handler of reports.
+    /// Returns the addresses of the report handler.
     pub(crate) const fn of_reports(&self) -> Range<u64> {
         self.late..self.accesses[0]
     }
 }
 
 impl Image {
-    /// Returns the bundled image, or the image that the environment variable `FAST_PATH_IMAGE` names. It claims no software traps.
+    /// Returns the bundled image, or the image that the environment variable `FAST_PATH_IMAGE` names. The result claims no software traps.
     pub(crate) fn bundled() -> Self {
         let named = std::env::var_os("FAST_PATH_IMAGE").map(|path| fs::read(path).unwrap());
         let file = named.unwrap_or_else(|| {
@@ -103,7 +102,7 @@ impl Image {
         Self::new(&file, Vec::new())
     }
 
-    /// Returns the image of an ELF file, which claims these software traps.
+    /// Returns the image in an ELF file. The image claims the given software traps.
     pub(crate) fn new(file: &[u8], claims: Vec<u16>) -> Self {
         let elf = elf::parse(file).unwrap();
         let symbol = |name: &str| elf::address(&elf, name).unwrap();
@@ -117,7 +116,7 @@ impl Image {
             let found = symbols.find(|symbol| symbol.name().is_ok_and(|all| all.contains(name)));
             found.unwrap_or_else(|| panic!("the image has no function {name}")).address()
         };
-        // The last instruction is the first one that leaves the hypervisor.
+        // The guest entry ends with its first instruction that leaves the hypervisor.
         let enter = symbol("sun4v_enter");
         let left =
             (enter..).step_by(4).find(|at| words[(at - text) as usize / 4] == LEAVE).unwrap() + 4;
@@ -171,13 +170,13 @@ impl Image {
         self.instructions.get(self.index(address)).copied()
     }
 
-    /// Changes the constant of eight bytes at an address.
+    /// Changes the eight-byte constant at an address.
     pub(crate) fn set_constant(&mut self, address: u64, word: u64) {
         let (first, words) = &mut self.constants;
         words[(address - *first) as usize / 8] = word;
     }
 
-    /// Returns the instructions that are neither handlers nor fast path nor the way from reset to the guest.
+    /// Returns all instructions except those of the handlers, the fast path, and the code from reset to the guest.
     pub(crate) fn compiled(&self) -> impl Iterator<Item = (u64, Instruction)> {
         let all = (self.text..).step_by(4).zip(self.instructions.iter().copied());
         let is_ours = |at| self.is_of_handler(at) || self.fast.contains(&at);
@@ -189,13 +188,13 @@ impl Image {
         self.claims.contains(&number)
     }
 
-    /// Returns the constant of eight bytes at an address.
+    /// Returns the eight-byte constant at an address.
     pub(crate) fn constant(&self, address: u64) -> Option<u64> {
         let (first, words) = &self.constants;
         words.get(address.wrapping_sub(*first) as usize / 8).copied()
     }
 
-    /// Returns the addresses of all instructions that a call of trap 0x80 can execute in the trap table and in the fast path.
+    /// Returns the addresses of all trap table and fast-path instructions that a call of trap 0x80 can execute.
     pub(crate) fn instructions(&self) -> Vec<u64> {
         let entry = self.table + 0x180 * 32;
         (entry..entry + 32).step_by(4).chain(self.fast.clone().step_by(4)).collect()
@@ -207,19 +206,19 @@ impl Image {
         (entry..entry + 32).contains(&address) || self.fast.contains(&address)
     }
 
-    /// Returns `true` if the handlers go on outside of them at this address.
+    /// Returns `true` if the handlers continue at this address with code that is not part of them.
     pub(crate) fn is_end(&self, address: u64) -> bool {
         let Rust { trap, core, recover, fatal } = self.rust;
         [trap, core, recover, fatal, self.handlers.enter.start, self.general].contains(&address)
     }
 
-    /// Returns the addresses of all instructions of the handlers, and of the trap table but for trap 0x80. Leaves out the words between two
-    /// entries of the table, and those that follow code which never continues there.
+    /// Returns the addresses of all instructions of the handlers and of the trap table, except the entry of trap 0x80. Omits unused words
+    /// in the table: those between two entries, and those after code that never falls through to them.
     pub(crate) fn handled(&self) -> impl Iterator<Item = u64> {
         let Handlers { all, windows, enter, .. } = &self.handlers;
         let table = (0..512).flat_map(|number| {
             let entry = self.table + 32 * number;
-            // An entry that is one branch has no delay slot, and spills and fills have four entries each.
+            // An entry that consists of one branch has no delay slot. Spills and fills occupy four entries each.
             let is_branch = matches!(self.instruction(entry), Some(Instruction::Branch { .. }));
             let used = match number {
                 0x180 => 0,
@@ -235,7 +234,8 @@ impl Image {
         table.chain(others.into_iter().flatten())
     }
 
-    /// Returns `true` if the instruction at this address belongs to the trap table or to a handler. The fast path is no handler.
+    /// Returns `true` if the instruction at this address belongs to the trap table or to a handler. The fast path does not count as a
+    /// handler.
     pub(crate) fn is_of_handler(&self, address: u64) -> bool {
         let Handlers { all, windows, enter, .. } = &self.handlers;
         let table = self.table..self.table + 512 * 32;
@@ -243,14 +243,14 @@ impl Image {
     }
 }
 
-/// Returns the constants of an image.
+/// Returns an image's constants.
 fn constants(elf: &elf::Elf<'_>) -> Constants {
     let section = elf.section_by_name(".rodata").unwrap();
     let (words, _) = section.data().unwrap().as_chunks();
     (section.address(), words.iter().map(|word| u64::from_be_bytes(*word)).collect())
 }
 
-/// Returns the rows of a table among the constants.
+/// Returns the rows of a table in the constants.
 fn table<const N: usize>((first, words): &Constants, at: Range<u64>) -> Vec<[u64; N]> {
     let [begins, ends] = [at.start, at.end].map(|at| (at - first) as usize / 8);
     let (rows, rest) = words[begins..ends].as_chunks();
@@ -258,7 +258,7 @@ fn table<const N: usize>((first, words): &Constants, at: Range<u64>) -> Vec<[u64
     rows.to_vec()
 }
 
-/// The end of the symbol name that the compiler gives to the service's table.
+/// The end of the compiler-generated symbol name of the service's table.
 const ROWS: &str = "5table4ROWS";
 
 fn rows(elf: &elf::Elf<'_>) -> Vec<[u64; 4]> {

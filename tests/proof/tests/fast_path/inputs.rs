@@ -10,7 +10,7 @@ use super::image::Image;
 use super::state::{ARBITER, LAYOUT, State};
 use super::term::Model;
 
-/// Returns a call with the numbers of a model. Words that the model lacks are random.
+/// Returns a call with a model's numbers. Words that are missing from the model are random.
 pub(crate) fn of_model(
     image: &Image,
     model: &Model,
@@ -30,7 +30,7 @@ pub(crate) fn random(image: &Image, begins: Begins, random: &mut Random) -> Call
     let id = [any % 18, any % 90, any % 90, random.one_of(&few), any];
     names.insert("o0", random.one_of(&id));
     names.insert("o5", random.one_of(&[0x106, 0x106, 0x107, 0x107, 0x105, 0x3ff, 0x400, any]));
-    // The guest has few or many rights. The second word (the refusals) is for the negotiated version.
+    // The guest has few or many rights. The second access word (the refusals) is for the negotiated version.
     let words = [0, u64::MAX, any, 1 << 63];
     for name in ["access", "access_again"] {
         names.insert(name, random.one_of(&words));
@@ -53,7 +53,7 @@ pub(crate) fn random(image: &Image, begins: Begins, random: &mut Random) -> Call
         let since = random.one_of(&[0, 1, (1 << 19) - 1, 1 << 19, any]);
         state.others.insert(state.watches + 32 * hub, state.stick.wrapping_sub(since));
     }
-    // The lock is the high half of the word, and the count is the low half.
+    // The high half of the word is the lock, and the low half is the count.
     let (count, lock) = (random.next_u64() >> 32, random.next_u64());
     state.others.insert(state.l2 & !7, random.one_of(&[count, count, count, lock]));
     for address in [state.served & !7, (state.served + 0x400) & !7, state.traced & !7] {

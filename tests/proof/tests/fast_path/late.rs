@@ -1,9 +1,9 @@
 //! The trap store_error, which reports that a store to a device has failed.
 //!
-//! What happens is written from the documentation of `platform::sparc64` (*Late faults*): the handler notes the failed address, the
+//! The expected behaviour comes from the documentation of `platform::sparc64` (*Late faults*). The handler notes the failed address, the
 //! interrupted instruction, %o0 and %o1, and makes hstick_match pending. The strand continues at the interrupted instruction with every
-//! register as it was. If the instruction is in a sequence of the hypervisor that uses %g7, the sequence begins again. If the
-//! hypervisor waits for this very store, its function ends with a failure, and nothing is noted.
+//! register as it was. If the instruction is in a sequence of the hypervisor that uses %g7, the sequence begins again. If the hypervisor is
+//! waiting for this very store, its function fails, and nothing is noted.
 
 use simulator::interpreter::Instruction;
 use simulator::interpreter::instruction::Register;
@@ -17,15 +17,15 @@ use super::strands::{
 };
 use super::world::{Effect, register, register_at};
 
-/// The type of an error whose address is in the store buffer (SBDIOU). The type is in bits 61:60 of DFESR, and the number of the
+/// The error type for which the store buffer holds the address (SBDIOU). DFESR has the type in bits 61:60, and the index of the buffer
 /// entry in bits 57:55.
 const KNOWN: u64 = 1;
 const TYPE: u64 = 60;
 const ENTRY: u64 = 55;
-/// An address of a device has 40 bits. An unknown address is noted as this number.
+/// The mask of a device address, which has 40 bits. `UNKNOWN` is noted if the address is unknown.
 const ADDRESS: u64 = (1 << 40) - 1;
 const UNKNOWN: u64 = u64::MAX;
-/// The number of reports that are kept, and the sizes of a report and of a frame.
+/// The number of reports that are kept, and the sizes of a report and a frame in bytes.
 const REPORTS: u64 = 8;
 const REPORT: u64 = 32;
 const FRAME: u64 = 32;
@@ -34,19 +34,20 @@ const FRAME: u64 = 32;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Interrupted {
     Guest(Guest),
-    /// The hypervisor, at an instruction with this address. The next instruction is behind it, or at another address.
+    /// The hypervisor, at the instruction with this address. %npc holds the second address or, if it is `None`, the address of the
+    /// following instruction.
     Hypervisor(u64, Option<u64>),
 }
 
-/// A report of a store that has failed.
+/// The report of a failed store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Late {
     pub(crate) interrupted: Interrupted,
     /// The type of the error, 0 to 3.
     pub(crate) kind: u64,
-    /// The number of reports that are noted already.
+    /// The number of reports that are already noted.
     pub(crate) noted: u64,
-    /// The number of handlers of other reports that this report interrupts.
+    /// The number of other reports' handlers that this report interrupts.
     pub(crate) nested: u64,
 }
 
@@ -77,7 +78,7 @@ impl Late {
         machine.until(|strand| level(strand) < trapped)?;
         let other = machine.reported;
 
-        // A report that comes before the status is read replaces what the status says.
+        // If another report arrives before the handler reads the status, that report's handler clears the status.
         let kind = if other.is_some_and(|other| !other.was_read) { 0 } else { kind };
         let (buffer, address, _) = register::STORE_BUFFER;
         let entry = dfesr >> number(ENTRY) & number(7);
@@ -92,7 +93,7 @@ impl Late {
         };
         let [o0, o1] = [Register::O0, O1].map(|register| before.registers.get(register));
         let waits = interrupted == machine.image.handlers.store_wait && (failed ^ o0).is_zero();
-        // Each report is noted behind those that are noted before.
+        // Each new report is noted after the earlier ones.
         let mut notes = vec![[failed, number(interrupted), o0, o1]];
         if waits {
             notes.clear();
@@ -129,7 +130,7 @@ impl Late {
         };
         pairs.extend(machine.keeps(block::REPORTS, &[number(noted + notes.len() as u64)]));
         pairs.extend(machine.keeps(block::NOTED + REPORT * noted, &notes.concat()));
-        // The next report finds the registers as this one did.
+        // The next report finds these registers as this report did.
         pairs.push((machine.world.word(in_register(register::FRAME)), frame));
         pairs.push((machine.world.word(in_register(register::DFESR)), number(0)));
         let is_noted = !waits && noted < REPORTS;
@@ -137,7 +138,7 @@ impl Late {
         Ok(pairs)
     }
 
-    /// Compares the effects of the handler. It reads the registers of the processor once, and stores only to its frame and to its report.
+    /// Compares the handler's effects. The handler reads the processor's registers once, and stores only to its frame and its report.
     fn effects<W: Symbolic>(
         &self,
         machine: &mut Machine<'_, W>,
@@ -171,8 +172,8 @@ impl Late {
     }
 }
 
-/// Returns reports in guests of all kinds, at these addresses of the hypervisor, of all types, with all numbers of earlier reports, and
-/// within handlers of other reports.
+/// Returns reports that interrupt guests of all kinds, the hypervisor at these addresses, and other reports' handlers. They cover all types
+/// and all numbers of earlier reports.
 pub(crate) fn all(addresses: impl Iterator<Item = u64>, store_wait: u64) -> Vec<Late> {
     let guest = |interrupted| Late { interrupted, kind: KNOWN, noted: 0, nested: 0 };
     let mut all: Vec<Late> = Guest::all().map(Interrupted::Guest).map(guest).collect();

@@ -1,9 +1,9 @@
-//! Proves for all inputs that the fast path of the shipped image does what the contract says. The proof covers the instructions
-//! from the trap to the guest's next instruction, or to the slow path. An input consists of the values of all registers, the
-//! words of rights, the rows of the table, the versions, and the states of the hubs.
+//! Proves for all inputs that the shipped image's fast path does what the contract says. The proof covers the instructions from the trap to
+//! the guest's next instruction, or to the slow path. An input consists of the values of all registers, the access words, the table rows,
+//! the versions, and the hubs' states.
 //!
 //! The interpreter executes the instructions on [terms](term) in place of numbers, on each [path](paths). The contract is a
-//! [function](contract) of the same terms. z3 decides whether a word of the result can differ.
+//! [function](contract) of the same terms. z3 decides whether any word of the result can differ.
 
 mod call;
 mod change;
@@ -41,7 +41,7 @@ use state::State;
 use term::{Model, Term};
 use tests::random::Random;
 
-/// The places at which an execution can begin.
+/// The points where an execution can begin.
 const BEGINS: [Begins; 3] = [Begins::Trap, Begins::Fault, Begins::FaultWithLock];
 
 /// A path through the instructions and through the contract. Both have the same result on this path.
@@ -51,7 +51,7 @@ struct Path {
     executed: Vec<(u64, usize)>,
 }
 
-/// Returns a call of terms, which stands for all calls. Each structure in memory has one fixed address.
+/// Returns a call made of terms, which stands for all calls. Each structure in memory has one fixed address.
 fn any_call(image: &Image, guest: Guest, begins: Begins) -> Call<Term> {
     let state = Rc::new(State::any());
     Call::new(image, &state, guest, begins, Term::named)
@@ -95,8 +95,9 @@ fn all_paths(image: &Image, call: &Call<Term>, solver: Solver) -> (Vec<Path>, So
     (found, solver)
 }
 
-/// Asserts that every instruction is on some path. The guest's window, globals, trap level and %pstate are numbers and not terms,
-/// because no instruction reads them. For all tested values of these numbers, the paths and the questions to z3 must be the same.
+/// Asserts that every instruction is on some path. The guest's window, globals, trap level and %pstate are plain numbers, not terms,
+/// because no instruction reads them. For all tested values of these numbers, there must be as many paths as before and no new questions to
+/// z3.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn each_path_does_what_the_contract_says() {
@@ -118,7 +119,8 @@ fn each_path_does_what_the_contract_says() {
     assert!(image.instructions().into_iter().eq(executed));
 }
 
-/// The paths assume two things of a row: its address is that of a device register, and its third word is the place of the register's hub.
+/// The proof assumes two things about a row: it has the address of a device register, and its third word is the place of the register's
+/// hub.
 #[test]
 fn the_rows_of_the_image_are_as_assumed() {
     let image = Image::bundled();
@@ -146,22 +148,21 @@ fn the_rows_of_the_image_are_as_assumed() {
     assert_eq!(rows.next(), None);
 }
 
-/// A call with numbers, and the result that the contract requires for it.
+/// A call made of numbers, and the result that the contract requires for it.
 struct Input {
     call: Call<u64>,
     expected: Expected<u64>,
 }
 
-/// The calls (with numbers in place of terms) that execute an instruction, and the paths that contain the instruction.
+/// The calls made of numbers that execute an instruction, and the paths that contain the instruction.
 #[derive(Default)]
 struct Reached {
     inputs: Vec<usize>,
-    /// The indices of the paths. The key consists of the index of the call of terms and of the conditions that hold before the
-    /// instruction.
+    /// The indices of the paths. A key holds the index of a call made of terms, and the conditions that hold before the instruction.
     paths: BTreeMap<(usize, Vec<Condition>), Vec<usize>>,
 }
 
-/// The paths on which the image is proved. Also the calls that have numbers in place of terms, with their expected results.
+/// The paths on which the image is proved, and the calls made of numbers with their expected results.
 struct Proved {
     image: Image,
     calls: Vec<Call<Term>>,
@@ -209,7 +210,7 @@ impl Proved {
         new
     }
 
-    /// Adds a call with numbers. Asserts that the call does what the contract says.
+    /// Adds a call made of numbers. Asserts that the call does what the contract says.
     fn add(&mut self, call: Call<u64>) {
         let (done, expected) = (call.execute(&self.image, None), call.contract());
         assert_eq!(call.compare(&self.image, &done, &expected), Ok(Vec::new()), "{call:#x?}");
@@ -222,7 +223,7 @@ impl Proved {
         self.inputs.push(Input { call, expected });
     }
 
-    /// Returns `true` if, with this change, one of the calls with numbers does not do what the contract says.
+    /// Returns `true` if this change makes one of the calls made of numbers violate the contract.
     fn is_found(&self, change: Change) -> bool {
         self.reached[&change.at].inputs.iter().any(|input| {
             let Input { call, expected } = &self.inputs[*input];
@@ -232,7 +233,7 @@ impl Proved {
     }
 
     /// Proves that a change has no effect on any path with the changed instruction. If the change has an effect, returns a description of
-    /// the difference, the number of the call, and a model in which the difference occurs.
+    /// the difference, the index of the call, and a model in which the difference occurs.
     fn changes_nothing(&mut self, change: Change) -> Result<(), Box<(String, usize, Model)>> {
         let Self { image, calls, solvers, reached, paths, .. } = self;
         let changed = (change.at, change.word);
@@ -273,24 +274,24 @@ fn random() -> Random {
     Random(seed)
 }
 
-/// Counts the changed words with each result, for one kind of field. A changed word differs from the image in one field of one
+/// The number of changed words with each result, for one kind of field. A changed word differs from the image in one field of one
 /// instruction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     /// The changed word encodes the same instruction.
     same: usize,
-    /// With the changed word, a known call with numbers does not do what the contract says.
+    /// With the changed word, one of the known calls made of numbers violates the contract.
     found: usize,
-    /// With the changed word, a call does not do what the contract says, and z3 had to find the numbers of this call.
+    /// With the changed word, a call violates the contract, but z3 had to find the numbers for it.
     solved: usize,
-    /// With the changed word, the call does what the contract says on all paths.
+    /// With the changed word, the call still does what the contract says on all paths.
     unchanged: usize,
-    /// The changed instruction writes a term to a control register, which holds numbers. No execution of numbers differs.
+    /// The changed instruction writes a term to a control register, which can hold only numbers. No execution with numbers differs.
     undecided: usize,
 }
 
-/// If a field of a fast-path instruction is changed, a call differs from the contract, or the change has no effect. The test
-/// changes a few instructions, which the seed chooses. With `ALL` in the environment, the test changes all instructions.
+/// If a field of a fast-path instruction is changed, either a call violates the contract or the change has no effect. The test changes a
+/// few instructions, which the seed chooses. With `ALL` in the environment, the test changes all instructions.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn each_change_is_found_or_changes_nothing() {

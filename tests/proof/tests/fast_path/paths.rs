@@ -1,5 +1,5 @@
-//! Executes code once on each of its paths. Where the code tests a condition that can be both true and false, the execution is repeated
-//! for both cases.
+//! Executes code once on each of its paths. If the code tests a condition that can be both true and false, the execution is repeated so
+//! that both cases are covered.
 
 use std::cell::RefCell;
 
@@ -9,13 +9,13 @@ use super::term::Term;
 /// The path of the current execution.
 struct Path {
     solver: Solver,
-    /// The decisions with which the execution begins.
+    /// The decisions that are given when the execution begins.
     begins: Vec<bool>,
     /// The decisions that the execution has made at conditions that can be both true and false.
     made: Vec<bool>,
     /// The conditions under which the path is taken.
     taken: Vec<Condition>,
-    /// For each further execution, the decisions with which it begins.
+    /// The initial decisions of each further execution.
     others: Vec<Vec<bool>>,
 }
 
@@ -23,8 +23,8 @@ thread_local! {
     static PATH: RefCell<Option<Path>> = const { RefCell::new(None) };
 }
 
-/// Returns `true` if a condition, which is 0 or 1, is 1 on the current path. If both values are possible, chooses one of them,
-/// and leaves the other to a further execution.
+/// Returns `true` if a condition, which is 0 or 1, is 1 on the current path. If both values are possible, chooses one of them and leaves
+/// the other to a further execution.
 pub(crate) fn decide(condition: Term) -> bool {
     if let Some(number) = condition.number() {
         return number != 0;
@@ -65,12 +65,12 @@ pub(crate) fn taken() -> Vec<Condition> {
     PATH.with_borrow(|path| path.as_ref().expect("within `each`").taken.clone())
 }
 
-/// Calls `work` with the solver of the current execution.
+/// Calls `work` with the current execution's solver.
 pub(crate) fn with_solver<R>(work: impl FnOnce(&mut Solver) -> R) -> R {
     PATH.with_borrow_mut(|path| work(&mut path.as_mut().expect("within `each`").solver))
 }
 
-/// Repeats `execution` on each of the paths that begin with `conditions`. Ends early if `execution` returns `false`.
+/// Repeats `execution` on each path that begins with `conditions`. Stops early if `execution` returns `false`.
 pub(crate) fn each(
     solver: Solver,
     conditions: &[Condition],

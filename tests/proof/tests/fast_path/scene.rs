@@ -1,5 +1,5 @@
-//! Executes the handlers of traps. A handler calls Rust, waits for a device, or is interrupted; between two parts of an execution, a
-//! test does what Rust or the device does.
+//! Executes trap handlers. A handler calls Rust code, waits for a device, or is interrupted. Between two parts of an execution, a test does
+//! what the Rust code or the device would do.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,13 +16,13 @@ use super::strands::{self, FAST, HINTP, STORE_ERROR, alike_within, copy_g7, leve
 use super::term::Term;
 use super::world::{Effect, World, register, register_at};
 
-/// Chooses the words with which an execution begins, and those that Rust leaves.
+/// Chooses the initial words of an execution, and the words that Rust code leaves.
 pub(crate) trait Source<W> {
     /// Returns the word with this name. The bits of `zeros` are 0 in the word.
     fn named(&self, name: &'static str, zeros: u64) -> W;
 }
 
-/// The words are terms, which stand for all numbers.
+/// A source of terms, which stand for all numbers.
 pub(crate) struct Terms;
 
 impl Source<Term> for Terms {
@@ -31,7 +31,7 @@ impl Source<Term> for Terms {
     }
 }
 
-/// The words are random numbers, but for those that a model has.
+/// A source of random numbers, except for the words that a model gives.
 #[derive(Debug)]
 pub(crate) struct Numbers {
     pub(crate) seed: u64,
@@ -52,7 +52,7 @@ impl Source<u64> for Numbers {
     }
 }
 
-/// Returns the name that consists of a kind and a number.
+/// Returns the name made of a kind and a number.
 fn interned(kind: &'static str, number: usize) -> &'static str {
     type Names = HashMap<(&'static str, usize), &'static str>;
     thread_local! {
@@ -63,17 +63,17 @@ fn interned(kind: &'static str, number: usize) -> &'static str {
     })
 }
 
-/// The maximum number of instructions of a part of an execution.
+/// The maximum length of one part of an execution, in instructions.
 const LONGEST: usize = 2_000;
 
-/// A report that has interrupted a handler.
+/// A report that interrupted a handler.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reported<W> {
-    /// Whether the handler had read the status of another report by then.
+    /// Whether the interrupted handler had already read another report's status.
     pub(crate) was_read: bool,
-    /// The number of reports that were noted by then.
+    /// The number of reports noted before this one.
     pub(crate) noted: u64,
-    /// What is noted of the report: the failed address, the interrupted instruction, %o0 and %o1.
+    /// The note of the report: the failed address, the interrupted instruction, %o0 and %o1.
     pub(crate) note: [W; 4],
 }
 
@@ -85,13 +85,12 @@ pub(crate) struct Machine<'a, W: Word> {
     source: &'a dyn Source<W>,
     /// The addresses of the executed instructions.
     pub(crate) executed: Vec<u64>,
-    /// The number of executed instructions after which the report of a failed store interrupts the handler.
+    /// The number of executed instructions after which a failed store's report interrupts the handler.
     pub(crate) report: Option<usize>,
-    /// The report that has interrupted the handler.
     pub(crate) reported: Option<Reported<W>>,
-    /// An address, and words that have had the effect of the instruction at this address in place of it.
+    /// An address, and the words that had the same effect there as the image's instruction.
     pub(crate) probes: (u64, Vec<u32>),
-    /// The number of effects that have been compared.
+    /// The number of effects that were already compared.
     seen: usize,
 }
 
@@ -124,17 +123,17 @@ impl<'a, W: Symbolic> Machine<'a, W> {
         self.world.word(self.at(offset))
     }
 
-    /// Returns any word. The bits of `zeros` are 0 in the word.
+    /// Returns an arbitrary word. The bits of `zeros` are 0 in the word.
     pub(crate) fn any(&self, name: &'static str, zeros: u64) -> W {
         self.source.named(name, zeros)
     }
 
-    /// Returns any word of several with one name.
+    /// Returns an arbitrary word, one of several that share a name.
     pub(crate) fn any_of(&self, kind: &'static str, number: usize) -> W {
         self.source.named(interned(kind, number), 0)
     }
 
-    /// Returns a strand that executes a guest, with any registers.
+    /// Returns a strand that executes a guest, with arbitrary registers.
     pub(crate) fn guest(&self, guest: Guest, windows: WindowState) -> Strand<W> {
         let any = |name, zeros| self.source.named(name, zeros);
         let mut strand = call::filled(&call::guest(self.image, guest), &self.world.state, any);
@@ -142,7 +141,7 @@ impl<'a, W: Symbolic> Machine<'a, W> {
         strand
     }
 
-    /// Returns a strand that executes the hypervisor at an address, called by this guest, with any registers.
+    /// Returns a strand that executes the hypervisor at an address after a call by this guest, with arbitrary registers.
     pub(crate) fn hypervisor(&self, guest: Guest, windows: WindowState, at: u64) -> Strand<W> {
         let mut strand = self.guest(guest, windows);
         take(&mut strand, FAST);
@@ -157,7 +156,7 @@ impl<'a, W: Symbolic> Machine<'a, W> {
         strand
     }
 
-    /// Returns eight words with one name.
+    /// Returns eight words that share a name.
     pub(crate) fn eight(&self, kind: &'static str) -> [W; 8] {
         std::array::from_fn(|number| self.any_of(kind, number))
     }
@@ -202,7 +201,7 @@ impl<'a, W: Symbolic> Machine<'a, W> {
         done.map_err(|exception| format!("{:?} at {pc:#x}", exception.trap))
     }
 
-    /// Keeps the probes that have the effect of the next instruction.
+    /// Keeps only the probes that have the same effect as the next instruction.
     fn probe(&mut self) {
         let mut next = (self.strand.clone(), self.world.clone());
         if next.0.execute_next(&mut next.1).is_err() {
@@ -219,9 +218,9 @@ impl<'a, W: Symbolic> Machine<'a, W> {
         });
     }
 
-    /// The report of a failed store interrupts the handler. Afterwards the strand continues at the interrupted instruction or at another
-    /// one; everything else is as before, but for %g7, which belongs to the handlers of reports. The expectations of a test do not
-    /// mention the report, so it is removed from the effects, and so is the interrupt that it makes pending.
+    /// Interrupts the handler with the report of a failed store. Afterwards the strand continues at the interrupted instruction or at
+    /// another one. Everything else is as before, except %g7, which belongs to the report handlers. A test's expectations do not mention
+    /// the report, so its effects are removed, and so is the interrupt that it makes pending.
     fn report(&mut self) -> Result<(), String> {
         let number = |number: u64| W::from(number);
         let before = self.strand.clone();
@@ -271,7 +270,7 @@ impl<'a, W: Symbolic> Machine<'a, W> {
             }
         }
         self.strand.control = before.control;
-        // The handler may leave any value in %g7, unless it has interrupted another handler of a report.
+        // The handler may leave any value in %g7, unless the report interrupted another report handler.
         if !self.image.handlers.of_reports().contains(&before.pc) {
             let left = self.any("after_report", 0);
             set_g7(&mut self.strand, left);
@@ -280,8 +279,8 @@ impl<'a, W: Symbolic> Machine<'a, W> {
         Ok(())
     }
 
-    /// Takes the effects since the last comparison. They must be stores of words to these places of the strand's block (from an
-    /// offset to another), and a number of `membar #Sync`.
+    /// Takes the effects since the last comparison. They must consist of `syncs` `membar #Sync` instructions, and of stores of words to
+    /// these ranges of the strand's block (first offset, end offset).
     pub(crate) fn only_stores(&mut self, to: &[[u64; 2]], syncs: usize) -> Result<(), String> {
         let effects = &self.world.effects[self.seen..];
         self.seen = self.world.effects.len();
@@ -302,12 +301,12 @@ impl<'a, W: Symbolic> Machine<'a, W> {
         effects
     }
 
-    /// Returns the pairs of words of the block that must be equal to `words`, from an offset on.
+    /// Returns pairs of words that must be equal: the words of the block from an offset on, and `words`.
     pub(crate) fn keeps(&self, from: u64, words: &[W]) -> Vec<(W, W)> {
         (from..).step_by(8).zip(words).map(|(at, word)| (self.kept(at), *word)).collect()
     }
 
-    /// Rust changes all registers that belong to it: the globals but %g6, which is the strand's block, and %ccr and %y.
+    /// Changes all registers that Rust code may clobber: the globals except %g6 (the strand's block), %ccr and %y.
     pub(crate) fn rust_leaves(&mut self, kind: &'static str) {
         for (register, word) in (1..8).zip(self.eight(kind)) {
             if register != 6 {
@@ -318,7 +317,7 @@ impl<'a, W: Symbolic> Machine<'a, W> {
         self.strand.y = self.any("rust_y", !0xffff_ffff).half();
     }
 
-    /// Rust leaves its values in eight registers of the current window.
+    /// Sets eight registers of the current window.
     pub(crate) fn set_eight(&mut self, first: u32, words: [W; 8]) {
         strands::set_eight(&mut self.strand, first, words);
     }

@@ -1,4 +1,4 @@
-//! The executions of handlers that the tests prove: in all situations in which a handler begins.
+//! The handler executions that the tests prove. They cover all situations in which a handler begins.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::state::Symbolic;
 use super::strands::Played;
 use super::trapped::{Decision, Trapped};
 
-/// An execution of handlers.
+/// An execution of one or more handlers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Scene {
     SlowPath(SlowPath),
@@ -31,7 +31,7 @@ impl Scene {
         }
     }
 
-    /// Returns `true` if conditions decide how the execution goes on.
+    /// Returns `true` if the execution has several paths, depending on conditions.
     pub(crate) fn has_paths(&self, image: &Image) -> bool {
         match self {
             Self::SlowPath(scene) => scene.entry == Entry::Core,
@@ -45,14 +45,14 @@ impl Scene {
     }
 }
 
-/// Returns traps in guests and in the hypervisor, with all decisions of Rust.
+/// Returns traps in guests and in the hypervisor, with all decisions of the Rust handler.
 fn trapped(image: &Image) -> Vec<Scene> {
     let mut all = Vec::new();
     let mut add = |guest, windows, at, number, decision| {
         all.push(Scene::Trapped(Trapped { guest, windows, at, number, decision }));
     };
     let decisions = [Decision::GoesOn, Decision::GoesOnWithOthers, Decision::Reflected];
-    // A guest traps at trap levels 0 to 2, and the strand is interrupted there.
+    // Traps and interrupts of a guest at trap levels 0 to 2.
     for (guest, windows) in Guest::all().zip(windows().step_by(7)) {
         for number in [0x10, 0x34, 0x60] {
             for decision in decisions {
@@ -67,7 +67,7 @@ fn trapped(image: &Image) -> Vec<Scene> {
     for windows in windows() {
         add(Guest::KERNEL, windows, None, 0x5e, Decision::GoesOn);
     }
-    // An instruction that may fault, and one that may not.
+    // The instructions that may fault, and two that may not.
     let handlers = &image.handlers;
     let faults = handlers.faults.iter().map(|[at, _]| *at);
     for (at, windows) in faults.chain([handlers.late, image.rust.trap]).zip(windows().step_by(5)) {
@@ -81,11 +81,11 @@ fn trapped(image: &Image) -> Vec<Scene> {
     all
 }
 
-/// Returns the handler that a trap's entry in the table goes to.
+/// Returns the handler to which a trap's table entry branches.
 fn handler(handlers: &Handlers, number: u16) -> Option<u64> {
     match number {
         0x07 => Some(handlers.late),
-        // These have code of their own, and are tested as what they do.
+        // These traps have code of their own. Other scenes test them.
         0x3e | 0x3f | 0x60 | 0x80..=0xdf => None,
         0x180.. => None,
         _ => Some(handlers.trapped),
@@ -105,7 +105,7 @@ pub(crate) fn functions(image: &Image) -> Vec<Scene> {
         }
         let [load, store, load_word, store_word, halt] = handlers.accesses;
         let wait = handlers.store_wait;
-        // The store of four bytes is in the delay slot of its function's only branch.
+        // The four-byte store is in the delay slot of its function's only branch.
         let traps = [
             (0, load),
             (1, store),
@@ -126,7 +126,7 @@ pub(crate) fn functions(image: &Image) -> Vec<Scene> {
         all.extend(windows().step_by(30).map(|windows| Enter(guest, windows)));
     }
     for number in 0x80..0xe0 {
-        // Spills and fills of the first eight types are those of this address space. There are no fills of the other.
+        // The first eight types of spills and fills are for this address space. Fills for another address space do not exist.
         if number < 0xe0 && number % 4 == 0 {
             all.extend([0, 1, 2].map(|global| NoSpill(number, global)));
         }
@@ -145,18 +145,18 @@ pub(crate) fn functions(image: &Image) -> Vec<Scene> {
     all.into_iter().map(Scene::Function).collect()
 }
 
-/// How many states of a guest's windows are taken.
+/// Which states of a guest's windows are tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum States {
     All,
-    /// For each number of windows that Rust needs, all states for one window of the guest, and each twentieth for the others. If Rust needs
-    /// two windows, all.
+    /// For each number of windows that the Rust code needs: all states with the guest in one particular window, and every twentieth of the
+    /// others. All states if the Rust code needs two windows.
     Many,
-    /// If Rust needs two or five windows, all states for one window of the guest. Of the others, each fortieth.
+    /// If the Rust code needs two or five windows: all states with the guest in one particular window. Every fortieth of the others.
     Few,
 }
 
-/// Returns all executions of handlers, with some states of a guest's windows.
+/// Returns all handler executions, with some states of a guest's windows.
 pub(crate) fn scenes(image: &Image, states: States) -> Vec<Scene> {
     let mut all = Vec::new();
     for needed in 0..=6 {
@@ -182,12 +182,12 @@ pub(crate) fn scenes(image: &Image, states: States) -> Vec<Scene> {
     all
 }
 
-/// Returns executions of each kind, for reports that interrupt them.
+/// Returns one execution of each kind, for tests that interrupt it with reports.
 pub(crate) fn interrupted(image: &Image) -> Vec<Scene> {
     let mut kinds = BTreeMap::new();
     for scene in scenes(image, States::Many) {
         let kind = match &scene {
-            // The guest has free windows or not, in the last windows and in others.
+            // The kinds differ in whether the guest has free windows, and in which half of the windows it is.
             Scene::SlowPath(scene) => {
                 let SlowPath { entry, guest, windows, needed } = scene;
                 let place = (guest.window / 4, guest.level);
@@ -203,7 +203,7 @@ pub(crate) fn interrupted(image: &Image) -> Vec<Scene> {
                 format!("{} {} {} {decision:?}", guest.level, at.is_some(), *number == 0x60)
             }
             Scene::Function(Function::Software(..) | Function::Goes(..)) => continue,
-            // The function waits for its store before the strand sends another one, so no second store fails.
+            // The function waits for its store before the strand sends another one, so no second store can fail.
             Scene::Function(Function::Access(_, Ends::Reported, _)) => continue,
             Scene::Function(Function::AllWindows(guest, _)) => format!("all {}", guest.level),
             Scene::Function(Function::Enter(guest, _)) => format!("enter {}", guest.level),

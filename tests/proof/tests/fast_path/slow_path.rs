@@ -1,9 +1,9 @@
-//! The slow path: from its first instruction to the call of Rust, the windows that Rust needs beyond the first two, and from Rust's
-//! return to the guest's next instruction. Also trap 0xff, which a leaf function may serve before.
+//! The slow path: from its first instruction to the call into Rust, the further windows that the Rust code needs, and the way from its
+//! return to the guest's next instruction. Also trap 0xff, which a leaf function may serve before the slow path.
 //!
-//! What happens is written from the documentation of `platform::sparc64`: Rust gets the guest's %o0 to %o5 in the strand's block,
-//! and up to five windows. The guest gets back these six registers as Rust leaves them, and everything else as it was, but the
-//! first two windows may be zero if they were free.
+//! The expected behaviour comes from the documentation of `platform::sparc64`. The Rust code gets the guest's %o0 to %o5 in the strand's
+//! block, and up to five windows. The guest gets these six registers as the Rust code leaves them, and everything else unchanged. Only the
+//! first two windows may be zero, if they were free.
 
 use simulator::interpreter::instruction::{ControlRegister, Operand, Register};
 use simulator::interpreter::{Instruction, Strand, WindowState};
@@ -16,23 +16,22 @@ use super::strands::{
     self, FAST, LOCALS, O3, OUTS, Played, alike_in_guest, alike_within, copy_g7, eight, level, take,
 };
 
-/// The number of windows that the slow path frees for Rust, and the number that Rust may use.
+/// The number of windows that the slow path frees for Rust code, and the number that Rust code may use.
 const FREED: u8 = 2;
 const ALL: u8 = 5;
 
-/// CORE_TRAP, and the reason that its calls have on the slow path. The leaf function returns this number in %o0 if it does not serve a
+/// CORE_TRAP, and the reason that the slow path gets for its calls. The leaf function returns this reason in %o0 if it does not serve a
 /// call.
 const CORE: u16 = 0x1ff;
 const CORE_REASON: u64 = 0xff;
-/// The status EBADTRAP.
 const EBADTRAP: u64 = 7;
 
 /// How a call gets to the slow path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// The fast path or the entry of a claimed trap leaves the call to the slow path.
+    /// The fast path, or the entry of a claimed trap, hands the call over to the slow path.
     General,
-    /// The call is one of trap 0xff.
+    /// The call came through trap 0xff.
     Core,
 }
 
@@ -42,16 +41,16 @@ pub(crate) struct SlowPath {
     pub(crate) entry: Entry,
     pub(crate) guest: Guest,
     pub(crate) windows: WindowState,
-    /// The number of windows that Rust needs.
+    /// The number of windows that the Rust code needs.
     pub(crate) needed: u8,
 }
 
 impl SlowPath {
-    /// Returns calls in all states of the guest's windows for which Rust needs this number of windows.
+    /// Returns calls in all states of the guest's windows, for Rust code that needs this number of windows.
     pub(crate) fn all(entry: Entry, needed: u8) -> impl Iterator<Item = Self> {
         (0..8).flat_map(move |window| {
             windows().map(move |windows| {
-                // Calls come from both trap levels from which a guest calls.
+                // Guests make calls from both of these trap levels.
                 let level = u64::from(windows.clean & 1);
                 let guest = Guest { window, level, ..Guest::KERNEL };
                 Self { entry, guest, windows, needed }
@@ -88,7 +87,7 @@ impl SlowPath {
         Ok(pairs)
     }
 
-    /// Executes a call of trap 0xff until Rust serves it on the slow path. Returns `true` if the call ends before.
+    /// Executes a call of trap 0xff until Rust code serves it on the slow path. Returns `true` if the call ends before that.
     fn core<W: Symbolic>(
         &self,
         machine: &mut Machine<'_, W>,
@@ -115,7 +114,7 @@ impl SlowPath {
             answer(machine, pairs, [W::from(EBADTRAP), value, third])?;
             return Ok(true);
         }
-        // The leaf function gets the guest's registers, and the handler in the place of %o3.
+        // The leaf function gets the guest's registers, but the handler in place of %o3.
         let entered = machine.strand.clone();
         machine.until_at(machine.image.rust.core)?;
         let mut expected = entered;
@@ -130,7 +129,7 @@ impl SlowPath {
         let hidden = [machine.strand.registers.get(G6), state.block];
         pairs.push(hidden.into());
         machine.only_stores(&[[block::KEPT, block::KEPT_END]], 1)?;
-        // The leaf function changes what any function may change, but neither windows nor %y.
+        // The leaf function changes what any function may change, but neither the windows nor %y.
         let y = machine.strand.y;
         machine.rust_leaves("leaf_g");
         machine.strand.y = y;
@@ -147,7 +146,7 @@ impl SlowPath {
         Ok(false)
     }
 
-    /// Executes until the slow path calls Rust.
+    /// Executes until the slow path calls the Rust code.
     fn calls_rust<W: Symbolic>(
         &self,
         machine: &mut Machine<'_, W>,
@@ -162,7 +161,7 @@ impl SlowPath {
         pairs.extend(machine.keeps(block::KEPT, &eight(before, OUTS)[..6]));
         let windows = [block::WINDOWS, block::WINDOWS + 128 * u64::from(FREED)];
         machine.only_stores(&[[block::KEPT, block::KEPT_END], windows], 1)?;
-        // Everything else is as at the trap, but for the numbers of windows, and what Rust may change.
+        // Everything else is as at the trap, except the window counts and what Rust code may change.
         let mut expected = before.clone();
         take(&mut expected, if self.entry == Entry::Core { CORE } else { FAST });
         call::enter_hypervisor(&mut expected);
@@ -182,7 +181,8 @@ impl SlowPath {
         Ok(())
     }
 
-    /// Rust enters the windows that it needs, leaves its values in them, and returns. Returns `false` if it needs more than there are.
+    /// The Rust code enters the windows that it needs, fills them with its values, and returns. Returns `false` if the Rust code needs more
+    /// windows than there are.
     fn rust<W: Symbolic>(
         &self,
         machine: &mut Machine<'_, W>,
@@ -207,7 +207,7 @@ impl SlowPath {
                     call::write(&mut expected, GL, 3);
                     copy_g7(&mut expected, &machine.strand);
                     (expected.pc, expected.npc) = (machine.strand.pc, machine.strand.npc);
-                    // %tstate holds the codes of Rust.
+                    // The handler may change %ccr, because %tstate holds the Rust code's condition codes.
                     expected.ccr = machine.strand.ccr;
                     pairs.extend(alike_within(&machine.strand, &expected)?);
                     machine.only_stores(&[], 0)?;
@@ -219,7 +219,7 @@ impl SlowPath {
                 expected.windows.other -= 1;
                 copy_g7(&mut expected, &machine.strand);
                 pairs.extend(alike_within(&machine.strand, &expected)?);
-                // Each window has its own place.
+                // Each window has its own save area.
                 let place = block::WINDOWS + 128 * u64::from(window);
                 machine.only_stores(&[[place, place + 128]], 0)?;
                 machine
@@ -265,7 +265,7 @@ impl SlowPath {
         machine.only_stores(&[], 0)?;
         let mut expected = before.clone();
         take(&mut expected, if self.entry == Entry::Core { CORE } else { FAST });
-        // A spill leaves values of Rust at the level above. If the guest can select the level, it is cleared.
+        // A spill leaves values of Rust code at the level above. If the guest can select that level, the hypervisor clears it.
         if self.needed > FREED && level(&expected) == 1 {
             strands::clear_level(&mut expected, 2);
         }
@@ -273,7 +273,7 @@ impl SlowPath {
         let mut outs = eight(before, OUTS);
         outs[..6].copy_from_slice(&machine.eight("answer")[..6]);
         strands::set_eight(&mut expected, OUTS, outs);
-        // Windows that were free hold no value of Rust, because the guest may enter them without a trap.
+        // Windows that were free hold no values of Rust code, because the guest may enter them without a trap.
         if self.windows.can_save >= FREED {
             for window in 1..=usize::from(FREED) {
                 expected.registers.set_window(self.guest.window + window);
@@ -288,10 +288,9 @@ impl SlowPath {
     }
 }
 
-/// %gl.
 const GL: ControlRegister = ControlRegister::Privileged(16);
 
-/// The names of the locals and outs that Rust leaves in each of its windows.
+/// The names of the locals and outs that the Rust code leaves in each of its windows.
 const RUST: [[&str; 2]; 6] = [
     ["rust_0l", "rust_0o"],
     ["rust_1l", "rust_1o"],
@@ -301,7 +300,7 @@ const RUST: [[&str; 2]; 6] = [
     ["rust_5l", "rust_5o"],
 ];
 
-/// Returns all states of a guest's windows. Each uses another spill trap for windows of another address space.
+/// Returns all states of a guest's windows. They take turns in using the eight spill traps for windows of another address space.
 pub(crate) fn windows() -> impl Iterator<Item = WindowState> {
     let states = (0..=6).flat_map(|can_save| {
         (0..=6 - can_save).flat_map(move |can_restore| {

@@ -1,4 +1,4 @@
-//! Asks z3 whether conditions can be true at once, and keeps the answers.
+//! Asks z3 whether several conditions can all be true together, and keeps the answers.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -9,10 +9,10 @@ use xtask::tools::Z3;
 
 use super::term::{Model, Node, Operation, Term};
 
-/// A term that is 0 or 1, and the value that the condition requires: `true` stands for 1.
+/// A term that is 0 or 1, and the required value: `true` stands for 1.
 pub(crate) type Condition = (Term, bool);
 
-/// The assumptions of all questions to z3, and the answers.
+/// The assumptions behind all questions to z3, and z3's answers.
 #[derive(Debug, Default)]
 pub(crate) struct Solver {
     /// Terms that are always 1.
@@ -21,7 +21,7 @@ pub(crate) struct Solver {
     /// true.
     memory: Vec<(Term, Term, Term)>,
     answers: HashMap<Vec<Condition>, bool>,
-    /// The models that z3 has found. In each of them, the conditions of some question are true.
+    /// The models that z3 has found. Each one makes some question's conditions true.
     pub(crate) models: Vec<Model>,
     /// The number of questions that z3 has answered.
     pub(crate) asked: usize,
@@ -45,7 +45,7 @@ impl Solver {
         (self.assumptions, self.memory) = (assumptions, memory);
     }
 
-    /// Returns whether all conditions can be true at once.
+    /// Returns `true` if all conditions can be true together.
     pub(crate) fn can_be(&mut self, conditions: &[Condition]) -> bool {
         let mut key = conditions.to_vec();
         key.sort_unstable();
@@ -59,14 +59,14 @@ impl Solver {
         answer
     }
 
-    /// Returns a model in which all conditions are true. Such a model must exist. The model has all names and words on which the
-    /// conditions depend.
+    /// Returns a model in which all conditions are true. Such a model must exist. It contains all names and words on which the conditions
+    /// depend.
     pub(crate) fn model(&mut self, conditions: &[Condition]) -> Model {
         assert!(self.ask(conditions), "{conditions:?}");
         self.models.last().unwrap().clone()
     }
 
-    /// Returns whether a model fulfils all conditions and all assumptions.
+    /// Returns `true` if a model satisfies all conditions and all assumptions.
     fn is_true(&self, model: &Model, conditions: &[Condition]) -> bool {
         let mut known = HashMap::new();
         let mut number = |term| model.number(term, &mut known);
@@ -78,7 +78,7 @@ impl Solver {
             })
     }
 
-    /// Asks z3 whether all conditions can be true at once, and keeps the model if they can.
+    /// Asks z3 whether all conditions can be true together, and keeps the model if they can.
     fn ask(&mut self, conditions: &[Condition]) -> bool {
         let (mut text, terms) = self.question(conditions);
         text += CHECK;
@@ -119,7 +119,7 @@ impl Solver {
         true
     }
 
-    /// Adds the described words of the memory to a model.
+    /// Adds the memory's described words to a model.
     fn complete(&self, model: &mut Model) {
         for (condition, address, word) in &self.memory {
             let mut known = HashMap::new();
@@ -131,8 +131,8 @@ impl Solver {
         }
     }
 
-    /// Returns the text of a question, and all terms in it. The text has the definitions of the terms, the conditions, and the
-    /// assumptions whose names all occur in the conditions or in the described memory.
+    /// Returns the text of a question, and all terms in it. The text has the terms' definitions, the conditions, and those assumptions
+    /// whose names all occur in the conditions or in the described memory.
     fn question(&self, conditions: &[Condition]) -> (String, BTreeSet<Term>) {
         let mut terms = BTreeSet::new();
         for (condition, _) in conditions {
@@ -141,7 +141,7 @@ impl Solver {
         let uses_memory = |terms: &BTreeSet<Term>| {
             terms.iter().any(|term| matches!(term.node(), Node::Memory(_)))
         };
-        // Any described word may be at the address. So a question that reads memory includes all described words.
+        // Any described word may be at the address, so a question that reads memory includes all described words.
         let described = if uses_memory(&terms) { &*self.memory } else { &[] };
         for (condition, address, word) in described {
             for term in [condition, address, word] {

@@ -1,7 +1,7 @@
 //! The state that a call finds: the strand's block and the words that its pointers lead to, as the service lays them out.
 //!
-//! The layout is written here a second time, from the documentation of the service's types, so that the tests find wrong offsets in the
-//! code that ships.
+//! The layout is written down here a second time, from the documentation of the service's types, so that the tests find wrong offsets in
+//! the shipped code.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -12,7 +12,7 @@ use super::paths;
 use super::term::Term;
 use super::world::{register, register_at};
 
-/// A word that is a number or a term, with access to the memory as it is when the execution begins.
+/// A word that is a number or a term, with access to the initial memory of an execution.
 pub(crate) trait Symbolic: Word {
     /// Returns `a` if the condition is 1, and `b` if the condition is 0.
     fn choice(condition: Self, a: Self, b: Self) -> Self;
@@ -20,10 +20,10 @@ pub(crate) trait Symbolic: Word {
     /// Returns the word at an address that the state does not describe.
     fn undescribed(state: &State<Self>, address: Self) -> Self;
 
-    /// Returns the number of decisions of the current path.
+    /// Returns the number of decisions on the current path.
     fn decisions() -> usize;
 
-    /// Returns `true` if the words are identical. If only a proof can show that two terms are equal, returns `false`.
+    /// Returns `true` if the words are identical. Returns `false` for two terms whose equality would need a proof.
     fn is_same(self, other: Self) -> bool {
         self == other
     }
@@ -66,12 +66,12 @@ pub(crate) fn below<W: Word>(a: W, b: u64) -> W {
     a.minus(W::from(b)) >> W::from(63)
 }
 
-/// The bit that is set in all addresses of device registers, and in no address of memory.
+/// The bit that is set in every device register's address, and in no memory address.
 pub(crate) const DEVICE: u64 = 1 << 39;
-/// The bits that are set in no address of memory. (The memory of the hypervisor is within the first 256 GiB.)
+/// The bits that are set in no memory address. (The hypervisor's memory is within the first 256 GiB.)
 const NOT_MEMORY: u64 = !((1 << 38) - 1);
 
-/// A fixed address for each structure in memory, by the structure's name. No address has a larger alignment than its structure needs.
+/// A fixed address for each structure in memory, by the structure's name. No address is aligned more than its structure needs.
 pub(crate) const LAYOUT: [(&str, u64); 11] = [
     ("block", 0x2f_ffed_bfc0),
     ("access_at", 0x17_7fdb_fdf0),
@@ -86,7 +86,7 @@ pub(crate) const LAYOUT: [(&str, u64); 11] = [
     ("traced", 0x35_fdfe_ffbf),
 ];
 
-/// The offsets of words in a strand's block (`platform::sparc64::block`), in bytes. The first of them are the words of the fast path.
+/// The offsets of words in a strand's block (`platform::sparc64::block`), in bytes. The fast path's words come first.
 pub(crate) mod block {
     pub(crate) const ACCESS: u64 = 0;
     pub(crate) const COUNTS: u64 = 8;
@@ -100,37 +100,36 @@ pub(crate) mod block {
     pub(crate) const L2: u64 = 72;
     pub(crate) const OWNER: u64 = 80;
     pub(crate) const L2_READ: u64 = 88;
-    /// The addresses of the gates of the four hubs, which have the places 18 to 21.
+    /// The addresses of the four hubs' gates. The hubs have the places 18 to 21.
     pub(crate) const GATES: u64 = 8 * 18;
-    /// The address of the stack.
     pub(crate) const STACK: u64 = 0xb0;
-    /// The words that the slow path keeps: %o0 to %o7, %y, and the numbers of windows.
+    /// The area for registers that the slow path saves: %o0 to %o7, %y, and the window counts.
     pub(crate) const KEPT: u64 = 0xc8;
     pub(crate) const KEPT_END: u64 = 0x130;
     /// The address of the handler, which is an object of the image.
     pub(crate) const HANDLER: u64 = 0x130;
-    /// The addresses of the tables of functions with a service, of trap 0x80 and of trap 0xff, and of the byte for traced calls.
+    /// The addresses of the function tables of trap 0x80 and of trap 0xff, and of the byte that says whether calls are traced.
     pub(crate) const SERVED: u64 = 0x138;
     pub(crate) const SERVED_CORE: u64 = 0x140;
     pub(crate) const TRACED: u64 = 0x148;
-    /// The guest's memory: its first real address, its size, the mask of a page's size, and the first entry of the TLB.
+    /// The guest's memory: its first real address, its size, the page size mask, and the first TLB entry.
     pub(crate) const BOUNDS: u64 = 0x150;
-    /// The windows that the slow path saves: 16 words of each of five.
+    /// The area for windows that the slow path saves: 16 words for each of five windows.
     pub(crate) const WINDOWS: u64 = 0x170;
-    /// The registers at an interrupt, and at any other trap that is no call.
+    /// The registers saved at an interrupt, and at any other trap that is not a hypercall.
     pub(crate) const INTERRUPTED: u64 = 0x3f0;
     pub(crate) const TRAPPED: u64 = 0x888;
-    /// The number of failed stores that Rust has not seen, and what is noted of each: four words of each of eight.
+    /// The number of failed stores that the Rust code has not seen, and the notes about them: four words for each of eight stores.
     pub(crate) const REPORTS: u64 = 0xd28;
     pub(crate) const NOTED: u64 = 0xd30;
-    /// The registers of the code that a report interrupts: four words of each of six.
+    /// The registers of the code that a report interrupts: four words for each of six levels of nesting.
     pub(crate) const FRAMES: u64 = 0xe30;
     pub(crate) const SIZE: u64 = 0xf00;
 }
 
-/// The number of a strand's counts for gets: six outcomes in each of five classes.
+/// The number of counts that a strand has for gets: six outcomes in each of five classes.
 const GETS: u64 = 30;
-/// The sizes in bytes of the service's types: a row of the table, a hub's arbiter, and a strand's stopwatch for a hub.
+/// The sizes of the service's types in bytes: a table row, a hub's arbiter, and a strand's stopwatch for a hub.
 pub(crate) const ROW: u64 = 32;
 pub(crate) const ARBITER: u64 = 128;
 const STOPWATCH: u64 = 32;
@@ -138,16 +137,17 @@ const STOPWATCH: u64 = 32;
 /// The state that a call finds in registers and in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct State<W> {
-    /// %o0, %o1 and %o5: the number of the register, the value, and the function.
+    /// %o0, %o1 and %o5: the register's id, the value, and the function.
     pub(crate) id: W,
     pub(crate) value: W,
     pub(crate) function: W,
     pub(crate) block: W,
-    /// The address of the guest's two words, and the words: which registers the guest may access, and which of its calls are refused.
+    /// The address of the guest's two access words, and the words: which registers the guest may access, and which of its calls are
+    /// refused.
     pub(crate) access_at: W,
     pub(crate) access: W,
     pub(crate) refusals: W,
-    /// The first of the guest's words, as the strand finds it while the strand has the lock of an L2 control.
+    /// The guest's first access word, as the strand finds it while it holds the lock of an L2 control.
     pub(crate) access_again: W,
     /// The negotiated version: 0 if there is none.
     pub(crate) version: W,
@@ -156,36 +156,36 @@ pub(crate) struct State<W> {
     pub(crate) address: W,
     pub(crate) mask: W,
     pub(crate) pcr_mask: W,
-    /// The number of the hub to which the register belongs.
+    /// The index of the register's hub.
     pub(crate) hub: W,
-    /// The address of the first hub's gate. The gates of the other hubs follow.
+    /// The address of the first hub's gate. The other hubs' gates follow.
     pub(crate) gates: W,
     /// The value that the strand stores to a gate, and the value of a gate that is reserved for the strand.
     pub(crate) token: W,
     pub(crate) reserved: W,
-    /// The address of the first of the strand's stopwatches.
+    /// The address of the strand's first stopwatch.
     pub(crate) watches: W,
     /// The values of %stick and %pcr.
     pub(crate) stick: W,
     pub(crate) pcr: W,
-    /// The address of the arbiter of the node's L2 control, and the strand's number in the arbiter's lock.
+    /// The address of the arbiter of the node's L2 control, and the strand's identifier in the arbiter's lock.
     pub(crate) l2: W,
     pub(crate) owner: W,
     /// The address of bank 0 of the node's L2 control.
     pub(crate) bank: W,
-    /// The number of the strand's failed stores that no handler has seen yet: at first, after the first `membar`, and after the second.
+    /// The number of the strand's failed stores that no handler has seen yet: before the first `membar`, after it, and after the second.
     pub(crate) reports: [W; 3],
-    /// The address of the table of functions that have a service, and the address of the byte that is not 0 while calls are traced.
+    /// The address of the table of served functions, and the address of a byte that is not 0 while calls are traced.
     pub(crate) served: W,
     pub(crate) traced: W,
-    /// The address of the table of functions of trap 0xff that have a service.
+    /// The address of the table of served functions of trap 0xff.
     pub(crate) served_core: W,
     /// Terms that are 1 in every possible state.
     pub(crate) assumptions: Vec<W>,
-    /// The described words of the memory. Each row is a condition, an address and a word. The memory holds the word if the condition is
-    /// true.
+    /// The described words of the memory. Each row is a condition, an address and a word. The memory holds the word at the address if the
+    /// condition is true.
     pub(crate) memory: Vec<(W, W, W)>,
-    /// Further words of the memory, by their addresses. A state of terms has no such words.
+    /// Other words of the memory, by address. A state made of terms has no such words.
     pub(crate) others: HashMap<u64, u64>,
 }
 
@@ -221,15 +221,14 @@ impl<W: Symbolic> State<W> {
         // The bit for place 1 is never set.
         let access = any("access", 1 << 62);
         let access_again = any("access_again", 1 << 62);
-        // All refused hubs have one status, ENOTSUPPORTED or ENOACCESS. The word of refusals holds this status and the place of
-        // its count.
+        // All refused hubs have the same status, ENOTSUPPORTED or ENOACCESS. The refusal word holds this status and the index of its count.
         let (refusals, no_access) =
             (any("refusals", 0xf << 36 | 0x3f << 3), any("hubs_no_access", !1));
         let status = W::choice(no_access, number(10 << 36 | 52 << 3), number(13 << 36 | 51 << 3));
         let refusals = refusals | status;
         let version_cell = any("version_cell", 0);
         let version = part(version_cell, version_at, 2);
-        // The addresses of devices are multiples of 8, and have 40 bits.
+        // Device addresses are multiples of 8 and have 40 bits.
         let not_device = u64::MAX << 40 | 7;
         let address = any("address", not_device & !DEVICE) | number(DEVICE);
         // The eight banks of an L2 control share an aligned block of 512 bytes.
@@ -243,7 +242,7 @@ impl<W: Symbolic> State<W> {
         let token = owner << number(33);
         let reserved = token | number(1 << 32 | 1 << 63 | 1 << 31);
         let one = number(1);
-        // The registers of each hub follow the registers of the hub before it.
+        // Each hub's registers follow those of the hub before it.
         let hub = [36, 54, 72]
             .map(|first| below(id, first) ^ one)
             .into_iter()
@@ -368,7 +367,7 @@ pub(crate) fn part<W: Word>(word: W, address: W, shift: u8) -> W {
     if shift == 3 { word } else { word >> place(address, shift) & datum_mask(shift) }
 }
 
-/// Returns 1 if an unsigned number is less than `bound`, which is at most 2^62.
+/// Returns 1 if an unsigned number is less than `bound` (at most 2^62), and otherwise 0.
 pub(crate) fn id_below<W: Word>(id: W, bound: u64) -> W {
     let high = (id >> W::from(62)).zero_bit();
     high & below(id, bound)

@@ -1,4 +1,4 @@
-//! Changes and compares strands.
+//! Functions that change and compare strands.
 
 use simulator::interpreter::instruction::{ControlRegister, Register};
 use simulator::interpreter::{Exception, Level, Strand, Trap, Word};
@@ -20,15 +20,15 @@ pub(crate) const INS: u32 = 24;
 pub(crate) const HINTP: ControlRegister = ControlRegister::Hyperprivileged(3);
 const TL: ControlRegister = ControlRegister::Privileged(7);
 
-/// The type of trap 0x80, and of a failed store.
+/// The trap types of trap 0x80 and of a failed store.
 pub(crate) const FAST: u16 = 0x180;
 pub(crate) const STORE_ERROR: u16 = 0x07;
 
-/// Takes a trap of this type, 0 to 0x1ff, to the hypervisor.
+/// Takes a trap of this type (0 to 0x1ff) to the hypervisor.
 pub(crate) fn take<W: Word>(strand: &mut Strand<W>, number: u16) {
     let trap = if number < FAST { Trap::STORE_ERROR } else { Trap::software(number.into()) };
     strand.take(Exception::from(trap)).unwrap();
-    // Traps of other types cannot be made, so this one gets their number.
+    // The interpreter cannot construct traps of other types, so this one gets their type.
     if number < FAST {
         let table = strand.pc - 32 * u64::from(STORE_ERROR);
         strand.pc = table + 32 * u64::from(number);
@@ -67,7 +67,7 @@ pub(crate) fn set_eight<W: Word>(strand: &mut Strand<W>, first: u32, words: [W; 
     }
 }
 
-/// Clears the trap registers of a trap level. The strand executes the hypervisor.
+/// Clears the trap registers of a trap level. The strand must be executing the hypervisor.
 pub(crate) fn clear_level<W: Word>(strand: &mut Strand<W>, cleared: usize) {
     use ControlRegister::{Hyperprivileged, Privileged};
     let level = level(strand);
@@ -79,7 +79,7 @@ pub(crate) fn clear_level<W: Word>(strand: &mut Strand<W>, cleared: usize) {
     call::write(strand, TL, level as i16);
 }
 
-/// The highest trap level, and the highest that a guest can select.
+/// The highest trap level, and the highest level that a guest can select.
 const LEVELS: usize = 6;
 const OF_GUEST: usize = 2;
 
@@ -149,8 +149,8 @@ pub(crate) fn alike_within<W: Word>(done: &Strand<W>, expected: &Strand<W>) -> P
     alike(&done, &expected)
 }
 
-/// Compares two strands that execute a guest. Compares everything that the guest can observe: trap registers of levels that it can
-/// select, too. (The globals of the hypervisor are compared, so a test copies them.)
+/// Compares two strands that execute a guest, in everything that the guest can observe, including the trap registers of levels that it can
+/// select. (The comparison includes the hypervisor's globals, so a test copies them first.)
 pub(crate) fn alike_in_guest<W: Word>(done: &Strand<W>, expected: &Strand<W>) -> Played<W> {
     let seen = |strand: &Strand<W>| {
         let (below, above) = strand.control.frames();

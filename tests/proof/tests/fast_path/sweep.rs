@@ -1,4 +1,4 @@
-//! Makes every change of one field of an instruction of the handlers, and decides whether a change is found or changes nothing.
+//! Tries every change of one field in a handler's instruction, and decides whether the change is found or changes nothing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -17,14 +17,14 @@ use super::state::{LAYOUT, State};
 use super::term::{Model, Term, UNKNOWN};
 use super::{Counts, solver};
 
-/// A state of numbers, and the numbers of all other words.
+/// A state made of numbers, and the numbers for all other words.
 struct Numbered {
     state: Rc<State<u64>>,
     numbers: Numbers,
 }
 
 impl Numbered {
-    /// Returns random numbers, but for those of a model. If `small` is set, the registers hold small numbers.
+    /// Returns random numbers, except where a model gives them. If `small` is set, the registers hold small numbers.
     fn new(model: Option<&Model>, small: bool, random: &mut Random) -> Self {
         let mut names = HashMap::new();
         if small {
@@ -48,16 +48,16 @@ impl Numbered {
     }
 }
 
-/// The proved executions of the handlers, and executions of numbers.
+/// The proved executions of the handlers with terms, and their executions with numbers.
 pub(crate) struct Sweep {
     image: Image,
     state: Rc<State<Term>>,
     solver: Option<Solver>,
     scenes: Vec<Scene>,
     numbered: Vec<Numbered>,
-    /// Executions of numbers: the indices of the scene and of the numbers.
+    /// The executions with numbers: for each, the index of its scene and of its numbers.
     inputs: Vec<(usize, usize)>,
-    /// For each instruction, the scenes of terms and the executions of numbers that execute it.
+    /// For each instruction, the scenes with terms and the executions with numbers that execute it.
     reached: BTreeMap<u64, [Vec<usize>; 2]>,
 }
 
@@ -74,7 +74,7 @@ impl Sweep {
             state,
             scenes,
         };
-        // Without conditions, an execution of numbers has the instructions of the execution of terms.
+        // An execution without conditions executes the same instructions with numbers as with terms.
         let with_paths: Vec<usize> = (0..new.scenes.len())
             .filter(|scene| new.scenes[*scene].has_paths(&new.image))
             .collect();
@@ -93,7 +93,7 @@ impl Sweep {
         new.numbered.extend([false, true].map(|small| Numbered::new(None, small, random)));
         let (models, all) = (models.len(), new.numbered.len());
         for scene in 0..new.scenes.len() {
-            // The numbers of models are for scenes with more than one path.
+            // The models' numbers are only for scenes with more than one path.
             let first = if new.scenes[scene].has_paths(&new.image) { 0 } else { models };
             for numbers in first..all {
                 new.add(scene, numbers);
@@ -111,7 +111,7 @@ impl Sweep {
         }
     }
 
-    /// Adds an execution of numbers. Asserts that it does what the contract says.
+    /// Adds an execution with numbers. Asserts that it does what the contract says.
     fn add(&mut self, scene: usize, numbers: usize) {
         let Numbered { state, numbers: source } = &self.numbered[numbers];
         let mut machine = Machine::new(&self.image, state, source);
@@ -127,7 +127,7 @@ impl Sweep {
         self.reach(&executed, 1, number);
     }
 
-    /// Returns `true` if, with this change, one of the executions of numbers does not do what the contract says. Puts it to the front.
+    /// Returns `true` if this change makes one of the executions with numbers violate the contract. Moves that execution to the front.
     fn is_found(&mut self, change: Change) -> bool {
         let Self { image, scenes, numbered, inputs, reached, .. } = self;
         let [_, with] = reached.get_mut(&change.at).unwrap();
@@ -145,7 +145,8 @@ impl Sweep {
         found.is_some()
     }
 
-    /// Returns those of several words with which the instruction at an address has the same effect in all scenes, or in `few` of them.
+    /// Returns the words with which the instruction at an address has the same effect in all scenes. Tests only `few` scenes, unless `few`
+    /// is 0.
     fn same(&mut self, at: u64, words: Vec<u32>, few: usize) -> Vec<u32> {
         let Self { image, state, scenes, solver, reached, .. } = self;
         let mut words = Some(words);
@@ -168,8 +169,8 @@ impl Sweep {
         words.unwrap()
     }
 
-    /// Proves that a change has no effect in any scene. If it has one, returns a description of the difference, the scene, and a model in
-    /// which the difference occurs.
+    /// Proves that a change has no effect in any scene. If the change has an effect, returns a description of the difference, the index of
+    /// the scene, and a model in which the difference occurs.
     fn changes_nothing(&mut self, change: Change) -> Result<(), Box<(String, usize, Model)>> {
         let prepare = |machine: &mut Machine<'_, Term>| {
             machine.world.change = Some((change.at, change.word));
@@ -192,7 +193,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// Makes all changes of an instruction. Counts them by what happens, and returns descriptions of those that are neither found nor
+    /// Tries all changes of an instruction. Counts the changes by result, and returns descriptions of those that are neither found nor
     /// shown to change nothing.
     pub(crate) fn changes(
         &mut self,

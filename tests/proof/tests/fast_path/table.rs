@@ -1,4 +1,4 @@
-//! The trap table, and traps that need no Rust: misses of the TLB, and software traps.
+//! The trap table, and traps that call no Rust code: TLB misses and software traps.
 
 use simulator::interpreter::instruction::{ControlRegister, Register};
 use simulator::interpreter::{Instruction, Strand, Word};
@@ -10,7 +10,6 @@ use super::state::{Symbolic, block};
 use super::strands::{self, Played, alike_in_guest, alike_within, copy_g7, take};
 use super::world::{Effect, register, register_at};
 
-/// The status EBADTRAP.
 const EBADTRAP: u64 = 7;
 
 pub(crate) fn no_spill<W: Symbolic>(
@@ -47,7 +46,7 @@ pub(crate) fn miss<W: Symbolic>(
     let mut expected = before;
     take(&mut expected, trap);
     if less(offset, bytes).is_zero() {
-        // The address is not one of the guest's memory.
+        // The address is outside the guest's memory.
         machine.until_at(trapped)?;
         call::enter_hypervisor(&mut expected);
         call::copy_hidden(&mut expected, &machine.strand);
@@ -118,7 +117,7 @@ pub(crate) fn goes<W: Symbolic>(
     goes_to(machine, before, number, to)
 }
 
-/// Executes a trap until the strand is at a handler. Nothing has changed by then.
+/// Executes a trap until the strand reaches a handler. Checks that nothing else has changed by then.
 fn goes_to<W: Symbolic>(
     machine: &mut Machine<'_, W>,
     before: Strand<W>,
@@ -133,10 +132,10 @@ fn goes_to<W: Symbolic>(
     if machine.strand.registers.global() != expected.registers.global() {
         call::write(&mut expected, ControlRegister::Privileged(16), 3);
     }
-    // A handler may use %g7, of the hypervisor's globals or, of another caller, of the next set.
+    // A handler may change the hypervisor's %g7, and the %g7 of the global set that is current in the handler.
     copy_g7(&mut expected, &machine.strand);
     expected.registers.set(strands::G7, machine.strand.registers.get(strands::G7));
-    // %tstate holds the codes.
+    // The handler may change %ccr, because %tstate holds the condition codes.
     expected.ccr = machine.strand.ccr;
     machine.only_stores(&[], 0)?;
     alike_within(&machine.strand, &expected)

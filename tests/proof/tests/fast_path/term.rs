@@ -1,8 +1,8 @@
-//! A term is a formula for a word of 64 bits. It is made of numbers, of named words, and of words of the memory. The named words
-//! and the words of the memory may have any value.
+//! A term is a formula for a 64-bit word. It consists of numbers, named words, and words of the memory. The named words and the words of
+//! the memory may have any value.
 //!
-//! Equal terms are stored once, so most proofs only compare two terms. A term is simplified when it is made. The known bits of a
-//! term are stored with it: these bits have the same value whatever the values of the words are.
+//! Equal terms are stored once, so most proofs only compare two terms. A term is simplified when it is made. Along with each term, its
+//! known bits are stored: those that have the same value whatever the values of the words are.
 
 mod bits;
 mod model;
@@ -21,7 +21,7 @@ pub(crate) use model::Model;
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Term(pub(crate) u32);
 
-/// An operation on two words, as SMT-LIB defines it for vectors of 64 bits.
+/// An operation on two words, as SMT-LIB defines it for 64-bit vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Operation {
     And,
@@ -35,26 +35,26 @@ pub(crate) enum Operation {
     RightWithSign,
     Quotient,
     SignedQuotient,
-    /// The quotient of a 32-bit division, and whether the quotient is too large. The proved instructions do not divide, so z3 knows
-    /// nothing about these functions.
+    /// The quotient of a 32-bit division, and whether the quotient is too large. z3 gets no definition of these functions, because the
+    /// proved instructions do not divide.
     Quotient32,
     Overflow32,
 }
 
-/// The form of a term.
+/// The kind of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Node {
     Number(u64),
-    /// A word that can be any number, by its name.
+    /// A named word, which can have any value.
     Name(&'static str),
-    /// The word of the memory at this address, as it is when the execution begins.
+    /// The word that the memory holds at this address when the execution begins.
     Memory(Term),
     Not(Term),
-    /// The value is 1 if the word is 0, and otherwise 0.
+    /// 1 if the term is 0, and otherwise 0.
     Zero(Term),
-    /// A condition, which is 0 or 1, and two words. The value is the first word if the condition is 1, and otherwise the second word.
+    /// A condition, which is 0 or 1, and two words. The value is the first word if the condition is 1, and otherwise the second.
     If(Term, Term, Term),
-    /// Functions about which z3 knows nothing, because the proved instructions do not use them.
+    /// Functions without a definition in z3, because the proved instructions do not use them.
     Ones(Term),
     Reversed(Term),
     Binary(Operation, Term, Term),
@@ -119,12 +119,12 @@ impl Term {
         TERMS.with_borrow_mut(|terms| terms.number(node, bits))
     }
 
-    /// Returns the word with this name. The bits of `zeros` are 0 in the word.
+    /// Returns the named word. The bits of `zeros` are 0 in it.
     pub(crate) fn named(name: &'static str, zeros: u64) -> Self {
         Self::new(Node::Name(name), Bits { zeros, ones: 0 })
     }
 
-    /// Returns the bits that are always 0 in a word.
+    /// Returns the bits of the word that are always 0.
     pub(crate) fn zeros(self) -> u64 {
         self.bits().zeros
     }
@@ -151,7 +151,7 @@ impl Term {
         }
     }
 
-    /// Returns a word and a number whose sum is this term.
+    /// Returns a term and a number whose sum is this term.
     fn sum(self) -> (Self, u64) {
         if let Node::Binary(Operation::Add, base, number) = self.node()
             && let Some(number) = number.number()
@@ -289,7 +289,6 @@ impl From<u64> for Term {
     }
 }
 
-/// Writes the term as a formula.
 impl fmt::Debug for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.node() {
@@ -306,5 +305,5 @@ impl fmt::Debug for Term {
     }
 }
 
-/// The trap of an instruction that needs a number but gets a term.
+/// The trap of an instruction that needs a number but gets some other term.
 pub(crate) const UNKNOWN: Trap = Trap::software(0);

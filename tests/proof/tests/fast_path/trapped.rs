@@ -1,8 +1,8 @@
-//! Traps that are no hypercalls: the hypervisor keeps all registers, and calls Rust. Then the guest goes on, or the hypervisor goes on, or
-//! the guest ends.
+//! Traps other than hypercalls. The hypervisor saves all registers and calls Rust code. Then the guest continues, the hypervisor continues,
+//! or the guest ends.
 //!
-//! What happens is written from the documentation of `platform::sparc64`: `FatalTrap` and `Kept` say what is kept, and that the strand
-//! continues with these values.
+//! The expected behaviour comes from the documentation of `platform::sparc64`: `FatalTrap` and `Kept` say which registers are saved, and
+//! that the strand continues with the saved values.
 
 use simulator::interpreter::instruction::{ControlRegister, Register};
 use simulator::interpreter::{Instruction, Strand, TrapFrame, WindowState, Word};
@@ -15,8 +15,8 @@ use super::strands::{
     level, take,
 };
 
-/// The offsets of what is kept at a trap: the type of the trap, its %tpc, %tnpc, %tstate, HTSTATE and level, %canrestore, %g0 to %g7,
-/// the locals and ins of each window, then %cansave, %otherwin, %cleanwin and %y.
+/// The offsets of the saved words: the trap's type, %tpc, %tnpc, %tstate, HTSTATE and level, %canrestore, %g0 to %g7, the locals and ins of
+/// each window, then %cansave, %otherwin, %cleanwin and %y.
 mod kept {
     pub(super) const TPC: u64 = 0x08;
     pub(super) const TNPC: u64 = 0x10;
@@ -26,19 +26,18 @@ mod kept {
     pub(super) const END: u64 = 0x498;
 }
 
-/// The type of an interrupt from another strand. It has a place of its own.
+/// The trap type of an interrupt from another strand. Its registers are saved in an area of their own.
 const INTERRUPT: u16 = 0x60;
-/// The bytes of the stack that belong to the code that a trap interrupts.
+/// The size of the stack area that belongs to the interrupted code, in bytes.
 const FRAME: u64 = 192;
-/// The number of windows.
 const WINDOWS: usize = 8;
 
-/// What Rust decides after a trap.
+/// What the Rust trap handler decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// The program that trapped continues with the registers that it had.
+    /// The trapped program continues with the registers that it had.
     GoesOn,
-    /// The program continues with other registers, at another address.
+    /// The trapped program continues with other registers, at another address.
     GoesOnWithOthers,
     /// The guest takes the trap itself, in its own trap table.
     Reflected,
@@ -46,22 +45,23 @@ pub(crate) enum Decision {
     Ends,
 }
 
-/// A trap that is no hypercall.
+/// A trap other than a hypercall.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trapped {
     pub(crate) guest: Guest,
     pub(crate) windows: WindowState,
-    /// The hypervisor's instruction that traps. `None` if the guest traps.
+    /// The address of the hypervisor's trapping instruction. `None` if the guest traps.
     pub(crate) at: Option<u64>,
     pub(crate) number: u16,
     pub(crate) decision: Decision,
 }
 
-/// The addresses at which a program continues that Rust sends elsewhere. As a value of HTSTATE, each would leave the guest a privilege.
+/// %tpc and %tnpc where a program continues after the Rust handler sends it elsewhere. Written to HTSTATE, each of these values would leave
+/// the guest a privilege.
 const ELSEWHERE: [u64; 2] = [PC + 0x464, PC + 0x82c];
 
 impl Trapped {
-    /// The hypervisor's access of a device has trapped. Rust lets the function continue that has made the access.
+    /// Executes the trap of a failed device access by the hypervisor. The Rust handler lets the function that made the access continue.
     pub(crate) fn fails<W: Symbolic>(
         &self,
         machine: &mut Machine<'_, W>,
@@ -124,7 +124,7 @@ impl Trapped {
                     Decision::GoesOnWithOthers => set_pcs(&mut expected, ELSEWHERE),
                     _ => {}
                 }
-                // The guest finds nothing of the hypervisor at the level above.
+                // The hypervisor leaves nothing at the level above for the guest to find.
                 if level(&expected) == 1 {
                     clear_level(&mut expected, 2);
                 }
@@ -148,7 +148,7 @@ impl Trapped {
         Ok(pairs)
     }
 
-    /// Compares what Rust gets with the registers at the trap.
+    /// Compares what the Rust handler gets with the registers at the trap.
     fn calls_rust<W: Symbolic>(
         &self,
         machine: &mut Machine<'_, W>,
@@ -172,7 +172,7 @@ impl Trapped {
                 number_of(can_restore),
             ],
         );
-        // The hypervisor's %g7 belongs to the handlers of reports.
+        // The hypervisor's %g7 belongs to the report handlers.
         let globals = if self.at.is_some() && machine.reported.is_some() { 7 } else { 8 };
         let globals = &eight(before, 0)[1..globals];
         pairs.extend(machine.keeps(base + kept::GLOBALS + 8, globals));
@@ -186,7 +186,7 @@ impl Trapped {
             [number_of(can_save), number_of(other), number_of(clean), W::from_half(before.y)];
         pairs.extend(machine.keeps(base + kept::CANSAVE, &last));
         machine.only_stores(&[[base, base + kept::END]], 1)?;
-        // The arguments, the stack and the windows.
+        // The Rust handler's arguments, stack pointer and windows.
         let of_fault = |at: u64| {
             let faults = &machine.image.handlers.faults;
             faults.iter().find(|[fault, _]| *fault == at).map_or(0, |[_, goes_on]| *goes_on)
@@ -216,7 +216,7 @@ impl Trapped {
         Ok(pairs)
     }
 
-    /// Rust leaves its values in all registers, and returns.
+    /// The Rust handler clobbers all registers and returns.
     fn rust<W: Symbolic>(&self, machine: &mut Machine<'_, W>) {
         let returns = machine.strand.registers.get(Register::O7);
         leaves_all(machine);
@@ -225,7 +225,7 @@ impl Trapped {
         (machine.strand.pc, machine.strand.npc) = (returns, returns + 4);
     }
 
-    /// Rust changes all that is kept. The program continues with it.
+    /// The Rust handler changes the saved %tpc, %tnpc and windows. The program continues with the new values.
     fn others<W: Symbolic>(
         &self,
         machine: &mut Machine<'_, W>,
@@ -256,7 +256,7 @@ impl Trapped {
 
 const KINDS: [&str; WINDOWS] = ["k0_", "k1_", "k2_", "k3_", "k4_", "k5_", "k6_", "k7_"];
 
-/// Rust leaves its values in all windows.
+/// Fills all windows with values of Rust code.
 pub(crate) fn leaves_all<W: Symbolic>(machine: &mut Machine<'_, W>) {
     let window = machine.strand.registers.window();
     for number in 0..WINDOWS {
@@ -268,11 +268,11 @@ pub(crate) fn leaves_all<W: Symbolic>(machine: &mut Machine<'_, W>) {
     machine.strand.registers.set_window(window);
 }
 
-/// Rust sends the trap to the guest: the strand leaves the next trap level for the guest's handler, with the state of the program but for
-/// %gl and %pstate.
+/// The Rust handler reflects the trap to the guest. It sets up the next trap level so that the strand leaves it for the guest's handler,
+/// with the program's state except %gl and %pstate.
 fn reflect<W: Symbolic>(strand: &mut Strand<W>, trapped: &Strand<W>) {
     use ControlRegister::{Hyperprivileged, Privileged};
-    /// %gl is 1, and %pstate is that of the hypervisor.
+    /// Sets %gl to 1, and %pstate to the hypervisor's value.
     const STATE: u64 = 1 << 40 | 0x14 << 8;
     let frame = trapped.control.frames().0.last().copied().unwrap_or_default();
     let state = frame.state & W::from(0xffff << 24 | 0x1f) | W::from(STATE);
@@ -282,14 +282,14 @@ fn reflect<W: Symbolic>(strand: &mut Strand<W>, trapped: &Strand<W>) {
     call::write(strand, Hyperprivileged(1), 0);
 }
 
-/// Sets %tpc and %tnpc.
 fn set_pcs<W: Word>(strand: &mut Strand<W>, pcs: [u64; 2]) {
     for (register, pc) in (0..).zip(pcs) {
         call::write_word(strand, ControlRegister::Privileged(register), W::from(pc));
     }
 }
 
-/// The strand starts over in a Rust function, with an empty stack and free windows, and then enters its guest where the function says.
+/// Executes until a Rust function begins with an empty stack and free windows, then from the function's return until the guest entry
+/// begins.
 pub(crate) fn starts_over<W: Symbolic>(
     machine: &mut Machine<'_, W>,
     function: u64,

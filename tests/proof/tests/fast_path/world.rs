@@ -1,4 +1,4 @@
-//! The machine around a strand: memory, devices and registers outside the interpreter.
+//! The machine around a strand: the memory, devices and registers outside the interpreter.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use simulator::interpreter::{At, Counting, Environment, Instruction, Level, Trap
 use super::image::Image;
 use super::state::{State, Symbolic, block, datum_mask, part, place};
 
-/// An effect of a strand outside of its integer registers.
+/// An effect of a strand beyond its integer registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect<W> {
     /// A load from a device.
@@ -21,13 +21,13 @@ pub(crate) enum Effect<W> {
         shift: u8,
         value: W,
     },
-    /// A compare-and-swap in memory that has found the expected value.
+    /// A compare-and-swap in memory that found the expected value.
     Swap {
         address: W,
         shift: u8,
         value: W,
     },
-    /// A load or a store of a register that has an address: the address space, the address, and the stored value.
+    /// A load or a store of an addressed register: the address space, the address, and the stored value.
     Register {
         space: u8,
         address: W,
@@ -63,9 +63,9 @@ impl<'a, W: Symbolic> World<'a, W> {
         (&self.effects, &self.stored) == (&other.effects, &other.stored)
     }
 
-    /// Returns the word of eight bytes at an address.
+    /// Returns the eight-byte word at an address.
     fn cell(&self, address: W) -> W {
-        // These two words change during the call: other strands change the first, and reports of failed stores change the second.
+        // These two words change during a call: other strands change the first, and failed stores' reports change the second.
         let is = |described| address.is_same(described);
         if is(self.state.access_at) && self.swaps() {
             return self.state.access_again;
@@ -73,8 +73,8 @@ impl<'a, W: Symbolic> World<'a, W> {
         if let Some(word) = address.known().ok().and_then(|at| self.image.constant(at)) {
             return W::from(word);
         }
-        // The word comes from the newest store whose address is certainly this address. A later store may also be to this
-        // address. If it is, its word replaces the older word.
+        // The word comes from the newest store that is certainly to this address. A later store may turn out to have the same address; its
+        // word then replaces the older one.
         if let Some(last) = self.stored.iter().rposition(|(at, _)| at.is_same(address)) {
             let (_, word) = self.stored[last];
             return Self::newest(&self.stored[last + 1..], address, word);
@@ -103,12 +103,12 @@ impl<'a, W: Symbolic> World<'a, W> {
         part(self.cell(address & !W::from(7)), address, shift)
     }
 
-    /// Sets the word of eight bytes at an address, as it is before the execution or as Rust leaves it.
+    /// Sets the eight-byte word at an address: its initial value, or the value that Rust code leaves.
     pub(crate) fn put(&mut self, address: W, word: W) {
         self.stored.push((address, word));
     }
 
-    /// Returns the word of eight bytes at an address.
+    /// Returns the eight-byte word at an address.
     pub(crate) fn word(&self, address: W) -> W {
         self.cell(address)
     }
@@ -125,7 +125,7 @@ impl<'a, W: Symbolic> World<'a, W> {
         self.stored.push((cell, value));
     }
 
-    /// Returns `true` if an address belongs to a device. Traps if the address space is neither that of memory nor that of devices.
+    /// Returns `true` if an address belongs to a device. Traps unless the address space is that of memory or devices.
     fn is_device(&self, at: At<W>) -> Result<bool, Trap> {
         if !is_memory(at) {
             return Err(ELSEWHERE);
@@ -138,19 +138,19 @@ fn is_memory<W>(at: At<W>) -> bool {
     matches!(at.space, 0x04 | 0x80) && at.level == Level::Hyperprivileged
 }
 
-/// The trap of an access that this world does not have.
+/// The trap of an access that this world does not model.
 pub(crate) const ELSEWHERE: Trap = Trap::software(1);
 
-/// Registers of the hypervisor that have addresses: each has an address space, an address, and the bits in which addresses of such
-/// registers differ.
+/// The hypervisor's addressed registers: for each, an address space, an address, and the address bits that distinguish registers of its
+/// kind.
 pub(crate) mod register {
-    /// The scratchpad registers with the addresses of the strand's block, and of the frame of the next report.
+    /// The scratchpad registers that hold the addresses of the strand's block and of the next report's frame.
     pub(crate) const BLOCK: (u8, u64, u64) = (0x4f, 0x20, 0);
     pub(crate) const FRAME: (u8, u64, u64) = (0x4f, 0x28, 0);
-    /// The deferred error status register, which a read clears, and the addresses in the store buffer.
+    /// The deferred error status register, which is cleared when read, and the addresses in the store buffer.
     pub(crate) const DFESR: (u8, u64, u64) = (0x4c, 8, 0);
     pub(crate) const STORE_BUFFER: (u8, u64, u64) = (0x4a, 0xc0, 0x38);
-    /// The addresses that missed the TLBs, for fetches and for data, and where an entry of each TLB is written.
+    /// The addresses that missed the TLBs, for instruction fetches and for data, and the addresses at which each TLB's entries are written.
     pub(crate) const MISSED: [(u8, u64, u64); 2] = [(0x50, 0x30, 0), (0x58, 0x30, 0)];
     pub(crate) const ENTRY: [(u8, u64, u64); 2] = [(0x54, 0x600, 0), (0x5c, 0x600, 0)];
     /// The guest's own scratchpad.
@@ -160,7 +160,7 @@ pub(crate) mod register {
     pub(super) const WRITABLE: [(u8, u64, u64); 4] = [FRAME, ENTRY[0], ENTRY[1], OF_GUEST];
 }
 
-/// Returns the place of a register's word, behind all addresses of memory.
+/// Returns an address for a register's word, beyond all memory addresses.
 pub(crate) fn register_at<W: Word>(space: u8, address: W) -> W {
     address | W::from(u64::from(space) << 48)
 }
@@ -222,7 +222,7 @@ impl<W: Symbolic> Environment<W> for World<'_, W> {
         let old = self.datum(at.address, shift);
         let value = changed(old);
         let value = if shift == 3 { value } else { value & datum_mask(shift) };
-        // A comparison that fails changes nothing.
+        // A failed comparison changes nothing.
         if value != old {
             self.effects.push(Effect::Swap { address: at.address, shift, value });
             self.written(at.address, shift, value);

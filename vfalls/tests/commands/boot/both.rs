@@ -1,4 +1,4 @@
-//! Plays one scenario in a replay and in an execution. Both must have the same effects.
+//! Plays one scenario in a replay and in an execution. Its effects must be the same in both.
 
 use std::fmt::Write as _;
 use std::io::Cursor;
@@ -23,12 +23,10 @@ use xtask::qemu::bundle;
 
 use crate::program::Place;
 
-/// The steps of the scenario. In the execution, the hypervisor has booted before the first step.
-/// The replay ends after the last step.
+/// The steps of the scenario. In the execution, the hypervisor has booted before the first step. The replay ends after the last step.
 ///
-/// A guest loses rights while one of its strands is dead and a device is broken. Steps that the
-/// rights do not allow are rejected. At the end, one hub is out of service, because no strand can
-/// scrub it.
+/// A guest loses rights while one of its strands is dead and a device is broken. Steps that the rights do not allow are rejected. At the
+/// end, one hub is out of service, because no strand can scrub it.
 const STEPS: &str = r#"
 step 2_100_000 kill      strand=65
 step 2_200_000 grant     right="global" guest="b"
@@ -93,7 +91,7 @@ struct Left {
     grants: Vec<String>,
 }
 
-/// Returns a step without the fields that differ between replay and execution.
+/// Returns a step without the fields that differ between replays and executions.
 fn common(step: &StepRun) -> StepRun {
     let mut step = step.clone();
     (step.unit, step.settled) = (None, None);

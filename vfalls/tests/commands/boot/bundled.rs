@@ -1,4 +1,4 @@
-//! Checks that the bundled files are exactly the files that the sources build.
+//! Checks that the bundled files are exactly what the sources build.
 
 use std::fs;
 use std::path::Path;
@@ -12,9 +12,8 @@ use xtask::qemu::toolchain::Toolchain;
 use crate::boot::{THREE, run};
 use crate::program::Place;
 
-/// Returns two parts of the results. The first part does not depend on the compiler. It contains
-/// the hypercalls, and the guests' output without the number of lines read. The second part depends
-/// on the compiler. It contains the number of guest instructions on each strand.
+/// Returns the results in two parts. The first part does not depend on the compiler: the hypercalls, and the guests' output without the
+/// number of lines read. The second part depends on the compiler: the number of guest instructions on each strand.
 fn results(arguments: &[&str]) -> ((Vec<String>, Value), Vec<u64>) {
     let place = Place::new("bundled-images");
     let ended = run(&[arguments, &["--json", &place.at("results.json")]].concat());
@@ -50,8 +49,7 @@ fn the_bundled_images_do_what_their_sources_do() {
     }
 }
 
-/// This test needs the pinned toolchain. Other tests compare only the behaviour of the images, and
-/// need no toolchain.
+/// This test needs the pinned toolchain. Other tests compare only the images' behaviour, and need no toolchain.
 #[test]
 #[ignore = "builds images"]
 fn the_pinned_toolchain_makes_the_bundled_bytes() {

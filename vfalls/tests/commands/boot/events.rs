@@ -1,4 +1,4 @@
-//! Tests the options for the events of an execution: `--events-out`, `--observed-out` and `--dump`.
+//! Tests the options for an execution's events: `--events-out`, `--observed-out` and `--dump`.
 
 use std::fs;
 
@@ -22,9 +22,8 @@ fn what_the_hypervisor_records_is_what_the_machine_sees() {
     let seen = rest.split_once(" that the machine saw").expect(compared).0;
     assert_eq!(recorded, seen);
 
-    // The traces are compared by their numbers of calls only. The other fields can differ: the
-    // hypervisor records an event a little before the guest continues, and a dump does not contain
-    // the names of guests.
+    // Only the number of calls in each trace is compared. The other fields can differ: the hypervisor records an event a little before the
+    // guest continues, and a dump does not contain the guests' names.
     let calls = |directory: &str| {
         place.run(&format!("events {directory} --json calls.json --force")).well();
         let json = place.json("calls.json");

@@ -1,4 +1,4 @@
-//! Boots images with and without the optional interfaces, and images whose notes are wrong.
+//! Boots images with and without the optional interfaces, and images with wrong notes.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,8 +6,8 @@ use vfalls::cmd::boot::elf;
 
 use crate::program::{Ended, Place};
 
-/// Returns the instructions of a hypervisor. The hypervisor stores each value of `stores` at its
-/// address, writes the bytes in `text` to the console of the first guest, and then halts.
+/// Returns the instructions of a hypervisor that stores each value of `stores` at its address, writes the bytes of `text` to the first
+/// guest's console, and then halts.
 fn program(stores: &[(u32, u32)], text: &[u8]) -> Vec<u32> {
     let mut words = Vec::new();
     for (address, value) in stores {
@@ -42,8 +42,7 @@ fn image(instructions: &[u32], notes: &[Vec<u8>]) -> Vec<u8> {
     const PT_NOTE: u32 = 4;
     let mut file = elf::program(0x10_0000, instructions);
     let notes = notes.concat();
-    // The file gets a second program header after the first, and the notes at its end. The
-    // program's bytes move by the size of this header.
+    // Insert a second program header after the first, and append the notes. The program's bytes move by the size of this header.
     let end = file.len() as u64 + 56;
     let size = notes.len() as u64;
     let header = [PT_NOTE, 4].map(u32::to_be_bytes).concat();
@@ -63,14 +62,13 @@ fn boot_program(instructions: &[u32], notes: &[Vec<u8>], more: &str) -> Ended {
     static BOOTS: AtomicU32 = AtomicU32::new(0);
     let place = Place::new(&format!("interfaces-{}", BOOTS.fetch_add(1, Ordering::Relaxed)));
     place.file("mine.elf", image(instructions, notes));
-    // The guest's program is `ta 0x71`. No test of this module executes it.
+    // The guest's program is `ta 0x71`. No test in this module executes it.
     place.file("guest.elf", elf::program(0x8000_0000, &[0x91d0_2071]));
     place.file("steps.toml", "");
     place.run(&format!("boot --hypervisor mine.elf guest.elf --fast --limit 10000 {more}"))
 }
 
-/// The text of a guest, and the bytes with which a hypervisor reports that the guest has ended with
-/// code 0.
+/// A guest's text, and the bytes with which a hypervisor reports that the guest has ended with code 0.
 const ENDS: &[u8] = b"hello\n\x10X0\n";
 
 #[test]
@@ -98,8 +96,7 @@ fn a_version_that_is_not_known_is_not_used() {
     assert!(ended.stderr.lines().any(|other| other == line), "{}", ended.stderr);
 }
 
-/// The tool ignores unknown interfaces, notes of other owners, and further bytes after a
-/// descriptor.
+/// The tool ignores unknown interfaces, other owners' notes, and further bytes after a descriptor.
 #[test]
 fn other_notes_are_ignored() {
     let mut other = note(1, &descriptor(9, 0));
@@ -135,8 +132,7 @@ fn without_a_mailbox_the_console_says_how_a_guest_ends() {
     }
 }
 
-/// The hypervisor reports that it cannot start, and then loops forever. The execution ends
-/// nevertheless.
+/// The hypervisor reports that it cannot start, and then loops forever. The execution ends anyway.
 #[test]
 fn a_hypervisor_that_cannot_start_ends_the_run() {
     let place = Place::new("cannot-start");
@@ -164,15 +160,14 @@ fn with_a_mailbox_the_console_does_not_decide() {
 
 #[test]
 fn a_mailbox_is_where_the_note_says() {
-    // These words of the mailbox, version 1, are the state of guest 0 (2: it has exited), its code,
-    // and the power (1: off).
+    // These words of the mailbox (version 1) hold the state of guest 0 (2: it has exited), its code, and the power (1: off).
     let words =
         |mailbox: u32| [(mailbox + 8 * 256, 2), (mailbox + 8 * 272, 5), (mailbox + 8 * 511, 1)];
     let note = [note(1, &descriptor(1, 0x20_2000))];
     let ended = boot_program(&program(&words(0x20_2000), b"never\n"), &note, "");
     assert_eq!(ended.stderr.lines().last(), Some("error: guest ended with the code 5"));
     assert!(!ended.stdout.contains("never"), "{}", ended.stdout);
-    // The tool reads these words only if a note names their address as the address of the mailbox.
+    // The tool reads these words only if a note gives the mailbox's address.
     for note in [&note[..], &[]] {
         let ended = boot_program(&program(&words(0x3fe_0000), ENDS), note, "");
         assert_eq!((ended.status, &ended.stdout[..6]), (0, "hello\n"));

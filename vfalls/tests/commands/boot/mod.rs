@@ -75,14 +75,12 @@ fn a_fatal_trap_says_where() {
     assert_eq!(last, Some("trap: %tpc 0x80000004 0xc2582001 (ldx [%g0 + 1], %g1)"));
 }
 
-/// The program has symbols and source lines, and traps in a procedure. The test knows the value of
-/// every register.
+/// The program has symbols and source lines, and traps in a procedure. The test knows every register's value.
 #[test]
 #[ignore = "needs a compiler for SPARC"]
 fn a_fatal_trap_has_registers_symbols_and_lines() {
-    /// The guest starts with its address in %o0 and %o1. It calls a procedure, which executes in
-    /// window 1 (%tstate, bits 4:0) with PRIV and PEF (bits 12 and 10). In the procedure, %o7 is
-    /// the address of the call.
+    /// The guest starts with its address in %o0 and %o1. It calls a procedure, which executes in window 1 (%tstate, bits 4:0) with PRIV and
+    /// PEF (bits 12 and 10). In the procedure, %o7 is the address of the call.
     const REGISTERS: &str = "\
 guest: trap 0x34 at 0x8000001c, TL 1
 %tpc 000000008000001c  %tnpc 0000000080000020  %tstate 0000000000001401
@@ -207,8 +205,7 @@ fn bad_input() {
         (0, "another type"),
         (0x104, "another type"),
     ] {
-        // The program is `ta 0x71`. The file type in its ELF header is not the type of a loadable
-        // program.
+        // The program is `ta 0x71`. Its ELF header does not have the file type of a loadable program.
         let mut elf = elf::program(0x8000_0000, &[0x91d0_2071]);
         elf[16..18].copy_from_slice(&u16::to_be_bytes(kind));
         let elf = place.file("guest.elf", elf);

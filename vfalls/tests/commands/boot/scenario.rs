@@ -5,18 +5,17 @@ use serde_json::{Value, json};
 use crate::boot::{THREE, run};
 use crate::program::Place;
 
-/// Returns a step in the form of scenario files.
+/// Returns a step as scenario files write it.
 fn step(at: u64, action: &str, keys: &[(&str, &str)]) -> String {
     let keys = keys.iter().map(|(key, value)| format!("{key} = {value}\n"));
     format!("[[step]]\nat = {at}\ndo = \"{action}\"\n{}", keys.collect::<String>())
 }
 
-/// The first guest has strands 0, 8 and 64, and at first no right to the memory channels. The
-/// second guest has strands 72 and 80, and has the right to the channels. The third guest has
-/// strand 88, which dies.
+/// The first guest has strands 0, 8 and 64, and at first no right to the memory channels. The second guest has strands 72 and 80, and has
+/// the right to the channels. The third guest has strand 88, which dies.
 ///
-/// When the first step is due, all guests are running. A channel breaks before the first guest
-/// receives the right. The channel is repaired before the operator resets the first guest.
+/// All guests are already running when the first step is due. A channel breaks before the first guest receives the right. The channel is
+/// repaired before the operator resets the first guest.
 #[test]
 fn rights_move_units_break_and_strands_die() {
     let place = Place::new("scenario");
@@ -55,8 +54,7 @@ fn rights_move_units_break_and_strands_die() {
         ]
     );
     let lines = |text: &str| happened.lines().filter(|line| line.contains(text)).count();
-    // Before the reset, three of the four channels work. After the reset, all four channels work,
-    // and the caches hold the lines.
+    // Before the reset, three of the four channels work. After the reset, all four channels work, and the caches hold the lines.
     assert_eq!(lines("primary: 3 strands, 60000 loads each"), 2);
     assert_eq!(lines("primary: 16384 lines read, "), 2);
     assert_eq!(lines(" reads in 3 memory channels"), 1);
@@ -64,13 +62,11 @@ fn rights_move_units_break_and_strands_die() {
     assert_eq!(lines("ldg1: 16384 lines read, 0 reads in 0 memory channels"), 1);
     assert_eq!((lines("ldg2: 1 strands"), lines("ldg2: ")), (1, 1));
 
-    // A call or the scrub finds that the channel is broken. The operator is told of the channel
-    // only once.
+    // Either a call or the scrub finds that the channel is broken. The operator is told about it only once.
     let told = "\noperator: NODE0_MCU1 is out of service: an access failed at 0x84000";
     assert_eq!(ended.stdout.matches(told).count(), 1, "{}", ended.stdout);
 
-    // The hypervisor's log contains the same messages. The log appears beside the guests' output,
-    // in the JSON, and on the page.
+    // The hypervisor's log contains the same messages. The log appears beside the guests' output, in the JSON, and on the page.
     let report = place.json("out.json");
     let console = report["hypervisor"]["console"].as_str().unwrap();
     let said: Vec<_> = console.lines().map(|line| line.split_once("] ").unwrap().1).collect();
@@ -113,8 +109,7 @@ fn rights_move_units_break_and_strands_die() {
     assert_eq!(refused, 1);
 }
 
-/// A dead strand delays neither a change of rights nor a reset. After the reset, the dead CPU does
-/// not belong to the guest any more.
+/// A dead strand delays neither a change of rights nor a reset. After the reset, the dead CPU no longer belongs to the guest.
 #[test]
 fn nobody_waits_for_the_dead() {
     let place = Place::new("scenario-of-the-dead");
@@ -140,7 +135,7 @@ fn nobody_waits_for_the_dead() {
         "primary: 3 strands, 60000 loads each\n",
         // CPU 1 has failed. If a CPU does not start, the guest starts no further CPUs.
         "primary: 1 strands, 60000 loads each\n",
-        // The node of the third guest has two channels.
+        // The third guest's node has two channels.
         "ldg2: 16384 lines read, 0 reads in 2 memory channels\n",
     ] {
         assert!(ended.stdout.contains(line), "{line}{}", ended.stdout);
@@ -172,7 +167,7 @@ fn clocks_go_wrong() {
     let report = place.json("out.json");
     let cycles = report["time"]["cycles"].as_u64().unwrap();
     let stopped = report["clocks"][1]["changes"][0]["at"].as_u64().unwrap();
-    // The PTIMER is behind by the time that has passed since its stop.
+    // The PTIMER is behind by the time that has passed since it stopped.
     let behind = (u128::from(cycles - stopped) * 1_000_000_000).div_ceil(1_165_379_275);
     for line in [
         "operator: %tick of all strands jumps by 7000000 ns (steps.toml:1)\n",

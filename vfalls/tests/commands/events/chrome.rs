@@ -49,8 +49,7 @@ fn chrome() {
     }
 }
 
-/// Returns the names of processes and threads. Asserts that their numbers start at 1, and that the
-/// process and the thread of every event have names.
+/// Returns the names of processes and threads. Asserts that their numbers start at 1, and that every event's process and thread have names.
 fn names_in_chrome(events: &[Value]) -> HashMap<(u64, Option<u64>), &str> {
     let mut names = HashMap::new();
     for event in events {

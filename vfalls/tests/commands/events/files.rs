@@ -8,7 +8,7 @@ use crate::interrupts::wait_for;
 use crate::program::{Place, command, start, wait};
 use crate::stat;
 
-/// Two runs write identical files. The identifiers in the files are equal, too.
+/// Two runs write identical files, including the identifiers in them.
 #[test]
 fn files_are_the_same_each_time() {
     let place = Place::new("events-same");
@@ -26,7 +26,7 @@ fn existing_directories() {
     let place = Place::new("events-in-the-way");
     place.file("refs.txt", stat::program(100));
     let run = |arguments: &str| place.run(&format!("stat refs.txt --events-out {arguments}"));
-    // First the directory is missing, then it is empty, and last it contains a trace.
+    // First the directory is missing, then empty, and then it contains a trace.
     run("events").well();
     fs::remove_dir_all(place.at("events")).unwrap();
     fs::create_dir(place.at("events")).unwrap();
@@ -48,8 +48,7 @@ fn existing_directories() {
     assert_eq!(place.names("events").len(), 3);
 }
 
-/// During the replay, another program creates a file, either in the trace's directory or at the
-/// path of an output.
+/// During the replay, another program creates a file, either in the trace's directory or at an output's path.
 #[test]
 fn what_comes_meanwhile_stays() {
     let place = Place::new("events-meanwhile");

@@ -18,7 +18,7 @@ fn babeltrace(place: &Place, arguments: &str) -> (String, String) {
     (stdout, stderr)
 }
 
-/// Returns babeltrace2's line for each event of a trace, and its standard error.
+/// Returns the line that babeltrace2 prints for each event of a trace, and its standard error.
 fn lines(place: &Place) -> (String, String) {
     babeltrace(place, "--clock-cycles --no-delta events")
 }
@@ -59,7 +59,7 @@ fn the_default_run_records_every_call_and_loses_none() {
         let summary = summary(&place, "events");
         assert_eq!(summary["events"], events.lines().count());
         assert_eq!((&summary["lost"], &summary["missed"]), (&0.into(), &0.into()));
-        // The summary counts the same calls as the statistics of the service.
+        // The summary counts the same calls as the service's statistics.
         let results = place.json("results.json");
         let guests = results["guests"].as_array().unwrap();
         let counted = by_status(guests.iter().flat_map(|guest| {
@@ -86,8 +86,7 @@ fn what_events_prints() {
         " 0 lost; the clock has 1165379275 Hz, and times have a resolution of 1 ticks\n",
         "\nCalls:\n\nguest      call         of               calls  ENOACCESS  EOK  EWOULDBLOCK\n",
         "\n           get          ZAM3_ASU_PIC0       12         12\n",
-        // The calls for each of the 8 channels are 2 calls at the start, 3 calls at each of the 11
-        // samples, and 3 calls at the end.
+        // The calls for each of the 8 channels are 2 calls at the start, 3 calls at each of the 11 samples, and 3 calls at the end.
         "\nget          dram       EOK        304   26   26   26       26     22\n",
         "\nHow long they took, in ticks:\n\ncall         registers  ended    calls  50%  90%  99%  longest  in ns\n",
         "\nCalls that could not have their hub at once:\n\n ",
@@ -96,8 +95,7 @@ fn what_events_prints() {
     assert_eq!(place.run("events events").well(), output);
 }
 
-/// babeltrace2 writes a copy of a trace. The copy has the same summary as the trace, and can be
-/// merged with the trace of another replay.
+/// babeltrace2 writes a copy of a trace. The copy has the same summary as the trace, and can be merged with another replay's trace.
 #[test]
 fn other_programs_read_write_and_merge_traces() {
     let place = Place::new("events-merged");
@@ -113,7 +111,7 @@ fn other_programs_read_write_and_merge_traces() {
     assert!(first.starts_with("[1700000000.0"), "{first}");
     assert!(last.starts_with("[1700000001.0"), "{last}");
     vfalls(&["stat", "--events-epoch", "5"]).badly("--events-out");
-    // This is the latest epoch that babeltrace2 can read.
+    // The latest epoch that babeltrace2 can read.
     small(&place, "--events-out late --events-epoch 9000000000");
     assert!(babeltrace(&place, "--clock-seconds late").0.starts_with("[9000000000.0"));
     place.run("stat --events-out late --events-epoch 9000000001").badly("9000000000");
@@ -162,8 +160,7 @@ fn a_scenario_is_recorded_too() {
     let place = Place::new("events-scenario");
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/scenarios/transfer.toml");
     place.run(&format!("stat --scenario {scenario} --events-out events")).well();
-    // The right `global` moves to the other guest, a hub fails and returns to service, and a guest
-    // is reset.
+    // The right `global` moves to the other guest, a hub fails and returns to service, and a guest is reset.
     let expected = serde_json::json!({
         "change_complete": 2, "change_pending": 2, "granted": 2, "guest_reset": 1, "held": 2, "revoked": 2,
         "unit_out_of_service": 1, "unit_returned": 1,

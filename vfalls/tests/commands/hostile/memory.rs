@@ -1,4 +1,4 @@
-//! Tests the budget of memory.
+//! Tests the memory budget.
 
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -33,8 +33,7 @@ fn a_command_that_takes_too_much_memory_ends() {
     place.run("regs --memory-limit 0").badly("0 is not in 1..=16777216");
 }
 
-/// Returns a recording in which all threads wait for the last thread. Each thread has at least
-/// `bytes` bytes in its frame.
+/// Returns a recording in which all threads wait for the last thread. Each thread's frame has at least `bytes` bytes.
 fn waiting(threads: u32, bytes: usize) -> Vec<u8> {
     let definitions = Mutex::new(Definitions::default());
     let (sizes, exit, classes) = (vec![4], Exit::None, vec![]);
@@ -89,11 +88,11 @@ fn threads_that_wait_stay_within_the_budget() {
     );
 }
 
-/// The number of lines that the caches of a node hold. The L2 cache has 4 MB in lines of 64 bytes. In each of the eight cores, the L1
-/// caches have 8 KB in lines of 16 bytes, and 16 KB in lines of 32 bytes.
+/// The number of cache lines that a node's caches hold. The L2 cache has 4 MB in 64-byte lines. In each of the eight cores, the L1 caches
+/// have 8 KB in 16-byte lines, and 16 KB in 32-byte lines.
 const LINES: u64 = (4 << 20) / 64 + 8 * ((8 << 10) / 16 + (16 << 10) / 32);
 
-/// A replay takes at most 200 bytes of memory for each line that the caches hold. The length of the recording does not matter.
+/// A replay takes at most 200 bytes of memory for each line that the caches hold, however long the recording is.
 #[test]
 fn a_long_recording_takes_no_more_memory_than_a_short_one() {
     let place = Place::new("hostile-long");
@@ -106,7 +105,7 @@ fn a_long_recording_takes_no_more_memory_than_a_short_one() {
         assert!(status.success(), "{made:?}: {status}");
         peak
     };
-    // Each reference takes two new bytes of data on average. So the L2 cache is full after two million references.
+    // On average, each reference takes two new bytes of data. The L2 cache is therefore full after two million references.
     let few = peak(1, Data::Stream, 20_000);
     let [full, long] = [5_000_000, 50_000_000].map(|all| peak(1, Data::Stream, all));
     let most = 200 * LINES / 1024;

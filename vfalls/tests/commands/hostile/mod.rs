@@ -10,8 +10,8 @@ use refs::{
     BlockDefinition, Definitions, Encoder, Exit, FILE_HEADER, Frame, Log, Mapping, Program, Stored,
 };
 
-/// Returns a recording of a program with one thread. The thread executes an instruction at 0x1000 a
-/// hundred times, and each time loads from 0x9000.
+/// Returns a recording of a single-threaded program. The thread executes an instruction at 0x1000 a hundred times, and each time loads from
+/// 0x9000.
 fn recording(command: &str, mapped: &str, notes: &[&str]) -> Vec<u8> {
     let definitions = Mutex::new(Definitions::default());
     let (sizes, exit, classes) = (vec![4], Exit::None, vec![]);

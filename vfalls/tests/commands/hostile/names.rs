@@ -12,23 +12,22 @@ use crate::hostile::recording;
 use crate::program::{PROGRAM, Place, command, end};
 use crate::top::tmux::Terminal;
 
-/// A name that sets the terminal's title, clears the screen, starts a line, and reverses and
-/// isolates the direction of writing.
+/// A name that sets the terminal's title, clears the screen, starts a line, and reverses and isolates the writing direction.
 const NAME: &str = "a\u{1b}]0;title\u{7}\u{9b}2J\r\nFORGED\u{202e}b\u{2066}c\u{7f}";
 
 /// The name with its special characters escaped.
 const SHOWN: &str = r"a\u{1b}]0;title\u{7}\u{9b}2J\r\nFORGED\u{202e}b\u{2066}c\u{7f}";
 
-/// The name as a string in JSON or TOML.
+/// The name as a JSON or TOML string.
 const QUOTED: &str = r"a\u001b]0;title\u0007\u009b2J\r\nFORGED\u202eb\u2066c\u007f";
 
-/// The characters that change the direction of writing, and the breaks of lines and paragraphs.
+/// The characters that change the writing direction, and the line and paragraph breaks.
 const DIRECTIONS: [char; 14] = [
     '\u{61c}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}', '\u{202a}', '\u{202b}', '\u{202c}',
     '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
 ];
 
-/// Asserts that `text` cannot control a terminal, and that no line starts inside the name.
+/// Asserts that `text` cannot control a terminal, and that no line of it starts inside the name.
 fn is_harmless(text: &str, whence: &str) {
     let bad = |c: char| c.is_control() && c != '\n' || DIRECTIONS.contains(&c);
     assert_eq!(
@@ -84,7 +83,7 @@ fn inputs(place: &Place) {
         let ended = place.run(line);
         assert_eq!(ended.status, 0, "{line}: {}", ended.stderr);
     }
-    // In files of this tool, the name is escaped. Files of other tools may contain the name itself.
+    // In this tool's files, the name is escaped. Other tools' files may contain the name itself.
     let (shown, quoted) = (SHOWN.replace('\\', "\\\\"), QUOTED);
     for (name, wild) in [("shown.json", "run.json"), ("shown-profile.json", "profile.json")] {
         let text = fs::read_to_string(place.at(name)).unwrap();
@@ -201,7 +200,7 @@ fn a_hostile_name_is_escaped_by_every_command() {
             let whence = format!("{name} {line}");
             is_harmless(&ended.stdout, &whence);
             is_harmless(&ended.stderr, &whence);
-            // clap breaks a line where the name contains a line break.
+            // clap wraps a line at the name's line break.
             let part = r"FORGED\u{202e}b\u{2066}c";
             if ended.stdout.contains(part) || ended.stderr.contains(part) {
                 shown.insert(*name);
@@ -231,8 +230,8 @@ fn a_hostile_name_is_escaped_by_every_command() {
     assert_eq!(fs::read(place.at("dumped.bin")).unwrap(), fs::read(place.at("md.bin")).unwrap());
 }
 
-/// `top` itself writes control characters, so the test uses a terminal. The terminal's title must
-/// not change, and no line may start inside the name.
+/// `top` itself writes control characters, so the test uses a terminal. The terminal's title must not change, and no line may start inside
+/// the name.
 #[test]
 #[ignore = "needs tmux: cargo xtask test runs it"]
 fn a_hostile_name_is_escaped_in_every_view_of_top() {

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::hostile::recording;
 use crate::program::{PROGRAM, Place, end};
 
-/// Runs `vfalls` with these arguments. The limits are 20 seconds and 1 GB of address space.
+/// Runs `vfalls` with these arguments, limited to 20 seconds and 1 GB of address space.
 fn run(place: &Place, arguments: &str) -> (i32, String) {
     let mut shell = Command::new("sh");
     let line = format!("ulimit -v 1000000; exec timeout 20 \"$0\" {arguments}");
@@ -43,7 +43,7 @@ fn a_recording_opens_ordinary_files_only() {
             let note = format!("note: functions without names: {path}: ");
             if command.starts_with("report") {
                 let why = said.strip_prefix(&note).unwrap_or_else(|| panic!("{path}: {said}"));
-                // On this machine, the file may be missing or unreadable.
+                // On this computer, the file may be missing or unreadable.
                 let ordinary = why != "is no ordinary file\n";
                 assert!(!ordinary || why.starts_with("cannot be read: "), "{path}: {said}");
             }
@@ -51,8 +51,7 @@ fn a_recording_opens_ordinary_files_only() {
     }
 }
 
-/// The debugging information names the source file, and another file with more debugging
-/// information.
+/// The debugging information names the source file, and another file with more debugging information.
 #[test]
 fn debugging_information_opens_ordinary_files_only() {
     let place = Place::new("hostile-debugging");

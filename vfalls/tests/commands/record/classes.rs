@@ -1,4 +1,4 @@
-//! Tests what a recording states about instructions: their classes, and which instructions are atomic.
+//! Tests what a recording says about instructions: their classes, and which instructions are atomic.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,8 @@ use simulator::recording::{Class, Kind};
 use super::{Compiler, HOST, Read, SPARC, record};
 use crate::program::Place;
 
-/// Two threads count, and both counters are in one line. A thread counts with the statement `COUNT`, which changes the memory operand `%0`.
+/// A program in which two threads count in counters that share a cache line. A thread counts with the statement `COUNT`, which changes the
+/// memory operand `%0`.
 const COUNT: &str = r#"
 #include <pthread.h>
 static struct { long mine, yours; } counters __attribute__((aligned(64)));
@@ -25,7 +26,7 @@ int main(void) {
 }
 "#;
 
-/// Returns the simulated cycles of the program. Its threads count with `instructions`.
+/// Returns the program's simulated cycles. Its threads count with `instructions`.
 #[track_caller]
 fn cycles(name: &str, instructions: &str) -> f64 {
     let place = Place::new(&format!("record-count-{name}"));
@@ -35,8 +36,8 @@ fn cycles(name: &str, instructions: &str) -> f64 {
     place.json("run.json")["cycles"].as_f64().unwrap()
 }
 
-/// `addq $3,(mem)` performs the same memory accesses as `mov`, `add` and `mov`, and takes about as many cycles. Only `lock addq` waits for
-/// its store.
+/// `addq $3,(mem)` performs the same memory accesses as `mov`, `add` and `mov` together, and takes about as many cycles. Only `lock addq`
+/// waits for its store.
 #[test]
 #[ignore = "needs qemu-user"]
 fn an_addition_to_memory_costs_what_its_parts_cost() {
@@ -47,7 +48,7 @@ fn an_addition_to_memory_costs_what_its_parts_cost() {
     assert!(atomic > 1.3 * plain, "{atomic} is not more than {plain}");
 }
 
-/// A program with a loop of 1000 iterations. An iteration executes two multiplications, a division, three floating-point instructions, a
+/// A program with a loop of 1000 iterations. Each iteration executes two multiplications, a division, three floating-point instructions, a
 /// move between floating-point registers, and an atomic exchange.
 const CLASSES: &str = r#"
 static double a = 2, b = 3;

@@ -1,5 +1,4 @@
-//! Records programs that are killed. Also records programs that start other programs, which the
-//! emulator cannot execute.
+//! Records programs that are killed, and programs that start other programs which the emulator cannot execute.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -57,16 +56,15 @@ int main(int count, char **arguments) {
 fn place(name: &str) -> Place {
     let place = Place::new(&format!("record-{name}"));
     HOST.compile(&place, "store", STORE, &[]);
-    // The kernel gives a program with this mode the rights of the file's owner. An emulator cannot
-    // give these rights.
+    // The kernel gives a program with this mode its owner's rights. An emulator cannot do this.
     let rights = place.path().join("rights");
     fs::copy("/bin/sh", &rights).unwrap();
     fs::set_permissions(rights, Permissions::from_mode(0o4755)).unwrap();
     place
 }
 
-/// Records the program with an argument. Returns the number of times that the program stored its
-/// words, the lines that `record` printed after its summary, and the notes in the recording.
+/// Records the program with an argument. Returns how many times the program stored its words, the lines that `record` printed after its
+/// summary, and the recording's notes.
 #[track_caller]
 fn stores(name: &str, line: &str) -> (usize, Vec<String>, Vec<String>) {
     let place = place(name);
@@ -82,8 +80,8 @@ fn stores(name: &str, line: &str) -> (usize, Vec<String>, Vec<String>) {
     (stores / 1000, said.skip(1).map(str::to_owned).collect(), read.notes)
 }
 
-/// Records `./store` with an argument. Asserts that the program stores its words `times` times.
-/// Also asserts that `record` prints `said`, and that the recording has `said` as its note.
+/// Records `./store` with an argument. Asserts that the program stores its words `times` times, that `record` prints `said`, and that
+/// `said` is the recording's note.
 fn ends(argument: &str, times: usize, said: &str) {
     let said = [said.to_owned()].to_vec();
     assert_eq!(stores(argument, &format!("-- ./store {argument}")), (times, said.clone(), said));
@@ -100,8 +98,7 @@ fn a_status_is_said() {
 fn a_program_that_becomes_another_one_is_named() {
     let said = "./store turned into ./rights, which is not recorded: record ./rights instead";
     ends("exec", 1, said);
-    // The program behaves like a version manager's shim: it becomes a shell first, and then another
-    // program.
+    // The program behaves like a version manager's shim: it first becomes a shell, and then another program.
     let sleep = fs::canonicalize("/bin/sleep").unwrap();
     let said = format!(
         "./store turned into ./rights and at last into another program; neither is recorded: record that one instead, by: \
@@ -109,7 +106,7 @@ fn a_program_that_becomes_another_one_is_named() {
         sleep.display()
     );
     ends("shim", 1, &said);
-    // If `exec` finds no program, the call fails, and the recorded program continues.
+    // If `exec` finds no program, it fails, and the recorded program continues.
     assert_eq!(stores("no-exec", "-- ./store no-exec"), (2, vec![], vec![]));
 }
 
@@ -140,9 +137,8 @@ fn the_limit_ends_a_program() {
     let last = "./store was ended: it had made as many references as --limit allows";
     assert!(ended.stderr.ends_with(&format!("\n{last}\n")), "{}", ended.stderr);
     let read = Read::from_place(&place);
-    // A thread checks the limit only when it writes its log to the recording. The log has at most 1
-    // MiB. It contains a word of 8 bytes for each block and each access. A block of this program
-    // has fewer than 8 references.
+    // A thread checks the limit only when it writes its log to the recording. The log is at most 1 MiB long. It contains an 8-byte word for
+    // each block and each access. A block of this program has fewer than 8 references.
     assert!((100_000..1_200_000).contains(&read.references()), "{}", read.references());
     assert_eq!(read.notes, [last]);
 }
@@ -177,8 +173,7 @@ fn a_recording_that_grows_can_be_read_and_an_interrupt_keeps_it() {
 #[ignore = "needs qemu-user"]
 fn output_that_is_full_is_an_error_and_leaves_nothing() {
     let place = place("full");
-    // `ulimit` counts blocks of 512 bytes. The limit also applies to the file of the plug-in, but
-    // that file is smaller.
+    // `ulimit` counts 512-byte blocks. The limit also applies to the plug-in's file, but that file is smaller.
     assert_eq!(record(&place, "-- ./store three").status, 0);
     let record = format!("{PROGRAM} record -o full.refs -- ./store loop");
     let line = format!("trap '' XFSZ; ulimit -f 2048; exec {record}");

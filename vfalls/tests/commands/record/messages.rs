@@ -69,11 +69,10 @@ fn what_is_not_there_is_named() {
     place.run("record -o mine.refs sh").badly("mine.refs: is there; --force replaces it");
 }
 
-/// A note announces what a large mapping costs, before the emulator makes the mapping.
+/// A note announces the cost of a large mapping before the emulator creates the mapping.
 #[test]
 fn a_large_mapping_is_announced() {
-    // The address is not the start of a page, so the emulator refuses the mapping. Otherwise, the test would last for
-    // minutes.
+    // The address is not aligned to a page, so the emulator refuses the mapping. Otherwise, the test would take minutes.
     let source = r#"
         #include <stdio.h>
         #include <sys/mman.h>
@@ -88,7 +87,7 @@ fn a_large_mapping_is_announced() {
     HOST.compile(&place, "reserve", source, &[]);
     let ended = record(&place, "-- ./reserve");
     assert_eq!((ended.status, &*ended.stdout), (0, "refused\n"), "{}", ended.stderr);
-    // QEMU 8 notes ranges of pages, and needs no time.
+    // QEMU 8 tracks ranges of pages, so the mapping takes no time.
     let old = Command::new("qemu-x86_64").arg("--version").output().unwrap();
     let old = String::from_utf8_lossy(&old.stdout).contains("version 7.");
     let note = "./reserve maps 16.00 TiB: the emulator needs about 3 minutes and 96.00 GiB of memory for this mapping\n";

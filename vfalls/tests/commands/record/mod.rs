@@ -1,5 +1,4 @@
-//! Tests `record` with the real emulator. `cargo xtask test` runs the tests, which need the
-//! emulator and compilers.
+//! Tests `record` with the real emulator. `cargo xtask test` runs these tests, which need the emulator and compilers.
 
 mod classes;
 mod ends;
@@ -15,7 +14,7 @@ use simulator::recording::{Chunk, Order, Recording, Reference};
 
 use crate::program::{Ended, Place};
 
-/// The command that starts a compiler, and the arguments that it always gets.
+/// A compiler's command, and the arguments that it always gets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Compiler(&'static str, &'static [&'static str]);
 
@@ -52,7 +51,7 @@ pub(super) struct Read {
 #[derive(Default)]
 pub(super) struct Thread {
     pub(super) references: Vec<Reference>,
-    /// The thread's orders. Each order comes with the index of the reference that follows it.
+    /// The thread's orders, each with the index of the reference that follows it.
     order: Vec<(usize, Order)>,
 }
 
@@ -92,14 +91,14 @@ impl Read {
     }
 }
 
-/// Returns the number that a program printed after the word `word`.
+/// Returns the number that a program printed after `word`.
 pub(super) fn printed(ended: &Ended, word: &str) -> u64 {
     let mut words = ended.stdout.split_whitespace().skip_while(|found| *found != word);
     let number = words.nth(1).unwrap_or_else(|| panic!("{word}: {}", ended.stdout));
     u64::from_str_radix(number.trim_start_matches("0x"), 16).unwrap()
 }
 
-/// Returns the names of the recordings in a place. The name of a recording contains `refs`.
+/// Returns the recordings in a place, whose names contain `refs`.
 fn recordings(place: &Place) -> Vec<String> {
     let mut names = place.names(".");
     names.retain(|name| name.contains("refs"));

@@ -5,8 +5,7 @@ use simulator::recording::{Cause, Kind, Order};
 use super::{HOST, Read, SPARC, SPARC_STATIC, printed, record};
 use crate::program::Place;
 
-/// A program with four children. Each child stores a word of its own memory 1000 times, and a word of shared memory 10,000
-/// times.
+/// A program with four children. Each child stores 1000 times to a word of its own memory, and 10,000 times to a word of shared memory.
 const FOUR: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +37,7 @@ fn orders(process: &Read) -> Vec<Order> {
     process.threads[0].order.iter().map(|(_, order)| *order).collect()
 }
 
-/// Returns the number of stores of a process to an address.
+/// Returns the number of times that a process stores to an address.
 fn stores(process: &Read, address: u64) -> usize {
     let all = process.threads.iter().flat_map(|thread| &thread.references);
     all.filter(|one| one.kind == Kind::Store && one.address == address).count()
@@ -63,7 +62,7 @@ fn four_children(name: &str, compile: impl Fn(&Place)) {
         let number = process.recording.process().number;
         assert_eq!(u64::from(number), child + 1);
         assert_eq!(process.recording.process().ends, Some(number));
-        // The child begins after the parent has forked it, and the parent waits for the child's end.
+        // The child begins after its parent's fork, and the parent waits for the child's end.
         let begins = 1 << 59 | u64::from(number) << 1;
         assert_eq!(orders(process).first(), Some(&Order::Wait(Cause::Start, begins)));
         let parent = orders(&all[0]);
@@ -95,8 +94,8 @@ fn forked_children_on_sparc() {
     four_children("four-sparc", |place| SPARC_STATIC.compile(place, "four", FOUR, &[]));
 }
 
-/// The four shared words that the children store are in one line of memory. The replay moves this line between the nodes of the children.
-/// The lines with the children's own words do not move.
+/// The four shared words that the children store are in one cache line. The replay moves this line between the children's nodes. The lines
+/// with the children's own words do not move.
 #[test]
 #[ignore = "needs qemu-user"]
 fn shared_memory_is_shared_and_other_memory_is_not() {
@@ -120,7 +119,7 @@ fn shared_memory_is_shared_and_other_memory_is_not() {
     threads.dedup();
     assert_eq!(threads, [1, 2, 3, 4]);
     assert_eq!(line(own).map(|line| &line["transfers"]), None);
-    // Each child executes 1000 rounds of its loop, and all rounds are in the report.
+    // Each child executes 1000 iterations of its loop, and all of them are in the report.
     let stat = place.run("stat --json stat.json refs");
     assert_eq!(stat.status, 0, "{}", stat.stderr);
     let processes = place.json("stat.json")["processes"].clone();
@@ -129,7 +128,7 @@ fn shared_memory_is_shared_and_other_memory_is_not() {
     assert_eq!(commands, ["./four"; 5]);
 }
 
-/// A shell script starts three programs. The report has the functions of all of them.
+/// A shell script starts three programs. The report shows the functions of all of them.
 #[test]
 #[ignore = "needs qemu-user"]
 fn a_script_and_its_programs() {
@@ -154,7 +153,7 @@ fn a_script_and_its_programs() {
 
     let report = place.run("report -e instructions refs");
     assert_eq!(report.status, 0, "{}", report.stderr);
-    // At -O1, a round of the loop has three, four or five instructions.
+    // At -O1, an iteration of the loop has three, four or five instructions.
     for (name, rounds) in [("one", 100_000), ("two", 50_000), ("three", 50_000)] {
         let row = report.stdout.lines().find(|row| row.contains(&format!("work_of_{name}")));
         let row = row.unwrap_or_else(|| panic!("{name}: {}", report.stdout));
@@ -188,7 +187,7 @@ fn a_program_that_becomes_another_one() {
     assert_eq!(place.run("stat refs").status, 0);
 }
 
-/// A server that forks for each of twenty clients.
+/// A server that forks for each of its twenty clients.
 const SERVER: &str = r#"
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -252,7 +251,7 @@ fn a_server_that_forks_for_each_client() {
     assert!(stat.stdout.starts_with(line), "{}", stat.stdout);
 }
 
-/// A process closes all its descriptors, and forks while other threads execute and call the kernel.
+/// A process that closes all its descriptors, and forks while other threads execute and make system calls.
 const BUSY: &str = r#"
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -320,7 +319,7 @@ fn a_process_that_outlives_the_program() {
     assert!(all[1].references() > 3000, "{}", all[1].references());
 }
 
-/// A signal ends a child. Its parent waits for it, and goes on.
+/// A signal ends a child. Its parent waits for it and then continues.
 #[test]
 #[ignore = "needs qemu-user"]
 fn a_child_that_a_signal_ends_is_named() {
@@ -355,7 +354,8 @@ fn a_child_that_a_signal_ends_is_named() {
     }
 }
 
-/// Two processes take a lock in memory that they share. Each process takes the lock four times, and holds it for 100,000 rounds each time.
+/// A program in which two processes take a lock in shared memory. Each process takes the lock four times, and holds it for 100,000
+/// iterations each time.
 const LOCKED: &str = r#"
 #include <pthread.h>
 #include <sys/mman.h>
@@ -408,7 +408,7 @@ fn a_lock_of_two_processes() {
     assert!(waited > cycles / 2, "{waited} of {cycles} cycles wait for the lock: {threads:#?}");
 }
 
-/// The first process maps the start of a file. The second maps the whole file: its start is shared, and the rest is its own.
+/// The first process maps the start of a file. The second maps the whole file: it shares the start with the first, and the rest is its own.
 #[test]
 #[ignore = "needs qemu-user"]
 fn a_file_that_processes_map_in_different_lengths() {

@@ -1,4 +1,4 @@
-//! Records programs with one thread.
+//! Records single-threaded programs.
 
 use std::collections::HashMap;
 
@@ -42,8 +42,7 @@ fn counts(name: &str, compiler: Compiler, flags: &[&str]) {
     let line = ended.stderr.lines().last().unwrap().replace(',', "");
     assert!(line.starts_with(&said.replace(',', "")), "{line}; {said}");
 
-    // Each call of the function loads and stores each word once. The words have eight bytes, and
-    // are used in order.
+    // Each call loads and stores each word once. The words have eight bytes, and are used in order.
     for (word, kind) in [("from", Kind::Load), ("to", Kind::Store)] {
         let begin = printed(&ended, word);
         let array = begin..begin + 8000;
@@ -54,8 +53,7 @@ fn counts(name: &str, compiler: Compiler, flags: &[&str]) {
         assert!(found == expected, "{word}: {} accesses", found.len());
     }
 
-    // The function is called ten times, and returns ten times. In each call, the loop's branch is
-    // taken in 999 of 1000 rounds.
+    // The function is called ten times, and returns ten times. In each call, the loop's branch is taken in 999 of 1000 iterations.
     let begin = printed(&ended, "copy");
     let mut flows = HashMap::new();
     for one in thread.references.iter().filter(|one| one.kind.is_fetch()) {
@@ -70,7 +68,7 @@ fn counts(name: &str, compiler: Compiler, flags: &[&str]) {
     assert_eq!(returns.map(|(_, count)| count).collect::<Vec<_>>(), [&10]);
     assert_eq!(flows.get(&(begin, Flow::Next)), Some(&10));
     let calls = thread.references.windows(3).filter(|three| {
-        // On SPARC, the instruction in the delay slot comes between the call and the function.
+        // On SPARC, the delay slot's instruction comes between the call and the function.
         let fetched = three.iter().any(|one| one.kind.is_fetch() && one.address == begin);
         three[0].flow == Flow::Call && fetched
     });
@@ -125,7 +123,7 @@ fn shared_libraries_are_named_with_their_build_ids() {
         });
         assert!(executed, "{name}");
     }
-    // No file in the recording belongs to the emulator.
+    // None of the files in the recording belongs to the emulator.
     let mut paths = read.recording.mappings().iter().map(|mapping| &mapping.path);
     assert!(!paths.any(|path| path.contains("qemu") || path.contains("recorder")));
 }

@@ -1,4 +1,4 @@
-//! Records programs with several threads.
+//! Records multi-threaded programs.
 
 use std::collections::HashSet;
 
@@ -45,8 +45,7 @@ fn waits(order: &[(usize, Order)]) -> Vec<u64> {
     order.iter().filter_map(wait).collect()
 }
 
-/// Follows all orders: each thread continues until it must wait for another thread. Returns `true`
-/// if all threads reach their ends.
+/// Follows all orders: each thread continues until it must wait for another thread. Returns `true` if all threads reach their ends.
 fn ends(read: &Read) -> bool {
     let mut given = HashSet::new();
     let mut left: Vec<_> = read.threads.iter().map(|thread| &*thread.order).collect();
@@ -113,7 +112,7 @@ fn threads_begin_and_are_joined_on_sparc() {
     four("threads-sparc", SPARC_STATIC);
 }
 
-/// A program in which two threads take turns two hundred times, by system calls alone.
+/// A program in which two threads take two hundred turns, using only system calls.
 const TURNS: &str = r#"
 #include <linux/futex.h>
 #include <pthread.h>

@@ -9,7 +9,7 @@ use crate::program::{Place, squeezed};
 use crate::report::{distance, exact, number, profile, run};
 use crate::stat::program;
 
-/// Profiles the bundled program. Compares the number of instructions of each function with the program's README. `twice` states how many
+/// Profiles the bundled program. Compares each function's number of instructions with the program's README. `twice` says how many
 /// instructions the event counts twice, first in the whole program, and then in each of some functions. Returns the text and the JSON.
 fn profile_bundled(
     place: &Place,
@@ -24,7 +24,7 @@ fn profile_bundled(
     assert_eq!((number(&json["count"]), number(&json["exact_count"])), (counted, counted));
     let samples = number(&json["samples"]);
     assert!(samples >= 3_000, "{samples}");
-    // Each of the eight strands executes up to one period of instructions after its last sample.
+    // Each of the eight strands executes at most one period of instructions after its last sample.
     let all = counted / number(&json["period"]);
     assert!((all - 8..=all).contains(&samples), "{samples}");
     assert_eq!(number(&json["lost"]), 0);
@@ -83,8 +83,8 @@ fn a_strand_samples_the_instructions_of_the_bundled_program() {
     assert_eq!(ends, ["sort_by_price", "workload.c:138"]);
 }
 
-/// Without `--waits`, the profile has the cycles in which `stat` finds threads running. With `--waits`, it has the cycles of all states
-/// from the start of each thread to its end.
+/// Without `--waits`, the profile has the cycles in which `stat` finds threads running. With `--waits`, it has the cycles in all states,
+/// from each thread's start to its end.
 #[test]
 fn by_default_a_strand_samples_the_bundled_program_by_time() {
     let place = Place::new("profile-cycles-bundled");
@@ -110,13 +110,12 @@ fn by_default_a_strand_samples_the_bundled_program_by_time() {
 }
 
 /// An R10000 graduates each multiplication, division and atomic instruction as two instructions. The program executes 12,379
-/// multiplications, 2,190 divisions and 4,588 atomic instructions. Each of 4,096 orders needs one multiplication when it is loaded, and
-/// one when its slot is computed. Each of 4,000 searches begins with one multiplication. Each of 2,048 prices needs one division. A clerk
-/// takes a ticket with `casx`, which fails 20 times in all.
+/// multiplications, 2,190 divisions and 4,588 atomic instructions. Each of 4,096 orders needs one multiplication when it is loaded, and one
+/// when its slot is computed. Each of 4,000 searches begins with one multiplication. Each of 2,048 prices needs one division. A clerk takes
+/// a ticket with `casx`, which fails 20 times in all.
 ///
-/// In the bundled program, `price_orders` calls `look_up_price` for 4,096 prices, and
-/// `serve_customers` takes 4,000 tickets. Each callee needs static data, so it first calls a
-/// procedure of two instructions that reads the program counter.
+/// In the bundled program, `price_orders` calls `look_up_price` for 4,096 prices, and `serve_customers` takes 4,000 tickets. Each callee
+/// needs static data, so it first calls a two-instruction procedure that reads the program counter.
 #[test]
 fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
     let place = Place::new("profile-children");
@@ -169,7 +168,7 @@ fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
     assert!(samples(&format!("{work};sort_by_price;sort_by_price ")) > 700);
     assert!(samples(&format!("{work};serve_customers;find_order ")) > 100);
 
-    // For both events, callgrind_annotate shows these inclusive counts.
+    // callgrind_annotate shows these inclusive counts for both events.
     let misses = |rows: &Value, name| {
         let row = rows.as_array().unwrap().iter().find(|row| row["name"] == name);
         number(&row.unwrap()["exact"])

@@ -29,8 +29,8 @@ fn what_is_not_modelled_says_so() {
     }
 }
 
-/// With `--all`, the report has a row for each of the 32 events, as the output of `perfex -a` has.
-/// In the modes kernel and supervisor, no event is counted.
+/// With `--all`, the report has a row for each of the 32 events, as `perfex -a` does. No event is counted in the modes kernel and
+/// supervisor.
 #[test]
 fn all_events_of_an_r10000_are_counted() {
     let place = Place::new("profile-all");

@@ -32,7 +32,7 @@ fn exact(json: &Value) -> Vec<(&str, u64)> {
     rows.map(|row| (row["name"].as_str().unwrap(), number(&row["exact"]))).collect()
 }
 
-/// Computes the total variation distance between samples and truth from the rows.
+/// Returns the total variation distance between the samples and the truth in the rows.
 fn distance(rows: &[Value]) -> f64 {
     let sum = |key: &str| rows.iter().map(|row| number(&row[key])).sum::<u64>() as f64;
     let (samples, exact) = (sum("samples"), sum("exact"));
@@ -48,7 +48,7 @@ fn without_symbols_there_are_pages() {
     place.file("refs.txt", program(4_000));
     let (output, json) = profile(&place, "refs.txt -e instructions -c 10");
     assert_eq!((&json["rows_by"], number(&json["samples"])), (&"page".into(), 200));
-    // The program has 2000 instructions of 4 bytes, from 0x400000 on. A page contains 1024 of them.
+    // The program has 2000 4-byte instructions, starting at 0x400000. A page contains 1024 of them.
     let expected = [("page 0x400000", 1024), ("page 0x401000", 976)];
     assert_eq!(exact(&json), expected);
     let table = output.lines().filter(|line| line.contains(" page 0x"));
@@ -60,8 +60,8 @@ fn without_symbols_there_are_pages() {
     assert!(piped.replace("standard input", "").lines().skip(4).eq(output.lines().skip(4)));
 }
 
-/// Two strands execute 40 and 60 instructions. Either the file or the option `--place` names the
-/// strands. A single R10000 executes all 100 instructions.
+/// Two strands execute 40 and 60 instructions. Either the file or the option `--place` names the strands. A single R10000 executes all 100
+/// instructions.
 #[test]
 fn threads_of_a_file_by_hand() {
     let place = Place::new("profile-threads");
@@ -90,8 +90,8 @@ fn threads_of_a_file_by_hand() {
     }
 }
 
-/// One page has a loop with 1,000 iterations, and another page has a loop with 3,000 iterations. Each instruction takes one cycle, except
-/// the first instruction on a page, which takes less than 400 cycles.
+/// One page has a loop with 1,000 iterations, and another has a loop with 3,000 iterations. Each instruction takes one cycle, except the
+/// first instruction on a page, which takes less than 400 cycles.
 #[test]
 fn by_default_a_strand_is_sampled_by_time() {
     let place = Place::new("profile-cycles");
@@ -121,7 +121,7 @@ fn by_default_a_strand_is_sampled_by_time() {
     );
     assert!(json["total_variation"].as_f64().unwrap() < 0.01);
     assert_eq!(json["waits"], Value::Null);
-    // The default event is the event that `-e cycles` names. On an R10000, the default event is graduated instructions.
+    // The default event is the one that `-e cycles` names. On an R10000, the default event is graduated instructions.
     let (_, named) = profile(&place, "refs.txt -e cycles");
     assert_eq!(named, json);
     let (_, r10000) = profile(&place, "refs.txt --unit r10000");
@@ -157,11 +157,11 @@ fn waits_are_frames_under_the_function_that_waits() {
         .collect();
     let names: Vec<_> = stacks.iter().map(|stack| stack.0).collect();
     assert_eq!(names, ["page 0x1000", "page 0x2000", "page 0x2000;[ready]"]);
-    // The samples of a thread cover the time from its start to its end.
+    // A thread's samples cover the time from its start to its end.
     assert!((stacks[0].1 * 10).abs_diff(first) <= 10, "{stacks:?}");
     assert!(((stacks[1].1 + stacks[2].1) * 10).abs_diff(first + second) <= 10, "{stacks:?}");
 
-    // In callgrind's format, waits are calls. The command `diff` compares waits, too.
+    // In callgrind's format, waits are calls. The `diff` command compares waits, too.
     place.run(&format!("report {arguments} --waits --callgrind calls --json waits.json")).well();
     let calls = fs::read_to_string(place.at("calls")).unwrap();
     let call = format!("cfn=[ready]\ncalls=1 0\n0 {first}\n");
@@ -174,13 +174,13 @@ fn waits_are_frames_under_the_function_that_waits() {
     assert!(diff.iter().any(|line| line.starts_with(&ready)), "{diff:?}");
 }
 
-/// Functions of a program are shown by name. Addresses outside functions are shown by page.
+/// A program's functions are shown by name. Addresses outside functions are shown by page.
 #[test]
 fn symbols_of_a_file() {
     let place = Place::new("profile-symbols");
     let line = |address: u64, times: usize| format!("I  {address:x},4\n").repeat(times);
-    // Two of the addresses are in functions of the bundled program. The third address is outside all functions, like an address in a
-    // stack.
+    // Two of the addresses are in functions of the bundled program. The third address is outside all functions, as an address in a stack
+    // would be.
     let refs = [line(0x10_0a84, 500), line(0x10_0cac, 300), line(0x1fff_0000, 200)].concat();
     place.file("refs.txt", refs);
     let (_, json) =
@@ -188,7 +188,7 @@ fn symbols_of_a_file() {
     assert_eq!(exact(&json), [("find_order", 500), ("turn_table", 300), ("page 0x1fff0000", 200)]);
 }
 
-/// A note is printed if the symbols are of another program.
+/// A note is printed if the symbols belong to another program.
 #[test]
 fn symbols_of_another_program() {
     let place = Place::new("profile-another");
@@ -200,8 +200,7 @@ fn symbols_of_another_program() {
     assert!(ended.stderr.ends_with(says), "{}", ended.stderr);
 }
 
-/// The test uses its own program, which is position-independent. valgrind loads such programs at
-/// 0x108000.
+/// The test profiles its own program, which is position-independent. valgrind loads such programs at 0x108000.
 #[test]
 fn symbols_of_a_program_that_may_be_loaded_anywhere() {
     let place = Place::new("profile-anywhere");

@@ -1,4 +1,4 @@
-//! Tests flame graphs, pages, and the lines and instructions of functions.
+//! Tests flame graphs, pages, and the source lines and instructions of functions.
 
 use std::fs;
 
@@ -78,7 +78,7 @@ fn lines_of_a_function() {
                                   133          slot = (slot + 1) % SLOTS;";
     assert_eq!(lines, expected.lines().collect::<Vec<_>>());
 
-    // The source is not at the path that the compiler wrote, and not below this directory.
+    // The source is neither at the path that the compiler wrote nor below this directory.
     let elsewhere = place.path().to_str().unwrap();
     let ended = annotate("find_order", &["--source", elsewhere]);
     let note = "note: simulator/bundled/workload.c: not found, so its lines have only numbers; --source DIR says where sources are\n";
@@ -102,8 +102,8 @@ fn the_page_is_made_of_lines_and_stacks() {
         format!("--symbols {BUNDLED_ELF} -e instructions -c 10 --source {root} --html page.html");
     place.run(&format!("report refs.txt {options}")).well();
     let page = fs::read_to_string(place.at("page.html")).unwrap();
-    // Each of the 80 samples is taken after 10 more instructions, and the last sample is taken at
-    // the end. The second instruction belongs to an inlined function.
+    // Each of the 80 samples is taken after 10 more instructions, the last one at the end. The second instruction belongs to an inlined
+    // function.
     let parts = [
         "find_order;slot_of",
         "return customer * 0x9e3779b97f4a7c15u &gt;&gt; 54;",
@@ -114,8 +114,7 @@ fn the_page_is_made_of_lines_and_stacks() {
     contains_all(&page, &parts);
 }
 
-/// The recording executes the first instruction of this program's own `main`. valgrind loads the
-/// program at 0x108000.
+/// The recording executes the first instruction of the test program's own `main`. valgrind loads the program at 0x108000.
 #[test]
 fn instructions_of_a_function() {
     let place = Place::new("profile-asm");
@@ -138,8 +137,7 @@ fn instructions_of_a_function() {
     .well();
     let first = shown.lines().map(squeezed).find(|line| line.contains(&format!("{main:#x}")));
     let first = first.unwrap_or_else(|| panic!("{shown}"));
-    // The last sample is on the next instruction. On every host, the function has further
-    // instructions to show.
+    // The last sample is on the next instruction. On every host, the function has further instructions to show.
     assert!(first.starts_with(&format!("90.00% 90 100 {main:#x} ")), "{first}");
     let next = shown.lines().skip_while(|line| !line.contains(&format!("{main:#x}"))).nth(1);
     assert!(next.is_some_and(|next| next.contains("0x")), "{shown}");

@@ -1,5 +1,5 @@
-//! Tests the replay of waits whose times depend on the recording host: sleeps, system calls that block, and waits for locks that the
-//! recorder does not know.
+//! Tests the replay of waits whose times depend on the recording host: sleeps, blocking system calls, and waits for locks that the recorder
+//! does not know.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -12,10 +12,10 @@ use super::{on_both, record, replay};
 use crate::program::{Place, command, start, wait};
 use crate::stat;
 
-/// The number of whole cycles in 3 ms. The machine has 1,165,379,275 cycles per second.
+/// The number of whole cycles in 3 ms. The machine executes 1,165,379,275 cycles per second.
 const SLEEP: u64 = 3_496_137;
 
-/// The program prints how often its threads have waited for the program's own lock. The replay counts the same number.
+/// The program prints how often its threads have waited for its own lock. The replay counts the same number.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn waits_for_a_lock_that_is_not_known_are_counted() {
@@ -30,7 +30,7 @@ fn waits_for_a_lock_that_is_not_known_are_counted() {
     });
 }
 
-/// The simulated machine sleeps exactly for the time that the program asks for.
+/// The simulated machine sleeps for exactly the time that the program asks for.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_sleep_takes_the_time_that_it_asks_for() {
@@ -46,7 +46,7 @@ fn a_sleep_takes_the_time_that_it_asks_for() {
     });
 }
 
-/// Records a program that prints a line and then reads a byte. Writes this byte after `delay`. Returns the JSON of the replay.
+/// Records a program that prints a line and then reads a byte, which arrives after `delay`. Returns the JSON of the replay.
 fn read_after(place: &Place, delay: Duration) -> Value {
     let mut program = command(&["record", "--force", "-o", "recording", "--", "./host", "read"]);
     program.current_dir(place.path());

@@ -1,5 +1,5 @@
-//! Tests programs whose threads wait for each other. The source of a program determines how long the program takes, and how long each
-//! thread waits.
+//! Tests programs whose threads wait for each other. A program's source determines how long the program takes, and how long each thread
+//! waits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,18 +12,17 @@ use super::{on_both, record, replay};
 use crate::program::{Place, squeezed};
 use crate::stat::json;
 
-/// The number of cycles that a unit of work in `locks.c` takes. The unit is a sleep of 1 ms. The machine has 1,165,379,275 cycles per
-/// second.
+/// The number of cycles in a unit of work in `locks.c`, which is a sleep of 1 ms. The machine executes 1,165,379,275 cycles per second.
 const UNIT: u64 = 1_165_379;
 
-/// How many cycles a thread spent in each state.
+/// The number of cycles that a thread spent in each state.
 type States = BTreeMap<String, u64>;
 
 fn cycles(results: &Value) -> u64 {
     results["cycles"].as_u64().unwrap()
 }
 
-/// Returns the states of each thread. Asserts that the cycles of a thread's states add up to the cycles of the run.
+/// Returns the states of each thread. Asserts that the cycles of a thread's states add up to the run's cycles.
 fn states(results: &Value) -> Vec<States> {
     let threads = results["threads"].as_array().unwrap().iter();
     let threads: Vec<States> =
@@ -35,7 +34,7 @@ fn states(results: &Value) -> Vec<States> {
 }
 
 /// Replays the file `recording`. Asserts that `stat` shows sums over threads for the whole run, and for each node with several threads.
-/// Thread number n is on node n modulo 4.
+/// Thread n is on node n modulo 4.
 fn sums_are_shown(place: &Place, threads: &[States]) {
     const NAMES: [(&str, &str); 11] = [
         ("running", "running"),
@@ -95,8 +94,8 @@ struct Theory<'a> {
 }
 
 impl Theory<'_> {
-    /// Asserts that a program of `locks.c` takes as long as this theory states, and that each of its threads waits as long as the theory
-    /// states. The time of the program may differ by 2%. The time of a thread's waits may differ by 2% and a tenth of a unit.
+    /// Asserts that a program in `locks.c` takes as long as this theory says, and that each of its threads waits as long as the theory
+    /// says. The program's time may differ by 2%. A thread's waiting time may differ by 2% and a tenth of a unit.
     #[track_caller]
     fn holds_for(&self, name: &str) {
         on_both(&format!("theory-{name}"), "locks", "-O2", |place, compiler| {
@@ -131,8 +130,8 @@ impl Theory<'_> {
 }
 
 /// All times are in units. Each of four threads works 20 times with the mutex, which takes 4 * 20 * 1 = 80 units. The mutex goes to the
-/// thread that has waited longest, so the threads take turns. The last turn of thread n lasts from time 76 + n to time 77 + n. Until then,
-/// the thread works for 20 units, and waits in the other 77 + n - 20 units.
+/// thread that has waited longest, so the threads take turns. Thread n's last turn lasts from time 76 + n to time 77 + n. Until then, the
+/// thread works for 20 units, and waits for the other 77 + n - 20 units.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_mutex_is_held_by_one_thread_at_a_time() {
@@ -140,7 +139,7 @@ fn a_mutex_is_held_by_one_thread_at_a_time() {
         .holds_for("mutex");
 }
 
-/// The threads wait for the same times as in the program with the mutex.
+/// The threads wait for the same times as with the mutex.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_spin_lock_is_held_by_one_thread_at_a_time() {
@@ -166,20 +165,20 @@ fn a_semaphore_of_two_lets_two_threads_work() {
         .holds_for("semaphore");
 }
 
-/// All times are in units. Each thread works 20 times for 1 unit with the lock and for 2 units without the lock. The writer starts first,
-/// and has the lock from time 0 to time 1. The three readers wait for the lock, and share it from time 1 to time 2. After that, the lock is
-/// always free when a thread needs it: the writer takes it at times 3, 6 and so on, and the readers take it at times 4, 7 and so on. So the
-/// readers wait once, for 1 unit, and end at time 1 + 20 * 3 = 61.
+/// All times are in units. Each thread works 20 times for 1 unit with the lock and for 2 units without it. The writer starts first, and has
+/// the lock from time 0 to time 1. The three readers wait for the lock, and share it from time 1 to time 2. After that, the lock is always
+/// free when a thread needs it: the writer takes it at times 3, 6 and so on, and the readers take it at times 4, 7 and so on. The readers
+/// therefore wait once, for 1 unit, and end at time 1 + 20 * 3 = 61.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn readers_share_a_lock_and_a_writer_does_not() {
     Theory { takes: 61, works: &[60; 4], waits: &[0, 1, 1, 1], state: "lock" }.holds_for("rwlock");
 }
 
-/// All times are in units. The producer works for 1 unit at each of 80 items, and the consumer works for 2 units at each item. The consumer
-/// waits for the first item until time 1. After that, the consumer always finds an item: it takes item k at time 1 + 2k, and ends at
-/// time 161, after 80 items. The queue has room for 4 items. So from k = 8 on, the producer puts item k at time 2k - 7, when the consumer
-/// takes item k - 4. The producer puts the last item, k = 79, at time 151, and has waited for 151 - 80 units.
+/// All times are in units. The producer works for 1 unit on each of 80 items, and the consumer works for 2 units on each item. The consumer
+/// waits for the first item until time 1. After that, the consumer always finds an item: it takes item k at time 1 + 2k, and ends at time
+/// 161, after 80 items. The queue has room for 4 items. From k = 8 on, the producer therefore puts item k into the queue at time 2k - 7,
+/// when the consumer takes item k - 4. The producer puts in the last item, k = 79, at time 151, and has waited for 151 - 80 units.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_producer_waits_for_a_slow_consumer() {
@@ -187,8 +186,8 @@ fn a_producer_waits_for_a_slow_consumer() {
         .holds_for("queue");
 }
 
-/// All times are in units. The first two stages are a producer that works for 1 unit at each of 80 items, and a consumer that works for 2
-/// units at each item. The second stage puts item k into a second queue at time 3 + 2k. The third stage works for 1 unit at each item, and
+/// All times are in units. The first two stages are a producer that works for 1 unit on each of 80 items, and a consumer that works for 2
+/// units on each item. The second stage puts item k into a second queue at time 3 + 2k. The third stage works for 1 unit on each item, and
 /// then waits for the next item. It ends at time 3 + 2 * 79 + 1 = 162, and has waited for 162 - 80 units.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
@@ -225,8 +224,8 @@ impl Drop for Load {
 }
 
 /// A thread computes for 100 rounds with the lock, and for 150 rounds before it takes the lock again. In the meantime, three other threads
-/// need the lock for 300 rounds. So almost all of the 8000 sections wait for the lock. The order in which threads take the lock depends on
-/// the host while the program is recorded, but not in the replay.
+/// need the lock for 300 rounds, so almost all of the 8000 critical sections wait for the lock. During recording, the order in which
+/// threads take the lock depends on the host, but in the replay it does not.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn recordings_on_an_idle_and_a_loaded_host_take_the_same_time() {

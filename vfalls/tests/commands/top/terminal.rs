@@ -42,14 +42,13 @@ fn start(name: &str, (width, height): (usize, usize), options: &str) -> Terminal
     terminal
 }
 
-/// Asserts that the program has ended with the exit status `status`, and that the terminal is as it
-/// was before.
+/// Asserts that the program has ended with this exit status, and that the terminal is as it was before.
 fn is_as_before(terminal: &Terminal, status: &str) -> String {
     terminal.wait(|screen| screen.contains(status));
     let screen = terminal.history();
     assert!(screen.contains("\nthis stays"), "{screen}");
     assert_eq!(terminal.state(), "0 1\n", "{screen}");
-    // A terminal may be asked twice. The file appears only when it is complete.
+    // A terminal may be checked twice. The file appears only when it is complete.
     let _ = fs::remove_file(terminal.path("after"));
     terminal.line("stty -g > now; mv now after");
     terminal.wait(|_| terminal.path("after").exists());
@@ -57,8 +56,7 @@ fn is_as_before(terminal: &Terminal, status: &str) -> String {
     screen
 }
 
-/// Returns the number in a column of the row that starts with `row`. Columns are
-/// counted from 0.
+/// Returns the number in one column of the row that starts with `row`. Columns are counted from 0.
 fn cell(screen: &str, row: &str, column: usize) -> u64 {
     let found = screen.lines().find_map(|line| line.trim_start().strip_prefix(row));
     let cells = found.unwrap_or_else(|| panic!("{row}: {screen}"));
@@ -70,8 +68,7 @@ fn is_coloured(screen: &str) -> bool {
     (1..4).any(|colour| screen.contains(&format!("38;5;{colour}m")))
 }
 
-/// Steps through the replay. At the end, each view must show the same as after a replay without
-/// pauses.
+/// Steps through the replay. At the end, each view must show the same as after a replay without pauses.
 #[test]
 #[ignore = "needs tmux: cargo xtask test runs it"]
 fn every_view_shows_the_results() {
@@ -79,8 +76,7 @@ fn every_view_shows_the_results() {
     terminal.wait(|screen| screen.contains("the last 100 references") && screen.contains("PAUSED"));
     terminal.keys(&["s"]);
     terminal.wait(|screen| screen.contains("  200 references"));
-    // The test waits after each key. If two steps came quickly, the view would show both intervals
-    // together.
+    // The test waits after each key. If two steps came quickly, the view would show both intervals together.
     terminal.keys(&["Right"]);
     terminal.wait(|screen| screen.contains("  300 references"));
     terminal.keys(&["s"]);
@@ -171,7 +167,7 @@ fn other_sizes_and_keys() {
     assert!(screen.contains("stopped before the end"), "{screen}");
 }
 
-/// The test sends one signal, or two signals at once.
+/// Sends one signal, or two signals in quick succession.
 #[test]
 #[ignore = "needs tmux: cargo xtask test runs it"]
 fn a_signal_gives_the_terminal_back() {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::program::{Place, with_input};
 use crate::top::two_threads;
 
-/// Returns a column of all rows of node 0. The first column has the number 0.
+/// Returns one column of all rows of node 0. The first column has index 0.
 fn column(text: &str, column: usize) -> Vec<u64> {
     let rows = text.lines().filter_map(|line| line.strip_prefix("   0 "));
     let cells = rows.map(|row| row.split_whitespace().nth(column).unwrap());
@@ -36,8 +36,8 @@ fn a_block_for_each_interval_and_then_what_stat_prints() {
     assert!(!text.contains('\u{1b}'), "there is nothing for a terminal");
 }
 
-/// The blocks cover more and more intervals. The first 50 blocks cover one interval each, the next
-/// 25 blocks two, the next 25 blocks four, and so on.
+/// The blocks cover more and more intervals. The first 50 blocks cover one interval each, the next 25 blocks two, the next 25 blocks four,
+/// and so on.
 #[test]
 fn many_intervals_have_few_blocks() {
     let mut program = String::new();

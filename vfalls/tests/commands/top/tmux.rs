@@ -1,4 +1,4 @@
-//! A real terminal for tests, which tmux provides.
+//! A real terminal for tests, provided by tmux.
 
 use std::fs;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ impl Terminal {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Presses keys. `keys` contains tmux's names of the keys, such as `Right`.
+    /// Presses keys. `keys` contains tmux's key names, such as `Right`.
     pub(crate) fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
@@ -81,8 +81,7 @@ impl Terminal {
         }
     }
 
-    /// Returns two flags of tmux: whether the alternate screen is on, and whether the cursor is
-    /// visible.
+    /// Returns two tmux flags: whether the alternate screen is on, and whether the cursor is visible.
     pub(crate) fn state(&self) -> String {
         self.tmux(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"])
     }

@@ -24,34 +24,31 @@ use super::super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, retried};
 use super::super::orders::is_blocked;
 use super::super::{Booted, ENOACCESS, Guest, REAL};
 
-/// A store completes when its strand has had this number of turns, unless an instruction waits for
-/// the store earlier.
+/// A store completes after its strand has had this number of turns, unless an instruction waits for the store earlier.
 const LATEST: u64 = 1000;
 
 /// The maximum number of instructions that a strand executes alone.
 const LONGEST: u32 = 1_000_000;
 
-/// The strands of the guests, two of them on node 0. Strand 0 boots the machine.
+/// The guests' strands, two of them on node 0. Strand 0 boots the machine.
 const STRANDS: [usize; 3] = [3, 60, 130];
 
-/// A list entry with a loop of 3000 instructions. If the guest must repeat a call that the test
-/// inserts, it takes the registers of the call from this entry, and so calls cpu_yield.
+/// A list entry with a loop of 3000 instructions. If the guest must repeat a call that the test inserts, it takes the call's registers from
+/// this entry, and so calls cpu_yield.
 const LOOP: Entry = [4, 1000, 0, 0, 0, 0, 0x12, 0];
 
-/// The number of the register of the L2 control.
+/// The id of the L2 control register.
 const L2: u64 = 1;
 
-/// A situation in which one strand acts while the stores of another strand are not complete.
+/// A situation in which one strand acts while another strand's stores are still incomplete.
 pub(super) struct Scene {
     pub(super) name: &'static str,
-    /// The barrier that one of the strands passes. These are the first three fields of the
-    /// barrier's row in the table of verdicts.
+    /// The barrier that one of the strands passes: the first three fields of the barrier's row in the table of verdicts.
     pub(super) barrier: (&'static str, &'static str, usize),
     /// Boots the image, and brings the machine to the start of the scene.
     prepare: fn(&[u8]) -> Booted,
-    /// Lets a strand pass the barrier at the given address. The strand then does as much as it can
-    /// before its stores complete, while another strand acts. Returns whether the scene ends as it
-    /// must.
+    /// Lets a strand pass the barrier at the given address. The strand then does as much as it can before its stores complete, while
+    /// another strand acts. Returns `true` if the scene ends as it must.
     plays: fn(&mut Late<'_>, u64) -> bool,
 }
 
@@ -161,7 +158,7 @@ pub(super) const SCENES: [Scene; 7] = [
             while late.execution.complete_store(strand(3), Target::Memory).is_some() {}
             late.call(60, [L2, 2, 0], SET);
             late.without(3, 20_000, |late| late.result(60).is_some());
-            // The stores of different strands complete in any order.
+            // The strands' stores complete in any order.
             while late.execution.complete_store(strand(60), Target::Device).is_some() {}
             let both = |late: &mut Late<'_>| {
                 let all = STRANDS.map(|number| late.execution.store_buffer(strand(number)));
@@ -181,7 +178,7 @@ pub(super) const SCENES: [Scene; 7] = [
         name: "a set of the L2 control fails while another strand gets it",
         barrier: ("", "perfctr_set_l2", 1),
         prepare: |image| loops(image, &[Guest::listed(&STRANDS, "global")]),
-        // The other strand gets the L2 control at any time after the barrier.
+        // The other strand may get the L2 control at any time after the barrier.
         plays: |late, barrier| {
             let before = late.execution.clone();
             (0..80).all(|turns| {
@@ -224,8 +221,7 @@ fn remove(booted: &mut Booted, removed: &[u64]) {
 }
 
 impl Scene {
-    /// Plays the scene with an image from which some barriers are removed. Returns whether the
-    /// scene ends as it must.
+    /// Plays the scene with an image from which some barriers are removed. Returns `true` if the scene ends as it must.
     pub(super) fn is_right(&self, image: &[u8], removed: &[u64], barrier: u64) -> bool {
         let mut booted = (self.prepare)(image);
         remove(&mut booted, removed);
@@ -237,8 +233,8 @@ impl Scene {
     }
 }
 
-/// A right passes from a guest to another guest while the strands execute at different times.
-/// Returns whether the new owner gets the right, and the former owner is refused.
+/// Passes a right from one guest to the other while the strands execute at different times. Returns `true` if the new owner gets the right
+/// and the former owner is refused.
 pub(super) fn passes_a_right(image: &[u8], removed: &[u64]) -> bool {
     let passes = |late: &mut Late<'_>, delay: u64| {
         let mut grants = Grants::none(2).unwrap();
@@ -275,10 +271,9 @@ pub(super) fn passes_a_right(image: &[u8], removed: &[u64]) -> bool {
 /// Strands that take turns to execute one instruction each.
 struct Late<'a> {
     execution: &'a mut Execution,
-    /// The address of a `ta 0x80` instruction in the guests' program. After this instruction, a CPU
-    /// continues with its list.
+    /// The address of a `ta 0x80` instruction in the guests' program, after which a CPU continues with its list.
     call: u64,
-    /// The start address of a guest's CPUs, and their trap table.
+    /// The address at which a guest's CPUs start, and the address of their trap table.
     starts: [u64; 2],
     /// For each strand, how many turns each of its incomplete stores has waited: first the stores
     /// to memory, then the stores to devices. Strand 0 comes first.
@@ -311,7 +306,7 @@ impl<'a> Late<'a> {
         }
     }
 
-    /// Lets a strand execute an instruction. Completes stores that have waited long enough.
+    /// Lets a strand execute an instruction. Then completes stores that have waited long enough.
     fn turn(&mut self, number: usize) {
         self.instruction(number);
         let id = strand(number);
@@ -332,15 +327,14 @@ impl<'a> Late<'a> {
         }
     }
 
-    /// Gives a turn to each strand, but not to the strand `except`.
+    /// Gives a turn to each strand other than `except`.
     fn turns(&mut self, except: Option<usize>) {
         for number in [0].into_iter().chain(STRANDS).filter(|number| Some(*number) != except) {
             self.turn(number);
         }
     }
 
-    /// Executes a strand alone until it reaches the barrier. Then executes the strand until it must
-    /// wait for its stores, or until a call of its guest has returned.
+    /// Executes a strand alone until it reaches the barrier, then until it must wait for its stores or its guest's call has returned.
     fn pass(&mut self, number: usize, barrier: u64) {
         let pc = |late: &Self| late.execution.strand(strand(number)).pc;
         self.execute_until(number, |late| pc(late) == barrier);
@@ -353,7 +347,7 @@ impl<'a> Late<'a> {
         panic!("strand {number} does not wait for its stores");
     }
 
-    /// Lets a strand execute alone until a condition holds.
+    /// Executes a strand alone until a condition holds.
     fn execute_until(&mut self, number: usize, holds: impl Fn(&Self) -> bool) {
         for _ in 0..LONGEST {
             if holds(self) {
@@ -367,8 +361,7 @@ impl<'a> Late<'a> {
         );
     }
 
-    /// Lets all strands but one execute until a condition holds, or until each of them has had
-    /// `turns` turns.
+    /// Executes all other strands until a condition holds, or until each of them has had `turns` turns.
     fn without(&mut self, number: usize, turns: u64, holds: impl Fn(&mut Self) -> bool) {
         for _ in 0..turns {
             if holds(self) {
@@ -378,8 +371,7 @@ impl<'a> Late<'a> {
         }
     }
 
-    /// Lets all strands execute until a condition holds. Returns `false` if the condition does not
-    /// hold in time.
+    /// Executes all strands until a condition holds. Returns `false` if the condition does not hold in time.
     fn until(&mut self, holds: impl Fn(&mut Self) -> bool) -> bool {
         for _ in 0..20_000 {
             if holds(self) {
@@ -409,8 +401,7 @@ impl<'a> Late<'a> {
             && self.execution.strand(id).level() < Level::Hyperprivileged
     }
 
-    /// Executes a strand until it is in its guest. The strand's next instructions remove the
-    /// guest's trap table, and cause a trap.
+    /// Executes a strand until it is in its guest, then makes it execute instructions that remove the guest's trap table and cause a trap.
     fn fatal(&mut self, number: usize) {
         const AT: u64 = 0x70_0000;
         let words = [wrpr(TBA, 0), ILLEGAL[0]].map(u32::to_be_bytes);
@@ -420,9 +411,8 @@ impl<'a> Late<'a> {
         (strand.pc, strand.npc) = (REAL + AT, REAL + AT + 4);
     }
 
-    /// Makes the hypervisor take a trap that it does not expect, on a strand that starts. At 200
-    /// instructions the strand has the hypervisor's stack and trap table, and its guest has not
-    /// started.
+    /// Makes the hypervisor take an unexpected trap on a strand that starts. After 200 instructions, the strand has the hypervisor's stack
+    /// and trap table, but its guest has not started.
     fn fail(&mut self, number: usize) {
         for _ in 0..200 {
             self.turn(number);
@@ -431,7 +421,7 @@ impl<'a> Late<'a> {
         strand.take(Trap::software(UNEXPECTED).into()).unwrap();
     }
 
-    /// Executes a strand until it is in its guest, and then starts a call of the guest.
+    /// Executes a strand until it is in its guest, and then starts one of the guest's calls.
     fn call(&mut self, number: usize, arguments: [u64; 3], function: u64) {
         self.execute_until(number, |late| late.is_in_guest(number));
         let strand = self.execution.strand_mut(strand(number));

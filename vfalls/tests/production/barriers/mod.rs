@@ -1,13 +1,11 @@
-//! Tests each `membar` instruction of the shipped image. The module states what goes wrong without
-//! the instruction, or why the architecture does not need it.
+//! Tests each `membar` instruction of the shipped image. The module states what goes wrong without the instruction, or why the architecture
+//! does not need it.
 //!
-//! Most of the `membar` instructions have only #LoadLoad, #LoadStore and #StoreStore. These
-//! instructions have no effect, because total store order always keeps these orders. The compiler
-//! adds these instructions to atomic loads and stores. Each other `membar` has a row in [`ROWS`].
+//! Most of the `membar` instructions have only #LoadLoad, #LoadStore and #StoreStore. They have no effect, because total store order always
+//! keeps these orders. The compiler adds them to atomic loads and stores. Every other `membar` has a row in [`ROWS`].
 //!
-//! Everything that can happen with a `membar` can also happen without it. So the test removes all
-//! unneeded `membar` instructions from one image. A run of this image shows as much as separate runs
-//! without each of the instructions.
+//! Everything that can happen with a `membar` can also happen without it. The test can therefore remove all unneeded `membar` instructions
+//! from one image: running this image shows as much as separate runs without each of them.
 
 mod late;
 
@@ -28,26 +26,22 @@ use super::image;
 use super::orders::{CASES, Ready, all, waits_for};
 use Verdict::{Faults, Orders, Scene, Unneeded};
 
-/// The verdict on a `membar`: what shows that the architecture needs it, or why the architecture
-/// does not need it.
+/// The verdict on a `membar`: what shows that the architecture needs it, or why it does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// Without the `membar`, the [orders](super::orders) of two calls of a hub are wrong.
+    /// Without the `membar`, the [orders](super::orders) of two calls for a hub are wrong.
     Orders,
-    /// Without the `membar`, the [scene](late::SCENES) of this name goes wrong.
+    /// Without the `membar`, the [scene](late::SCENES) with this name goes wrong.
     Scene(&'static str),
-    /// Without the `membar`, a random run shows an error when units fail. The [`broken`] image with
-    /// this name lacks the `membar`.
+    /// Without the `membar`, a random run with failing units shows an error. The [`broken`] image with this name lacks the `membar`.
     Faults(&'static str),
     /// The architecture does not need the `membar`, for this reason.
     Unneeded(&'static str),
 }
 
-/// A source line from which the compiler makes a `membar` instruction, in every function that
-/// contains the line. The fields are the file, the beginning of the line, a number, and the
-/// verdict. The number is the place of the instruction among the `membar` instructions of all lines
-/// with the same text. In assembly, the file is empty, and the label before the instruction
-/// replaces the text.
+/// A source line from which the compiler makes a `membar` instruction, in every function that contains the line. The fields are the file,
+/// the beginning of the line, a position, and the verdict. The position counts from 1 among the `membar` instructions of all lines with the
+/// same text. In assembly, the file is empty, and the label before the instruction replaces the text.
 type Row = (&'static str, &'static str, usize, Verdict);
 
 const EXCHANGED: &str =
@@ -70,7 +64,7 @@ const SEND: &str = "asm!(\"membar #Sync\", \"stxa {value}, ";
 const START: &str = "asm!(\"membar #Sync\", \"stxa {bit}, ";
 
 const ROWS: &[Row] = &[
-    // Barriers of the fast path and the slow path, in assembly.
+    // Barriers in the assembly code of the fast path and the slow path.
     ("", "perfctr_wait_hub", 1, Orders),
     ("", "sun4v_store_wait", 1, Orders),
     ("", "perfctr_set_l2", 1, Scene("a set of the L2 control fails while another strand gets it")),
@@ -78,7 +72,7 @@ const ROWS: &[Row] = &[
     ("", "sun4v_keep", 1, Faults("no wait for stores before Rust is called for an interrupt")),
     ("", "sun4v_general_wait", 1, Unneeded(REPORT)),
     ("", "sun4v_core_wait", 1, Unneeded(REPORT)),
-    // Barriers of a hub's gate.
+    // Barriers in a hub's gate.
     ("perfctr-service/src/hubs/gate.rs", "exchanged();", 1, Unneeded(EXCHANGED)),
     ("perfctr-service/src/hubs/gate.rs", "exchanged();", 2, Unneeded(EXCHANGED)),
     (
@@ -99,7 +93,7 @@ const ROWS: &[Row] = &[
     ("perfctr-service/src/hubs/gate.rs", "self.lock.reset();", 1, Unneeded(NOBODY)),
     ("perfctr-service/src/hubs/gate.rs", "self.closed.store(0, ", 1, Unneeded(NOBODY)),
     ("perfctr-service/src/hubs/gate.rs", "self.state.store(0, ", 1, Unneeded(NOBODY)),
-    // Barriers of rights and versions.
+    // Barriers in the code for rights and versions.
     ("perfctr-service/src/rights/guest.rs", "exchanged();", 1, Unneeded(EXCHANGED)),
     ("perfctr-service/src/rights/guest.rs", "exchanged();", 2, Unneeded(EXCHANGED)),
     ("perfctr-service/src/rights/guest.rs", "exchanged();", 3, Unneeded(EXCHANGED)),
@@ -111,7 +105,7 @@ const ROWS: &[Row] = &[
     ("perfctr-service/src/rights/state.rs", "self.global.store(", 1, Unneeded(LOCKED)),
     ("perfctr-service/src/rights/state.rs", "self.resetting.store(Some", 1, Unneeded(EXCHANGES)),
     ("perfctr-service/src/rights/state.rs", "self.resetting.store(None", 1, Unneeded(LOCKED)),
-    // Barriers of the end and the start of guests and their CPUs.
+    // Barriers where guests and their CPUs start and end.
     ("hypervisor/src/image/guests.rs", "LIVES[guest.index()].runs.store(true", 1, Unneeded(TELLS)),
     ("hypervisor/src/image/guests.rs", "life.runs.store(false", 1, Scene("two guests end")),
     ("hypervisor/src/image/guests.rs", "fence(SeqCst);", 1, Unneeded(EXCHANGES)),
@@ -151,10 +145,10 @@ const ROWS: &[Row] = &[
         1,
         Scene("two strands fail at the same moment"),
     ),
-    // Barriers of the logger.
+    // Barriers in the logger.
     ("hypervisor/src/logger/mod.rs", "fence(SeqCst);", 1, Unneeded(EXCHANGES)),
     ("hypervisor/src/logger/mod.rs", "fence(SeqCst);", 2, Unneeded(EXCHANGES)),
-    // Barriers of accesses to the processor's registers.
+    // Barriers around accesses to the processor's registers.
     (
         "platform/src/sparc64/interrupt.rs",
         START,
@@ -195,8 +189,8 @@ const ROWS: &[Row] = &[
     ),
 ];
 
-/// A `membar` instruction of the image. The last three fields name the source line that the
-/// instruction comes from, as a [`Row`] does.
+/// A `membar` instruction of the image. The last three fields name the source line that the instruction comes from, like those of a
+/// [`Row`].
 #[derive(Clone, Debug)]
 struct Barrier {
     address: u64,
@@ -206,7 +200,7 @@ struct Barrier {
     number: usize,
 }
 
-/// Finds the places in the source.
+/// Finds the source lines of instructions.
 struct Places<'a> {
     context: Context<EndianSlice<'a, BigEndian>>,
     labels: BTreeMap<u64, &'a str>,
@@ -224,9 +218,8 @@ impl<'a> Places<'a> {
         Self { context, labels: labels.filter(|(_, name)| !name.is_empty()).collect() }
     }
 
-    /// Looks for the innermost function that does more than wrap an atomic instruction or a
-    /// barrier. Returns the file and the line in this function, and the number of equal lines
-    /// before this line in the file.
+    /// Looks for the innermost function that does more than wrap an atomic instruction or a barrier. Returns the file, the text of the line
+    /// within this function, and the number of equal lines that precede it in the file.
     fn source(&self, address: u64) -> Option<(String, String, usize)> {
         let mut frames = self.context.find_frames(address).skip_all_loads().unwrap();
         while let Some(frame) = frames.next().unwrap() {
@@ -254,7 +247,7 @@ impl<'a> Places<'a> {
 fn barriers(file: &[u8]) -> Vec<Barrier> {
     let elf = elf::parse(file).unwrap();
     let places = Places::new(&elf);
-    // The number of barriers found so far at each place.
+    // The number of barriers found so far for each source line.
     let mut seen: BTreeMap<(String, String, usize), usize> = BTreeMap::new();
     let instructions = elf::instructions(&elf).unwrap().into_iter();
     let barriers = instructions
@@ -266,7 +259,7 @@ fn barriers(file: &[u8]) -> Vec<Barrier> {
             let (file, line, equal) =
                 source.unwrap_or_else(|| (String::new(), places.label(address).to_owned(), 0));
             let before = seen.entry((file.clone(), line.clone(), equal)).or_default();
-            // The compiler may put a line into several functions.
+            // The compiler may put a line's instructions into several functions.
             let of_line = line.matches("membar").count().max(1);
             let number = match is_assembly {
                 true => *before + 1,
@@ -278,8 +271,7 @@ fn barriers(file: &[u8]) -> Vec<Barrier> {
         .collect()
 }
 
-/// Returns the `membar` instructions that have an effect under total store order, each with its
-/// row.
+/// Returns the `membar` instructions that have an effect under total store order, with their rows.
 fn judged(file: &[u8]) -> Vec<(Barrier, &'static Row)> {
     let row_of = |barrier: &Barrier| {
         let Barrier { file, line, number, .. } = barrier;
@@ -304,7 +296,7 @@ fn unneeded(judged: &[(Barrier, &Row)]) -> Vec<u64> {
 #[test]
 #[ignore = "builds images"]
 fn each_barrier_has_a_verdict() {
-    /// The bits of #LoadLoad, #LoadStore and #StoreStore in the instruction.
+    /// The bits for #LoadLoad, #LoadStore and #StoreStore in the instruction.
     const IMPLIED: u32 = 1 | 1 << 2 | 1 << 3;
     let shipped = image(Production::Shipped);
     let judged = judged(&shipped);
@@ -328,9 +320,8 @@ fn each_barrier_has_a_verdict() {
     println!("{} of {} barriers have an effect", judged.len(), every.len());
 }
 
-/// The test first removes each barrier that the calls of a hub need, one at a time. Without the
-/// barrier, an order of two calls must be wrong. Then the test removes all other barriers together,
-/// and every order must be right.
+/// First removes each barrier that calls for a hub need, one at a time. Without it, an order of two calls must be wrong. Then removes all
+/// other barriers together, and every order must be right.
 #[test]
 #[ignore = "builds images"]
 fn the_orders_find_each_barrier_that_calls_of_a_hub_need() {
@@ -351,7 +342,7 @@ fn the_orders_find_each_barrier_that_calls_of_a_hub_need() {
     assert_eq!(wrong(&mut ready, &others), None);
 }
 
-/// Explores the orders of two calls without some barriers. Returns what is wrong.
+/// Explores the orders of two calls without some barriers. Returns a description of what is wrong.
 fn wrong(ready: &mut Ready, without: &[&Barrier]) -> Option<String> {
     for barrier in without {
         ready.orders.booted.0.load(barrier.address, &NOP.to_be_bytes()).unwrap();
@@ -364,9 +355,8 @@ fn wrong(ready: &mut Ready, without: &[&Barrier]) -> Option<String> {
     wrong
 }
 
-/// The test removes the barrier of each scene. The scene must go wrong exactly if the barrier's
-/// verdict names the scene. The test also removes all barriers that the architecture does not need,
-/// and then no scene may go wrong.
+/// Removes each scene's barrier. A scene must go wrong if and only if the barrier's verdict names it. Then removes all barriers that the
+/// architecture does not need. Now no scene may go wrong.
 #[test]
 #[ignore = "builds images"]
 fn the_scenes_find_each_barrier_that_they_need() {

@@ -1,4 +1,4 @@
-//! The calls and traps of the guest.
+//! The guest's calls and traps.
 
 use guest_abi::kernel::MACH_DESC;
 use guest_abi::{Hub, Mcu, Node};
@@ -22,26 +22,25 @@ use super::Machine;
 /// The window counts at a call: %cansave, %canrestore and %otherwin.
 const WINDOWS: [[u8; 3]; 6] = [[0, 6, 0], [6, 0, 0], [0, 0, 6], [1, 5, 0], [2, 2, 2], [3, 3, 0]];
 
-/// The offset of the programs of cases in the guest's memory.
+/// The offset of the cases' programs in the guest's memory.
 const PLACE: u64 = 0x10_0000;
 
-/// The maximum number of instructions of a transfer.
+/// The longest transfer, in instructions.
 const LONGEST: u32 = 1_000_000;
 
-/// The vector of a cross-call of this image.
+/// The vector that this image uses for a cross-call.
 pub(super) const CROSS_CALL: u8 = 1;
 
 #[derive(Clone, Copy)]
 pub(super) enum What {
     Call(Request),
-    /// A guest's instruction that traps, or that makes the hypervisor translate an address.
+    /// A guest instruction that traps or that makes the hypervisor translate an address.
     Instruction(u32),
-    /// An interrupt of the guest.
+    /// An interrupt for the guest.
     Interrupt(u8),
-    /// The operator asks for the state of the hypervisor.
+    /// The operator asks for the hypervisor's state.
     Look,
-    /// The guest's rights pass to its neighbour. The hypervisor asks the guest's strand to clear
-    /// its registers and to acknowledge.
+    /// The guest's rights move to its neighbour. The hypervisor asks the guest's strand to clear its registers and to acknowledge.
     Transfer,
 }
 
@@ -103,7 +102,7 @@ pub(super) static CASES: [Case; 28] = [
     core("cons_putchar", 1, 0x78, 0, 0),
     other("a software trap", What::Instruction(trap(0x83))),
     other("a trap that the guest takes", What::Instruction(ILLEGAL[0])),
-    // The address is in a page for which the TLB has no entry, or in no page of the guest.
+    // The address is in a page without a TLB entry, or in none of the guest's pages.
     other("a miss of the TLB", What::Instruction(accesses(LDX, L4, L2, 0))),
     other("an interrupt", What::Interrupt(CROSS_CALL)),
     other("the operator looks", What::Look),
@@ -165,7 +164,7 @@ impl Case {
         execution
     }
 
-    /// Returns the window counts with which the case is tried. A long case has two of them.
+    /// Returns the window counts with which the case is tried: only two if the case is long.
     pub(super) fn windows(&self) -> &'static [[u8; 3]] {
         match self.what {
             What::Look | What::Transfer | What::Interrupt(_) => &WINDOWS[..2],

@@ -1,4 +1,4 @@
-//! The events that come before an instruction, and what the contract demands of each.
+//! The events that come before an instruction, and what the contract requires after each.
 
 use conform::Cell;
 use guest_abi::{Mcu, McuRole, Node, PerfReg};
@@ -22,7 +22,7 @@ use super::super::{ENOACCESS, MEMORY, strand};
 use super::cases::{CROSS_CALL, Case, What, all_to_the_neighbour};
 use super::{Machine, PATIENCE, SLICE, finish, is_back, same};
 
-/// The number of a software trap. The hypervisor executes no `ta`, so it does not expect this trap.
+/// A software trap number. The hypervisor executes no `ta`, so it does not expect this trap.
 const UNEXPECTED: u64 = 3;
 
 const O0: Register = Register::new(8);
@@ -38,7 +38,7 @@ pub(super) enum Event {
     Heartbeat,
     /// A cross-call that announces no change.
     CrossCall,
-    /// The operator asks this strand for the state of the hypervisor.
+    /// The operator asks this strand for the hypervisor's state.
     Look,
     /// The operator gives the guest's rights to its neighbour.
     Transfer,
@@ -56,11 +56,11 @@ pub(super) const EVENTS: [Event; 7] = [
     Event::Trap,
 ];
 
-/// The machines at the end of a case in which no event came.
+/// The machines at the end of a case without an event.
 pub(super) struct References {
     right: Execution,
-    /// Two machines with a transfer. On the first machine, the transfer comes before the case, and
-    /// on the second machine after the case. `None` if the operator is already at work in the case.
+    /// Two machines with a transfer: before the case on the first one, and after it on the second. `None` if the operator is already at
+    /// work in the case.
     transfers: Option<[Execution; 2]>,
 }
 
@@ -90,7 +90,7 @@ impl Event {
         }
     }
 
-    /// Makes the event happen, and judges the whole state afterwards.
+    /// Makes the event happen, and checks the whole state afterwards.
     pub(super) fn judge(
         self,
         machine: &Machine,
@@ -149,7 +149,7 @@ impl Event {
     }
 }
 
-/// The unit of the case breaks. The call is served or refused, and nothing else changes.
+/// Breaks the case's unit. The call is served or refused, and nothing else changes.
 fn breaks(
     machine: &Machine,
     case: &Case,
@@ -183,7 +183,7 @@ fn breaks(
     }
 }
 
-/// The operator must be told of these units, and of nothing else.
+/// Checks that the operator is told about these units and nothing else.
 fn told(execution: &mut Execution, units: &[Unit]) -> Result<(), String> {
     let (failures, number) = execution.failures();
     let told: Vec<_> = failures.iter().map(|it| it.unit.clone().unwrap_or_default()).collect();
@@ -194,8 +194,7 @@ fn told(execution: &mut Execution, units: &[Unit]) -> Result<(), String> {
     }
 }
 
-/// Gives all rights of the guest to its neighbour, and waits until the change is complete. The
-/// guest's strand executes meanwhile.
+/// Gives all the guest's rights to its neighbour, and waits until the change is complete. Meanwhile, the guest's strand executes.
 fn transfer(execution: &mut Execution) -> Result<(), String> {
     answer(execution, &Step::Reconfigure(all_to_the_neighbour()))?;
     for _ in 0..PATIENCE {
@@ -218,7 +217,7 @@ fn answer(execution: &mut Execution, step: &Step) -> Result<Option<Seen>, String
     Err(format!("the operator gets no answer: {step:?}"))
 }
 
-/// The hypervisor takes an unexpected trap. Only the guest ends, and nothing may stay locked.
+/// Makes the hypervisor take an unexpected trap. Only the guest ends, and nothing may stay locked.
 fn trap(case: &Case, mut found: Execution, right: &Execution) -> Result<(), String> {
     let id = strand(GUEST);
     if found.strand_mut(id).take(Trap::software(UNEXPECTED).into()).is_err() {

@@ -1,7 +1,7 @@
 //! Tests events that come between any two instructions of the hypervisor. The guest makes each kind of call and takes each kind of trap,
 //! with its register windows full, empty and in between, so that the hypervisor also saves and restores windows for its own use. Before
 //! each instruction, one event comes. Afterwards, the test compares the whole state with the state without the event. Both must be equal,
-//! except for what the contract demands of the event.
+//! except for the changes that the contract requires of the event.
 
 mod cases;
 mod events;
@@ -29,23 +29,22 @@ use super::{MEMORY, REAL, image, strand};
 use cases::{CASES, Case};
 use events::{EVENTS, Event, References};
 
-/// The maximum number of slices of a call. [`SLICE`] is the number of instructions in a slice.
+/// The maximum number of slices that a call takes. [`SLICE`] is the number of instructions per slice.
 const PATIENCE: usize = 500;
 const SLICE: u64 = 1000;
 
-/// The number of steps that the guest executes after its return from the hypervisor. During these steps, pending events are served, and
-/// stores complete. A store to a device takes [`STORE`] cycles.
+/// The number of steps that the guest executes after its return from the hypervisor, so that pending events are served and stores complete.
+/// A store to a device takes [`STORE`] cycles.
 const SETTLES: usize = 40;
 const STORE: u64 = 20;
 
-/// The name of the boundaries at which the hypervisor saves a window because it needs the window
-/// itself.
+/// The name of the boundaries at which the hypervisor saves a window for its own use.
 const SPILL: &str = "the hypervisor saves a window";
 
-/// At each instruction of a call, events come at this number of visits. If the instruction is in a loop, later visits have no events.
+/// The number of visits to each instruction of a call at which events come. If the instruction is in a loop, later visits have no events.
 const VISITS: usize = 2;
 
-/// A machine whose guest is ready, and the addresses of the image.
+/// A machine whose guest is ready, and addresses in the image.
 struct Machine {
     ready: Ready,
     image: Image,
@@ -56,7 +55,7 @@ impl Machine {
         let rights = Rights { guest: "global,htstrand", neighbour: "strand", moves: false };
         let image = Image::new(&elf::parse(hypervisor).unwrap());
         let mut ready = Ready::new(hypervisor, rights);
-        // After the guest has taken a trap, the guest waits.
+        // A guest that has taken a trap waits.
         let wait = branch(BA_ANNULLED, CAUGHT, CAUGHT).to_be_bytes();
         ready.execution.load(MEMORIES[0] + CAUGHT - REAL, &wait).unwrap();
         let latency = StoreLatency::Fixed(STORE);
@@ -93,10 +92,9 @@ fn finish(execution: &mut Execution) -> Result<(), String> {
     Err(format!("the call does not end: {:#x}, {:?}", at.pc, execution.state(strand(GUEST))))
 }
 
-/// Compares the whole state of two machines: all strands as their guests see them, the memory of
-/// both guests, the devices, and the hypervisor's memory, except the words that record events.
-/// `may_differ` selects the device registers that may differ. `changed` changes the guest's strand
-/// of the first machine to the expected state.
+/// Compares the whole state of two machines: all strands as their guests see them, both guests' memory, the devices, and the hypervisor's
+/// memory, except the words that record events. `may_differ` selects the device registers that may differ. `changed` changes the guest's
+/// strand on the first machine to the expected state.
 fn same(
     machine: &Machine,
     right: &Execution,
@@ -138,8 +136,8 @@ fn same(
     judge_hypervisor(right, found, &machine.image)
 }
 
-/// Clears registers of two windows of the first strand. These windows were free at a call, so the guest cannot rely on the values of their
-/// registers. Only those registers are cleared that are 0 in the second strand.
+/// Clears registers in two windows of the first strand. These windows were free at a call, so the guest cannot rely on the values of their
+/// registers. Clears only the registers that are 0 in the second strand.
 fn clear_free(first: &mut Strand, second: &mut Strand) {
     let window = first.registers.window();
     if first.windows.can_save < 2 || second.registers.window() != window {
@@ -179,8 +177,7 @@ fn work(execution: &Execution, case: &Case) -> &'static str {
 /// How often each event came during each kind of work.
 type Table = BTreeMap<(&'static str, Event), usize>;
 
-/// Makes events happen at every `every`-th boundary. Returns at most `most` descriptions of what is
-/// wrong.
+/// Makes events happen at every `every`-th boundary. Returns at most `most` error descriptions.
 fn sweep(machine: &Machine, every: usize, most: usize, table: &mut Table) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut numbers = BTreeMap::<bool, usize>::new();
@@ -202,7 +199,7 @@ fn sweep(machine: &Machine, every: usize, most: usize, table: &mut Table) -> Vec
                 }
                 let registers = at.strand(strand(GUEST));
                 let here = (registers.pc, registers.control.frames().0.len());
-                // While an instruction waits for a device, only time passes.
+                // While an instruction waits for a device, only time passes, so these boundaries count as one visit.
                 let visit = visits.entry(here).or_default();
                 *visit += usize::from(here != last);
                 if here != last && *visit <= VISITS {
@@ -210,11 +207,11 @@ fn sweep(machine: &Machine, every: usize, most: usize, table: &mut Table) -> Vec
                     let number = numbers.entry(what == SPILL).or_default();
                     *number += 1;
                     for event in EVENTS {
-                        // Few boundaries are in the hypervisor's own spills or in calls that use
-                        // units, so more of them are chosen.
+                        // Few boundaries are in the hypervisor's own spills or in calls that use units, so a larger share of them is
+                        // tested.
                         let is_rare = what == SPILL || event == Event::Breaks;
                         let every = if is_rare { every.div_ceil(16) } else { every };
-                        // The events come at different boundaries.
+                        // Different events come at different boundaries.
                         if (*number + 7 * event as usize).is_multiple_of(every)
                             && event.may_come(case, &at)
                         {
@@ -236,9 +233,8 @@ fn sweep(machine: &Machine, every: usize, most: usize, table: &mut Table) -> Vec
     wrong
 }
 
-/// With `ALL` in the environment, each event comes at every boundary. Otherwise, each event comes at
-/// every 251st boundary. The variable `EVERY` sets another number than 251, and `CASE` selects one
-/// case.
+/// With `ALL` in the environment, each event comes at every boundary. Otherwise, each event comes at every 251st boundary. The variable
+/// `EVERY` sets another distance, and `CASE` selects one case.
 #[test]
 #[ignore = "builds images"]
 fn whatever_comes_between_two_instructions() {
@@ -255,8 +251,7 @@ fn whatever_comes_between_two_instructions() {
         return;
     }
     for event in EVENTS {
-        // A call that uses a unit needs no more windows, so the hypervisor saves none when this unit
-        // breaks.
+        // A call that uses a unit needs no further windows, so no unit breaks while the hypervisor saves one.
         let came = match event {
             Event::Breaks => table.keys().any(|(_, came)| *came == event),
             _ => table.contains_key(&(SPILL, event)),
@@ -265,17 +260,16 @@ fn whatever_comes_between_two_instructions() {
     }
 }
 
-/// Returns an image in which the handler of reports does not restart an interrupted save of a
-/// window.
+/// Returns an image whose report handler does not restart an interrupted window save.
 fn without_restarts(image: &mut Changed) {
     let [first, end] = ["__sun4v_restarts", "__sun4v_restarts_end"].map(|name| image.symbol(name));
     for range in (first..end).step_by(24) {
-        // Clears the low half of the address at which the range ends.
+        // Clear the low half of the address at which the range ends.
         image.put(range + 12, 0);
     }
 }
 
-/// The defects of module `broken` that a single event reveals, whatever the guest does.
+/// The defects in module `broken` that a single event reveals, whatever the guest does.
 const OF_EVENTS: [&str; 4] = [
     "a report changes %ccr",
     "a report changes %y",

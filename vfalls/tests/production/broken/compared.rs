@@ -1,5 +1,4 @@
-//! Compares a run with failures and the run without failures, and decides which differences are
-//! allowed.
+//! Compares a run with failures to the run without failures, and decides which differences are allowed.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -18,8 +17,7 @@ use super::image::Image;
 use super::plan::{Between, Fault, STRANDS, unit};
 use super::{End, Run, list_at};
 
-/// Returns the words of memory that differ between the two runs: the physical address, and the
-/// value in each run.
+/// Returns the words of memory that differ between the two runs: each physical address, with the value in each run.
 pub(crate) fn differences(
     right: &Execution,
     found: &Execution,
@@ -47,9 +45,8 @@ pub(crate) fn differences(
 
 const GUESTS: Range<u64> = map::PARTITION..map::PARTITION + 2 * super::MEMORY;
 
-/// Compares a run with the run without failures, both at the end of a stage. Returns the number of
-/// calls that were refused because of the failures. An error describes a difference that is not
-/// allowed.
+/// Compares a run to the run without failures, both at the end of a stage. Returns the number of calls that were refused because of the
+/// failures. An error describes a difference that is not allowed.
 pub(super) fn judge(stage: usize, end: &End, found: &mut Run<'_>) -> Result<usize, String> {
     let right = &end.execution;
     let told = told(stage, found)?;
@@ -114,7 +111,7 @@ pub(super) fn judge(stage: usize, end: &End, found: &mut Run<'_>) -> Result<usiz
     }
 }
 
-/// Compares the registers of a strand as its guest sees them, and checks its trap levels.
+/// Compares a strand's registers as its guest sees them, and checks its trap levels.
 fn judge_strand(right: &Strand, found: &Strand) -> Result<(), String> {
     levels::judge(found)?;
     let [right, found] = [right, found].map(Strand::seen_by_guest);
@@ -124,7 +121,7 @@ fn judge_strand(right: &Strand, found: &Strand) -> Result<(), String> {
     }
 }
 
-/// Compares the rights and the units that the operator sees at the end, except the units that fail.
+/// Compares the rights and units that the operator sees at the end, except the failed units.
 fn judge_look(right: &Seen, found: &Run<'_>) -> Result<(), String> {
     let mut right = *right;
     let seen = found.look.unwrap();
@@ -138,11 +135,10 @@ fn judge_look(right: &Seen, found: &Run<'_>) -> Result<(), String> {
 }
 
 /// Compares the hypervisor's memory. Only these words may differ:
-/// - the answers to the operator, the records of failures, the logger's state, and the stacks;
-/// - in a strand's block: the guest's registers that a slow call or another trap has saved, the
-///   values of L2 control that a write of PERF_CONFIG reads first, and the reports;
-/// - in the services' state: at most `LIMIT` words, which are counts and times of calls and waits,
-///   and states of units.
+/// - the answers to the operator, the failure records, the logger's state, and the stacks;
+/// - in a strand's block: the guest's registers that a slow call or another trap has saved, the L2 control values that a write of
+///   PERF_CONFIG reads first, and the reports;
+/// - in the services' state: at most `LIMIT` words, which are counts and times of calls and waits, and states of units.
 pub(crate) fn judge_hypervisor(
     right: &Execution,
     found: &Execution,
@@ -157,10 +153,9 @@ pub(crate) fn judge_hypervisor(
             MAILBOX.. => !(OPERATOR_WORDS..RECORDS).contains(&((address - MAILBOX) as usize / 8)),
             _ if address >= *stacks || log.contains(&address) => true,
             _ if blocks.contains(&address) => {
-                // Three groups of words in a strand's block must be equal. The first two groups are
-                // the values that the fast path only reads, the address of the stack, %pcr and
-                // %pic. The third group is the handler, the functions that the handler serves, and
-                // the bounds of the guest's memory.
+                // Three groups of words in a strand's block must be equal. The first two groups are the values that the fast path only
+                // reads, the stack's address, %pcr and %pic. The third group is the handler, the functions that it serves, and the bounds
+                // of the guest's memory.
                 let word = (address - blocks.start) % block / 8;
                 !matches!(word, 0..11 | 18..25 | 38..46)
             }
@@ -190,12 +185,11 @@ pub(crate) fn lines_that_differ(
     lines.map(|(right, found)| format!("{} in place of {}, ", found.trim(), right.trim())).collect()
 }
 
-/// Returns the units that the operator knows to have failed. In the first stage, also returns the
-/// units for which a strand has read a failure report, because the strand may be about to tell the
-/// operator.
+/// Returns the units that the operator knows to have failed. In the first stage, the result includes units whose failure report a strand
+/// has read, because the strand may be about to tell the operator.
 ///
-/// Returns an error if the operator is told twice about a unit. At the end, also returns an error
-/// if a report of a unit has been read, but the operator has not been told about the unit.
+/// Returns an error if the operator is told about a unit twice. At the end, also returns an error if a strand has read a unit's report but
+/// has not told the operator about the unit.
 fn told(stage: usize, run: &mut Run<'_>) -> Result<Vec<Unit>, String> {
     let (failures, number) = run.execution.failures();
     let may_repeat = (stage, run.plan.between) == (1, Between::Return);

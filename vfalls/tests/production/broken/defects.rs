@@ -1,5 +1,4 @@
-//! Tests images with one defect each. At least one of the random runs of module `drawn` must fail
-//! on each image.
+//! Tests images with one defect each. On each image, at least one of the random runs in module `drawn` must fail.
 
 use std::ops::RangeInclusive;
 
@@ -20,10 +19,9 @@ use super::Ready;
 use super::drawn::{Table, make};
 use super::image::{table, unanswered};
 
-/// On each image, a run from at least one of these seeds must fail.
+/// The seeds that are tried. On each image, a run from at least one of them must fail.
 const SEEDS: RangeInclusive<u64> = 1..=300;
-/// The first seed for the defect that the runs find most rarely. The seeds before it do not find the defect, and the test would take a
-/// minute to try them.
+/// The first seed for the defect that the runs find most rarely. Earlier seeds do not find it, and trying them would take a minute.
 const FIRST_OF_RARE: u64 = 150;
 const RARE: &str = "no wait for stores before Rust is called for an interrupt";
 
@@ -34,7 +32,7 @@ const ROOM: u64 = 0x10_2000;
 const SLLX: u32 = 0x25;
 const LONG: u32 = 1 << 12;
 
-/// Branches on %xcc: if not equal, and if less (unsigned).
+/// Branches on %xcc: if not equal, and if less (unsigned). They have no target.
 const BNE: u32 = 0x1260_0000;
 const BLU: u32 = 0x0a60_0000;
 
@@ -42,8 +40,7 @@ const BLU: u32 = 0x0a60_0000;
 const READ_HTSTATE: u32 = computes(RDHPR, G3, 1, 0);
 const CLEAR_G3: u32 = computes(OR, G3, 0, 0);
 const MEMBAR: u32 = 0x8143_e040;
-/// The instruction `mov %g0, %g2`. After this instruction, the handler of reports examines the
-/// interrupted code.
+/// The instruction `mov %g0, %g2`, after which the report handler examines the interrupted code.
 const HOOK: u32 = 0x8410_0000;
 
 /// The shipped image with changed instructions.
@@ -57,7 +54,7 @@ impl Changed {
         elf::address(&elf::parse(&self.file).unwrap(), name).unwrap()
     }
 
-    /// Returns the addresses of all instructions `code` between two symbols.
+    /// Returns the addresses of all instructions between two symbols that equal `code`.
     fn all(&self, code: u32, [first, end]: [&str; 2]) -> Vec<u64> {
         let range = self.symbol(first)..self.symbol(end);
         let of_range = self.instructions.iter().filter(|(address, _)| range.contains(address));
@@ -75,8 +72,8 @@ impl Changed {
         self.all(code, within).into_iter().for_each(|address| self.put(address, by));
     }
 
-    /// Inserts the instructions `more` before the instruction at an address. In `more`, [`BNE`] and [`BLU`] have no target. This function
-    /// makes them branch to `sun4v_trapped`.
+    /// Inserts the instructions `more` before the instruction at an address. The branches [`BNE`] and [`BLU`] in `more` get the target
+    /// `sun4v_trapped`.
     fn insert(&mut self, address: u64, more: &[u32]) {
         let (_, original) = *self.instructions.iter().find(|(at, _)| *at == address).unwrap();
         let trapped = self.symbol("sun4v_trapped");
@@ -91,7 +88,7 @@ impl Changed {
         self.put(at + 4, branch(BA_ANNULLED, at + 4, address + 4));
     }
 
-    /// Inserts instructions into the handler of reports, before [`HOOK`].
+    /// Inserts instructions into the report handler, before [`HOOK`].
     fn insert_late(&mut self, more: &[u32]) {
         self.insert(self.all(HOOK, LATE)[0], more);
     }
@@ -177,7 +174,7 @@ pub(crate) const DEFECTS: [Defect; 13] = [
     }),
 ];
 
-/// Returns whether a test looks for the defect with this name.
+/// Returns `true` if there is a test for the defect with this name.
 pub(in super::super) fn has_defect(name: &str) -> bool {
     DEFECTS.iter().any(|(what, _)| *what == name)
 }
@@ -187,10 +184,9 @@ const fn shift(by: u32) -> u32 {
     computes(0x26, G2, G1, number(by) | LONG)
 }
 
-/// Changes %y just before the hypervisor calls the Rust code that handles an interrupt, because
-/// compiled Rust code may change %y.
+/// Changes %y just before the hypervisor calls the Rust interrupt handler, because compiled code may change %y.
 fn change_y_in_rust(image: &mut Changed) {
-    // The instruction at `wait - 8` sets a window register. The call of the Rust code follows.
+    // The instruction at `wait - 8` sets a window register. The call into Rust follows.
     let wait = image.all(MEMBAR, KEEP)[0];
     image.insert(wait - 8, &[CHANGE_Y]);
 }
@@ -203,11 +199,10 @@ pub(crate) fn changed(change: impl FnOnce(&mut Changed)) -> Vec<u8> {
     changed.file
 }
 
-/// Returns the first seed for which a run fails, and the reason for the failure.
+/// Returns the first seed whose run fails, and the reason for the failure.
 fn found(hypervisor: &[u8], seeds: RangeInclusive<u64>) -> Option<(u64, String)> {
     let mut ready = Ready::new(hypervisor);
-    // A changed image may lack the table of unanswered calls, so the table comes from the shipped
-    // image.
+    // A changed image may lack the table of unanswered calls, so the shipped image's table is used.
     ready.unanswered = unanswered(&elf::parse(&image(Production::Shipped)).unwrap());
     let mut made = seeds.map(|seed| (seed, make(&ready, seed, &mut Table::new())));
     made.find_map(|(seed, made)| Some((seed, made.err()?)))
@@ -229,8 +224,8 @@ fn each_defect_is_found() {
     }
 }
 
-/// The hypervisor of this image confuses the level of globals with the privilege level. It treats a trap at the first instructions of a
-/// handler as a trap of the guest. The test of failures must find this defect.
+/// This image's hypervisor confuses the global level with the privilege level: it treats a trap at a handler's first instructions as a
+/// guest's trap. The failure test must find this defect.
 #[test]
 #[ignore = "builds images"]
 fn the_level_of_globals_is_not_the_hypervisors() {
@@ -245,8 +240,8 @@ fn the_level_of_globals_is_not_the_hypervisors() {
     assert!(why.starts_with("[Trapped, Runs]"), "{why}");
 }
 
-/// The hypervisor of this image switches the machine off where it should handle an unexpected trap. The test of failures must find this
-/// defect, because the machine stops.
+/// This image's hypervisor switches the machine off where it should handle an unexpected trap. The failure test must find this defect,
+/// because the machine stops.
 #[test]
 #[ignore = "builds images"]
 fn the_end_of_the_machine_is_found() {

@@ -1,5 +1,4 @@
-//! Makes random runs from seeds. The test prints the seeds, and how often failures interrupted each
-//! kind of work.
+//! Makes random runs from seeds. The test prints the seeds, and how often failures interrupted each kind of work.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -15,10 +14,10 @@ use super::super::image;
 use super::plan::Plan;
 use super::{Ready, Run, compared};
 
-/// How many runs with failures there are for each run without failures.
+/// The number of runs with failures for each run without failures.
 const EACH: u64 = 20;
 
-/// The table of 100,000 runs must have at least this number of rows.
+/// The minimum number of rows in the table of 100,000 runs.
 const KINDS: usize = 31;
 
 /// Whether a call on a failed unit was refused during a run.
@@ -30,8 +29,7 @@ enum Outcome {
 
 pub(super) type Table = BTreeMap<(&'static str, &'static str), [u64; 2]>;
 
-/// Performs the runs of a seed, and adds their interruptions to the table. Returns the number of runs
-/// in which failures interrupted nothing.
+/// Performs a seed's runs, and adds their interruptions to the table. Returns the number of runs in which failures interrupted nothing.
 pub(super) fn make(ready: &Ready, seed: u64, table: &mut Table) -> Result<u64, String> {
     let mut random = Random(seed);
     let plan = Plan::drawn(&mut random);
@@ -65,8 +63,8 @@ pub(super) fn make(ready: &Ready, seed: u64, table: &mut Table) -> Result<u64, S
     Ok(without)
 }
 
-/// Without variables, the test performs 500 runs. With `ALL` in the environment, it performs 100,000
-/// runs. The variable `SEED` sets the first seed, and `SEEDS` the number of seeds.
+/// Without variables, performs 500 runs. With `ALL` in the environment, performs 100,000 runs. The variable `SEED` sets the first seed, and
+/// `SEEDS` the number of seeds.
 #[test]
 #[ignore = "builds images"]
 fn failures_stay_their_own_trouble() {

@@ -5,9 +5,8 @@ use std::ops::Range;
 use object::{Object, ObjectSection, ObjectSymbol};
 use vfalls::cmd::boot::elf;
 
-/// Addresses in the hypervisor's memory. Three of them are ranges, which contain the services'
-/// state, the blocks of all strands, and the logger's state. The fourth is the address at which the
-/// stacks start.
+/// Addresses in the hypervisor's memory: the ranges of the services' state, of all strands' blocks, and of the logger's state, and the
+/// address at which the stacks start.
 pub(crate) struct Image {
     pub(super) services: Range<u64>,
     pub(crate) blocks: Range<u64>,

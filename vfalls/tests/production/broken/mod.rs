@@ -1,6 +1,5 @@
-//! Tests units that fail while two guests make calls. The first guest uses the units on three
-//! strands. The second guest, its neighbour, is refused until it receives the right to the units.
-//! Each run is compared with the same run without failures.
+//! Tests units that fail while two guests make calls. The first guest uses the units on three strands. The second guest, its neighbour, is
+//! refused until it receives the right to the units. Each run is compared to the same run without failures.
 
 pub(crate) mod compared;
 pub(crate) mod defects;
@@ -36,7 +35,7 @@ use super::{Booted, Guest, MEMORY, REAL, strand};
 use image::{Image, unanswered};
 use plan::{Between, EXIT, FAILS, Fault, Plan, STRANDS};
 
-/// The limit for every wait, in cycles. [`QUIET`] is a time after which every report has arrived.
+/// The limit for every wait, in cycles. [`QUIET`] is a time in which every report arrives, also in cycles.
 const PATIENCE: u64 = 3_000_000;
 const QUIET: u64 = 3000;
 
@@ -54,16 +53,14 @@ const READ_REPORT: u32 = 0xc2d8_4980;
 /// A machine whose guests have booted and wait for their lists.
 pub(super) struct Ready {
     execution: Execution,
-    /// Addresses in the guests' program: the start of the list, the instruction after the list, and
-    /// the idle loop.
+    /// Addresses in the guests' program: the start of the list, the instruction after the list, and the idle loop.
     again: u64,
     finished: u64,
     idle: u64,
-    /// Addresses in the hypervisor: the instruction after the read of a report, and the handler of
-    /// traps that are not hypercalls.
+    /// Addresses in the hypervisor: the instruction after the read of a report, and the handler of traps other than hypercalls.
     has_read: u64,
     trapped: u64,
-    /// Ranges of the fast path's instructions in which a call has no answer yet.
+    /// The ranges of fast-path instructions in which a call has no answer yet.
     unanswered: Vec<Range<u64>>,
     image: Image,
 }
@@ -89,11 +86,11 @@ impl Ready {
     }
 }
 
-/// Counts how often failures interrupted work. The key contains the interrupted work and the kind
-/// of failure: a store, which is reported later, or an access that traps at once.
+/// The number of times that failures interrupted work. A key is the interrupted work and the kind of failure: a store, which is reported
+/// later, or an access that traps immediately.
 pub(super) type Hits = BTreeMap<(&'static str, &'static str), u64>;
 
-/// The machine at the end of a stage. Other runs are compared with it.
+/// The machine at the end of a stage, for comparison with other runs.
 struct End {
     execution: Execution,
     look: Option<Seen>,
@@ -104,17 +101,17 @@ struct Run<'a> {
     plan: &'a Plan,
     execution: Execution,
     begun: u64,
-    /// The times at which units begin to fail (`true`) or work again (`false`). The latest time comes first.
+    /// The times at which units begin to fail (`true`) or to work again (`false`), latest first.
     events: Vec<(u64, Unit, bool)>,
     /// For each strand, `true` if the strand has reached the end of its list.
     finished: [bool; STRANDS.len()],
     hits: Hits,
-    /// The units whose failed stores were reported. The hypervisor has read these reports.
+    /// The units whose failed stores were reported, if the hypervisor has read the reports.
     reported: Vec<Unit>,
     /// What the operator sees at the end of the run; `None` until then.
     look: Option<Seen>,
-    /// The calls of this stage that did not have an answer yet when a report of their unit arrived.
-    /// Each pair is the number of the strand and the index of the call in the strand's list.
+    /// The calls of this stage that had no answer yet when their unit's report arrived. Each pair is a strand's index and the call's index
+    /// in the strand's list.
     must_refuse: Vec<(usize, usize)>,
 }
 
@@ -167,7 +164,7 @@ impl<'a> Run<'a> {
         seen(1, self)
     }
 
-    /// Performs the operator's change between the stages, and waits until it is complete.
+    /// Makes the operator's change between the stages, and waits until it is complete.
     fn change(&mut self) -> Result<(), String> {
         let [first, second] = [0, 1].map(|guest| GuestId::new(guest).unwrap());
         match self.plan.between {
@@ -198,11 +195,11 @@ impl<'a> Run<'a> {
                 for fault in &self.plan.faults {
                     self.execution.devices().set_faulty(faulty(fault.unit), false);
                 }
-                // Each unit is returned to service twice. After the first time, the report of an
-                // earlier store to the unit may arrive and take the unit out of service again.
+                // Each unit is returned to service twice, because the report of an earlier store to the unit may arrive after the first
+                // time and take the unit out of service again.
                 for _ in 0..2 {
                     for Fault { unit, .. } in &self.plan.faults {
-                        // Only strands of the same node can access a node's L2 control.
+                        // Only strands on the same node can access a node's L2 control.
                         let on = if *unit == Unit::L2(Node::Node1) { 2 } else { NEIGHBOUR };
                         self.operate(on, &Step::ReturnToService(*unit)).map(drop)?;
                     }
@@ -210,8 +207,7 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        // A transfer may take some time, and calls are refused meanwhile. So the test waits until
-        // no change is pending.
+        // A transfer may take some time, and calls are refused meanwhile, so the test waits until no change is pending.
         for _ in 0..100 {
             let seen = self.operate(NEIGHBOUR, &Step::Look(2))?;
             if seen.is_ok_and(|seen| seen.is_some_and(|seen| seen.pending.is_none())) {
@@ -237,7 +233,7 @@ impl<'a> Run<'a> {
                 self.execution.devices().set_faulty(faulty(unit), fails);
             }
             let next = self.events.last().map_or(u64::MAX, |(at, ..)| *at);
-            // A turn of the scheduler that has begun lasts up to 16 cycles.
+            // A scheduler turn that has begun lasts up to 16 cycles.
             let cycles = next.clamp(now + 16, now + 500);
             match self.execution.run(Limits { cycles, ..Limits::NONE }) {
                 Stop::Limit => {}
@@ -248,7 +244,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Runs until the reports of all earlier stores have arrived.
+    /// Runs until the reports about all earlier stores have arrived.
     fn quiet(&mut self) -> Result<(), String> {
         let at = self.execution.now() + QUIET;
         self.until("time goes on", |run| run.execution.now() >= at)
@@ -258,7 +254,7 @@ impl<'a> Run<'a> {
         self.until("the lists end", |run| run.finished == [true; 4])
     }
 
-    /// Makes strand number `number` perform a step of the operator. Returns the operator's answer.
+    /// Makes the strand with this index perform a step for the operator. Returns the operator's answer.
     fn operate(&mut self, number: usize, step: &Step) -> Result<Answer, String> {
         self.execution
             .operate(strand(STRANDS[number]), step)
@@ -273,7 +269,7 @@ impl<'a> Run<'a> {
         Err(format!("the operator gets no answer: {step:?}"))
     }
 
-    /// Writes the lists of a stage to memory, and starts all strands on their lists.
+    /// Writes a stage's lists to memory, and starts all strands on their lists.
     fn begin(&mut self, stage: usize) -> Result<(), String> {
         self.must_refuse.clear();
         (0..4).try_for_each(|number| {
@@ -310,8 +306,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Handles a strand's stop at a breakpoint. The breakpoints are the end of the list, the read
-    /// of a report, and the handler of traps that are not hypercalls.
+    /// Handles a strand's stop at a breakpoint. The breakpoints are the end of the list, the read of a report, and the handler of traps
+    /// other than hypercalls.
     fn stopped(&mut self, id: StrandId) {
         let number = STRANDS.iter().position(|number| *number == id.index()).unwrap();
         let strand = self.execution.strand_mut(id);
@@ -351,7 +347,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Returns the address and the words of the list entry that a strand executes. `call` is the trap frame of the entry's call.
+    /// Returns the address and the words of the list entry that a strand is executing. `call` is the trap frame of the entry's call.
     fn entry(&mut self, number: usize, call: &TrapFrame) -> (u64, Entry) {
         let mut registers = self.execution.strand(strand(STRANDS[number])).registers.clone();
         registers.set_window(call.state as usize & 7);
@@ -363,8 +359,7 @@ impl<'a> Run<'a> {
         (address, array::from_fn(|word| u64::from_be_bytes(words[word])))
     }
 
-    /// Names the work that the hypervisor is doing on a strand. `frames` are the traps that it is
-    /// handling there.
+    /// Names the work that the hypervisor is doing on a strand. `frames` are the traps that it is handling there.
     fn at_work(&mut self, number: usize, frames: &[TrapFrame]) -> &'static str {
         if frames.iter().any(|frame| frame.number == 0x07) {
             return "another report";

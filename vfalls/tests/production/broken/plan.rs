@@ -10,12 +10,10 @@ use tests::random::Random;
 use super::super::lists::{Entry, GET, SET};
 use super::strand;
 
-/// The numbers of the strands: three of the first guest, which initially has the rights, and one of
-/// its neighbour.
+/// The strands' numbers: three strands of the first guest, which initially has the rights, and one of its neighbour.
 pub(super) const STRANDS: [usize; 4] = [0, 1, 64, 8];
 
-/// Failures begin within this number of cycles from the start of a run. A failed unit works again
-/// within this time, or never.
+/// Failures begin within this number of cycles after the start of a run. A failed unit works again within this time, or never.
 pub(super) const FAILS: u64 = 2000;
 
 const GROUP: u64 = 0x205;
@@ -24,7 +22,7 @@ const L2: u64 = 1;
 /// What happens between the two stages of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Between {
-    /// The operator changes nothing, and only asks for the state of the hypervisor.
+    /// The operator changes nothing, and only asks for the hypervisor's state.
     #[default]
     Look,
     /// The operator gives the rights to the neighbour.
@@ -47,10 +45,10 @@ pub(super) struct Fault {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
-    /// The list of each strand, first for the first stage and then for the second stage.
+    /// Each strand's list for the first stage, then each strand's list for the second stage.
     pub(super) lists: [[Vec<Entry>; STRANDS.len()]; 2],
-    /// The time at which the operator asks for the state during the first stage, in cycles after
-    /// the start of the run. The number is the index of the strand that serves the operator.
+    /// The time at which the operator asks for the state during the first stage, in cycles after the start of the run, and the index of the
+    /// strand that serves the operator.
     pub(super) looks: Option<(u64, usize)>,
     pub(super) between: Between,
     /// The index of the strand that serves the operator between the stages.
@@ -97,16 +95,15 @@ pub(super) fn what(entry: &Entry) -> &'static str {
     }
 }
 
-/// Returns the unit that an entry accesses on strand number `number`; `None` if it accesses no
-/// unit.
+/// Returns the unit that an entry accesses on the strand with this index; `None` if it accesses no unit.
 pub(super) fn unit(entry: &Entry, number: usize) -> Option<Unit> {
     let is_access = entry[0] == 13 && [GET, SET].contains(&entry[6]);
     let register = PerfReg::new(entry[1]).filter(|_| is_access)?;
     Unit::for_register(register, strand(STRANDS[number]).node())
 }
 
-/// Returns the registers that a strand uses. No other strand of its guest uses these registers, so
-/// no value depends on the order of the strands. Several strands may use the same unit.
+/// Returns the registers that only this strand of its guest uses, so that no value depends on the order of the strands. Several strands may
+/// use the same unit.
 fn own(number: usize) -> Vec<u64> {
     let channels: &[u64] = match number {
         0 => &[2, 4, 7, L2],
@@ -119,8 +116,7 @@ fn own(number: usize) -> Vec<u64> {
     channels.iter().copied().chain(hubs).collect()
 }
 
-/// The number of memory channels at the start of [`UNITS`]. `UNITS` are all units that the strands
-/// use.
+/// The number of memory channels at the start of [`UNITS`], which lists all units that the strands use.
 const CHANNELS: usize = 4;
 const UNITS: [Unit; 9] = [
     Unit::Mcu(Node::Node0, Mcu::ALL[0]),
@@ -146,7 +142,7 @@ impl Plan {
             Between::Exit,
             Between::Return,
         ]);
-        // A strand can change its guest's version only if no other strand of the guest makes calls.
+        // A strand can change its guest's version only while no other strand of the guest makes calls.
         let alone = random.below(4) == 0;
         let lists = array::from_fn(|stage| {
             array::from_fn(|number| match number {
@@ -158,8 +154,8 @@ impl Plan {
         Self { lists, looks, between, on: random.below(4), ..Self::default() }
     }
 
-    /// Returns the plan with random failures and random latencies of stores. Either one to three
-    /// random units fail, or all channels fail at once.
+    /// Returns the plan with random failures and random store latencies. Either one to three random units fail, or all channels fail at the
+    /// same time.
     pub(super) fn with_faults(&self, random: &mut Random) -> Self {
         let mut plan = self.clone();
         let at_once = random.below(4) == 0;
@@ -189,7 +185,7 @@ fn list(random: &mut Random, number: usize, stage: usize, alone: bool) -> Vec<En
         own.iter().copied().filter(|register| (2..18).contains(register)).collect();
     let mut list = Vec::new();
     for _ in 0..2 + random.below(8) {
-        // No value selects event 1 (cycles), because the number of cycles differs between runs.
+        // No value selects event 1 (cycles), because the cycle count differs between runs.
         let value = random.one_of(&[0, 0x0202, 0x0303, 0x0203]);
         match random.below(if alone && stage == 0 { 20 } else { 18 }) {
             0..4 => list.push(fast(SET, random.one_of(&stored), value)),
@@ -212,7 +208,7 @@ fn list(random: &mut Random, number: usize, stage: usize, alone: bool) -> Vec<En
     list
 }
 
-/// Returns a list with one get for each unit that a strand can use. [`LAST`] is its last entry.
+/// Returns a list with one get for each unit that a strand can use, followed by [`LAST`].
 pub(super) fn asks(number: usize) -> Vec<Entry> {
     let own = own(number);
     let ask = |wanted: &Unit| {

@@ -1,8 +1,7 @@
-//! Tests a store that fails while the operator changes something. The test repeats each change with
-//! many latencies of the store, so the report of the failure arrives at a different time in each
-//! run. The latencies are 40 cycles apart, or 1 cycle apart with `ALL` in the environment. With
-//! `ALL`, the runs together cover every instruction after the end of the guest's list: for each of
-//! these instructions, there is a run in which the report arrives at the instruction.
+//! Tests a store that fails while the operator changes something. The test repeats each change with many store latencies, so the failure
+//! report arrives at a different time in each run. The latencies are 40 cycles apart, or 1 cycle apart with `ALL` in the environment. With
+//! `ALL`, the runs cover every instruction after the end of the guest's list: for each of them, the report arrives at that instruction in
+//! some run.
 
 use std::array;
 
@@ -21,8 +20,8 @@ const UNITS: [(Unit, u64); 3] = [
     (Unit::L2(Node::Node0), 1),
 ];
 
-/// What the operator does, and the strands that can perform it. The test repeats the change with
-/// each of these strands. The store that fails is always executed by strand 0.
+/// What the operator does, and the strands that can perform it. The test repeats the change with each of these strands. Strand 0 always
+/// executes the failing store.
 const CHANGES: [(Between, &[usize]); 5] = [
     (Between::Look, &[0]),
     (Between::Transfer, &[0, 1, 3]),
@@ -31,8 +30,8 @@ const CHANGES: [(Between, &[usize]); 5] = [
     (Between::Return, &[0, 3]),
 ];
 
-/// The longest latency of the store, in cycles. When a store with this latency fails, the hypervisor
-/// has already served the operator's interrupt.
+/// The store's longest latency, in cycles. When a store with this latency fails, the hypervisor has already served the operator's
+/// interrupt.
 const LONGEST: u64 = 600;
 
 #[test]

@@ -13,8 +13,7 @@ const FOR_LONG: Entry = [4, u64::MAX, 0, 0, 0, 0, 0, 0];
 /// The guest's call always takes less than this number of cycles.
 const ENDED: u64 = 40_000;
 
-/// Returns the contents of all banks when their field PERF_CONFIG is `config`. The other bits
-/// differ between banks.
+/// Returns the contents of all banks when the PERF_CONFIG field is `config`. The other bits differ between banks.
 fn banks(config: u64) -> [u64; 8] {
     array::from_fn(|bank| config << 36 | 1 << 63 | (8 * bank as u64))
 }
@@ -24,10 +23,9 @@ fn contents(run: &Run) -> [u64; 8] {
     array::from_fn(read)
 }
 
-/// A call changes PERF_CONFIG from 2 to 1, while the banks from number `first` on fail for some
-/// time. If the call succeeds, all banks hold 1. If it is refused, the banks that did not fail
-/// still hold 2. After a refused call, when the unit has returned to service, all banks hold the
-/// same value: 2 or 0.
+/// A call changes PERF_CONFIG from 2 to 1, while the banks from index `first` on fail for some time. If the call succeeds, all banks hold
+/// 1. If it is refused, the banks that did not fail still hold 2. When the unit has returned to service after a refused call, all banks
+/// hold the same value: 2 or 0.
 #[test]
 #[ignore = "builds images"]
 fn all_banks_have_one_value() {

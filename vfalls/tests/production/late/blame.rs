@@ -6,7 +6,7 @@ use simulator::interpreter::instruction::Register;
 use super::super::lists::{Entry, SET};
 use super::{BEHIND, BROKEN, CHANNEL, Failing, Run, WAIT, ask, call, strand, sweep, symbol};
 
-/// Without an address in the report, no unit goes out of service. The operator is still told.
+/// Without an address in the report, no unit goes out of service, but the operator is still told.
 #[test]
 #[ignore = "builds images"]
 fn nobody_is_blamed_without_an_address() {

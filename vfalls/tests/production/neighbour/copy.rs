@@ -10,7 +10,7 @@ use super::super::strand;
 use super::others::Others;
 use super::{GUEST, NEIGHBOUR, Ready};
 
-/// The maximum number of the guest's steps until it is back in its own code.
+/// The maximum number of steps until the guest is back in its own code.
 const PATIENCE: usize = 1_000_000;
 
 pub(super) struct Copy<'a> {
@@ -19,15 +19,14 @@ pub(super) struct Copy<'a> {
     pub(super) others: Others,
     /// The seed for the neighbour's turns. Both copies have the same seed.
     schedule: u64,
-    /// The number of the guest's next instruction.
+    /// The index of the guest's next instruction.
     next: u64,
 }
 
 /// What has happened to the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Happened {
-    /// The guest has executed an instruction or taken a trap. The hypervisor may have taken part in
-    /// it.
+    /// The guest has executed an instruction or taken a trap, perhaps with the hypervisor's help.
     Own,
     Returned,
     /// The guest has ended.
@@ -44,13 +43,13 @@ impl<'a> Copy<'a> {
         Self { ready, execution, others, schedule, next: 0 }
     }
 
-    /// Lets only the neighbour act, for a number of turns.
+    /// Lets only the neighbour act, for this number of turns.
     pub(super) fn neighbour(&mut self, turns: usize) -> Result<(), String> {
         (0..turns).try_for_each(|_| self.others.act(self.ready, &mut self.execution))
     }
 
-    /// Makes the guest's strand perform a step of the operator. Waits until the step is complete. If
-    /// the step begins a change of rights, also waits until this change is complete.
+    /// Makes the guest's strand perform an operator's step. Waits until the step is complete. If the step begins a change of rights, also
+    /// waits until this change is complete.
     pub(super) fn operate(&mut self, step: &Step) -> Result<(), String> {
         for _ in 0..PATIENCE {
             if !self.others.is_reset() {
@@ -84,8 +83,7 @@ impl<'a> Copy<'a> {
         Err(format!("the operator gets no answer: {step:?}"))
     }
 
-    /// Executes until the guest has completed its next instruction, or has taken a trap, and is in
-    /// its own code.
+    /// Executes until the guest has completed its next instruction or taken a trap, and is in its own code.
     pub(super) fn advance(&mut self) -> Result<Happened, String> {
         let id = strand(GUEST);
         let place = |execution: &Execution| {

@@ -1,5 +1,5 @@
-//! Tests images with one defect each, through which a guest observes its neighbour. On each image, a
-//! pair of executions must find the defect.
+//! Tests images with one defect each, through which a guest can observe its neighbour. On each image, a pair of executions must find the
+//! defect.
 
 use std::fs;
 
@@ -19,15 +19,15 @@ use super::{RIGHTS, Ready};
 /// The number of seeds to try.
 const SEEDS: u64 = 400;
 
-/// Numbers of defects in the image that has them (`tests/images/defects`).
+/// The numbers of some defects in the image that has them (`tests/images/defects`), with what goes wrong.
 const IN_THE_IMAGE: [(u32, &str); 3] = [
     (5, "a guest without `global` may read L2 control"),
     (6, "a counter of a channel keeps its value when rights move"),
     (7, "while a strand asks for a hub, others are refused"),
 ];
 
-/// In this image, the slow path leaves a value of strand 0 in a register window of strand 1. The
-/// value is the %o0 of strand 0's latest slow call.
+/// In this image, the slow path leaves a value of strand 0 in one of strand 1's window registers. The value is the %o0 of strand 0's latest
+/// slow call.
 fn leaves_a_register(image: &mut Changed) {
     const CLEAR_L0: u32 = computes(OR, L0, 0, 0);
     /// The words of a block before %o0: see `platform::sparc64::StrandBlock`.
@@ -43,7 +43,7 @@ fn leaves_a_register(image: &mut Changed) {
     image.put(address, load);
 }
 
-/// Returns the finding of the first pair that fails.
+/// Returns what the first failing pair finds.
 fn found(hypervisor: &[u8]) -> Option<String> {
     let ready = RIGHTS.map(|rights| Ready::new(hypervisor, rights));
     (1..=SEEDS).find_map(|seed| {

@@ -1,8 +1,7 @@
-//! Tests that the observations of a guest do not depend on what its neighbour does. Two copies of a
-//! machine start in one state. The guest performs the same random script in both. The neighbour,
-//! which has two strands (one of them in the guest's core), acts differently in each copy. After
-//! each of the guest's instructions, all that the guest can observe must be equal in both copies,
-//! except the values that [`EXCLUDED`](observed::EXCLUDED) names.
+//! Tests that a guest's observations do not depend on what its neighbour does. Two copies of a machine start in the same state. The guest
+//! performs the same random script in both. The neighbour, which has two strands (one of them on the guest's core), acts differently in
+//! each copy. After each of the guest's instructions, everything that the guest can observe must be equal in both copies, except the values
+//! that [`EXCLUDED`](observed::EXCLUDED) names.
 
 mod copy;
 mod defects;
@@ -29,15 +28,15 @@ use super::{Booted, Guest, MEMORY, REAL, image, strand};
 use observed::EXCLUDED;
 use pair::Tally;
 
-/// The strands: one of the guest, and two of its neighbour. Strands 0 and 1 are in one core.
+/// The strands: one of the guest's, and two of its neighbour's. Strands 0 and 1 are on one core.
 pub(super) const GUEST: usize = 1;
 pub(super) const NEIGHBOUR: [usize; 2] = [0, 8];
 
 /// The physical addresses of the memory of the guest and of its neighbour.
 pub(super) const MEMORIES: [u64; 2] = [map::PARTITION, map::PARTITION + MEMORY];
 
-/// The rights of the guest and of its neighbour, and whether the operator moves `global` from the
-/// neighbour to the guest before the guest begins its script.
+/// The rights of the guest and of its neighbour, and whether the operator moves `global` from the neighbour to the guest before the guest
+/// begins its script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rights {
     pub(super) guest: &'static str,
@@ -67,8 +66,7 @@ impl Ready {
             [Guest::listed(&[GUEST], rights.guest), Guest::listed(&NEIGHBOUR, rights.neighbour)];
         let mut booted = Booted::boot_nodes(1, hypervisor, &guests, None);
         let [_, table, again, _, idle] = booted.words(0, 0x90);
-        // The program of the attacks, which the guests have from now on, has its trap table at the
-        // same address.
+        // From now on, the guests have the attack program, whose trap table is at the same address.
         assert_eq!(table, REAL + 0x8000);
         let Booted(mut execution) = booted;
         execution.breakpoints().insert(again);
@@ -91,8 +89,8 @@ impl Ready {
     }
 }
 
-/// Without variables, the test makes 500 pairs. With `ALL` in the environment, it makes 100,000.
-/// The variable `SEED` sets the first seed, and `SEEDS` the number of pairs.
+/// Without variables, makes 500 pairs. With `ALL` in the environment, makes 100,000. The variable `SEED` sets the first seed, and `SEEDS`
+/// the number of pairs.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_observes_nothing_of_its_neighbour() {
@@ -134,7 +132,7 @@ fn a_guest_observes_nothing_of_its_neighbour() {
     if seeds < 500 {
         return;
     }
-    // Each of the statuses of calls occurs often, and so do returns and the ends of guests.
+    // Each call status occurs often, and so do returns and the ends of guests.
     let statuses = [0, 6, 7, 10, 13].map(|status| tally.statuses.get(&status));
     let least = (seeds / 100) as usize;
     assert!(statuses.iter().all(|number| number.is_some_and(|number| *number >= least)));

@@ -1,5 +1,4 @@
-//! The values that a guest can observe, and the values among them that may depend on the guest's
-//! neighbour.
+//! The values that a guest can observe, and which of them may depend on the guest's neighbour.
 
 use std::collections::BTreeSet;
 
@@ -26,15 +25,14 @@ const CLOCK: Excluded = Excluded("%tick and %stick");
 const HYPERVISOR: Excluded = Excluded("%pic while %pcr counts in hyperprivileged mode (HT)");
 const CLOCKS: Excluded = Excluded("a hub's counter whose select is the event of clocks");
 
-/// The values that may depend on the neighbour, each with the reason. After the guest has read one
-/// of these values, the test makes the value equal in both copies, so that the rest of the script
-/// is the same.
+/// The values that may depend on the neighbour, each with the reason. After the guest has read one of these values, the test makes it equal
+/// in both copies, so that the rest of the script is the same.
 ///
-/// - No call of the guest can be refused with EWOULDBLOCK because of its neighbour: only the holder
-///   of `global` can use hubs and L2 control.
+/// - No call of the guest can be refused with EWOULDBLOCK because of its neighbour: only the holder of `global` can use hubs and the L2
+///   control.
 /// - The time of day is not excluded, because no second passes during a script.
-/// - Other counters of channels and hubs are not excluded: this machine has no memory system, so
-///   these counters hold what was written to them.
+/// - Other counters of channels and hubs are not excluded: this machine has no memory system, so these counters hold what was written to
+///   them.
 pub(super) const EXCLUDED: [(Excluded, &str); 3] = [
     (CLOCK, "time passes while the neighbour executes, and while the hypervisor waits for it"),
     (
@@ -48,9 +46,8 @@ pub(super) const EXCLUDED: [(Excluded, &str); 3] = [
 /// The opcodes (op3) of `rd` and `rdpr`, and the clocks among their registers.
 const READS: [(u32, &[u32]); 2] = [(0x28, &[4, 24]), (0x2a, &[4])];
 
-/// Makes the values that may depend on the neighbour equal in both copies. `before` is the guest's
-/// strand before its latest instruction. `counting` contains the hubs' counters that counted clocks
-/// at that time. Returns the kinds of the excluded values.
+/// Makes the values that may depend on the neighbour equal in both copies. `before` is the guest's strand before its latest instruction.
+/// `counting` contains the hub counters that counted clocks at that time. Returns the kinds of excluded values that it found.
 pub(super) fn equalise(
     copies: [&mut Execution; 2],
     before: &Strand,
@@ -58,7 +55,7 @@ pub(super) fn equalise(
 ) -> BTreeSet<Excluded> {
     let id = strand(GUEST);
     let mut excluded = BTreeSet::new();
-    // A fetch without a translation traps, so it reads nothing.
+    // A fetch that fails to translate traps, so the instruction reads nothing.
     let word = word(copies[0], before).unwrap_or(0);
     let (op3, rd, read) = (word >> 19 & 0x3f, word >> 25 & 0x1f, word >> 14 & 0x1f);
     let is_clock = |(code, clocks): &(u32, &[u32])| *code == op3 && clocks.contains(&read);
@@ -70,7 +67,7 @@ pub(super) fn equalise(
     if copies.iter().all(|copy| copy.devices().strand_unit(id).pcr() & HT != 0) {
         excluded.insert(HYPERVISOR);
     }
-    // The instruction may have ended the counting.
+    // The instruction may have stopped the counting.
     let counts = clocks(copies[0]);
     counting.extend(&counts);
     if !counting.is_empty() {
@@ -106,7 +103,7 @@ const fn is_call(word: u32) -> bool {
     word >> 30 == 2 && word >> 19 & 0x3f == 0x3a
 }
 
-/// Returns the counters of hubs that count clocks.
+/// Returns the hub counters that count clocks.
 fn clocks(execution: &Execution) -> Vec<PerfReg> {
     const SELECT: u64 = 1;
     let held = |register| execution.devices().holds(Cell::Register(register)).unwrap_or(0);
@@ -125,8 +122,7 @@ fn clocks(execution: &Execution) -> Vec<PerfReg> {
 /// The bit of %pcr that makes the counters count in hyperprivileged mode.
 const HT: u64 = 1 << 3;
 
-/// Returns the instruction that a strand is about to execute; `None` if its address has no
-/// translation.
+/// Returns the instruction that a strand is about to execute; `None` if its address has no translation.
 fn word(execution: &mut Execution, strand: &Strand) -> Option<u32> {
     let mut word = [0; 4];
     let address = execution.physical(super::super::strand(GUEST), strand.pc & !3)?;
@@ -158,8 +154,7 @@ pub(super) fn compare(copies: [&Execution; 2], memory: bool) -> Result<(), Strin
     }
 }
 
-/// Returns the trap registers of the levels that a guest can select, because the guest can read
-/// these registers.
+/// Returns the trap registers of the levels that a guest can select and therefore read.
 fn selectable(strand: &Strand) -> [TrapFrame; LEVELS] {
     let (used, unused) = strand.control.frames();
     let mut frames = used.iter().chain(unused);

@@ -17,11 +17,10 @@ use super::super::strand;
 use super::script::{call, store_values};
 use super::{MEMORIES, NEIGHBOUR, Ready};
 
-/// The neighbour does something else after this number of instructions, or after this number of
-/// turns in which nothing happens.
+/// The neighbour starts another action after this number of instructions, or after this number of turns in which nothing happens.
 const LONG: usize = 150;
 
-/// How the neighbour of a copy behaves.
+/// How the neighbour behaves in one copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
     /// The neighbour executes nothing.
@@ -32,13 +31,11 @@ pub(super) enum Manner {
     Calls,
     /// The neighbour uses the performance counters.
     Counts,
-    /// The neighbour attacks, in all ways.
+    /// The neighbour makes attacks of all kinds.
     Attacks,
-    /// The neighbour ends again and again, by a call or an attack. The operator resets it each
-    /// time.
+    /// The neighbour ends again and again, through a call or an attack. The operator resets it each time.
     Ends,
-    /// The neighbour behaves in all of these ways, except [`Absent`](Self::Absent), in random
-    /// order.
+    /// The neighbour behaves in all of these ways except [`Absent`](Self::Absent), in random order.
     Mixed,
 }
 
@@ -81,8 +78,8 @@ impl Others {
 
     pub(super) fn manners(random: &mut Random) -> [Manner; 2] {
         let first = random.below(MANNERS.len());
-        // Two neighbours with the same manner still differ in their random actions. The first two
-        // manners have no random actions, so the second copy then has another manner.
+        // Two neighbours with the same manner usually differ in their random actions. The first two manners have no random actions, so if
+        // the first copy has one of them, the second copy gets another manner.
         let second = match first {
             0 | 1 => (first + 1 + random.below(MANNERS.len() - 1)) % MANNERS.len(),
             _ => random.below(MANNERS.len()),
@@ -125,7 +122,7 @@ impl Others {
         Ok(())
     }
 
-    /// The strand does not execute. If its guest has ended, the operator resets the guest.
+    /// Lets the strand rest. If its guest has ended, asks the operator to reset the guest.
     fn rest(&mut self, execution: &mut Execution, cpu: usize) -> Result<(), String> {
         let has_ended = execution.guest(1) != GuestState::Runs;
         if !self.resets && (has_ended || self.since[cpu] > 20 * LONG) {

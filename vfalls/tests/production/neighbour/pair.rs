@@ -21,8 +21,7 @@ use super::{GUEST, Ready};
 /// The maximum number of instructions that the guest executes in one action.
 const LONG: usize = 60;
 
-/// The registers that the guest reads in each script: PCR, PERF_CONFIG, the registers of the node's
-/// channels, and some registers of hubs.
+/// The registers that the guest reads in each script: PCR, PERF_CONFIG, the node's channel registers, and some hub registers.
 const READ: [u64; 12] = [0, 1, 2, 3, 4, 5, 18, 19, 20, 36, 54, 73];
 
 /// What has happened in the pairs so far.
@@ -32,8 +31,7 @@ pub(super) struct Tally {
     /// The number of comparisons, and how many of them come after a return from the hypervisor.
     pub(super) compared: usize,
     pub(super) returns: usize,
-    /// The number of times that the guest has ended. `others` is the number of the neighbour's
-    /// actions, and `resets` is the number of its resets.
+    /// The number of times that the guest has ended, the number of the neighbour's actions, and the number of its resets.
     pub(super) ends: usize,
     pub(super) others: usize,
     pub(super) resets: usize,
@@ -60,7 +58,7 @@ impl Tally {
     }
 }
 
-/// Makes the pair of a seed. The error describes what the guest observes of its neighbour.
+/// Makes a seed's pair of executions. The error describes what the guest observes of its neighbour.
 pub(super) fn make(ready: &Ready, seed: u64, tally: &mut Tally) -> Result<(), String> {
     let mut random = Random(seed);
     let schedule = random.next_u64();
@@ -76,8 +74,7 @@ pub(super) fn make(ready: &Ready, seed: u64, tally: &mut Tally) -> Result<(), St
     }
     let mut script: Vec<Action> =
         (0..4 + random.below(8)).map(|_| Action::drawn(&mut random)).collect();
-    // The guest also reads registers that the neighbour may have changed: at once if rights have
-    // moved, otherwise at the end.
+    // The guest also reads registers that the neighbour may have changed: at the beginning if rights have moved, otherwise at the end.
     let reads = READ.map(|register| Action::get(&mut random, register));
     let at = if ready.rights.moves { 0 } else { script.len() };
     script.splice(at..at, reads);
@@ -101,8 +98,7 @@ pub(super) fn make(ready: &Ready, seed: u64, tally: &mut Tally) -> Result<(), St
     Ok(())
 }
 
-/// Lets the neighbour act before the guest begins. If rights move in this test, the operator then
-/// moves them.
+/// Lets the neighbour act before the guest begins. If this test moves rights, the operator then moves them.
 fn before(copy: &mut Copy<'_>) -> Result<(), String> {
     if !copy.ready.rights.moves {
         return copy.neighbour(300);
@@ -119,9 +115,8 @@ fn before(copy: &mut Copy<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Lets the guest perform an action in both copies. `counting` are the hubs' counters that count
-/// clocks. Compares the copies after each instruction.
-/// Returns `false` if the guest has ended.
+/// Lets the guest perform an action in both copies. `counting` contains the hub counters that count clocks. Compares the copies after each
+/// instruction. Returns `false` if the guest has ended.
 fn act(
     copies: &mut [Copy<'_>; 2],
     action: Action,

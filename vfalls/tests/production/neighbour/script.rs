@@ -16,14 +16,13 @@ use super::{GUEST, MEMORIES, MEMORY, Ready};
 pub(super) enum Action {
     /// A call, and the seed for the values in the other registers.
     Call(Request, u64),
-    /// A program: the number of its kind, and the number of the program within its kind. Programs
-    /// of most kinds take traps.
+    /// A program: the index of its kind, and the program's index within its kind. Programs of most kinds take traps.
     Program(usize, usize),
     /// The operator asks the guest's strand for a heartbeat, which interrupts the strand.
     Heartbeat,
 }
 
-/// The index of the kind of attacks that end the guest.
+/// The index of the kind of attack that ends the guest.
 const ENDS: usize = 7;
 
 impl Action {
@@ -37,7 +36,7 @@ impl Action {
             kind => {
                 let kind = match kind {
                     14..16 => ALL.len() - 1,
-                    // The guest seldom ends, because the script ends together with the guest.
+                    // The guest rarely ends, because the script ends with it.
                     _ => Some(random.below(ALL.len())).filter(|kind| *kind != ENDS).unwrap_or(4),
                 };
                 Self::Program(kind, random.below(ALL[kind].count))
@@ -64,8 +63,7 @@ impl Action {
                 begun.unwrap();
             }
             Self::Heartbeat => {
-                // The interrupt may arrive only after some instructions. So the strand executes
-                // instructions that do nothing.
+                // The interrupt may take some instructions to arrive, so the strand executes instructions that do nothing.
                 go_on_at(execution.strand_mut(id), IDLE);
                 execution.heartbeat(id);
                 let mut steps = 0;
@@ -82,12 +80,12 @@ impl Action {
 /// The maximum number of instructions that the guest executes before an interrupt arrives.
 const LATEST: u32 = 100_000;
 
-/// The value of %pcr with which both counters count instructions of user and privileged code. With
-/// the bit [`HT`], they also count instructions of the hypervisor.
+/// The %pcr value with which both counters count instructions of user and privileged code. With the [`HT`] bit, they also count hypervisor
+/// instructions.
 const INSTRUCTIONS: u64 = 2 << 27 | 0xfd << 19 | 2 << 14 | 0xfd << 6 | 1 << 2 | 1 << 1;
 const HT: u64 = 1 << 3;
 
-/// Returns a call of the performance counters.
+/// Returns a call to the performance counter service.
 pub(super) fn call(random: &mut Random) -> Request {
     let any = random.below(256) as u64;
     let register = match random.below(8) {
@@ -115,8 +113,7 @@ pub(super) fn call(random: &mut Random) -> Request {
     Request { trap, registers: [register, value, 2, 3, 4, function] }
 }
 
-/// Writes random words to the beginning, the middle and the end of a guest's memory, where the
-/// attacks of the other guest look.
+/// Writes random words to the beginning, the middle and the end of a guest's memory, where the other guest's attacks look.
 pub(super) fn store_values(execution: &mut Execution, base: u64, random: &mut Random) {
     for offset in [0x8, 0x60_0000, MEMORY - 16] {
         let words: Vec<u8> = (0..2).flat_map(|_| random.next_u64().to_be_bytes()).collect();

@@ -1,5 +1,5 @@
-//! Two calls on the simulated machine, and the events that the test [explores](search): their accesses
-//! and the completions of their stores.
+//! Two calls on the simulated machine, and the events that the test [explores](search): the calls' accesses and the completions of their
+//! stores.
 
 mod search;
 
@@ -31,15 +31,15 @@ const REMEMBERED: u64 = 8;
 const TURN: u64 = 40;
 const LAST: u64 = 48;
 const LOCK: u64 = 56;
-/// The size of the arbiter, in bytes. This size includes the counts of the arbiter's progress.
+/// The arbiter's size in bytes, including its progress counts.
 const ARBITER: u64 = 128;
 
-/// Bits of the word at [`STATE`]. While [`SHUT`] is set, the gate is closed. While [`RESERVED`] is
-/// set, the hub is free. If both bits are set, the hub is reserved for the strand of the turn.
+/// Bits of the word at [`STATE`]. While [`SHUT`] is set, the gate is closed. While [`RESERVED`] is set, the hub is free. If both bits are
+/// set, the hub is reserved for the strand whose turn it is.
 const SHUT: u32 = 1 << 31;
 const RESERVED: u32 = 1;
 
-/// Returns the strand's token, in the form that the word at [`STATE`] contains.
+/// Returns the strand's token, as the word at [`STATE`] contains it.
 fn token(number: usize) -> u32 {
     (STRANDS[number] as u32 + 1) << 1
 }
@@ -47,18 +47,16 @@ fn token(number: usize) -> u32 {
 /// What the machine's observer has recorded.
 #[derive(Default)]
 struct Noted {
-    /// The accesses of hyperprivileged software since this list was last cleared. Each entry is a kind
-    /// (`true` for a store) and an address.
+    /// The accesses of hyperprivileged software since this list was last cleared: for each, `true` if it is a store, and the address.
     accesses: Vec<(bool, u64)>,
     /// The addresses of all `membar` instructions that hyperprivileged software has fetched.
     barriers: BTreeSet<u64>,
 }
 
-/// What happens next.
+/// An event that can happen next.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// A strand executes until its next access to shared memory, or until it has to wait for its
-    /// stores.
+    /// A strand executes until its next access to shared memory, or until it has to wait for its stores.
     Continues(usize),
     /// A strand's oldest store to memory or to the hub completes.
     Completes(usize, Target),
@@ -70,12 +68,10 @@ pub(super) struct State {
     strands: [Strand; 2],
     buffers: [StoreBuffer; 2],
     calls: [Call; 2],
-    /// The call that returned, and whose stores were complete, before the other call began; `None`
-    /// if there is no such call.
+    /// The call that returned and whose stores were complete before the other call began; `None` if there is no such call.
     first: Option<usize>,
     device: u64,
-    /// The words of memory that differ from the initial memory, by address. Each entry is the
-    /// word's value and the strand that wrote the word last.
+    /// The words that differ from the initial memory, by address: each word's value, and the strand that wrote it last.
     memory: BTreeMap<u64, (u64, usize)>,
 }
 
@@ -92,17 +88,17 @@ pub(in super::super) struct Orders {
     hub: u64,
     /// The address and the bytes of the hypervisor's initial memory.
     base: (u64, Vec<u8>),
-    /// The words of the current state, in the form of [`State::memory`].
+    /// The words that differ in the current state, as in [`State::memory`].
     memory: BTreeMap<u64, (u64, usize)>,
     functions: [u64; 2],
-    /// Whether stores wait. If stores do not wait, every store completes before anything else happens.
+    /// Whether stores wait. If not, every store completes before anything else happens.
     pub(super) waits: bool,
     known: HashMap<[u64; 2], u128>,
     allowed: Allowed,
     /// The events from the first state to the current state.
     path: Vec<Event>,
-    /// For each of the two strands, the addresses of the words that it has loaded, without the
-    /// arbiter's words. `stored` contains the words that it has stored.
+    /// For each of the two strands, the addresses of the words that it has loaded, except the arbiter's. `stored` has the words that it has
+    /// stored.
     loaded: [HashSet<u64>; 2],
     stored: [HashSet<u64>; 2],
 }
@@ -148,8 +144,7 @@ impl Orders {
             loaded: Default::default(),
             stored: Default::default(),
         };
-        // On the fast path, a call's first store takes the hub, and the call's next access reads or
-        // writes the hub.
+        // On the fast path, a call's first store takes the hub, and its next access reads or writes the hub.
         for number in [C, B, A] {
             new.noted.borrow_mut().accesses.clear();
             new.begin(number, SET, BEFORE);
@@ -172,13 +167,12 @@ impl Orders {
         new
     }
 
-    /// Returns the addresses of all `membar` instructions of the hypervisor that any order has
-    /// executed.
+    /// Returns the addresses of all hypervisor `membar` instructions that any order has executed.
     pub(in super::super) fn barriers(&self) -> BTreeSet<u64> {
         self.noted.borrow().barriers.clone()
     }
 
-    /// Lets time pass on the clocks, which otherwise stand still.
+    /// Advances the clocks, which otherwise stand still.
     pub(super) fn passes(&mut self, ticks: i64) {
         self.booted.0.change_clock(Clock::Stick(None), Change::Jump(ticks));
     }
@@ -220,8 +214,7 @@ impl Orders {
         u32::from_be_bytes(self.word(self.arbiter + at))
     }
 
-    /// Returns the token of the strand whose access to the hub is in flight, or 0 if there is no
-    /// such access.
+    /// Returns the token of the strand whose access to the hub is in flight; 0 if there is none.
     fn holder(&mut self) -> u32 {
         match self.arbiter_word(STATE) {
             state if state & RESERVED != 0 => 0,
@@ -229,8 +222,8 @@ impl Orders {
         }
     }
 
-    /// Returns whether other strands find that only this strand may access the hub: it holds the
-    /// hub, or the hub is reserved and the strand owns the lock of the gate.
+    /// Returns `true` if other strands see that only this strand may access the hub: it holds the hub, or the hub is reserved and the
+    /// strand owns the gate's lock.
     fn may_access(&mut self, number: usize) -> bool {
         let reserved = self.arbiter_word(STATE) & RESERVED != 0;
         let owner = self.arbiter_word(LOCK) as usize;
@@ -244,8 +237,7 @@ impl Orders {
         self.memory.insert(address, (value, number));
     }
 
-    /// Completes the oldest store of a strand. Fails if it is a store to the hub, and another
-    /// strand may access the hub.
+    /// Completes a strand's oldest store. Fails if it is a store to the hub while another strand may access the hub.
     fn complete(&mut self, number: usize, target: Target) -> Result<(), String> {
         let may_access = self.may_access(number);
         let store = self.booted.0.complete_store(strand(number), target).unwrap();
@@ -259,9 +251,8 @@ impl Orders {
         Ok(())
     }
 
-    /// Completes the strand's oldest stores until the oldest one is to a word that another strand
-    /// uses. It makes no difference when these stores complete. If stores do not wait, completes
-    /// all stores of the strand.
+    /// Completes the strand's oldest stores until the next one is to a word that another strand uses. It makes no difference when these
+    /// stores complete. If stores do not wait, completes all the strand's stores.
     fn complete_private(&mut self, number: usize) -> Result<(), String> {
         while let Some(store) = self.buffer(number).memory.front()
             && (!self.waits || !self.is_shared(store.address))
@@ -274,12 +265,12 @@ impl Orders {
         Ok(())
     }
 
-    /// Returns `true` if a strand's next instruction waits for the strand's stores.
+    /// Returns `true` if a strand's next instruction waits for its stores.
     fn is_blocked(&mut self, number: usize) -> bool {
         is_blocked(&mut self.booted.0, strand(number))
     }
 
-    /// Executes an instruction. Returns whether it has accessed shared memory or the hub.
+    /// Executes an instruction. Returns `true` if it accessed shared memory or the hub.
     fn execute(&mut self, number: usize) -> Result<bool, String> {
         self.noted.borrow_mut().accesses.clear();
         let waiting = |orders: &Self| {
@@ -315,8 +306,7 @@ impl Orders {
         Ok(reached)
     }
 
-    /// Executes a strand until its next access to shared memory, the return of its call, or an
-    /// instruction that waits for the strand's stores.
+    /// Executes a strand until its next access to shared memory, its call's return, or an instruction that waits for the strand's stores.
     pub(super) fn advance(&mut self, number: usize) -> Result<(), String> {
         while self.is_within(number) && !self.is_blocked(number) {
             if self.execute(number)? {
@@ -326,7 +316,7 @@ impl Orders {
         Ok(())
     }
 
-    /// Returns the status of a finished call, and the value that the call returned.
+    /// Returns a finished call's status, and the value that it returned.
     pub(super) fn answer(&self, number: usize, function: u64) -> (u64, u64) {
         let registers = &self.booted.0.strand(strand(number)).registers;
         let o0 = Register::O0.index() as u32;
@@ -432,8 +422,7 @@ impl Orders {
         Ok(self.state(calls, first))
     }
 
-    /// Forgets the words that only this strand uses, such as its stack. These words do not matter
-    /// after the end of the strand's call.
+    /// Forgets the words that only this strand uses, such as its stack. They do not matter after the end of the strand's call.
     fn forget(&mut self, number: usize) {
         let arbiter = self.arbiter..self.arbiter + ARBITER;
         let (start, base) = (self.base.0, &self.base.1);

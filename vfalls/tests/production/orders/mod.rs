@@ -1,28 +1,22 @@
-//! Two strands call the service for one hub at the same time, and the test explores all orders of
-//! their accesses. The shipped code, executed instruction by instruction, must answer as the gate's
-//! pure function does.
+//! Two strands call the service for one hub at the same time, and the test explores all orders of their accesses. The shipped code,
+//! executed instruction by instruction, must answer as the gate's pure function does.
 //!
-//! The shared memory is the hub's arbiter and the hub's registers. A strand executes until its next
-//! access to shared memory. After each access, either strand may continue, and the test explores
-//! both choices. The test explores a state only once, even if several orders reach the state.
+//! The shared memory is the hub's arbiter and the hub's registers. A strand executes until its next access to shared memory. After each
+//! access, either strand may continue, and the test explores both choices. The test explores a state only once, even if several orders
+//! reach it.
 //!
-//! The strands have store buffers ([`simulator::execute::buffers`]). In the first test, every store
-//! completes before anything else happens, so the memory is sequentially consistent. In the second
-//! test, stores wait, and the completion of each store is one more event that the test explores.
-//! Only the completion of a store to the arbiter or to the hub is an event. It makes no difference
-//! when stores to other words complete, because the other strand does not use these words. The test
-//! also checks that the other strand does not use them. A strand that comes to an atomic
-//! instruction or a `membar` first waits for the stores that the instruction completes, and the
-//! other strand may act in between.
+//! The strands have store buffers ([`simulator::execute::buffers`]). In the first test, every store completes before anything else happens,
+//! so the memory is sequentially consistent. In the second test, stores wait, and the completion of each store to the arbiter or to the hub
+//! is one more event that the test explores. It makes no difference when stores to other words complete, because the other strand does not
+//! use these words, as the test also checks. A strand that comes to an atomic instruction or a `membar` first waits for the stores that the
+//! instruction completes, and the other strand may act in between.
 //!
-//! With `ALL` in the environment, the tests explore all cases. Otherwise, they explore the small
-//! cases.
+//! With `ALL` in the environment, the tests explore all cases. Otherwise, they explore the small cases.
 //!
-//! The allowed outcomes come from [`Turns::step`], which the test applies to the two calls' events
-//! in every order. While the calls overlap, the gate may remember a strand before it decides
-//! whether to grant the strand's request. The gate may also refuse and remember a strand without
-//! this decision, if the strand finds that the other strand is in the gate. A call overlaps an
-//! earlier call if it begins before the stores of the earlier call are complete.
+//! The allowed outcomes come from [`Turns::step`], which the test applies to the two calls' events in every order. While the calls overlap,
+//! the gate may remember a strand before it decides whether to grant the strand's request. The gate may also refuse and remember a strand
+//! without this decision, if the strand finds the other strand in the gate. A call overlaps an earlier call if it begins before the earlier
+//! call's stores are complete.
 
 mod explored;
 mod specified;
@@ -40,7 +34,7 @@ use super::lists::{EWOULDBLOCK, GET, SET};
 use explored::{Allowed, Explored, Orders, State};
 use specified::{Call, Outcome, Specified};
 
-/// The numbers of the strands. Strands A and B call at the same time; strand C called before them.
+/// The strands' numbers. Strands A and B call at the same time, after strand C.
 const STRANDS: [usize; 3] = [3, 70, 130];
 const A: usize = 0;
 const B: usize = 1;
@@ -50,8 +44,7 @@ const C: usize = 2;
 const BEFORE: u64 = 0x0101;
 const WRITTEN: u64 = 0x0202;
 
-/// After the gate has counted a refusal of a strand, it does not count further refusals of this
-/// strand for this number of ticks.
+/// The number of ticks after a strand's counted refusal during which the gate does not count further refusals of that strand.
 const REPEAT_TICKS: i64 = 1 << 19;
 
 /// Returns `true` if the tests explore all cases, however long they take.
@@ -63,8 +56,7 @@ fn strand(number: usize) -> StrandId {
     super::strand(STRANDS[number])
 }
 
-/// Returns whether an instruction waits for the strand's stores to memory, and whether it waits for
-/// the strand's stores to devices.
+/// Returns whether an instruction waits for the strand's stores to memory, and whether it waits for its stores to devices.
 pub(super) fn waits_for(code: u32) -> [bool; 2] {
     match Instruction::decode(code) {
         Instruction::Membar { mask } => completes(mask),
@@ -75,8 +67,7 @@ pub(super) fn waits_for(code: u32) -> [bool; 2] {
     }
 }
 
-/// Returns `true` if a strand executes the hypervisor, and its next instruction waits for the strand's
-/// stores.
+/// Returns `true` if a strand executes the hypervisor and its next instruction waits for its stores.
 pub(super) fn is_blocked(execution: &mut Execution, id: StrandId) -> bool {
     let buffer = execution.store_buffer(id);
     let waiting = [!buffer.memory.is_empty(), !buffer.devices.is_empty()];
@@ -91,18 +82,18 @@ pub(super) fn is_blocked(execution: &mut Execution, id: StrandId) -> bool {
     memory && waiting[0] || devices && waiting[1]
 }
 
-/// A step that prepares the hub before the two calls. A number is a strand's index in [`STRANDS`].
+/// A step that prepares the hub before the two calls. The `usize` fields are indices in [`STRANDS`].
 #[derive(Clone, Copy)]
 enum Step {
     /// The strand makes a whole call.
     Calls(usize),
     /// The strand begins a call, and stops after its access to the hub.
     Accesses(usize),
-    /// A strand finishes its call. The strand has stopped after its access to the hub.
+    /// A strand that has stopped after its access to the hub finishes its call.
     Ends(usize),
     /// The test sets the number of refusals in this turn.
     Refusals(u32),
-    /// So much time passes that the next refusal of each strand is counted again.
+    /// So much time passes that each strand's next refusal is counted again.
     LongAgo,
 }
 
@@ -209,15 +200,13 @@ impl Ready {
             let (status, _) = orders.answer(number, GET);
             let served = specified.holder.take_if(|holder| *holder == number).is_some();
             assert_eq!(status, if served { 0 } else { EWOULDBLOCK }, "{name}");
-            // If the call ended on the fast path, the gate remembers no other strand, so this event
-            // changes nothing.
+            // If the call ended on the fast path, the gate remembers no other strand, so this event changes nothing.
             if served && matches!(step, Calls(_)) {
                 specified.step(HubEvent::Ended);
             }
         }
         assert_eq!(orders.turns(), specified.outcome.turns, "{name}");
-        // In the tick of a counted refusal, a further refusal of the same strand would be counted,
-        // too. So one tick passes.
+        // In the tick of a counted refusal, another refusal of the same strand would be counted too, so one tick passes.
         orders.passes(1);
         [None, Some(A), Some(B)]
             .map(|first| {
@@ -228,7 +217,7 @@ impl Ready {
             .into()
     }
 
-    /// Explores the orders of a case. If `waits` is `false`, every store completes at once.
+    /// Explores the orders of a case. If `waits` is `false`, every store completes immediately.
     pub(super) fn explore(&mut self, case: &Case, waits: bool) -> Explored {
         let allowed = self.prepare(case);
         self.orders.waits = waits;

@@ -1,4 +1,4 @@
-//! The outcomes that [`Turns::step`] allows for two calls of a hub.
+//! The outcomes that [`Turns::step`] allows for two calls for a hub.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ pub(super) enum Call {
     /// The call has not begun.
     Waits,
     Within,
-    /// The call's status, and the value that it read.
+    /// The call has returned this status, and the value that it read.
     Done(u64, u64),
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Outcome {
     pub(super) turns: Turns,
 }
 
-/// The state of a hub and of the two calls. [`Turns::step`] determines how the state changes.
+/// The state of a hub and of the two calls, which changes as [`Turns::step`] determines.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Specified {
     pub(super) outcome: Outcome,
@@ -41,14 +41,13 @@ impl Specified {
         answer
     }
 
-    /// Returns `true` if another refusal of the strand changes nothing in the gate's state.
+    /// Returns `true` if another refusal of the strand does not change the gate's state.
     fn repeats(&self, number: usize) -> bool {
         let other = |turn| turn != strand(number);
         self.recent[number] && (self.holder.is_some() || self.outcome.turns.turn.is_some_and(other))
     }
 
-    /// Lets a strand ask for the hub. Returns `true` if the strand gets the hub, so that its access
-    /// is in flight.
+    /// Lets a strand ask for the hub. Returns `true` if the strand gets the hub and begins its access.
     pub(super) fn asks(&mut self, number: usize) -> bool {
         if self.repeats(number) {
             return false;
@@ -65,8 +64,8 @@ impl Specified {
         served
     }
 
-    /// Adds to `all` the outcomes that are possible from this state. If `overlap` is `false`, call
-    /// `first` returns before the other call begins.
+    /// Adds to `all` the outcomes that are possible from this state. If `overlap` is `false`, call `first` returns before the other call
+    /// begins.
     pub(super) fn outcomes(
         self,
         functions: [u64; 2],
@@ -98,9 +97,8 @@ impl Specified {
                         after.outcome.device = WRITTEN;
                     }
                     after.holder = None;
-                    // A call on the slow path passes the turn on when the call ends. Two kinds of
-                    // call do not pass the turn on: a call on the fast path, and a call that ends
-                    // just as the other strand is remembered. Therefore both outcomes are possible.
+                    // A slow-path call passes the turn on when it ends. Two kinds of calls do not: a call on the fast path, and a call that
+                    // ends just as the other strand is remembered. Therefore both outcomes are possible.
                     let mut passed = after;
                     passed.step(HubEvent::Ended);
                     passed.outcomes(functions, overlap, first, all);

@@ -1,4 +1,4 @@
-//! Tests the dispatch of calls, their registers, and reads and writes that succeed.
+//! Tests how calls are dispatched, their registers, and successful reads and writes.
 
 use super::*;
 
@@ -113,10 +113,10 @@ fn own_memory_controllers_are_reached_locally_and_all_else_globally() {
         let cell = Cell::at(World::node_of(strand), address);
         assert_eq!(cell, Some(Cell::Register(id)));
     }
-    // The local and the global address belong to the same cell.
+    // The local address and the global address belong to the same cell.
     assert_eq!(set(&mut world, 64, 10, 0x21), 0);
     assert_eq!(get(&mut world, 130, 10), (0, 0x21));
-    // A hub's local address belongs to no register.
+    // A hub's local address does not belong to any register.
     assert_eq!(Cell::at(0, 0x81_3000_1000), None);
 }
 
@@ -140,8 +140,7 @@ fn the_pcr_is_the_calling_strands() {
     assert!(world.devices.is_empty());
 }
 
-/// HOLDOV (bits 63:62) affects only the write that sets it, and reads as 0. With HOLDOV, OV0 (bit 18) and OV1 (bit 31) do not
-/// change.
+/// HOLDOV (bits 63:62) affects only the write that sets it, and reads as 0. With HOLDOV, OV0 (bit 18) and OV1 (bit 31) do not change.
 #[test]
 fn the_pcr_keeps_bits_31_to_0_and_the_ov_bits_that_holdov_protects() {
     let mut world = batoka([3], Grant::HTSTRAND);

@@ -1,4 +1,4 @@
-//! Tests hubs that are busy, and devices that fault.
+//! Tests busy hubs and faulting devices.
 
 use super::*;
 
@@ -88,7 +88,7 @@ fn a_guest_reset_while_a_hub_is_out_of_service_has_the_others() {
     assert_eq!(get(&mut world, 0, 89), (0, 0));
 }
 
-/// A call for a register that the version or the machine lacks returns ENOTSUPPORTED, even while the unit is out of service.
+/// A call for a register that the version or the machine lacks returns ENOTSUPPORTED, even if the unit is out of service.
 #[test]
 fn a_unit_out_of_service_comes_after_version_and_machine() {
     let mut world = batoka([0], Grant::GLOBAL);
@@ -114,7 +114,7 @@ fn a_reset_clears_versions_and_registers() {
     for id in [0, 1, 2, 18, 90, u64::MAX] {
         refused_untouched(&mut world, 0, id, 7);
     }
-    // After the reset, the guest gets its rights back only when its strand has taken the cross-call.
+    // After the reset, the guest gets its rights back only once its strand has taken the cross-call.
     negotiate(&mut world, 0, 1);
     for id in [0, 1, 2, 18] {
         refused_untouched(&mut world, 0, id, 10);
@@ -145,13 +145,12 @@ fn a_faulted_memory_controller_takes_its_two_registers() {
     }
 }
 
-/// Returns the L2 control register of a bank of node 0.
+/// Returns the L2 control register of one of node 0's banks.
 fn l2(bank: usize) -> Cell {
     Cell::L2 { node: 0, bank }
 }
 
-/// Returns a Batoka. In the L2 control register of each bank of node 0, PERF_CONFIG is 2, and the other bits are 0x10 plus the bank's
-/// number.
+/// Returns a Batoka. In the L2 control registers of node 0, PERF_CONFIG is 2, and the other bits are 0x10 plus the bank's number.
 fn with_l2() -> World {
     let mut world = batoka([0, 64], Grant::GLOBAL);
     for bank in 0..8 {

@@ -1,4 +1,4 @@
-//! Tests the reference model with expected results from the documents. The model also runs the scripts of `tests/real_guests`.
+//! Tests the reference model with expected results from the documents. The model also runs the scripts in `tests/real_guests`.
 
 mod calls;
 mod faults;
@@ -6,7 +6,7 @@ mod rights;
 
 use super::*;
 
-/// The values of registers that a call does not use.
+/// The values of the registers that a call does not use.
 const REST: [u64; 3] = [0x2222, 0x3333, 0x4444];
 
 /// Makes a call with two arguments. The other registers hold `REST`.

@@ -4,8 +4,8 @@ use super::*;
 
 #[test]
 fn the_first_check_that_fails_gives_the_status() {
-    // The Maramba guest has no rights. In each line below, the call fails the check with the expected
-    // status, and would fail all later checks.
+    // The Maramba guest has no rights. In each line below, the call fails the check with the expected status, and would fail all later
+    // checks.
     let guests = vec![Guest::new([0], Grant::NONE)];
     let mut world = World::new(Machine::Maramba, 2, &[(1, 1)], guests).unwrap();
     for id in [0, 1, 2, 8, 10, 18, 90, u64::MAX] {
@@ -85,7 +85,7 @@ fn a_refused_ht_leaves_the_pcr_as_it_was() {
     assert_eq!(set(&mut world, 0, 0, 0x13), 0);
     assert_eq!(set(&mut world, 0, 0, 0x1f), 10);
     assert_eq!(get(&mut world, 0, 0), (0, 0x13));
-    // A read of HT needs no right.
+    // Reading HT needs no right.
     world.pcr.insert(0, 0x8);
     assert_eq!(get(&mut world, 0, 0), (0, 0x8));
 }
@@ -103,7 +103,7 @@ fn guests_negotiate_for_themselves() {
     assert_eq!(get(&mut world, 0, 18), (0, 0));
 }
 
-/// Returns a world with two guests. The first guest has every right and has written to all registers that it may use.
+/// Returns a world with two guests. The first guest has every right, and has written to all registers that it may use.
 fn used() -> World {
     let guests = vec![Guest::new([0, 65], Grant::GLOBAL_HTSTRAND), Guest::new([1], Grant::STRAND)];
     let mut world = World::new(Machine::Batoka, 2, &[(1, 1)], guests).unwrap();

@@ -32,7 +32,7 @@ impl Bits {
         Self { zeros: !most & known, ones: least & known }
     }
 
-    /// Returns the value of bit 0, if it is known, after a shift of `number` to the right by at most `most` bits.
+    /// Shifts `number` right by an unknown count of at most `most`. Returns the value of bit 0 of the result, if all counts agree on it.
     pub(super) fn of_shifted(number: u64, most: u64) -> Self {
         let reached = !u64::MAX.checked_shl(most as u32 + 1).filter(|_| most < 63).unwrap_or(0);
         match number & reached {
@@ -62,7 +62,7 @@ impl Bits {
         }
     }
 
-    /// Returns the known bits of a term [`Zero`](super::Node::Zero). `bits` are the known bits of the word in the term.
+    /// Returns the known bits of a term [`Zero`](super::Node::Zero). `bits` are the known bits of the term's operand.
     pub(super) fn exact(self, bits: Self) -> Self {
         match bits.zeros {
             u64::MAX => Self::of(1),

@@ -1,4 +1,4 @@
-//! The value of a term for given values of the words.
+//! Computes a term's value for given values of the words.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,8 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Returns the value of a term in this model. `known` keeps the values of terms. Names and words of the memory that the model lacks
-    /// are 0.
+    /// Returns a term's value in this model. Names and memory words that are missing from the model are 0. `known` caches the values of
+    /// terms.
     pub(crate) fn number(&self, term: Term, known: &mut HashMap<Term, u64>) -> u64 {
         if let Some(number) = known.get(&term) {
             return *number;
@@ -38,7 +38,7 @@ impl Model {
             Node::Reversed(a) => of(a).reversed(),
             Node::Binary(operation, a, b) => {
                 let (a, b) = (of(a), of(b));
-                // For z3, these operations are unknown functions, so a division by 0 may have any value.
+                // z3 treats these operations as unknown functions, so a division by 0 may have any value.
                 let divides = matches!(
                     operation,
                     Operation::Quotient

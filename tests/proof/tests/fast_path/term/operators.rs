@@ -1,4 +1,4 @@
-//! The operators of terms. With them, the interpreter executes instructions on terms.
+//! The operators that let the interpreter execute instructions on terms.
 
 use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
 
@@ -100,7 +100,7 @@ impl Word for Term {
         if bits.ones != 0 {
             return Self::default();
         }
-        // Two sums of one word and different numbers differ, so their exclusive OR is not 0.
+        // Two sums of the same word and different numbers differ, so their exclusive OR is not 0.
         if let Node::Binary(Operation::Xor, a, b) = self.node() {
             let ((a, first), (b, second)) = (a.sum(), b.sum());
             if a == b && first != second {

@@ -62,13 +62,12 @@ impl Debuggee {
         stream
     }
 
-    /// Types lines into gdb, and then lets gdb detach. In `typed`, the lines are separated by ` |
-    /// `. Returns gdb's output.
+    /// Types lines into gdb, and then lets gdb detach. ` | ` separates the lines in `typed`. Returns gdb's output.
     fn gdb(&self, typed: &str) -> String {
         self.gdb_before("set endian big", typed)
     }
 
-    /// Works as [`gdb`](Self::gdb), and asserts that gdb [`says`] what is expected.
+    /// Works like [`gdb`](Self::gdb), and asserts that gdb [`says`] what is expected.
     #[track_caller]
     fn answers(&self, typed: &str, expected: &str) -> String {
         let said = self.gdb(typed);
@@ -76,7 +75,7 @@ impl Debuggee {
         said
     }
 
-    /// Works as [`gdb`](Self::gdb), but types `before` before gdb connects.
+    /// Works like [`gdb`](Self::gdb), but types `before` before gdb connects.
     fn gdb_before(&self, before: &str, typed: &str) -> String {
         let mut gdb = Command::new("timeout");
         gdb.arg("60").arg(tools::path(&GDB).unwrap()).args(["-nx", "-batch"]);
@@ -88,7 +87,7 @@ impl Debuggee {
         [said.stdout, said.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat()
     }
 
-    /// Asserts that the signal `signal` ends the run at once.
+    /// Asserts that the signal `signal` ends the run immediately.
     fn ends_by(mut self, signal: &str) {
         assert_eq!(self.run.try_wait().unwrap(), None, "it has ended before");
         let sent = Instant::now();
@@ -114,15 +113,14 @@ impl Debuggee {
     }
 }
 
-/// If a test fails, the run must not continue.
+/// Ends the run if a test fails.
 impl Drop for Debuggee {
     fn drop(&mut self) {
         let _ = self.run.kill().and_then(|()| self.run.wait());
     }
 }
 
-/// Asserts that `said` contains all parts of `expected` in the same order. In `expected`, the parts
-/// are separated by ` | `.
+/// Asserts that `said` contains all parts of `expected` in the same order. ` | ` separates the parts.
 #[track_caller]
 fn says(said: &str, expected: &str) {
     expected.split(" | ").fold(said, |rest, text| match rest.split_once(text) {
@@ -158,8 +156,8 @@ fn one_strand_executes_while_the_others_are_locked() {
     run.ends_by("INT");
 }
 
-/// The second strand of the bundled guest executes until it halts. With scheduler locking, no other
-/// strand executes, so gdb reports that the strand waits.
+/// The bundled guest's second strand executes until it halts. With scheduler locking, no other strand executes, so gdb reports that the
+/// strand waits.
 #[test]
 #[ignore = "needs gdb-multiarch"]
 fn a_locked_strand_that_waits_is_reported() {
@@ -171,7 +169,7 @@ fn a_locked_strand_that_waits_is_reported() {
     run.ends_by("INT");
 }
 
-/// An old gdb does not use `vCont`. It sends `Hc`, `c` and `s` instead.
+/// An old gdb does not use `vCont`, but sends `Hc`, `c` and `s` instead.
 #[test]
 #[ignore = "needs gdb-multiarch"]
 fn an_old_debugger_steps_and_continues() {
@@ -189,7 +187,7 @@ fn an_old_debugger_steps_and_continues() {
     run.ends_well();
 }
 
-/// gdb replaces an instruction of the guest with another one, which adds 100.
+/// gdb replaces one of the guest's instructions with another one, which adds 100.
 #[test]
 #[ignore = "needs gdb-multiarch"]
 fn memory_and_registers_are_written() {

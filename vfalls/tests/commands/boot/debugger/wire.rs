@@ -5,8 +5,7 @@ use std::net::TcpStream;
 
 use super::{Debuggee, says};
 
-/// Sends bytes, and returns the answer, which is a packet with its checksum, or `-`. A `+` before
-/// the answer is left out.
+/// Sends bytes, and returns the answer without a leading `+`. The answer is a packet with its checksum, or `-`.
 fn ask(stream: &mut TcpStream, bytes: &[u8]) -> String {
     stream.write_all(bytes).unwrap();
     let mut said = Vec::new();
@@ -58,7 +57,7 @@ fn a_connection_is_lost_in_a_packet() {
 fn a_machine_stops_when_the_connection_is_lost() {
     let run = Debuggee::counter("gdb-lost-running");
     let mut stream = run.connect();
-    // When the connection ends, the breakpoint that it has set is removed, too.
+    // When the connection ends, its breakpoint is removed, too.
     stream.write_all(b"$Z0,80000004,4#a2").unwrap();
     assert_eq!(ask(&mut stream, b"$c#63"), "$OK#9a");
     assert_eq!(ask(&mut stream, b""), "$T05thread:1;#d7");
@@ -91,7 +90,7 @@ fn a_session_goes_on_after_wrong_packets() {
     // The text of this packet is too long.
     stream.write_all(&[b"$m".as_slice(), &[b'0'; 100_000]].concat()).unwrap();
     assert_eq!(ask(stream, b"#00"), "-");
-    // The machine has 64 strands. The thread 0x40 is strand 63, and a thread 0x41 does not exist.
+    // The machine has 64 strands. Thread 0x40 is strand 63, and thread 0x41 does not exist.
     assert_eq!(ask(stream, b"$Hg41#14"), "$E01#a6");
     assert_eq!(ask(stream, b"$Hg40#13"), "$OK#9a");
     let registers = ask(stream, b"$g#67");

@@ -1,4 +1,4 @@
-//! The search through all orders of the events.
+//! The search through all orders of events.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -8,13 +8,12 @@ use super::super::specified::{Call, Outcome};
 use super::super::{A, B, C, WRITTEN};
 use super::{Allowed, CLOSED, Event, LOCK, Orders, RESERVED, SHUT, STATE, State, token};
 
-/// What an exploration has found.
+/// The result of an exploration.
 #[derive(Debug)]
 pub(in super::super::super) struct Explored {
     pub(in super::super) orders: u128,
     pub(in super::super) states: usize,
-    /// The description of a wrong order, and of what is wrong in it; `None` if all orders are
-    /// right.
+    /// A wrong order, and what is wrong with it; `None` if all orders are right.
     pub(in super::super::super) wrong: Option<String>,
 }
 
@@ -83,8 +82,8 @@ impl Orders {
         let holder = self.holder();
         let [word, closed, lock] = [STATE, CLOSED, LOCK].map(|at| self.arbiter_word(at));
         let open = turns.remembered.is_empty();
-        // While the bit SHUT is set, the word at CLOSED is not 0. Only strand C may still hold the
-        // hub. A free hub is reserved for the strand of the turn.
+        // While the SHUT bit is set, the word at CLOSED is not 0. Only strand C may still hold the hub. A free hub is reserved for the
+        // strand whose turn it is.
         let turn = turns.turn.map_or(0, |turn| (turn.index() as u32 + 1) << 1 | SHUT);
         let consistent = lock == 0
             && (closed == 0) == open
