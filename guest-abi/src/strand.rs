@@ -24,12 +24,12 @@ impl StrandId {
         if number < Self::COUNT { Some(Self(number as u8)) } else { None }
     }
 
-    /// Returns the number of the strand in the machine.
+    /// Returns the strand's number in the machine.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// Returns the number of the strand in the machine, as a byte.
+    /// Returns the strand's number in the machine, as a byte.
     pub const fn number(self) -> u8 {
         self.0
     }

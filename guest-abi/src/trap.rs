@@ -66,7 +66,7 @@ macro_rules! perf_functions {
                 }
             }
 
-            /// Returns a sentence that describes the effect of the function and names the section of the specification.
+            /// Returns a sentence that describes the function's effect and names the section of the specification.
             pub const fn description(self) -> &'static str {
                 match self {
                     $(Self::$variant => concat!($effect, " (", $section, ")."),)*

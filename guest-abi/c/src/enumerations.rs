@@ -1,4 +1,4 @@
-//! The enumerations of the header, as types of parameters. C code may pass a number that the enumeration does not have.
+//! The header's enumerations, as parameter types. C code may pass a number that the enumeration does not have.
 
 use guest_abi::{Counter, PerfReg, Pmu};
 

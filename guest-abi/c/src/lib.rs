@@ -22,7 +22,7 @@ pub use sampling::*;
 pub use types::*;
 pub use unit::*;
 
-// A static library needs a panic handler: the function below if panics abort, otherwise (as in a debug build) that of std.
+// A static library needs a panic handler: the function below if panics abort, otherwise (as in a debug build) std's.
 #[cfg(not(panic = "abort"))]
 extern crate std;
 

@@ -46,7 +46,7 @@ errors! {
     OtherPmu(OtherPmu),
     /// The requested events need more turns than the profiler has.
     NoRoom(NoRoom<SparcSelect>),
-    /// The select code of a counter stands for no event.
+    /// A counter's select code stands for no event.
     ReservedEvent(ReservedEvent),
     /// A number that a type cannot hold.
     OutOfRange(OutOfRange),

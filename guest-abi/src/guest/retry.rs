@@ -7,7 +7,7 @@ use core::num::NonZeroU32;
 use crate::error::in_range;
 use crate::status::HvError;
 
-/// The maximum number of tries of a call: at least 1. The default is [`ONCE`](Self::ONCE).
+/// The maximum number of times that a call is tried: at least 1. The default is [`ONCE`](Self::ONCE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tries(NonZeroU32);
 
@@ -29,7 +29,7 @@ impl Tries {
     }
 
     /// Calls `attempt`, and calls it again while it fails with EWOULDBLOCK. Gives up after this number of tries. Any other error ends the
-    /// tries at once.
+    /// tries immediately.
     ///
     /// For example, `attempt` is `|| counters.get(register)`, or any other call of [`PerfCounters`](super::PerfCounters).
     pub fn retry<T>(self, attempt: impl FnMut() -> Result<T, HvError>) -> Result<T, RetryError> {

@@ -6,14 +6,14 @@ crate::numbered::numbered! {
     /// PERF_CONFIG, the value of register 1. It selects the L2 misses that the SPARC events `L2_imiss` and `L2_dmiss_ld` include.
     #[derive(Default)]
     PerfConfig "PERF_CONFIG" {
-        /// All misses, no matter where the line comes from.
+        /// All misses, wherever the cache line comes from.
         #[default]
         All "all",
-        /// Misses served by memory of the same node.
+        /// Misses served by the same node's memory.
         Local "local",
-        /// Misses served by memory of another node.
+        /// Misses served by another node's memory.
         Remote "remote",
-        /// Misses served by the cache of another node.
+        /// Misses served by another node's cache.
         CacheToCache "c2c",
     }
 }

@@ -78,8 +78,7 @@ impl PerfReg {
 
     /// Returns the properties that the specification states for the register.
     pub const fn info(self) -> &'static RegisterInfo {
-        // `new` accepts only ids below COUNT. The compiler does not know about this limit, and would add a
-        // panic.
+        // `new` accepts only ids below COUNT. The compiler does not know this limit, and would otherwise add a panic.
         let index = self.index();
         if index < Self::COUNT { &TABLE[index] } else { &TABLE[0] }
     }

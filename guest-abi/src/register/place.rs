@@ -1,7 +1,7 @@
-//! The place of a register (node, channel, hub, part of a hub), and the role of the register at that place.
+//! A register's place (node, channel, hub, part of a hub), and its role at that place.
 
 crate::numbered::numbered! {
-    /// One of up to four Victoria Falls processors of a machine.
+    /// One of a machine's up to four Victoria Falls processors.
     Node "node" { Node0 "NODE0", Node1 "NODE1", Node2 "NODE2", Node3 "NODE3", }
 
     /// One of the two DRAM channels of a node, with its memory controller.

@@ -81,7 +81,7 @@ pub enum Pics {
 }
 
 impl Pmu {
-    /// The number of PMUs of the largest machine.
+    /// The number of PMUs in the largest machine.
     pub const COUNT: usize = 32;
 
     /// Every PMU, in the order in which illumos probes them.

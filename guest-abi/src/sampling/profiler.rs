@@ -24,7 +24,7 @@ pub struct Request<E> {
     pub pace: Option<Pace>,
 }
 
-/// The error if the requested events need more turns than the profiler has.
+/// The error when the requested events need more turns than the profiler has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NoRoom<E>(
     /// The first event for which no counter has a free turn.
@@ -116,7 +116,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
     /// Handles an interrupt of the unit: takes a sample for each counter that has overflowed, and continues to count.
     ///
     /// # Errors
-    /// If the unit refuses to continue. Counts and samples remain.
+    /// Fails if the unit refuses to continue. Counts and samples remain.
     pub fn handle(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Result<Cause, U::Refusal> {
         self.interrupts += 1;
         let cause = self.collect(unit, at);
@@ -129,7 +129,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
     /// spurious.
     ///
     /// # Errors
-    /// If the unit refuses to continue. Counts and samples remain.
+    /// Fails if the unit refuses to continue. Counts and samples remain.
     pub fn rotate(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Result<Cause, U::Refusal> {
         let cause = self.collect(unit, at);
         self.end_turn();

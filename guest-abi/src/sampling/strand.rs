@@ -33,7 +33,7 @@ impl<S: StrandCounters, H: Hypercall> OwnCounters<S, H> {
 impl<S: StrandCounters, H: Hypercall> CounterUnit for OwnCounters<S, H> {
     type Event = SparcSelect;
     type Mode = SparcMode;
-    /// The status of the service if it refuses to set HT in register 0: ENOACCESS while the guest has no right to HT.
+    /// The service's status if it refuses to set HT in register 0: ENOACCESS while the guest has no right to HT.
     type Refusal = HvError;
 
     const OVERFLOWS_AT: u32 = 0;

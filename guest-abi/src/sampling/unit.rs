@@ -57,7 +57,7 @@ pub trait CounterUnit {
     /// bit. If a counter that is not in `counters` overflows at the same time, its overflow is not lost.
     fn acknowledge(&mut self, counters: CounterSet);
 
-    /// Returns `true` if a timer that shares the interrupt requests it.
+    /// Returns `true` if a timer that shares the interrupt is requesting it.
     fn timer_pending(&self) -> bool {
         false
     }

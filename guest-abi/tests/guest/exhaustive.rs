@@ -111,8 +111,8 @@ fn three_values<const BITS: u32, const FLAG: bool>() {
     let wrap = 1_u64 << BITS;
     let values: Vec<u64> =
         (0..8).flat_map(|at| [at, wrap - 1 - at, wrap / 2 + at, wrap / 2 - 1 - at]).collect();
-    // Returns the possible numbers of events from one value to the next. The first is the least number. The second contains one more
-    // wrap; it exists only if there is a flag and the value does not decrease.
+    // Returns the possible numbers of events from one value to the next. The first is the smallest possible number. The second includes one
+    // more wrap, and exists only if there is a flag and the value does not decrease.
     let steps = |from: u64, to: u64| {
         let least = if to < from { wrap + to - from } else { to - from };
         [Some(least), (FLAG && to >= from).then_some(least + wrap)].into_iter().flatten()
