@@ -1,4 +1,4 @@
-//! %tick and %stick, two counters of a strand (UltraSPARC Architecture 2007). Each has 63 bits; bit 63 is NPT. The counters of two
+//! %tick and %stick, two of a strand's counters (UltraSPARC Architecture 2007). Each has 63 bits; bit 63 is NPT. The counters of two
 //! strands agree only if the hypervisor sets them to a common value when it starts the strands.
 
 use guest_abi::StrandId;
@@ -44,14 +44,14 @@ pub struct TickSource<T> {
 }
 
 impl<T> TickSource<T> {
-    /// Returns %tick, which counts the cycles of the processor. Its rate falls when power management slows the processor. `hz` is the rate
-    /// in Hz, from the property `clock-frequency` of a strand in the machine description; 0 if it is unknown.
+    /// Returns %tick, which counts processor cycles. Its rate falls when power management slows the processor. `hz` is the rate in Hz, from
+    /// the property `clock-frequency` of a strand in the machine description; 0 if it is unknown.
     pub const fn tick(registers: T, hz: u64, alignment: Alignment) -> Self {
         Self { registers, is_stick: false, hz, alignment }
     }
 
-    /// Returns %stick, which counts the ticks of the system's clock at a constant rate. `hz` is the rate in Hz, from the property
-    /// `stick-frequency` of the platform in the machine description; 0 if it is unknown.
+    /// Returns %stick, which counts system clock ticks at a constant rate. `hz` is the rate in Hz, from the property `stick-frequency` of
+    /// the platform in the machine description; 0 if it is unknown.
     pub const fn stick(registers: T, hz: u64, alignment: Alignment) -> Self {
         Self { registers, is_stick: true, hz, alignment }
     }

@@ -195,7 +195,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Two nodes are equal if they are the same node of the same bytes in memory.
+/// Two nodes are equal if they are the same node in the same bytes of memory.
 impl PartialEq for Node<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.index == other.index && self.md.is(other.md)

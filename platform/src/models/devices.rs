@@ -21,7 +21,7 @@ pub enum FaultyUnit {
     Hub(Hub),
     /// All L2 control registers of a node.
     L2(Node),
-    /// The L2 control registers of this bank (0 to 7) and of all later banks. A write of all eight banks then fails in the middle.
+    /// The L2 control registers of this bank (0 to 7) and of all later banks. A write to all eight banks then fails partway.
     L2FromBank(Node, usize),
 }
 
@@ -68,7 +68,7 @@ impl Devices {
         self.now.load(Ordering::Acquire)
     }
 
-    /// Advances the time by `cycles`, which may end an access to a hub. Only [`HubChip::pass`] counts the cycles.
+    /// Advances the time by `cycles`, which may end a hub access. Only [`HubChip::pass`] counts the cycles.
     pub fn advance(&self, cycles: u64) {
         self.now.fetch_add(cycles, Ordering::AcqRel);
     }
@@ -107,12 +107,12 @@ impl Devices {
         self.cross_calls[strand.index() / 64].fetch_and(!bit, Ordering::SeqCst) & bit != 0
     }
 
-    /// Locks and returns the counters of a strand.
+    /// Locks and returns a strand's counters.
     pub fn strand_unit(&self, strand: StrandId) -> impl DerefMut<Target = StrandUnit> {
         self.strands[strand.index()].lock()
     }
 
-    /// Locks and returns the L2 control registers of a node.
+    /// Locks and returns a node's L2 control registers.
     pub fn l2(&self, node: Node) -> impl DerefMut<Target = L2> {
         self.l2[node.index()].lock()
     }
@@ -124,7 +124,7 @@ impl Devices {
         }
     }
 
-    /// Locks and returns the counters of a DRAM channel.
+    /// Locks and returns a DRAM channel's counters.
     pub fn memory_controller(
         &self,
         node: Node,

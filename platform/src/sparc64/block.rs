@@ -1,4 +1,4 @@
-//! A strand's block: the memory that its veneers share with Rust.
+//! A strand's block: the memory that its veneers share with the Rust code.
 #![allow(unsafe_code)]
 
 use core::arch::asm;
@@ -30,9 +30,9 @@ pub struct Kept {
 pub(super) struct Bounds {
     pub(super) real: u64,
     pub(super) bytes: u64,
-    /// The mask for the address bits within a page of the TLB.
+    /// The mask for the address bits within a TLB page.
     pub(super) page: u64,
-    /// The TLB's entry of the first page. The entry of each later page differs only in the physical address.
+    /// The TLB entry for the first page. The entry for each later page differs only in the physical address.
     pub(super) entry: u64,
 }
 
@@ -57,13 +57,13 @@ pub struct StrandBlock<H> {
     pub(super) otherwin: Cell<u64>,
     pub(super) cleanwin: Cell<u64>,
     pub(super) handler: Cell<*const H>,
-    /// Initialised before the guest begins.
+    /// Initialised before the guest starts.
     pub(super) served: Cell<MaybeUninit<Served<'static>>>,
     pub(super) bounds: Cell<Bounds>,
     pub(super) windows: UnsafeCell<[[u64; 16]; WINDOWS]>,
     /// The registers at an interrupt. The strand takes interrupts only while it executes its guest.
     pub(super) interrupted: Kept,
-    /// The registers at any other trap, which may interrupt the handler of an interrupt.
+    /// The registers at any other trap, which may interrupt an interrupt handler.
     pub(super) trapped: Kept,
     pub(super) recovering: Cell<bool>,
     pub(super) reports: Reports,
@@ -73,8 +73,7 @@ pub struct StrandBlock<H> {
 unsafe impl<H> Sync for StrandBlock<H> {}
 
 impl<H> StrandBlock<H> {
-    /// Returns the block of a strand that has not started. The block is all zero, so that the blocks take no room in the file of the
-    /// image.
+    /// Returns the block of a strand that has not started. The block is all zero, so that the blocks take no room in the image file.
     pub const fn zeroed() -> Self {
         // SAFETY: all-zero bits are valid for every field: numbers, a `bool`, a raw pointer, and memory that may be uninitialised.
         unsafe { MaybeUninit::zeroed().assume_init() }

@@ -9,7 +9,7 @@ use guest_abi::{StrandId, Trap};
 
 use super::{End, Entry, FastPath, StrandBlock, TrapHandler, guest, late, layout};
 
-/// Prepares the strand after reset. Returns the entry of the guest.
+/// Prepares the strand after reset. Returns the guest's entry.
 ///
 /// # Safety
 /// Called by the boot code of an image, once on each strand, with the strand's block and number.

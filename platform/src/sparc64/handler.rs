@@ -15,7 +15,7 @@ pub trait TrapHandler: Sized + 'static {
     /// Prepares a strand after reset. Returns the handler of the strand's traps. Does not return if no guest has this strand, or if the
     /// image cannot start: see [`cannot_start`](super::cannot_start). The function has the strand's whole stack and all register windows.
     ///
-    /// Strand 0 is the first. It prepares the data of the others before it [starts](super::interrupt::start_strand) them.
+    /// Strand 0 starts first. It prepares the other strands' data before it [starts](super::interrupt::start_strand) them.
     fn start(strand: StrandId) -> &'static Self;
 
     /// Waits until the strand can enter its guest, and returns the entry point. Called once, after [`start`](Self::start), with the
@@ -59,7 +59,7 @@ pub trait TrapHandler: Sized + 'static {
     }
 
     /// Takes the device at the address of a [late fault](super#late-faults) out of service. The address is `None` if the processor does not
-    /// report it. Then the device that failed is not known.
+    /// report it. It is then unknown which device failed.
     ///
     /// In an image with the performance counter service, this function calls `PerfCounterService::faulted_late`. The strand calls this
     /// function between two of its hypercalls, or before a hypercall on the slow path. The function must not trap.
@@ -119,6 +119,6 @@ pub enum End {
     Trap(&'static FatalTrap),
     /// [`TrapHandler::interrupted`] returned `Break`.
     Interrupted,
-    /// The hypervisor panicked in this line; 0 if the line is unknown.
+    /// The hypervisor panicked at this source line; 0 if the line is unknown.
     Panic(u32),
 }

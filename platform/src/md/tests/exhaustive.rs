@@ -1,5 +1,5 @@
-//! Compares the reader with a second reader, on all descriptions of certain shapes. The second reader is written from the format
-//! (FWARC/2005/115): it splits the bytes, and then reads node by node.
+//! Compares the reader with a second reader, on all descriptions of certain shapes. The second reader is written from the format's
+//! specification (FWARC/2005/115): it splits the bytes, and then reads node by node.
 
 use std::string::String;
 use std::vec::Vec;
