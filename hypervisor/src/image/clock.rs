@@ -16,7 +16,7 @@ pub(super) fn ticks() -> u64 {
     StrandId::new(0).map_or(0, |strand| registers.stick(strand)) & !NPT
 }
 
-/// A clock that shows %stick of the strand that reads the clock.
+/// A clock that shows the reading strand's %stick.
 #[derive(Clone, Copy, Debug)]
 pub struct Stick(());
 

@@ -42,18 +42,18 @@ pub struct Layout {
     pub described: bool,
     /// The frequency of %stick in Hz.
     pub frequency: u64,
-    /// The guests' times of day, which the guests read and set by hypercalls.
+    /// The guests' times of day, which the guests read and set with hypercalls.
     pub days: Days,
-    /// The time between two comparisons of the clocks, in nanoseconds; 0 if the clocks are not compared.
+    /// The time between two clock comparisons, in nanoseconds; 0 if the clocks are not compared.
     pub clocks: u64,
 }
 
-/// The frequency of a T5440's strands in Hz. It applies if no description gives another frequency.
+/// The frequency of a T5440's strands in Hz, used if no description gives another frequency.
 const FREQUENCY: u64 = 1_165_379_275;
 
 impl Layout {
-    /// Reads the description, and takes the rest, such as the time of power-on, from the [words of the start](start). If the description is
-    /// wrong, passes the error to `tell` and returns `None`.
+    /// Reads the description, and takes the rest, such as the time of power-on, from the [start words](start). If the description is wrong,
+    /// passes the error to `tell` and returns `None`.
     pub(super) fn read(tell: impl Fn(&dyn fmt::Display)) -> Option<Self> {
         let bytes = description();
         let mut layout = Self {
@@ -155,7 +155,7 @@ fn only_guest() -> Option<GuestLayout> {
     })
 }
 
-/// Reads the node of a guest. Returns `None` if the guest's memory is not made of whole pages, or does not contain the guest's entry.
+/// Reads a guest's node. Returns `None` if the guest's memory is not made of whole pages, or does not contain the guest's entry.
 fn guest(
     described: &DescribedGuest<'static>,
 ) -> Result<Option<GuestLayout>, platform::md::NodeError<'static>> {

@@ -183,7 +183,7 @@ fn the_count_survives_a_line_that_fails() {
     );
 }
 
-/// Several strands send many messages at the same time. Each message becomes a whole line, at once or later, or is counted as left out.
+/// Several strands send many messages at the same time. Each message becomes a whole line, immediately or later, or is counted as left out.
 #[test]
 fn strands_at_once() {
     let sent = HostMutex::new(Vec::new());

@@ -240,7 +240,7 @@ impl<I: Image> CoreGroup<I> {
         Ok(Reply::Value(size))
     }
 
-    /// Sends bytes of the guest's memory to the guest's console, until the console accepts no more. Sends at most `MOST_WRITTEN` bytes.
+    /// Sends bytes from the guest's memory to the guest's console, until the console accepts no more. Sends at most `MOST_WRITTEN` bytes.
     fn write(&self, caller: Caller, real: u64, size: u64) -> Result<Reply, CallError> {
         let image = &self.image;
         if size != 0 {
@@ -260,7 +260,7 @@ impl<I: Image> CoreGroup<I> {
     }
 }
 
-/// Answers like a hypervisor without interrupt queues: a guest can remove any queue, but configure none.
+/// Answers like a hypervisor without interrupt queues: a guest can remove any queue, but cannot configure one.
 fn queue(queue: u64, entries: u64) -> Result<Reply, CallError> {
     match (QUEUES.contains(&queue), entries) {
         (false, _) => Err(HvError::Invalid.into()),

@@ -21,16 +21,16 @@ pub struct Start {
     pub pc: u64,
     /// The real address of the trap table, for %tba.
     pub rtba: u64,
-    /// The value of %o0 when the strand starts: the argument of the caller that starts it.
+    /// The value of %o0 when the strand starts, which is an argument of the call that starts the strand.
     pub argument: u64,
 }
 
 /// What an interrupted strand has to do: see [`Cpus::take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandCommand {
-    /// Enters the guest.
+    /// The strand enters the guest.
     Start(Start),
-    /// Leaves the guest, and waits for the next interrupt.
+    /// The strand leaves the guest, and waits for the next interrupt.
     Stop,
 }
 
@@ -45,8 +45,8 @@ const RUNNING: u32 = 3;
 const STOPPING: u32 = 4;
 const ERROR: u32 = 5;
 
-/// After a guest has ended, calls that its other strands had begun earlier may still change a strand's state. They change the state of one
-/// strand at most this number of times.
+/// After a guest has ended, calls that its other strands had begun earlier may still change a strand's state. They change each strand's
+/// state at most this number of times.
 const CHANGES: usize = 2 * StrandId::COUNT;
 
 #[derive(Debug)]
@@ -59,8 +59,8 @@ struct Cpu {
 
 /// The virtual CPUs of all guests, indexed by strand. At first all are stopped.
 ///
-/// Exchanges of states are sequentially consistent. So either the strand that reserves a CPU sees that the guest has ended, or the strand
-/// that ends the guest sees that the CPU is reserved.
+/// State exchanges are sequentially consistent, so either the strand that reserves a CPU sees that the guest has ended, or the strand that
+/// ends the guest sees that the CPU is reserved.
 #[derive(Debug)]
 pub struct Cpus([Cpu; StrandId::COUNT]);
 

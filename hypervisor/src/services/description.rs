@@ -14,13 +14,13 @@
 //!
 //! Each stripe of memory has one `group`, and two `memory-latency-group`s: one for the CPUs on the stripe's node, one for the other CPUs.
 //!
-//! `pid` is the number of the strand. In Sun's firmware, only the descriptions for hypervisors have `pid`. Linux and illumos read the other
+//! `pid` is the strand's number. In Sun's firmware, only the descriptions for hypervisors have `pid`. Linux and illumos read the other
 //! properties.
 //!
 //! The stripes are those of [`platform::homes`]. If memory interleaves by less than a page, or one node has all memory, a guest cannot
 //! choose the node of a page. The description then has no latency groups. (illumos ignores groups whose mask is smaller than a page, and
 //! states that latencies are in ps: `usr/src/uts/sun4v/os/mpo.c`. Linux also reads `latency-groups` and `group`:
-//! `arch/sparc/mm/init_64.c`.) The values of the latencies are *assumed*.
+//! `arch/sparc/mm/init_64.c`.) The latency values are *assumed*.
 
 use guest_abi::{HvError, Node, StrandId};
 use platform::Homes;
@@ -160,8 +160,8 @@ const CPUS: u64 = MBLOCK + 6;
 const LIST: u64 = 3;
 /// The number of elements of a CPU's node, without the arcs to latency groups.
 const CPU: u64 = 10;
-/// The number of elements of the node `latency-groups`, and of each `group`, if `fwd` arcs and arcs to CPUs are left out. They are the
-/// start of the node, the arc to its parent, and its end.
+/// The number of elements of the node `latency-groups`, and of each `group`, without `fwd` arcs and arcs to CPUs: the start of the node,
+/// the arc to its parent, and its end.
 const GROUP: u64 = 3;
 /// The number of elements of a `memory-latency-group`.
 const MEMORY_LATENCY: u64 = 6;
@@ -391,7 +391,7 @@ impl Description {
         })
     }
 
-    /// Returns the total number of elements in the groups that come before the group with the number `group`.
+    /// Returns the total number of elements in the groups that come before group number `group`.
     fn before(&self, group: u64, pid: impl Fn(u64) -> u8) -> u64 {
         let cpus = (0..self.cpus).filter(|cpu| self.group_of(node_of(pid(*cpu))) < group);
         group * (GROUP + self.stripes()) + cpus.count() as u64

@@ -22,7 +22,7 @@ pub trait Image: Embedder {
     /// changes.
     fn strand(&self, guest: GuestId, cpu: u64) -> Option<StrandId>;
 
-    /// Returns the number of the virtual CPU that calls.
+    /// Returns the calling virtual CPU's number.
     fn cpu(&self, caller: Caller) -> u64;
 
     /// Returns the address and the size of the guest's memory.

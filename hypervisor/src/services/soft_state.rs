@@ -1,4 +1,4 @@
-//! Group soft state. With this group, a guest tells the operator its state.
+//! The soft state group, with which a guest tells the operator its state.
 
 use core::array;
 

@@ -6,7 +6,7 @@ use platform::{Homes, Interleave, Machine, Model};
 
 use crate::fake::{BASE, PHYSICAL, SIZE, machine};
 
-/// If the buffer is too small, the status is EINVAL and %o1 is the needed size, no matter what the address is.
+/// If the buffer is too small, the status is EINVAL and %o1 is the needed size, whatever the address is.
 #[test]
 fn descriptions() {
     let fake = machine();

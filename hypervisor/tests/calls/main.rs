@@ -1,5 +1,5 @@
-//! Tests a hypervisor with the three groups. For each call, the tests produce every status that the call can return. The numbers of the
-//! calls and of the statuses are from the sun4v specification.
+//! Tests a hypervisor with the three groups. For each call, the tests produce every status that the call can return. The call and status
+//! numbers come from the sun4v specification.
 
 mod cpus;
 mod descriptions;
