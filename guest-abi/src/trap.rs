@@ -2,8 +2,8 @@
 
 use core::mem::offset_of;
 
-/// The two software traps by which a guest calls the hypervisor. The traps between them, 0x81 to 0xfe, return
-/// EBADTRAP unless the hypervisor serves them.
+/// The two software traps with which a guest calls the hypervisor. The traps between them, 0x81 to 0xfe, return EBADTRAP unless the
+/// hypervisor serves them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trap {
     /// `ta 0x80`: hypercalls of the API groups (sun4v specification, "hypercall conventions").

@@ -25,7 +25,7 @@ impl fmt::Debug for PhysicalAddress {
 const L2_CONTROL: u64 = 0xa9_0000_0000;
 const L2_BANK_STRIDE: u64 = 0x40;
 
-/// The number of banks of an L2 cache. Each bank has a control register.
+/// The number of banks in an L2 cache. Each bank has a control register.
 pub const L2_BANKS: usize = 8;
 
 const DRAM_LOCAL: u64 = 0x84_0000_0000;
@@ -48,7 +48,7 @@ const fn within_hub(unit: HubUnit, role: HubRole) -> u64 {
     ((2 * unit as u64 + 1) << 12) | (role as u64 * 8)
 }
 
-/// Returns the global address of a DRAM register of any node (section 2.2).
+/// Returns the global address of a DRAM register on any node (section 2.2).
 pub const fn dram_global(node: Node, mcu: Mcu, role: McuRole) -> PhysicalAddress {
     PhysicalAddress(DRAM_GLOBAL + ((node as u64) << GLOBAL_SHIFT) + dram_offset(mcu, role))
 }
@@ -68,7 +68,7 @@ pub const fn hub_global(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddre
     PhysicalAddress(access - HUB_LOCAL + HUB_GLOBAL + ((hub as u64) << GLOBAL_SHIFT))
 }
 
-/// Returns the local address of the control register of an L2 bank (section 2.3) on the accessing strand's node; `None` beyond bank 7.
+/// Returns the local address of an L2 bank's control register (section 2.3) on the accessing strand's node; `None` beyond bank 7.
 pub const fn l2_control(bank: usize) -> Option<PhysicalAddress> {
     if bank < L2_BANKS {
         Some(PhysicalAddress(L2_CONTROL + bank as u64 * L2_BANK_STRIDE))

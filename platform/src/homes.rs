@@ -67,8 +67,8 @@ pub struct Homes {
     count: u8,
 }
 
-/// A part of memory that is on one node. It consists of the addresses for which `address & mask == matches`. In a guest's description,
-/// `mask` and `matches` are the properties `address-mask` and `address-match` of a `memory-latency-group`.
+/// A part of memory that is on one node. The part consists of the addresses for which `address & mask == matches`. In a guest's
+/// description, `mask` and `matches` are the properties `address-mask` and `address-match` of a `memory-latency-group`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Stripe {

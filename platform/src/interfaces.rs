@@ -26,7 +26,7 @@
 /// The owner that the notes name.
 pub const OWNER: &str = "sun4v";
 
-/// The number of bytes of a descriptor that [`Note::parse`] reads.
+/// How many bytes of a descriptor [`Note::parse`] reads.
 pub const DESCRIPTOR: usize = 12;
 
 /// An interface that an image may have. Its number is its note's type.

@@ -6,7 +6,7 @@ use guest_abi::{Hub, Kind, Mcu, Node, PerfReg, StrandId};
 
 use crate::homes::Interleave;
 
-/// The properties of a family of machines.
+/// The properties of a machine family.
 struct Facts {
     name: &'static str,
     number: u8,

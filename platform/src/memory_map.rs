@@ -13,7 +13,7 @@
 
 use core::ops::Range;
 
-/// The hypervisor's memory. The first byte is the address at which the image is linked and entered.
+/// The hypervisor's memory. The image is linked and entered at the first address.
 pub const HYPERVISOR: Range<u64> = 0x10_0000..0x400_0000;
 /// The [mailbox]: a page of the hypervisor's memory.
 pub const MAILBOX: u64 = 0x3fe_0000;
@@ -170,7 +170,7 @@ pub mod mailbox {
         pub const REGISTERS: usize = 6;
         /// The number of words from [`REGISTERS`] on.
         pub const REGISTER_COUNT: usize = 6 + 7 + 8;
-        /// The number of words of a record.
+        /// The number of words in a record.
         pub const WORDS: usize = REGISTERS + REGISTER_COUNT;
         /// The number of records in the page. A new record replaces the oldest.
         pub const SLOTS: usize = 18;
@@ -213,7 +213,7 @@ pub mod mailbox {
             ];
         }
 
-        /// Returns the first word of the slot of a record.
+        /// Returns the first word of a record's slot.
         #[must_use]
         pub const fn slot(number: usize) -> usize {
             RECORDS + 1 + number % SLOTS * WORDS

@@ -606,7 +606,7 @@ struct vfperf_version {
 
 // Limits on repeated calls. A NULL pointer stands for a structure of zeros: each call is made once.
 struct vfperf_retry {
-  // The maximum number of tries of a call whose status is EWOULDBLOCK; 0 means 1.
+  // The maximum number of times that a call is tried while its status is EWOULDBLOCK; 0 means 1.
   uint32_t tries;
   // The maximum number of times that a snapshot reads the counters; 0 means 1. The snapshot reads the counters again if the
   // control register has changed.
@@ -652,7 +652,7 @@ struct vfperf_present {
   uint32_t unclear;
 };
 
-// A 64-bit count of the events of a narrower counter. If the counter holds 0, begin with 0 in both members.
+// A 64-bit count of a narrower counter's events. If the counter holds 0, begin with 0 in both members.
 struct vfperf_count {
   // The events since the counter was first read.
   uint64_t events;
@@ -885,8 +885,8 @@ uint64_t vfperf_snapshot_count(struct vfperf_count *count,
                                const struct vfperf_snapshot *snapshot,
                                enum vfperf_counter counter);
 
-// Updates the count of a counter of the strand from `pic`, the value of %pic, and returns the count. The count is right if fewer
-// than 2^32 events happened since the last call. Returns 0 for NULL, and for a counter that does not exist.
+// Updates the count of one of the strand's counters from `pic`, the value of %pic, and returns the count. The count is right if fewer than
+// 2^32 events happened since the last call. Returns 0 for NULL, and for a counter that does not exist.
 uint64_t vfperf_strand_count(struct vfperf_count *count,
                              enum vfperf_counter counter,
                              uint64_t pic);
@@ -895,7 +895,7 @@ uint64_t vfperf_strand_count(struct vfperf_count *count,
 // `events` events in any `ticks` ticks. Returns 0 if either argument is 0.
 VFPERF_MUST_CHECK uint64_t vfperf_dram_longest_interval(uint32_t events, uint32_t ticks);
 
-// Returns the longest safe interval between two reads of a counter of a strand's %pic: see `vfperf_dram_longest_interval`.
+// Returns the longest safe interval between two reads of a counter in a strand's %pic: see `vfperf_dram_longest_interval`.
 VFPERF_MUST_CHECK
 uint64_t vfperf_strand_longest_interval(uint32_t events,
                                         uint32_t ticks);

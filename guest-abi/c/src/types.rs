@@ -53,7 +53,7 @@ pub struct vfperf_present {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_retry {
-    /// The maximum number of tries of a call whose status is EWOULDBLOCK; 0 means 1.
+    /// The maximum number of times that a call is tried while its status is EWOULDBLOCK; 0 means 1.
     pub tries: u32,
     /// The maximum number of times that a snapshot reads the counters; 0 means 1. The snapshot reads the counters again if the
     /// control register has changed.
@@ -89,7 +89,7 @@ pub struct vfperf_snapshot {
     pub unit: u32,
 }
 
-/// A 64-bit count of the events of a narrower counter. If the counter holds 0, begin with 0 in both members.
+/// A 64-bit count of a narrower counter's events. If the counter holds 0, begin with 0 in both members.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_count {

@@ -40,7 +40,7 @@ pub struct Description {
     pub rating: u16,
     /// Whether the strands share the counter and, if not, whether their counters agree.
     pub scope: Scope,
-    /// The ways in which the values of the counter can be wrong.
+    /// How the counter's values can be wrong.
     pub hazards: Hazards,
 }
 
@@ -55,7 +55,7 @@ pub enum Scope {
     StrandUnsynchronised,
 }
 
-/// The ways in which the values of a counter can be wrong.
+/// How a counter's values can be wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Hazards {
     /// The counter stands still while its strand is idle.
@@ -72,7 +72,7 @@ pub struct Hazards {
     pub may_gain: bool,
 }
 
-/// A counter's number of bits: 8 to 64.
+/// A counter's width in bits: 8 to 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Width(u8);
 

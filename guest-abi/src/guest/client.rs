@@ -114,8 +114,8 @@ impl<H: Hypercall> PerfCounters<H> {
         self.set(pmu.into().pcr(), pcr.into())
     }
 
-    /// Selects the event of one counter of a PMU; the other counter keeps its event. The method reads the PCR and then writes it. If two
-    /// callers use the method at the same time, one may undo the other's change. Fails like [`get`](Self::get) and [`set`](Self::set).
+    /// Selects the event for one of a PMU's counters; the other counter keeps its event. The method reads the PCR and then writes it. If
+    /// two callers use the method at the same time, one may undo the other's change. Fails like [`get`](Self::get) and [`set`](Self::set).
     pub fn select<U: PmuKind>(
         &self,
         pmu: U,

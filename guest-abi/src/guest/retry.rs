@@ -39,9 +39,9 @@ impl Tries {
     /// Works like [`retry`](Self::retry), and calls `pause` before each further try. The argument of `pause` is the number of tries that
     /// have been refused so far.
     ///
-    /// Keep each pause below half a millisecond. Then no other strand gets more than one access before the service serves the refused strand,
-    /// no matter how often the other strands call. If a strand pauses longer, the service may forget that it has refused the strand, and the
-    /// wait starts over.
+    /// If each pause is below half a millisecond, no other strand gets more than one access before the service serves the refused strand,
+    /// however often the other strands call. If a strand pauses longer, the service may forget that it has refused the strand, and the wait
+    /// starts over.
     pub fn retry_with<T>(
         self,
         mut pause: impl FnMut(u32),

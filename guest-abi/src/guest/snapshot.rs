@@ -15,7 +15,7 @@ use crate::status::HvError;
 pub struct Bounds {
     /// The maximum number of times that the counters are read. They are read again if the PCR changed during the read.
     pub if_changed: Tries,
-    /// The maximum number of tries of each call. A call is repeated if its status is EWOULDBLOCK.
+    /// The maximum number of tries for each call. A call is repeated if its status is EWOULDBLOCK.
     pub if_blocked: Tries,
 }
 

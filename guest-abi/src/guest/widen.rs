@@ -8,7 +8,7 @@
 
 use core::num::NonZeroU32;
 
-/// The value of a counter of `BITS` bits (1 to 64). With `FLAG`, the bit above the counter is a flag that a wrap sets.
+/// The value of a `BITS`-bit counter (1 to 64 bits). With `FLAG`, the bit above the counter is a flag that a wrap sets.
 ///
 /// The value has its own type, so that a register with two counters cannot be mistaken for one counter: see
 /// [`DramPic::reading`](crate::layout::DramPic::reading).

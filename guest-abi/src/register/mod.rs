@@ -43,7 +43,7 @@ impl PerfReg {
     /// [`PER_HUB`](Self::PER_HUB) registers.
     pub const FIRST_OF_HUBS: Self = Self::hub(Hub::Zam0, HubUnit::LpuA, HubRole::Pcr);
 
-    /// The number of registers of a hub.
+    /// The number of registers in each hub.
     pub const PER_HUB: usize = HubUnit::ALL.len() * HubRole::ALL.len();
 
     /// Returns the register with this 64-bit id; `None` beyond 89.

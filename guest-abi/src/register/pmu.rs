@@ -156,7 +156,7 @@ impl Pmu {
 }
 
 impl fmt::Display for Pmu {
-    /// Writes the common prefix of the names of the PMU's registers, such as `NODE0_MCU0` or `ZAM2_LPU_C`.
+    /// Writes the common prefix of the PMU's register names, such as `NODE0_MCU0` or `ZAM2_LPU_C`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.pcr().name();
         f.pad(name.strip_suffix("_PCR").unwrap_or(name))

@@ -53,7 +53,7 @@ type Turn<E> = [Option<Slot<E>>; 2];
 /// unit lose no earlier events when they stop. A strand's counters lose none if the strand's handlers run in a mode that is not
 /// counted. Otherwise each call loses up to 8 of the handler's own events for each counter: see [`StrandCounters`].
 ///
-/// Late interrupts do not delay later samples: each overflow is due one period after the time at which the previous overflow was due.
+/// Late interrupts do not delay later samples: each overflow is due one period after the previous overflow was due.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
@@ -101,7 +101,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         })
     }
 
-    /// Starts counting. `time` is the current time in ticks of the clock of [`Interrupted::time`], such as %stick. Intervals of a
+    /// Starts counting. `time` is the current time in ticks of the clock that [`Interrupted::time`] uses, such as %stick. Intervals of a
     /// [`Pace`] are in these ticks, too. Fails if the unit refuses the program.
     pub fn start(&mut self, unit: &mut U, time: u64) -> Result<(), U::Refusal> {
         unit.stop();

@@ -21,7 +21,7 @@ pub trait CounterUnit {
     /// The reason why the unit refuses a program.
     type Refusal: Copy + core::error::Error;
 
-    /// The number of bits of a counter. [`Profiler`](super::Profiler) relies on 32.
+    /// A counter's width in bits. [`Profiler`](super::Profiler) relies on 32.
     const WIDTH: u32 = 32;
 
     /// The value at which a counter overflows: 0 if it overflows when it wraps, 2^31 if it overflows when its highest bit becomes 1.

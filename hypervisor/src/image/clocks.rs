@@ -196,7 +196,7 @@ pub(super) fn abandon(dead: StrandId) {
 /// and interrupts strands that have missed a check.
 pub(super) fn check(strand: StrandId) {
     let Some(clocks) = ready() else { return };
-    // If the lock is taken, the hypervisor failed during an earlier check on this strand, and the strand compares no clocks any more.
+    // If the lock is taken, the hypervisor failed during an earlier check on this strand, and the strand no longer compares clocks.
     if let Some(mut watchdog) = clocks.watchdogs[strand.index()].try_lock() {
         // A check that retires or restores a source is followed by another check. The limit allows two checks for each source.
         for _ in 0..2 * SOURCES {
@@ -221,7 +221,7 @@ impl Clocks {
     /// Sets the PTIMER's alarm, which interrupts `strand` if no strand checks its clocks in time. Does nothing if there is no PTIMER.
     fn set_alarm(&self, strand: StrandId) {
         let set = || {
-            // The alarm is compared with the low half of the time, which wraps after 4.3 s. So the alarm comes after at most 2.15 s. An
+            // The alarm is compared with the low half of the time, which wraps after 4.3 s, so the alarm comes after at most 2.15 s. An
             // alarm that comes too early only causes one more check.
             let late = self.layout.clocks.saturating_mul(MISSED).min(1 << 31) as u32;
             let at = self.alarm.read(Register::Time0)?.wrapping_add(late);
@@ -250,7 +250,7 @@ impl Clocks {
     fn tell(&self, finding: Finding, strand: StrandId) {
         let name = |source: usize| NAMES.get(source).copied().unwrap_or("");
         let is_news = |state| self.told.swap(state, Relaxed) != state;
-        // If another strand has told the operator meanwhile that the time is in doubt, the state does not change.
+        // If another strand has meanwhile told the operator that the time is in doubt, the state does not change.
         let changes = |from, to| self.told.compare_exchange(from, to, Relaxed, Relaxed).is_ok();
         let skipped = &self.skipped[strand.index()];
         if !matches!(finding, Finding::Skipped(_)) {

@@ -33,7 +33,7 @@ use super::log;
 use super::mailbox;
 use super::record::{Record, Reporting};
 
-/// Handles the traps of one strand of a guest.
+/// Handles the traps of one of a guest's strands.
 pub struct Handler<B: Board> {
     strand: Strand<'static, Services<B>, Guests<B>, Trace<B>>,
     pub(super) hypervisor: &'static HypervisorOf<B>,
@@ -372,7 +372,7 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
 }
 
 /// Completes a guest's end after all its strands have left it: resets its services. Then starts the guest again if a restart is requested
-/// and a strand of the guest is alive. The guest's memory stays unchanged, because the image has no copy of the guest's program.
+/// and one of the guest's strands is alive. The guest's memory stays unchanged, because the image has no copy of the guest's program.
 fn settle<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId, on: StrandId) {
     let guests = hypervisor.embedder();
     let (_, core, ..) = hypervisor.services();

@@ -150,7 +150,7 @@ impl<C: Output> Logger<C> {
                     self.limit(waiting.source).leave_out(1);
                     return left_out + 1;
                 }
-                // The strand that was using the console may have looked for kept lines before this line was kept. So try to use the console
+                // The strand that was using the console may have looked for kept lines before this line was kept, so try to use the console
                 // once more.
                 fence(SeqCst);
             }

@@ -113,7 +113,7 @@ impl Cpus {
             cpu.argument.store(start.argument, Ordering::Relaxed);
             STARTING
         };
-        // `end` may have set the state to STOPPED meanwhile.
+        // `end` may have set the state to STOPPED in the meantime.
         if self.exchange(strand, RESERVED, to) && to == STARTING {
             Ok(())
         } else {
@@ -170,7 +170,7 @@ impl Cpus {
 
     /// Stops a strand whose guest has ended. Returns `true` if the caller must interrupt the strand.
     pub(crate) fn end(&self, strand: StrandId) -> bool {
-        // Calls that were already in progress may change the state meanwhile. No new calls begin.
+        // Calls that were already in progress may still change the state. No new calls begin.
         for _ in 0..CHANGES {
             let (from, to) = match self.cpu(strand).state.load(Ordering::SeqCst) {
                 STOPPED | ERROR => return false,
@@ -190,7 +190,7 @@ impl Cpus {
         self.cpu(strand).state.store(STOPPED, Ordering::SeqCst);
     }
 
-    /// Marks a strand as failed. The strand executes nothing any more, and no other strand waits for it.
+    /// Marks a strand as failed. The strand no longer executes anything, and no other strand waits for it.
     pub fn failed(&self, strand: StrandId) {
         self.cpu(strand).state.store(ERROR, Ordering::SeqCst);
     }

@@ -47,7 +47,7 @@ pub struct Memory {
     pub base: u64,
     /// The size of the block in bytes, a multiple of 64.
     pub size: u64,
-    /// The physical address of the block, a multiple of the size of a page.
+    /// The physical address of the block, a multiple of the page size.
     pub physical: u64,
 }
 
@@ -156,16 +156,16 @@ const PLATFORM: u64 = ROOT_END + 1;
 const MEMORY: u64 = PLATFORM + 7;
 const MBLOCK: u64 = MEMORY + 4;
 const CPUS: u64 = MBLOCK + 6;
-/// The number of elements of the node `cpus`, without the arcs to the CPUs.
+/// The number of elements in the node `cpus`, without the arcs to the CPUs.
 const LIST: u64 = 3;
-/// The number of elements of a CPU's node, without the arcs to latency groups.
+/// The number of elements in a CPU's node, without the arcs to latency groups.
 const CPU: u64 = 10;
-/// The number of elements of the node `latency-groups`, and of each `group`, without `fwd` arcs and arcs to CPUs: the start of the node,
+/// The number of elements in the node `latency-groups`, and in each `group`, without `fwd` arcs and arcs to CPUs: the start of the node,
 /// the arc to its parent, and its end.
 const GROUP: u64 = 3;
-/// The number of elements of a `memory-latency-group`.
+/// The number of elements in a `memory-latency-group`.
 const MEMORY_LATENCY: u64 = 6;
-/// The number of 64-bit words of the header.
+/// The number of 64-bit words in the header.
 const HEADER: u64 = 2;
 
 #[derive(Clone, Copy)]
@@ -180,7 +180,7 @@ impl Description {
         Self { platform, cpus, memory }
     }
 
-    /// Returns the number of stripes of memory in the latency groups; 0 if the description has no latency groups.
+    /// Returns the number of memory stripes in the latency groups; 0 if the description has no latency groups.
     fn stripes(&self) -> u64 {
         self.platform.homes.map_or(0, Homes::stripes_of_pages)
     }
@@ -189,7 +189,7 @@ impl Description {
         CPUS + LIST + self.cpus
     }
 
-    /// Returns the number of elements of a CPU's node.
+    /// Returns the number of elements in a CPU's node.
     fn cpu(&self) -> u64 {
         CPU + self.stripes()
     }
@@ -199,7 +199,7 @@ impl Description {
         self.first_cpu() + self.cpu() * self.cpus
     }
 
-    /// Returns the number of elements of the description. The count includes the end of the list, and the root's arc to `latency-groups` if
+    /// Returns the number of elements in the description. The count includes the end of the list, and the root's arc to `latency-groups` if
     /// there is one.
     fn elements(&self) -> u64 {
         let stripes = self.stripes();

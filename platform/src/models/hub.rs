@@ -1,4 +1,4 @@
-//! A model of the counters of a Zambezi hub (FWARC/2007/529 sections 2.4 to 2.6).
+//! A model of a Zambezi hub's counters (FWARC/2007/529 sections 2.4 to 2.6).
 
 use guest_abi::event::{AsuEvent, GpdEvent, LpuEvent};
 use guest_abi::layout::{AsuPcr, EventSelect, GpdPcr, LpuPcr};
@@ -7,7 +7,7 @@ use guest_abi::{HubRole, HubUnit, Node};
 use super::answer;
 use crate::AccessError;
 
-/// The registers of one unit of a hub, indexed by [`HubRole`]: PCR and two 64-bit counters.
+/// The registers of one hub unit, indexed by [`HubRole`]: PCR and two 64-bit counters.
 type Unit = [u64; HubRole::ALL.len()];
 
 /// A Zambezi hub: four link port units, the general purpose design block and the address serialization unit. After reset all registers are

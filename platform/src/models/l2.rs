@@ -1,4 +1,4 @@
-//! A model of the control registers of a node's L2 cache (FWARC/2007/529 section 2.3).
+//! A model of a node's L2 cache control registers (FWARC/2007/529 section 2.3).
 
 use guest_abi::layout::{L2Control, PerfConfig};
 

@@ -1,4 +1,4 @@
-//! A model of the counters of a DRAM channel (FWARC/2007/529 section 2.2), based on the register transfer level of the UltraSPARC T2.
+//! A model of a DRAM channel's counters (FWARC/2007/529 section 2.2), based on the UltraSPARC T2's register transfer level.
 
 use guest_abi::event::DramEvent;
 use guest_abi::layout::{DramPcr, DramPic, EventSelect};

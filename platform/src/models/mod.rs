@@ -1,4 +1,4 @@
-//! Models of the performance registers of a Victoria Falls machine.
+//! Models of a Victoria Falls machine's performance registers.
 //!
 //! - Each device is a plain state machine: [`StrandUnit`], [`L2`], [`MemoryController`], [`HubChip`]. [`Devices`] holds all devices
 //!   of a machine.

@@ -1,6 +1,6 @@
 //! Keeps 64-bit deadlines with a 27-bit comparator. The comparator matches when its 27 bits equal the low 27 bits of the counter. The match
 //! is one wrap too late if the deadline passes while the driver sets the comparator, and too early if the deadline is more than a wrap
-//! away. So the driver compares 64-bit times, and reads the time again after it has set the comparator.
+//! away. The driver therefore compares 64-bit times, and reads the time again after it has set the comparator.
 
 use guest_abi::guest::{Reading, Widened};
 use heapless::Vec;

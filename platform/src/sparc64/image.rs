@@ -17,9 +17,9 @@
 ///
 /// # What the image needs
 /// - The attributes `#![no_std]`, `#![no_main]` and `#![feature(asm_experimental_arch)]`, and a target that aborts on a panic.
-/// - The linker script `sun4v-image.ld`, which this crate ships and the linker finds by that name. The image defines two
-///   symbols for it: `sun4v_image_start`, the address at which the image is loaded and to which reset jumps, and
-///   `sun4v_stack_size`, in bytes. The whole image lies in the first 2 GB. The image's `build.rs`:
+/// - The linker script `sun4v-image.ld`, which this crate ships and the linker finds by that name. The image defines two symbols for the
+///   script: `sun4v_image_start`, the address at which the image is loaded and to which reset jumps, and `sun4v_stack_size`, in bytes. The
+///   whole image lies in the first 2 GB. The image's `build.rs`:
 ///
 /// ```no_run
 /// fn main() {
@@ -51,8 +51,8 @@
 ///
 /// For each of its instructions that may fault, a veneer adds two words to the section `.sun4v.faults`: the address of the instruction, and
 /// the address at which the strand continues. All registers except %g7 are then as they were. The code at the second address may jump to
-/// `sun4v_general` with `layout::FAULTED` in %g5. Then [`FastPath::faulted`](crate::sparc64::FastPath::faulted) is called before the call
-/// is served.
+/// `sun4v_general` with `layout::FAULTED` in %g5. In that case, [`FastPath::faulted`](crate::sparc64::FastPath::faulted) is called before
+/// the call is served.
 ///
 /// A veneer does not use %g7 at its global level, because the store_error handler owns that register. For each sequence of instructions in
 /// which %o0 and %o1 are still the guest's, a veneer adds two addresses to the section `.sun4v.unanswered`: the first address in the

@@ -63,7 +63,7 @@ pub const BLOCK: usize = size_of::<StrandBlock>();
 // Load and store offsets are signed 13-bit numbers.
 const _: () = assert!(BLOCK < 1 << 12);
 
-/// The size in bytes of the stack of each strand except the first strand, whose stack the linker script defines.
+/// The stack size in bytes for each strand except the first, whose stack the linker script defines.
 pub const OTHER_STACK: usize = 0x8000;
 
 /// The address of the hypervisor scratchpad register that points to the next store_error's frame.

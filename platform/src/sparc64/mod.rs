@@ -34,7 +34,7 @@
 //! everything, and then [starts](interrupt::start_strand) the others, which also begin with [`TrapHandler::start`].
 //!
 //! The hypervisor takes no interrupts. An interrupt that another strand [sends](interrupt::send) waits until the strand is in its guest.
-//! Then the strand calls [`TrapHandler::interrupted`]. A strand that waits in the hypervisor [halts](interrupt::halt) and
+//! The strand then calls [`TrapHandler::interrupted`]. A strand that waits in the hypervisor [halts](interrupt::halt) and
 //! [takes](interrupt::take) its interrupts. A strand whose guest has ended enters the guest again at the entry that [`TrapHandler::ended`]
 //! returns.
 //!

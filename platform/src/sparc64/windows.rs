@@ -1,7 +1,7 @@
 //! Code that needs more register windows than the slow path has.
 #![allow(unsafe_code)]
 
-/// The bytes of the stack frame of `sun4v_with_all_windows`: an ordinary frame, four window registers, and seven windows.
+/// The size in bytes of `sun4v_with_all_windows`'s stack frame: an ordinary frame, four window registers, and seven windows.
 #[doc(hidden)]
 pub const FRAME_WITH_WINDOWS: usize = 176 + 4 * 8 + 7 * 128;
 

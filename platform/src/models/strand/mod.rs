@@ -212,7 +212,7 @@ impl StrandUnit {
         if self.behind.is_none() {
             return self.overflow(counters);
         }
-        // PIC already includes the `n` events, but must not show them before the next update. So take them back, and let them wait.
+        // PIC already includes the `n` events, but must not show them before the next update, so take them back and let them wait.
         for counter in counters.iter() {
             let pic = &mut self.pic[counter.index()];
             *pic = pic.wrapping_sub(n);
