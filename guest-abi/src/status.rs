@@ -58,7 +58,7 @@ macro_rules! statuses {
                 }
             }
 
-            /// Returns a description of the status in one line.
+            /// Returns a one-line description of the status.
             pub const fn description(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)*

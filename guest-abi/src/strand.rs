@@ -10,13 +10,13 @@ use crate::register::Node;
 pub struct StrandId(u8);
 
 impl StrandId {
-    /// The number of strands in a machine with four nodes, which are numbered 0 to 255.
+    /// The number of strands in a machine with four nodes. The strands are numbered 0 to 255.
     pub const COUNT: usize = 256;
 
     /// The number of strands in a node: 8 strands in each of 8 cores.
     pub const PER_NODE: usize = 64;
 
-    /// The number of strands in a core, which are numbered consecutively: core 0 has strands 0 to 7.
+    /// The number of strands in a core. A core's strands are numbered consecutively: core 0 has strands 0 to 7.
     pub const PER_CORE: usize = 8;
 
     /// Returns the strand with this number; `None` beyond 255.

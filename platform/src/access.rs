@@ -75,7 +75,7 @@ pub trait StrandRegisters {
     /// Writes %pic (ASR 17), the strand's two counters: counter 0 in bits 31:0, counter 1 in bits 63:32.
     fn set_pic(&self, strand: StrandId, value: u64);
 
-    /// Reads %stick (ASR 24), in ticks. Callers compare only values of the same strand.
+    /// Reads %stick (ASR 24), in ticks. Callers compare only values from the same strand.
     fn ticks(&self, strand: StrandId) -> u64;
 
     /// Sends a cross-call to a strand, which may be the executing strand. Returns immediately.

@@ -140,7 +140,7 @@ impl Homes {
         if self.interleave.bytes() >= PAGE && self.count > 1 { self.stripes() } else { 0 }
     }
 
-    /// Returns the number of values of the address field that selects a node: the number of nodes with memory, rounded up to a power of
+    /// Returns how many values the address field that selects a node can have: the number of nodes with memory, rounded up to a power of
     /// two.
     const fn stripes(self) -> u64 {
         (self.count as u64).next_power_of_two()

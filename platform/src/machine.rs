@@ -111,7 +111,7 @@ impl Model {
         Self::ALL.iter().copied().find(|model| model.name().eq_ignore_ascii_case(name))
     }
 
-    /// Returns the first platform name of the family, such as `SUNW,T5440`. Descriptions for guests state this name.
+    /// Returns the first platform name of the family, such as `SUNW,T5440`. Guest descriptions state this name.
     pub const fn platform_name(self) -> &'static str {
         match self.facts().platforms {
             [first, ..] => first,

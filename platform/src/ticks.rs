@@ -4,7 +4,7 @@
 use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 
-/// The counters of a strand. `strand` is always the strand that executes the call.
+/// A strand's counters. `strand` is always the calling strand.
 pub trait TickRegisters {
     /// Reads %tick (ASR 4), NPT included.
     fn tick(&self, strand: StrandId) -> u64;
@@ -28,13 +28,13 @@ impl<T: TickRegisters + ?Sized> TickRegisters for &T {
 /// The relation between the values of a counter on different strands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alignment {
-    /// The hypervisor set the counter of each strand to a common value when it started the strand.
+    /// The hypervisor set each strand's counter to a common value when it started the strand.
     Aligned,
     /// Nothing is known, so the counters of two strands may differ by any amount.
     Unknown,
 }
 
-/// %tick or %stick as a source of time.
+/// %tick or %stick as a time source.
 #[derive(Clone, Copy, Debug)]
 pub struct TickSource<T> {
     registers: T,

@@ -50,7 +50,7 @@ errors! {
     ReservedEvent(ReservedEvent),
     /// A number that a type cannot hold.
     OutOfRange(OutOfRange),
-    /// A text that is not the name of a value.
+    /// A text that names no value.
     UnknownName(UnknownName),
 }
 

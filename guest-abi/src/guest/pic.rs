@@ -6,7 +6,7 @@ use super::{Hypercall, PerfCounters};
 use crate::layout::{SparcPcr, SparcPic};
 use crate::status::HvError;
 
-/// %pcr and %pic of the strand that executes the call. Only privileged code can use them.
+/// The calling strand's %pcr and %pic. Only privileged code can use them.
 ///
 /// # When events reach %pic
 /// Hardware updates %pic every 8 clocks (on the UltraSPARC T2). Each counter counts at most one event per clock. Therefore:

@@ -1,4 +1,4 @@
-//! Reads the PCR and the counters of a PMU so that they fit together: the counters count the events that the PCR selects.
+//! Reads a PMU's PCR and counters so that they fit together: the counters count the events that the PCR selects.
 
 use core::fmt;
 use core::hint::spin_loop;
@@ -121,8 +121,8 @@ impl<H: Hypercall> PerfCounters<H> {
         self.snapshot_with(pmu, bounds, None, |_| spin_loop())
     }
 
-    /// Reads the PCR and the counters of a PMU. Measures the skew with `clock`. Between two tries of one register, calls `pause`
-    /// with the number of refused tries so far.
+    /// Reads a PMU's PCR and counters. Measures the skew with `clock`. Between two tries of one register, calls `pause` with the number of
+    /// refused tries so far.
     ///
     /// # Errors
     /// Fails if a read fails, or if the PCR changes during every read. `bounds` limits the number of reads.

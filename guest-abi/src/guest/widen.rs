@@ -70,7 +70,7 @@ pub struct Widened<const BITS: u32, const FLAG: bool = false> {
 /// without flags, and [`rebase`](Self::rebase) both counts. Events between the read and the write are lost.
 pub type DramCount = Widened<31, true>;
 
-/// The count of a 32-bit counter of a strand's %pic.
+/// The count of a 32-bit counter in a strand's %pic.
 pub type StrandCount = Widened<32>;
 
 /// The count of a 64-bit counter of a hub. Such a counter needs no widening, but this type has the same interface as the other counts.
@@ -136,7 +136,7 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
     }
 }
 
-/// A limit on the rate of events: at most `events` happen while the clock advances by `ticks`.
+/// A limit on the event rate: at most `events` happen while the clock advances by `ticks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rate {
     events: NonZeroU32,

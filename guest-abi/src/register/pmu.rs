@@ -59,12 +59,12 @@ pmu_kinds! {
         /// The port. It leads to the node with the same number.
         port: Port
     }) with LpuPcr;
-    /// The PMU of the general purpose design block of a hub (FWARC/2007/529 section 2.5).
+    /// The PMU of a hub's general purpose design block (FWARC/2007/529 section 2.5).
     Gpd(GpdPmu {
         /// The hub that the block is on.
         hub: Hub
     }) with GpdPcr;
-    /// The PMU of the address serialization unit of a hub (FWARC/2007/529 section 2.6).
+    /// The PMU of a hub's address serialization unit (FWARC/2007/529 section 2.6).
     Asu(AsuPmu {
         /// The hub that the unit is on.
         hub: Hub

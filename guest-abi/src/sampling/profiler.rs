@@ -1,4 +1,4 @@
-//! The profiler. Its owner calls it from two interrupt handlers: the handler of the counters' interrupt, and the handler of a timer.
+//! The profiler. The profiler's owner calls it from two interrupt handlers: the counters' handler and a timer's handler.
 
 use core::fmt;
 

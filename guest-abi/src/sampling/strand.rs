@@ -11,7 +11,7 @@ use crate::guest::{Hypercall, PerfCounters, StrandCounters, StrandDriver};
 use crate::layout::SparcSelect;
 use crate::status::HvError;
 
-/// %pcr and %pic of the strand that executes the code. Only writes that change HT need the service.
+/// The calling strand's %pcr and %pic. Only writes that change HT need the service.
 #[derive(Debug)]
 #[must_use]
 pub struct OwnCounters<S, H = Infallible>(StrandDriver<S, H>);

@@ -27,7 +27,7 @@ pub trait CounterUnit {
     /// The value at which a counter overflows: 0 if it overflows when it wraps, 2^31 if it overflows when its highest bit becomes 1.
     const OVERFLOWS_AT: u32;
 
-    /// The maximum number of events by which the interrupt may be early. After an early interrupt,
+    /// The maximum number of events by which the interrupt can be early. After an early interrupt,
     /// the handler has to write the counter; otherwise the overflow interrupts again.
     const EARLY: u32;
 

@@ -22,7 +22,7 @@ enum Write {
 }
 use Write::{Pcr, Pic};
 
-/// A model of %pcr (with HOLDOV) and %pic. It logs the writes. Direct writes do not change HT.
+/// A model of %pcr (with HOLDOV) and %pic that logs the writes. Direct writes do not change HT.
 struct Fake {
     pcr: Cell<u64>,
     pic: Cell<u64>,

@@ -24,7 +24,7 @@ pub trait Board: Sized + 'static {
     /// UART only on a machine with a description. An image with a log has a [note](platform::interfaces) with this address.
     const LOG: Option<u64> = Some(memory_map::LOG);
 
-    /// Returns the hardware that the performance counter service uses. Called once, at the start.
+    /// Returns the hardware that the performance counter service uses. Called once, at startup.
     fn environment(machine: Machine) -> Self::Environment;
 
     /// Prepares a strand, for example its event ring. Each strand calls this function once, before anything else.
@@ -32,7 +32,7 @@ pub trait Board: Sized + 'static {
         let _ = strand;
     }
 
-    /// Returns the address of the 16550 UART that is the console of a guest.
+    /// Returns the address of the 16550 UART that is a guest's console.
     fn console(guest: GuestId) -> u64 {
         CONSOLES + guest.index() as u64 * CONSOLE_STRIDE
     }

@@ -74,11 +74,11 @@ struct Clocks {
     /// The time from the machine's power-on to the creation of the timekeeper, in nanoseconds.
     begun: u64,
     watchdogs: [Mutex<Watchdog<SOURCES>>; StrandId::COUNT],
-    /// For each strand: the time of its latest check, in nanoseconds, and the value of %stick at which its next check is due.
+    /// For each strand: the time of its latest check, in nanoseconds, and the %stick value at which its next check is due.
     checks: [(AtomicU64, AtomicU64); StrandId::COUNT],
     /// For each strand: the number of inconclusive checks since its latest conclusive check.
     skipped: [AtomicU32; StrandId::COUNT],
-    /// The time between two checks of a strand, in ticks of %stick.
+    /// The time between a strand's checks, in %stick ticks.
     period: u64,
     alarm: PtimerMmio,
     bus: Mmio,
@@ -150,7 +150,7 @@ pub(super) fn time(layout: &Layout, strand: StrandId) -> Result<u64, HvError> {
 }
 
 /// Returns the time in ticks since the machine was switched on, and the number of ticks in a second. If the clocks are not compared,
-/// returns the ticks of %stick, which needs no division. The second number is 0 if the frequency of %stick is not known yet.
+/// returns %stick ticks, which needs no division. The second number is 0 if the frequency of %stick is not known yet.
 pub(super) fn stamp(layout: Option<&Layout>) -> (u64, u64) {
     match ready().zip(interrupt::own_strand()) {
         Some((clocks, strand)) => (time(clocks.layout, strand).unwrap_or(0), 1_000_000_000),
@@ -185,7 +185,7 @@ pub(super) fn check_if_due(strand: StrandId) -> bool {
     is_due
 }
 
-/// If the strand `dead` was changing the source of the time, lets other strands change the source again.
+/// If the strand `dead` was changing the time source, lets other strands change it again.
 pub(super) fn abandon(dead: StrandId) {
     if let Some(clocks) = ready() {
         clocks.keeper.abandon(dead);

@@ -267,7 +267,7 @@ impl<B: Board> Handler<B> {
     }
 }
 
-/// Prepares the services, and starts all strands of the guests. Only strand 0 calls this function.
+/// Prepares the services, and starts all the guests' strands. Only strand 0 calls this function.
 fn prepare<B: Placed>() -> &'static HypervisorOf<B> {
     log::begin::<B>();
     let Some(layout) = Layout::read(complain) else { failed(&"no guests", escape::NOT_STARTED) };
@@ -320,7 +320,7 @@ pub(super) fn has_failed<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandI
     core.cpus().state(strand) == CpuState::Error
 }
 
-/// Handles the pending interrupts of `strand`, which other strands or the operator have sent.
+/// Handles `strand`'s pending interrupts, which other strands or the operator have sent.
 fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     let (counters, core, ..) = hypervisor.services();
     let checked = clocks::check_if_due(strand);

@@ -21,9 +21,9 @@ use super::day::Days;
 /// A guest: its configuration and its memory.
 #[derive(Clone, Copy, Debug)]
 pub struct GuestLayout {
-    /// The strands and rights of the guest.
+    /// The guest's strands and rights.
     pub config: GuestConfig,
-    /// The memory of the guest. The `id` in this value is not set: see [`Layout::partition`].
+    /// The guest's memory. The `id` in this value is not set: see [`Layout::partition`].
     pub memory: Partition,
     /// The real address at which the first strand starts.
     pub entry: u64,
@@ -31,10 +31,10 @@ pub struct GuestLayout {
     pub name: Option<&'static str>,
 }
 
-/// The machine, its guests and their memory, as read at the start.
+/// The machine, its guests and their memory, as read at startup.
 #[derive(Debug)]
 pub struct Layout {
-    /// The family of the machine, and which nodes and memory channels it has.
+    /// The machine's family, and which nodes and memory channels it has.
     pub machine: Machine,
     /// The guests, indexed by number.
     pub guests: Vec<GuestLayout, { GuestId::COUNT }>,
@@ -100,8 +100,8 @@ impl Layout {
         Some((GuestId::new(number)?, guest))
     }
 
-    /// Returns the memory of a guest, with the id of the guest's translations in the TLBs of the strand's core. The id is the guest's
-    /// number if there are at most eight guests. Otherwise it is the number, within the core, of the guest's first strand on the core.
+    /// Returns a guest's memory, with the id of the guest's translations in the TLBs of the strand's core. The id is the guest's number if
+    /// there are at most eight guests. Otherwise it is the number, within the core, of the guest's first strand on the core.
     pub fn partition(&self, guest: &GuestLayout, number: GuestId, strand: StrandId) -> Partition {
         let core = strand.index() & !7;
         let mut strands = guest.config.strands.iter();

@@ -62,7 +62,7 @@ pub(super) fn begin<B: Board>() {
     log::set_max_level(LevelFilter::Info);
 }
 
-/// Tells the logger the names and strands of the guests.
+/// Tells the logger the guests' names and strands.
 pub(super) fn know(layout: &'static Layout) {
     LAYOUT.store(ptr::from_ref(layout).cast_mut(), Release);
 }

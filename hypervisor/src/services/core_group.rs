@@ -1,4 +1,4 @@
-//! Group CORE: CPUs, time, console and machine description.
+//! The CORE group: CPUs, time, console and machine description.
 
 use core::array;
 use core::ops::RangeInclusive;
@@ -47,7 +47,7 @@ impl<I: Image> CoreGroup<I> {
         &self.cpus
     }
 
-    /// Ends a guest. From now on, none of its strands can start. Strand `on` has left the guest already. Every other strand that executes
+    /// Ends a guest. From then on, none of its strands can start. Strand `on` has left the guest already. Every other strand that executes
     /// the guest receives the command to leave it. When [`is_stopped`](Self::is_stopped) returns `true`, all strands have left the guest.
     pub fn end(&self, guest: GuestId, on: StrandId) {
         self.ended_word(guest).store(1, Ordering::SeqCst);

@@ -21,7 +21,7 @@ pub struct Start {
     pub pc: u64,
     /// The real address of the trap table, for %tba.
     pub rtba: u64,
-    /// The value of %o0 when the strand starts, which is an argument of the call that starts the strand.
+    /// The value of %o0 when the strand starts: the argument that the starting call passes.
     pub argument: u64,
 }
 
@@ -45,8 +45,8 @@ const RUNNING: u32 = 3;
 const STOPPING: u32 = 4;
 const ERROR: u32 = 5;
 
-/// After a guest has ended, calls that its other strands had begun earlier may still change a strand's state. They change each strand's
-/// state at most this number of times.
+/// After a guest has ended, calls that its other strands had begun earlier may still change a strand's state. These calls change each
+/// strand's state at most this number of times.
 const CHANGES: usize = 2 * StrandId::COUNT;
 
 #[derive(Debug)]

@@ -40,7 +40,7 @@ pub struct Platform {
     pub homes: Option<Homes>,
 }
 
-/// The memory of a guest, which is one block.
+/// A guest's memory, which is one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// The first real address of the block, a multiple of 64.
@@ -215,7 +215,7 @@ impl Description {
         [self.platform.name, self.platform.banner, COMPATIBLE]
     }
 
-    /// Returns the offset of a string in the data block. For index 3, returns the size of all strings.
+    /// Returns the offset of a string in the data block. For index 3, returns the total size of the strings.
     fn data_offset(&self, index: usize) -> u64 {
         let before = self.data().into_iter().take(index);
         before.map(|string| (string.len() as u64 + 1).next_multiple_of(8)).sum()
@@ -227,7 +227,7 @@ impl Description {
         8 * HEADER + 16 * self.elements() + 8 * NAME_WORDS.len() as u64 + data
     }
 
-    /// Returns the 64-bit word at `index` of the description. `pid` returns the number of a CPU's strand.
+    /// Returns the 64-bit word at `index` of the description. `pid` returns a CPU's strand number.
     pub(crate) fn word(&self, index: u64, pid: impl Fn(u64) -> u8) -> u64 {
         let elements = HEADER + 2 * self.elements();
         if index < elements {
@@ -402,13 +402,13 @@ impl Description {
         (1 + self.stripes()) * (GROUP + self.stripes()) + self.cpus
     }
 
-    /// Returns the number of the group with the CPUs of a node: the number of the node's first stripe, or 0 if the node has no memory.
+    /// Returns the number of the group with a node's CPUs: the number of the node's first stripe, or 0 if the node has no memory.
     fn group_of(&self, node: Option<Node>) -> u64 {
         let mut stripes = self.platform.homes.into_iter().flat_map(Homes::of_pages);
         stripes.position(|stripe| Some(stripe.home) == node).unwrap_or(0) as u64
     }
 
-    /// Returns the index of the `memory-latency-group` for a stripe and the CPUs of a node. Takes `stripe` modulo the number of stripes.
+    /// Returns the index of the `memory-latency-group` for a stripe and a node's CPUs. Takes `stripe` modulo the number of stripes.
     fn latency_from(&self, node: Option<Node>, stripe: u64) -> u64 {
         let stripe = stripe.checked_rem(self.stripes()).unwrap_or(0);
         let remote = self.platform.homes.map(|homes| homes.node(stripe)) != node;

@@ -137,7 +137,8 @@ fn latency_groups_are_what_the_map_says() {
             for group in arcs(*found[0], "fwd", LATENCY).iter().filter(|group| is_in(group)) {
                 assert_eq!(number(*group, "latency"), 184_000);
             }
-            // Exactly one latency group of each CPU has the address. Its latency is short if the CPU and the memory are on one node.
+            // Exactly one of each CPU's latency groups contains the address. Its latency is short if the CPU and the memory are on one
+            // node.
             let mut cpus = 0;
             for cpu in md.nodes().filter(|node| node.name() == "cpu") {
                 let strand = StrandId::new(number(cpu, "pid") as usize).unwrap();

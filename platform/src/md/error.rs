@@ -35,7 +35,7 @@ macro_rules! messages {
 pub struct MdError {
     /// The offset of the defective header field or element from the first byte of the description.
     pub offset: usize,
-    /// The rule of the format that the field or element violates.
+    /// The format rule that the field or element violates.
     pub what: Defect,
 }
 
@@ -100,7 +100,7 @@ messages! {
         Id(id: u64, count: usize) = "id {id}, expected 0 to {last}", last = count.saturating_sub(1);
         /// Another node of the same kind has the same `id`.
         DuplicateId(id: u64) = "id {id} is there twice";
-        /// There is a gap in the numbers of the processors, which start at 0.
+        /// There is a gap in the processor numbers, which start at 0.
         MissingId(id: usize) = "id {id} is missing";
         /// The machine family has no machine with this number of processors.
         Machine(error: MachineError) = "{error}";

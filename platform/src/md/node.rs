@@ -170,7 +170,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// Returns the children with this name: the nodes that `fwd` arcs of this node lead to.
+    /// Returns the children with this name: the nodes that this node's `fwd` arcs lead to.
     pub fn children(self, name: &str) -> impl Iterator<Item = Node<'a>> {
         self.arcs(FORWARD).filter(move |node| node.name() == name)
     }

@@ -1,11 +1,11 @@
-//! Finds the register that is at a physical address.
+//! Finds the register at a physical address.
 
 use guest_abi::{Hub, HubRole, HubUnit, Mcu, McuRole, Node};
 
 use crate::PhysicalAddress;
 use crate::address::L2_BANKS;
 
-/// A register of a device. For L2, this is the control register of a bank.
+/// A register of a device. For L2, this is a bank's control register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     L2(Node, usize),
@@ -13,7 +13,7 @@ pub(super) enum Target {
     Hub(Hub, HubUnit, HubRole),
 }
 
-/// Returns the register at an address, for a strand of `node`. A local hub address means the hub with the same number as the node.
+/// Returns the register at an address, for a strand of `node`. A local hub address refers to the hub with the same number as the node.
 pub(super) fn decode(node: Node, address: PhysicalAddress) -> Option<Target> {
     let PhysicalAddress(address) = address;
     let offset = address & 0xffff_ffff;

@@ -15,7 +15,7 @@ use crate::{AccessError, Bus, Machine, PhysicalAddress, StrandRegisters};
 /// A device that [`Devices::set_faulty`] makes faulty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultyUnit {
-    /// The memory controller of a channel. Both registers fault.
+    /// A channel's memory controller. Both registers fault.
     Mcu(Node, Mcu),
     /// A hub with all its units.
     Hub(Hub),
@@ -73,7 +73,7 @@ impl Devices {
         self.now.fetch_add(cycles, Ordering::AcqRel);
     }
 
-    /// Sets the duration of an access to any hub in cycles. The default is 0: no hub is ever busy.
+    /// Sets the duration, in cycles, of an access to any hub. The default is 0: no hub is ever busy.
     pub fn set_hub_access_cycles(&self, cycles: u64) {
         for hub in &self.hubs {
             hub.lock().set_access_cycles(cycles);
@@ -91,12 +91,12 @@ impl Devices {
         }
     }
 
-    /// Reads %pic of a strand, as code on the strand does.
+    /// Reads a strand's %pic, as code on the strand does.
     pub fn pic(&self, strand: StrandId) -> u64 {
         self.strand_unit(strand).pic()
     }
 
-    /// Writes %pic of a strand, as code on the strand does.
+    /// Writes a strand's %pic, as code on the strand does.
     pub fn set_pic(&self, strand: StrandId, value: u64) {
         self.strand_unit(strand).set_pic(value);
     }

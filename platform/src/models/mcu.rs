@@ -7,7 +7,7 @@ use guest_abi::{Counter, McuRole};
 use super::answer;
 use crate::AccessError;
 
-/// The memory controller of a channel: a PCR, and two 31-bit counters with sticky flags that a wrap sets. After reset all are 0.
+/// A channel's memory controller: a PCR, and two 31-bit counters with sticky flags that a wrap sets. After reset all are 0.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryController {
     pcr: DramPcr,

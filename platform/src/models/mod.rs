@@ -46,7 +46,7 @@ macro_rules! default_is_new {
 
 default_is_new!(HubChip, L2, StrandUnit, r10000::Cycle);
 
-/// Returns the result of an access to a device, which faults if the device does not answer.
+/// Returns the result of a device access, which faults if the device does not answer.
 #[inline(always)]
 const fn answer(answers: bool) -> Result<(), AccessError> {
     if answers { Ok(()) } else { Err(AccessError::Fault) }

@@ -39,7 +39,7 @@ struct Rate {
 }
 
 impl PtimerEngine {
-    /// Returns a device in its state after reset.
+    /// Returns a device after reset.
     pub const fn new(input: Input) -> Self {
         Self {
             input,

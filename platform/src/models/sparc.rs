@@ -1,4 +1,4 @@
-//! The counters of a strand as a [`CounterUnit`].
+//! A strand's counters as a [`CounterUnit`].
 
 use core::ops::DerefMut;
 

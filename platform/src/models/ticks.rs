@@ -79,7 +79,7 @@ impl TickCounter {
     }
 }
 
-/// %tick and %stick of all strands, and the current time.
+/// All strands' %tick and %stick, and the current time.
 #[derive(Debug)]
 pub struct TickCounters {
     now: AtomicU64,

@@ -33,7 +33,7 @@ struct Alarm<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "no interrupt comes for a deadline that has passed"]
 pub enum When {
-    /// The earliest deadline has not passed, or there is none. The timer interrupts at the deadline or before.
+    /// The earliest deadline has not passed, or there is none. The timer interrupts at or before the deadline.
     Later,
     /// The earliest deadline has passed, and the timer does not interrupt for it: call [`Alarms::expired`].
     Now,
@@ -69,7 +69,7 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         Ok(self.timer)
     }
 
-    /// Returns the time in 64 bits. Fails like [`Ptimer::time`] does.
+    /// Returns the 64-bit time. Fails like [`Ptimer::time`].
     pub fn time(&mut self) -> Result<u64, PtimerError> {
         Ok(self.now()?.wrapping_mul(STEP))
     }
@@ -99,8 +99,8 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         Some(self.list.remove(index).token)
     }
 
-    /// Acknowledges the interrupt. If a deadline has passed, removes the earliest deadline and returns its token. Otherwise returns
-    /// `None`, and the timer interrupts at the next deadline or before. An error leaves the list unchanged.
+    /// Acknowledges the interrupt. If a deadline has passed, removes the earliest deadline and returns its token. Otherwise returns `None`,
+    /// and the timer interrupts at or before the next deadline. An error leaves the list unchanged.
     pub fn expired(&mut self) -> Result<Option<T>, PtimerError> {
         // Acknowledge before the time is read, so that a later match interrupts again.
         self.write(Register::Intr, ALARM)?;

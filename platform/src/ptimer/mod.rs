@@ -35,7 +35,7 @@ use crate::AccessError;
 pub const STEP: u64 = 1 << 5;
 /// The width of the counter in bits: 27 in TIME_0 and 29 in TIME_1.
 pub const COUNTER_BITS: u32 = 56;
-/// The rate of the counter, in Hz, at which a time is in nanoseconds.
+/// The counter rate, in Hz, at which a time is in nanoseconds.
 pub const NANOSECONDS: u32 = 1_000_000_000 / STEP as u32;
 /// The bit of CLOCK_SOURCE that selects the external clock, which is the fastest clock.
 #[doc(alias = "MAX_FREQUENCY")]
@@ -100,7 +100,7 @@ impl Register {
     }
 }
 
-/// The clock that drives the counter, which depends on the chip family.
+/// The clock that drives the counter. Which clock this is depends on the chip family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// NV03: the memory PLL (MPLL). The chip has no CLOCK_SOURCE register.

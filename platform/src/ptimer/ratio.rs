@@ -27,7 +27,7 @@ enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RatioError {
-    /// One of the rates is 0, or no input clock of the device is as fast as the wanted rate.
+    /// One of the rates is 0, or none of the device's input clocks is as fast as the wanted rate.
     InputTooSlow,
     /// The input clock (from NV41 on, the crystal divided by 32) is more than 65,535 times faster than the wanted rate.
     InputTooFast,

@@ -1,4 +1,4 @@
-//! Starts, reads and sets the counter of a timer.
+//! Starts, reads and sets a timer's counter.
 
 use core::fmt;
 

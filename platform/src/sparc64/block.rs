@@ -24,7 +24,7 @@ pub struct Kept {
     pub(super) y: Cell<u64>,
 }
 
-/// The guest's memory, for the handlers of translation misses.
+/// The guest's memory, for the translation miss handlers.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Bounds {
@@ -38,7 +38,7 @@ pub(super) struct Bounds {
 
 /// The hypervisor's data for one strand. The strand's scratchpad holds the address of its block.
 ///
-/// `H` is the [`TrapHandler`](super::TrapHandler) of the image. The layout of the block does not depend on `H`.
+/// `H` is the image's [`TrapHandler`](super::TrapHandler). The block's layout does not depend on `H`.
 #[doc(hidden)]
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -79,7 +79,7 @@ impl<H> StrandBlock<H> {
         unsafe { MaybeUninit::zeroed().assume_init() }
     }
 
-    /// Returns the block of the strand that executes the call.
+    /// Returns the calling strand's block.
     ///
     /// # Safety
     /// The strand executes in hyperprivileged mode. `H` is the handler of the image, or the caller uses no field whose type

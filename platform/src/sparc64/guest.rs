@@ -19,15 +19,14 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Returns the entry of the first strand of a guest: the argument is the address itself, and there is no trap table.
+    /// Returns the entry for a guest's first strand: the argument is the address itself, and there is no trap table.
     #[must_use]
     pub const fn first(address: u64) -> Self {
         Self { address, argument: address, table: 0 }
     }
 }
 
-/// The memory of a guest: a range of real addresses, and its location in physical memory. `real`, `physical` and `bytes` are multiples
-/// of 8 KiB.
+/// A guest's memory: a range of real addresses, and its location in physical memory. `real`, `physical` and `bytes` are multiples of 8 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {
     /// The first real address of the memory.

@@ -37,7 +37,7 @@
 ///
 /// # State of the guest at its start
 /// The guest starts in privileged mode at TL 0 and GL 0 with the MMU off, PIL 15, in window 0 with six windows to save. Every register is
-/// zero except %o0, %o1 and %tba: see [`Entry`](crate::sparc64::Entry). Its timers are off, and %softint is 0.
+/// zero except %o0, %o1 and %tba: see [`Entry`](crate::sparc64::Entry). The guest's timers are off, and %softint is 0.
 ///
 /// # A service's fast path
 /// The forms with `entry` are for the macro of a service that has a fast path. `entry` is the rest of the trap table's entry for trap 0x80:

@@ -23,7 +23,7 @@ const RECEIVED: usize = 0x72;
 /// A read of this ASI takes the pending interrupt with the highest number, and returns the number (INTR_R).
 const TAKE: usize = 0x74;
 
-/// Returns the strand that executes the call; `None` if the number that the processor reports belongs to no strand.
+/// Returns the calling strand; `None` if the processor reports a number that belongs to no strand.
 #[must_use]
 pub fn own_strand() -> Option<StrandId> {
     let number: usize;

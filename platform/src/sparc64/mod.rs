@@ -62,9 +62,9 @@
 //! guest.
 //!
 //! # HTSTATE of the guest's trap levels
-//! At every privilege level, `done` and `retry` set HPSTATE to HTSTATE of the trap level. A guest can select trap levels 1 and 2 with `wrpr
-//! %tl`, so HTSTATE of these two levels never keeps a hypervisor value: code that takes a trap within the hypervisor clears HTSTATE before
-//! the guest continues.
+//! At every privilege level, `done` and `retry` set HPSTATE to HTSTATE of the trap level. A guest can select trap levels 1 and 2 with
+//! `wrpr %tl`, so HTSTATE of these two levels never keeps a hypervisor value: code that takes a trap within the hypervisor clears HTSTATE
+//! before the guest continues.
 //!
 //! # Leaf functions
 //! A leaf function uses neither stack nor register window, because both are the guest's. It calls nothing, has no inline assembly, no

@@ -1,4 +1,4 @@
-//! The reports of late faults in a strand's block.
+//! The late fault reports in a strand's block.
 
 use core::cell::Cell;
 

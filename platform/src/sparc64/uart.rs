@@ -16,7 +16,7 @@ const READY: u8 = 0x20;
 /// How many times the hypervisor asks the UART whether it accepts a byte before giving up.
 const TRIES: usize = 100_000;
 
-/// A console of the machine, for hyperprivileged code.
+/// One of the machine's consoles, for hyperprivileged code.
 #[derive(Clone, Copy, Debug)]
 pub struct Uart(u64);
 

@@ -1,5 +1,5 @@
-//! Tests of the C interface from C. The host's `cc` compiles programs with the header, and links them with
-//! the static library. (`cargo xtask qemu` tests the interface on SPARC V9 with a guest in C.)
+//! Tests the C interface from C. The host's `cc` compiles programs with the header, and links them with the static library.
+//! (`cargo xtask qemu` tests the interface on SPARC V9 with a guest in C.)
 
 use std::env;
 use std::fs;

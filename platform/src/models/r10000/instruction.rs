@@ -3,7 +3,7 @@
 
 use guest_abi::Counter;
 
-/// An instruction MFPS, MFPC, MTPS or MTPC, decoded into its operands.
+/// An MFPS, MFPC, MTPS or MTPC instruction, decoded into its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PerformanceMove {
     /// The direction, in bit 23 of the instruction.
@@ -58,7 +58,7 @@ impl PerformanceMove {
         self.rt as usize
     }
 
-    /// Returns the instruction as a word of memory.
+    /// Returns the instruction word.
     pub const fn encode(self) -> u32 {
         let to = self.direction as u32 * Self::TO;
         let kind = self.register as u32 * Self::IS_COUNTER;
