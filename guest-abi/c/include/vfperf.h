@@ -634,7 +634,7 @@ struct vfperf_snapshot {
   uint32_t skew_calls;
   // Bit n: counter n has wrapped since its flag was cleared. Only DRAM counters have flags.
   uint32_t wrapped;
-  // The number of reads of the counters.
+  // The number of times that the counters were read.
   uint32_t reads;
   // The unit: one of `enum vfperf_unit`.
   uint32_t unit;

@@ -83,7 +83,7 @@ pub struct vfperf_snapshot {
     pub skew_calls: u32,
     /// Bit n: counter n has wrapped since its flag was cleared. Only DRAM counters have flags.
     pub wrapped: u32,
-    /// The number of reads of the counters.
+    /// The number of times that the counters were read.
     pub reads: u32,
     /// The unit: one of `enum vfperf_unit`.
     pub unit: u32,

@@ -1,4 +1,4 @@
-//! 64-bit counts from snapshots of a PMU.
+//! 64-bit counts from PMU snapshots.
 
 use super::Snapshot;
 use super::widen::{DramCount, HubCount, Reading};

@@ -7,8 +7,8 @@ use crate::counter::{Counter, CounterSet};
 
 /// Two 32-bit counters that share an overflow interrupt.
 ///
-/// A counter overflows when it reaches [`OVERFLOWS_AT`](Self::OVERFLOWS_AT). It continues to count, so its value later shows the
-/// number of events since the overflow. The counter wraps from 2^32 - 1 to 0.
+/// A counter overflows when it reaches [`OVERFLOWS_AT`](Self::OVERFLOWS_AT). The counter then keeps counting, so its value shows the number
+/// of events since the overflow. The counter wraps from 2^32 - 1 to 0.
 ///
 /// The interrupt is level-triggered: it is pending while [`overflowed`](Self::overflowed) returns at least one counter.
 pub trait CounterUnit {

@@ -1,9 +1,9 @@
 //! Compares the machine's clocks: %stick, %tick and the PTIMER.
 //!
-//! Every strand checks its clocks. It has a watchdog, which compares the clocks, and a timer that interrupts the strand when the next check
-//! is due. No strand is in charge of the others. A strand that checks its clocks also interrupts the guests' strands that have missed a
-//! check. If no strand checks its clocks in time, the PTIMER's alarm interrupts the strand that checked last. The checks therefore continue
-//! while any of the clocks runs, even if some strands have died.
+//! Every strand checks its clocks. Each strand has a watchdog, which compares the clocks, and a timer that interrupts the strand when the
+//! next check is due. No strand is in charge of the others. A strand that checks its clocks also interrupts the guests' strands that have
+//! missed a check. If no strand checks its clocks in time, the PTIMER's alarm interrupts the strand that checked last. The checks therefore
+//! continue while any of the clocks runs, even if some strands have died.
 
 use core::ptr;
 use core::sync::atomic::{

@@ -27,7 +27,7 @@ const INSTRUCTION: u64 = 4;
 /// The alignment of a trap table in bytes. At least this number of bytes of the table must be in the guest's memory.
 const TRAP_TABLE: u64 = 256;
 
-/// Group CORE, version 1.0.
+/// The CORE group, version 1.0.
 #[derive(Debug)]
 pub struct CoreGroup<I> {
     image: I,

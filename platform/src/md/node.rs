@@ -27,7 +27,7 @@ pub enum Value<'a> {
     /// An arc: the node to which it leads.
     #[doc(alias = "MDET_PROP_ARC")]
     Arc(Node<'a>),
-    /// An unsigned number of 64 bits.
+    /// An unsigned 64-bit number.
     #[doc(alias = "MDET_PROP_VAL")]
     Number(u64),
     /// A string, without the terminating NUL.

@@ -10,8 +10,8 @@ use crate::AccessError;
 /// The registers of one hub unit, indexed by [`HubRole`]: PCR and two 64-bit counters.
 type Unit = [u64; HubRole::ALL.len()];
 
-/// A Zambezi hub: four link port units, the general purpose design block and the address serialization unit. After reset all registers are
-/// 0. An access keeps the chip's register port busy for [a number of cycles](Self::set_access_cycles). The port refuses other accesses
+/// A Zambezi hub: four link port units, the general purpose design block and the address serialization unit. After reset, every register
+/// is 0. An access keeps the chip's register port busy for [a number of cycles](Self::set_access_cycles). The port refuses other accesses
 /// during these cycles.
 #[derive(Clone, Debug)]
 pub struct HubChip {

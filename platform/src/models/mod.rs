@@ -33,7 +33,7 @@ pub use ticks::{TickCounter, TickCounters};
 
 use crate::AccessError;
 
-/// Implements `Default` by `new()`, which is const.
+/// Implements `Default` with `new()`, which is const.
 macro_rules! default_is_new {
     ($($model:ty),*) => {
         $(impl Default for $model {

@@ -13,7 +13,7 @@ const LOW: u64 = (1 << LOW_BITS) - 1;
 ///
 /// - The comparator compares when the counter changes, and when software writes ALARM_0. It matches each time the counter reaches
 ///   ALARM_0, so it matches again after 2^27 counts.
-/// - If the frequency of the external clock is known, the multiplied frequency of the crystal is limited to that frequency.
+/// - If the external clock's frequency is known, the multiplied crystal frequency is limited to it.
 /// - The ratio is DENOMINATOR / NUMERATOR. A ratio above 1 (neither number is 0) hangs the device, as it hangs real devices: every
 ///   later access faults.
 #[derive(Clone, Debug)]

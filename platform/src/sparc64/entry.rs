@@ -1,4 +1,4 @@
-//! Connects the veneers with safe Rust.
+//! Connects the veneers to safe Rust code.
 #![allow(unsafe_code)]
 
 use core::mem::MaybeUninit;
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entr
     }
 }
 
-/// Ends the strand after a trap that nothing serves. Called with all register windows free.
+/// Ends the strand after a trap that nothing handles. Called with all register windows free.
 ///
 /// # Safety
 /// Called by the trap handlers of an image, with the block of the strand that trapped, which holds the trap.

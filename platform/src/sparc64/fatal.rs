@@ -4,8 +4,8 @@ use core::fmt;
 
 use super::{MAXGL, NWINDOWS};
 
-/// A trap that nothing serves. Its `Display` has several lines: the trap and its address, then the registers of the program that
-/// trapped. The register windows of the program's callers follow, unless they have been spilled to memory.
+/// A trap that nothing handles. Its `Display` has several lines: the trap and its address, then the registers of the program that trapped.
+/// The register windows of the program's callers follow, unless they have been spilled to memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct FatalTrap {

@@ -45,8 +45,8 @@ pub trait TrapHandler: Sized + 'static {
         None
     }
 
-    /// Serves a hypercall that the fast path did not serve. `registers` holds the guest's %o0 to %o5, and the guest gets back
-    /// the values that the function leaves there. `Break` ends the guest with a code: the next call is [`ended`](Self::ended).
+    /// Serves a hypercall that the fast path did not serve. `registers` holds the guest's %o0 to %o5, and the guest receives the values
+    /// that the function leaves in `registers`. `Break` ends the guest with a code: the next call is [`ended`](Self::ended).
     ///
     /// The function has few register windows: see [`WINDOWS`](super::WINDOWS).
     fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64>;

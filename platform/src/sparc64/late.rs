@@ -1,4 +1,4 @@
-//! *Late faults*: stores to devices that fail after the strand has continued.
+//! *Late faults*: device stores that fail after the strand has continued.
 //!
 //! The trap store_error may arrive at any instruction. Its handler, in assembly, only writes the report to the strand's block, makes
 //! hstick_match pending, and continues at the interrupted instruction with every register as it was. The hypervisor has PSTATE.IE = 0, so

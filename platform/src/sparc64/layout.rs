@@ -1,4 +1,4 @@
-//! Numbers for the assembly, such as offsets in a strand's block.
+//! Numbers that the assembly code uses, such as offsets in a strand's block.
 #![doc(hidden)]
 
 use core::mem::offset_of;

@@ -46,7 +46,7 @@
 //! memory.
 //!
 //! # Traps of the guest
-//! UltraSPARC Architecture 2007 sends some traps to the hypervisor that concern only the guest. The guest takes such a trap in its own trap
+//! UltraSPARC Architecture 2007 sends to the hypervisor some traps that concern only the guest. The guest takes such a trap in its own trap
 //! table (%tba) if the table is in the memory that the image gives it. The guest is then at its next trap level, with TPC, TNPC and TSTATE
 //! of the program that trapped, as if the processor had sent the trap:
 //!

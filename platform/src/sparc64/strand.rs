@@ -39,8 +39,8 @@ pub struct StrandRegs {
 }
 
 impl StrandRegs {
-    /// Returns the registers. [`StrandRegisters::cross_call`] calls `cross_call`, because the board decides how strands interrupt
-    /// each other.
+    /// Returns the registers. [`StrandRegisters::cross_call`] calls the function `cross_call`, because the board decides how strands
+    /// interrupt each other.
     ///
     /// # Safety
     /// The code runs in hyperprivileged mode, in an image built with [`sun4v_image!`](crate::sun4v_image), and each call names the strand

@@ -13,7 +13,7 @@ pub fn with_all_windows(function: impl FnOnce()) {
         fn sun4v_with_all_windows(function: unsafe extern "C" fn(*mut ()), argument: *mut ());
     }
     let mut function = Some(function);
-    // SAFETY: this is the code of an image. `call` gets a pointer to a value of the type that it expects, which outlives the call.
+    // SAFETY: this code belongs to an image. `call` gets a pointer to a value of the type that it expects, which outlives the call.
     unsafe { sun4v_with_all_windows(call_of(&function), (&raw mut function).cast()) };
 }
 
