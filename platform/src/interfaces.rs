@@ -11,9 +11,9 @@
 //! | 3 | [events](Interface::Events) | 1 | a `hv_core::trace::Tracer`, whose first words say where the event rings are: `hv_core::trace::remote` | the hypervisor's own events cannot be recorded |
 //!
 //! # Notes
-//! For each interface that it has, an image has an ELF note in its section `.note.sun4v`, which a PT_NOTE segment covers. The note's
-//! owner is [`OWNER`], and the note's type is the number of the interface. The descriptor has at least [`DESCRIPTOR`] bytes; later
-//! versions may define further bytes. All numbers are big-endian.
+//! For each of its interfaces, an image has an ELF note in its section `.note.sun4v`, which a PT_NOTE segment covers. The note's owner is
+//! [`OWNER`], and the note's type is the number of the interface. The descriptor has at least [`DESCRIPTOR`] bytes; later versions may
+//! define further bytes. All numbers are big-endian.
 //!
 //! | bytes of the descriptor | content |
 //! |---|---|

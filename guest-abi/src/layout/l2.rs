@@ -46,8 +46,8 @@ impl PerfConfig {
     }
 }
 
-/// One of a node's eight L2 control registers. Only the hypervisor can access them. Reset sets DIS
-/// and clears the other bits; before a guest runs, the hypervisor writes the register.
+/// One of a node's eight L2 control registers. Only the hypervisor can access these registers. Reset
+/// sets DIS and clears the other bits; before a guest runs, the hypervisor writes the register.
 ///
 /// PERF_CONFIG and the ceiling mask exist on the UltraSPARC T2 Plus only. The T2 has the same bits
 /// 21:0; its bits 63:22 read as 0. Whether the T2 Plus has other fields is unknown.

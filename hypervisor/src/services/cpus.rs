@@ -57,7 +57,7 @@ struct Cpu {
     argument: AtomicU64,
 }
 
-/// The virtual CPUs of all guests, indexed by strand. At first all are stopped.
+/// The virtual CPUs of all guests, indexed by strand. Initially, all are stopped.
 ///
 /// State exchanges are sequentially consistent, so either the strand that reserves a CPU sees that the guest has ended, or the strand that
 /// ends the guest sees that the CPU is reserved.

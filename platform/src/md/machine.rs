@@ -9,9 +9,8 @@
 //! | `vf-node` | `vf-nodes` | number `id`: 0 to 3, the number of the processor |
 //! | `mcu` | `vf-node` | number `id`: 0 or 1, the number of the memory channel; optional number `disabled`: not 0 if the channel is disabled |
 //!
-//! `platform` and its properties are the same as in descriptions for guests. No hypervisor description of a Victoria Falls machine
-//! is public, so the names `vf-nodes`, `memory-interleave`, `vf-node` and `mcu` are this project's own. A channel without an `mcu` node is
-//! absent.
+//! `platform` and its properties are the same as in guest descriptions. No hypervisor description of a Victoria Falls machine is public, so
+//! the names `vf-nodes`, `memory-interleave`, `vf-node` and `mcu` are this project's own. A channel without an `mcu` node is absent.
 
 use guest_abi::{Mcu, Node as VfNode};
 

@@ -12,7 +12,7 @@ const ALARM: u32 = 1;
 /// A timer with up to `N` deadlines. Each deadline has a token that identifies it to the caller.
 ///
 /// At each timer interrupt, call [`expired`](Self::expired) until it returns `None`, so that no deadline is lost or early. Times have 64
-/// bits. They continue across wraps (every 73 years at 31.25 MHz) if a function of this type reads the timer once per wrap.
+/// bits, and continue across wraps (every 73 years at 31.25 MHz) if a function of this type reads the timer once per wrap.
 #[derive(Debug)]
 pub struct Alarms<A, T, const N: usize> {
     timer: Ptimer<A>,

@@ -58,7 +58,7 @@ pub trait TrapHandler: Sized + 'static {
         registers.o0 = HvError::BadTrap.number();
     }
 
-    /// Takes the device at the address of a [late fault](super#late-faults) out of service. The address is `None` if the processor does not
+    /// Takes out of service the device at the address of a [late fault](super#late-faults). The address is `None` if the processor does not
     /// report it. It is then unknown which device failed.
     ///
     /// In an image with the performance counter service, this function calls `PerfCounterService::faulted_late`. The strand calls this

@@ -5,7 +5,7 @@
 ///
 /// Each hypercall takes the slow path. [`software_trap`](crate::sparc64::TrapHandler::software_trap) serves the software traps 0x81 to 0xfe
 /// that the image claims. The others return EBADTRAP. An image with the performance counter service calls `perfctr_service::sun4v_image!`
-/// instead, which adds the fast path of that service.
+/// instead, which adds that service's fast path.
 ///
 /// ```ignore
 /// platform::sun4v_image!(Handler);
@@ -35,13 +35,14 @@
 /// }
 /// ```
 ///
-/// # State of the guest at its start
+/// # The guest's initial state
 /// The guest starts in privileged mode at TL 0 and GL 0 with the MMU off, PIL 15, in window 0 with six windows to save. Every register is
 /// zero except %o0, %o1 and %tba: see [`Entry`](crate::sparc64::Entry). The guest's timers are off, and %softint is 0.
 ///
 /// # A service's fast path
-/// The forms with `entry` are for the macro of a service that has a fast path. `entry` is the rest of the trap table's entry for trap 0x80:
-/// at most four instructions, with a jump to a veneer of the service. `operands` are the operands of `global_asm!` that `entry` needs.
+/// The forms with `entry` are for the macro of a service with a fast path. `entry` is the rest of the trap table's entry for trap 0x80: at
+/// most four instructions, including a jump to one of the service's veneers. `operands` are the operands of `global_asm!` that `entry`
+/// needs.
 ///
 /// A veneer is assembly in a section whose name begins with `.text.traps.`. It begins at the highest GL, with the address of the strand's
 /// block in %g6, and with all %o registers as the guest passed them. The block begins with

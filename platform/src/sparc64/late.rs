@@ -10,8 +10,8 @@
 //! address after the sequence, and the address at which an interrupted sequence restarts. The handler's own first and last instructions are
 //! such sequences, because a report may arrive while another is handled. Each of these nested handlers has its own frame.
 //!
-//! # What is assumed of the processor
-//! Sun's hypervisor and OpenSPARC T2 name DFESR and the store buffer. The registers of the UltraSPARC T2 Plus are not published.
+//! # Assumptions about the processor
+//! Sun's hypervisor and OpenSPARC T2 mention DFESR and the store buffer. The registers of the UltraSPARC T2 Plus are not published.
 //! *Assumed*: if another store fails before a report is read, only the later failure is reported, and there is no second trap. Reports
 //! whose type is not SBDIOU have no address.
 #![allow(unsafe_code)]

@@ -174,8 +174,8 @@ fn put(bytes: &mut [u8], (at, size): Field, value: u64) {
 
 /// Compares the readers on all changes of two fields in a 224-byte description. The description has 64 fields: four in the header, and six
 /// in each element (the tag, the name length, the reserved bytes, the name offset, and the two halves of the value). Each field gets 11 to
-/// 19 values: around 0, around the right value, around the sizes of the blocks, and the largest. A tag also gets the value of each kind of
-/// element.
+/// 19 values: around 0, around the correct value, around the sizes of the blocks, and the largest. A tag also gets the value of each kind
+/// of element.
 #[test]
 #[cfg_attr(
     target_arch = "sparc64",
