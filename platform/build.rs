@@ -1,4 +1,4 @@
-//! Adds the folder of `sun4v-image.ld` to the search path of an image's linker.
+//! Adds the folder that contains `sun4v-image.ld` to an image's linker search path.
 
 fn main() {
     println!("cargo:rerun-if-changed=src/sparc64/sun4v-image.ld");

@@ -39,7 +39,7 @@ fn measure(machine: &Machine) -> Result<(), Error> {
     Ok(counters.release()?)
 }
 
-/// A machine with one memory channel, a console, and one strand, whose program reads a line of memory with every fourth load.
+/// A machine with one memory channel, a console, and one strand, whose program reads a cache line from memory with every fourth load.
 #[derive(Default)]
 struct Machine {
     printed: RefCell<String>,
@@ -50,7 +50,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// Executes 3500 loads, and calls the guest's handler of the overflow trap with an address and a time.
+    /// Executes 3500 loads, and calls the guest's overflow trap handler with an address and a time.
     fn run<T, E>(&self, mut trap: impl FnMut(u64, u64) -> Result<T, E>) -> Result<(), E> {
         for time in 0..3500 {
             let (pcr, pic) = (self.pcr.get(), self.pic.get());

@@ -21,17 +21,17 @@ macro_rules! bit_set {
                 Self(self.0 | other.0)
             }
 
-            /// Tests the bit of `value`: returns `true` if `value` is in the set.
+            /// Returns `true` if `value` is in the set.
             pub const fn contains(self, value: $item) -> bool {
                 self.0 >> value.index() & 1 != 0
             }
 
-            /// Returns `true` if the set equals [`NONE`](Self::NONE), so that no bit is set.
+            /// Returns `true` if the set equals [`NONE`](Self::NONE), with no bit set.
             pub const fn is_empty(self) -> bool {
                 self.0 == 0
             }
 
-            /// Returns the number of values in the set, which is the number of bits that are set.
+            /// Returns the number of values in the set, which is the number of set bits.
             pub const fn len(self) -> usize {
                 self.0.count_ones() as usize
             }

@@ -6,9 +6,9 @@ use static_assertions::assert_obj_safe;
 
 pub use source::{ClockSource, Description, Hazards, Scope, Width};
 
-/// A clock that never goes back.
+/// A clock that never goes backwards.
 ///
-/// The rate is constant, and the 64 bits do not wrap in the life of a machine. On sun4v such a clock is %stick.
+/// The rate is constant, and the 64-bit value does not wrap during a machine's lifetime. On sun4v, %stick is such a clock.
 pub trait Clock {
     /// Returns the ticks since a fixed moment.
     fn ticks(&self) -> u64;

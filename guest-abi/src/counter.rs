@@ -16,12 +16,12 @@ impl CounterSet {
     /// Counters 0 and 1.
     pub const BOTH: Self = Self(3);
 
-    /// Returns the set of the counters whose argument is `true`.
+    /// Returns the set of counters whose arguments are `true`.
     pub const fn new(pic0: bool, pic1: bool) -> Self {
         Self(pic0 as u8 | (pic1 as u8) << 1)
     }
 
-    /// Returns the set of one counter.
+    /// Returns the set that contains only `counter`.
     pub const fn only(counter: Counter) -> Self {
         Self::NONE.with(counter)
     }

@@ -44,7 +44,7 @@ error_text!(
     error.most
 );
 
-/// A text that is not the name of a value.
+/// A text that names no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct UnknownName {
     what: &'static str,

@@ -2,8 +2,8 @@
 
 use core::sync::atomic::AtomicBool;
 
-/// A set of function numbers. Each number below [`LIMIT`](Self::LIMIT) is in the set or not. The numbers from `LIMIT` on are either all
-/// in the set or all missing.
+/// A set of function numbers. Below [`LIMIT`](Self::LIMIT), each number is either in the set or missing. From `LIMIT` up, all numbers are
+/// in the set or all are missing.
 ///
 /// Trap entries read the set in assembly. The set is an array of bytes, 1 or 0: one for each number below `LIMIT`, then one for all
 /// numbers from `LIMIT` on.
@@ -45,14 +45,14 @@ impl FunctionSet {
     }
 }
 
-/// The functions that a hypervisor serves on a strand. The trap entries of an image answer calls to other functions with EBADTRAP.
+/// The functions that a hypervisor serves on a strand. An image's trap entries answer calls to other functions with EBADTRAP.
 #[derive(Clone, Copy, Debug)]
 pub struct Served<'a> {
     /// The functions of trap 0x80.
     pub fast: &'a FunctionSet,
     /// The functions of trap 0xff.
     pub core: &'a FunctionSet,
-    /// While `true`, all calls of trap 0x80 reach the hypervisor. It can then also trace calls of functions that it does not serve.
+    /// While `true`, all calls through trap 0x80 reach the hypervisor, which can then also trace calls to functions that it does not serve.
     pub traced: &'a AtomicBool,
 }
 

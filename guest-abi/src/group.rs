@@ -18,8 +18,7 @@ macro_rules! groups {
                 pub const $name: Self = Self($number);
             )*
 
-            /// The API groups that the clients in this crate use. Each entry holds the name, the number and the content of the
-            /// group.
+            /// The API groups that the clients in this crate use. Each entry holds the group's name, number and contents.
             pub const NAMED: &'static [(&'static str, Self, &'static str)] =
                 &[$((stringify!($name), Self::$name, $text)),*];
         }
@@ -66,7 +65,7 @@ impl Version {
     }
 }
 
-/// Parses a decimal `major.minor`: `1.1`.
+/// Parses a decimal `major.minor`, such as `1.1`.
 impl FromStr for Version {
     type Err = UnknownName;
 

@@ -1,5 +1,4 @@
-//! Functions of trap 0x80, and API groups, that a kernel needs besides group 0x205 (sun4v specification,
-//! "function numbers").
+//! The trap 0x80 functions and API groups that a kernel needs besides group 0x205 (sun4v specification, "function numbers").
 
 use crate::group::ApiGroup;
 
@@ -37,7 +36,7 @@ functions! {
     DIAG_HEXEC = 0x201, "DIAG_HYPER_EXEC", "Executes code in hyperprivileged mode. For guests that may use group 0x300.";
 }
 
-/// The soft state, by which a guest reports its progress to the operator.
+/// The soft state, through which a guest reports its progress to the operator.
 #[doc(alias = "HV_GRP_SOFT_STATE")]
 pub const SOFT_STATE_GROUP: ApiGroup = ApiGroup(3);
 /// Diagnosis: physical addresses, and execution of code in hyperprivileged mode.

@@ -30,7 +30,7 @@ macro_rules! numbered {
                 self as usize
             }
 
-            /// Returns the text that stands for this value, as in the names of registers.
+            /// Returns the text that stands for this value, as in register names.
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$item => $text,)* }
             }

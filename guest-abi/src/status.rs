@@ -58,7 +58,7 @@ macro_rules! statuses {
                 }
             }
 
-            /// Returns a description of the status in one line.
+            /// Returns a one-line description of the status.
             pub const fn description(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)*
@@ -111,7 +111,7 @@ impl fmt::Display for HvError {
 
 impl core::error::Error for HvError {}
 
-/// Parses the name of a status in the specification, in upper or lower case.
+/// Parses a status's name in the specification, in upper or lower case.
 impl FromStr for HvError {
     type Err = UnknownName;
 

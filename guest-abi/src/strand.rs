@@ -10,13 +10,13 @@ use crate::register::Node;
 pub struct StrandId(u8);
 
 impl StrandId {
-    /// The number of strands of a machine with four nodes. Their numbers are 0 to 255.
+    /// The number of strands in a machine with four nodes. The strands are numbered 0 to 255.
     pub const COUNT: usize = 256;
 
-    /// The number of strands of a node: 8 strands in each of 8 cores.
+    /// The number of strands in a node: 8 strands in each of 8 cores.
     pub const PER_NODE: usize = 64;
 
-    /// The number of strands of a core. These strands have consecutive numbers: core 0 has strands 0 to 7.
+    /// The number of strands in a core. A core's strands are numbered consecutively: core 0 has strands 0 to 7.
     pub const PER_CORE: usize = 8;
 
     /// Returns the strand with this number; `None` beyond 255.
@@ -24,12 +24,12 @@ impl StrandId {
         if number < Self::COUNT { Some(Self(number as u8)) } else { None }
     }
 
-    /// Returns the number of the strand in the machine.
+    /// Returns the strand's number in the machine.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// Returns the number of the strand in the machine, as a byte.
+    /// Returns the strand's number in the machine, as a byte.
     pub const fn number(self) -> u8 {
         self.0
     }

@@ -2,8 +2,8 @@
 
 use core::mem::offset_of;
 
-/// The two software traps by which a guest calls the hypervisor. The traps between them, 0x81 to 0xfe, return
-/// EBADTRAP unless the hypervisor serves them.
+/// The two software traps with which a guest calls the hypervisor. The traps between them, 0x81 to 0xfe, return EBADTRAP unless the
+/// hypervisor serves them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trap {
     /// `ta 0x80`: hypercalls of the API groups (sun4v specification, "hypercall conventions").
@@ -66,7 +66,7 @@ macro_rules! perf_functions {
                 }
             }
 
-            /// Returns a sentence that describes the effect of the function and names the section of the specification.
+            /// Returns a sentence that describes the function's effect and names the section of the specification.
             pub const fn description(self) -> &'static str {
                 match self {
                     $(Self::$variant => concat!($effect, " (", $section, ")."),)*

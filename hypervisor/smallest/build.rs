@@ -1,4 +1,4 @@
-//! Tells the linker the addresses of the hypervisor and of its guests.
+//! Tells the linker the addresses of the hypervisor and its guests.
 
 use platform::memory_map::HYPERVISOR;
 

@@ -27,19 +27,18 @@ impl fmt::Display for AccessError {
 
 impl core::error::Error for AccessError {}
 
-/// Physical access to device registers, 64 bits at a time. Several strands may use the same bus concurrently. `strand` is the
-/// strand that executes the access: a local address means a device on the node of this strand. (Hardware ignores the argument;
-/// models need it.)
+/// Physical access to device registers, 64 bits at a time. Several strands may use the same bus concurrently. `strand` is the strand that
+/// executes the access: a local address means a device on this strand's node. (Hardware ignores the argument; models need it.)
 ///
 /// # Order
-/// The caller orders accesses of different strands. A strand that lets another strand access a device stores a word with release
-/// ordering, and the other strand loads this word with acquire ordering. The implementation must make this order hold at the
-/// devices, on every machine:
+/// The caller orders accesses by different strands. To let another strand access a device, a strand stores a word with release ordering,
+/// and the other strand loads this word with acquire ordering. The implementation must make this order hold at the devices, on every
+/// machine:
 ///
-/// - An access happens after every load of memory that precedes the access on the strand.
+/// - An access happens after every memory load that precedes the access on the strand.
 /// - [`read`](Self::read) and [`write`](Self::write) return only when the device has answered, so a later store comes after the
 ///   access.
-/// - A fast path in assembly may end before its write is complete. Then the strand calls
+/// - A fast path in assembly may end before its write is complete. The strand then calls
 ///   [`complete_writes`](Self::complete_writes) before its next access.
 ///
 /// If the machine does not order stores to devices with accesses to memory, a barrier is necessary: `membar #Sync` on SPARC V9.
@@ -50,7 +49,7 @@ pub trait Bus {
     /// Writes a register. Returns when the write is complete. An access that returns an error has no effect.
     fn write(&self, strand: StrandId, at: PhysicalAddress, value: u64) -> Result<(), AccessError>;
 
-    /// Returns `true` if a fast path in assembly may access the registers with its own instructions, at the same addresses. Then
+    /// Returns `true` if a fast path in assembly may access the registers with its own instructions, at the same addresses. In that case,
     /// `membar #Sync` replaces [`complete_writes`](Self::complete_writes). Always `false` for a reference to a bus.
     fn is_direct() -> bool
     where
@@ -59,8 +58,8 @@ pub trait Bus {
         false
     }
 
-    /// Waits until every write of the strand's fast path is complete or has trapped. The handler of the trap (on SPARC V9, in
-    /// `platform::sparc64`) tells the service the address: see `PerfCounterService::faulted_late`.
+    /// Waits until every write of the strand's fast path is complete or has trapped. The trap handler (on SPARC V9, in `platform::sparc64`)
+    /// tells the service the address: see `PerfCounterService::faulted_late`.
     #[inline(always)]
     fn complete_writes(&self, _strand: StrandId) {}
 }
@@ -76,18 +75,18 @@ pub trait StrandRegisters {
     /// Writes %pic (ASR 17), the strand's two counters: counter 0 in bits 31:0, counter 1 in bits 63:32.
     fn set_pic(&self, strand: StrandId, value: u64);
 
-    /// Reads %stick (ASR 24), in ticks. Callers compare only values of the same strand.
+    /// Reads %stick (ASR 24), in ticks. Callers compare only values from the same strand.
     fn ticks(&self, strand: StrandId) -> u64;
 
-    /// Sends a cross-call to a strand, which may be the executing strand. Returns at once.
+    /// Sends a cross-call to a strand, which may be the executing strand. Returns immediately.
     ///
-    /// - The implementation delivers a cross-call between two hypercalls of the target strand, before the target next executes
-    ///   guest code. The target then calls the handler of the service that sent it, such as `PerfCounterService::cross_called`.
+    /// - The implementation delivers a cross-call between two hypercalls of the target strand, before the target next executes guest code.
+    ///   The target then calls the handler of the service that sent the cross-call, such as `PerfCounterService::cross_called`.
     /// - A cross-call that arrives while the target handles another one is delivered afterwards. A dead strand gets its
     ///   cross-call when it restarts.
     ///
-    /// When the target takes the cross-call, it must see all earlier writes of the sending strand to memory. If a store to a device
-    /// sends the interrupt, and can overtake a store to memory, a barrier must come first: `membar #Sync` on SPARC V9.
+    /// When the target takes the cross-call, it must see all the sending strand's earlier writes to memory. If a store to a device sends
+    /// the interrupt, and can overtake a store to memory, a barrier must come first: `membar #Sync` on SPARC V9.
     fn cross_call(&self, strand: StrandId);
 }
 

@@ -25,7 +25,7 @@ impl fmt::Debug for PhysicalAddress {
 const L2_CONTROL: u64 = 0xa9_0000_0000;
 const L2_BANK_STRIDE: u64 = 0x40;
 
-/// The number of banks of an L2 cache. Each bank has a control register.
+/// The number of banks in an L2 cache. Each bank has a control register.
 pub const L2_BANKS: usize = 8;
 
 const DRAM_LOCAL: u64 = 0x84_0000_0000;
@@ -36,7 +36,7 @@ const DRAM_PERFORMANCE: u64 = 0x400;
 const HUB_LOCAL: u64 = 0x81_3000_0000;
 const HUB_GLOBAL: u64 = 0xe1_3000_0000;
 
-/// The lower of the two bits that hold the number of the node or hub in a global address.
+/// The lower of the two bits that hold the node or hub number in a global address.
 const GLOBAL_SHIFT: u32 = 34;
 
 const fn dram_offset(mcu: Mcu, role: McuRole) -> u64 {
@@ -48,13 +48,13 @@ const fn within_hub(unit: HubUnit, role: HubRole) -> u64 {
     ((2 * unit as u64 + 1) << 12) | (role as u64 * 8)
 }
 
-/// Returns the global address of a DRAM register of any node (section 2.2).
+/// Returns the global address of a DRAM register on any node (section 2.2).
 pub const fn dram_global(node: Node, mcu: Mcu, role: McuRole) -> PhysicalAddress {
     PhysicalAddress(DRAM_GLOBAL + ((node as u64) << GLOBAL_SHIFT) + dram_offset(mcu, role))
 }
 
-/// Returns the Victoria Falls access address of a hub register (sections 2.4 to 2.6). Bits 39:28 are 0x813. Bits 17:14 and 11:0
-/// hold the two parts of the address within the hub. Bits 13:12 hold the number of the hub.
+/// Returns the Victoria Falls access address of a hub register (sections 2.4 to 2.6). Bits 39:28 are 0x813. Bits 17:14 and 11:0 hold the
+/// two parts of the address within the hub. Bits 13:12 hold the hub number.
 ///
 /// Section 3.1 gives some of these addresses another meaning as local addresses. The service uses only global addresses of hubs.
 pub const fn hub_access(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddress {
@@ -68,7 +68,7 @@ pub const fn hub_global(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddre
     PhysicalAddress(access - HUB_LOCAL + HUB_GLOBAL + ((hub as u64) << GLOBAL_SHIFT))
 }
 
-/// Returns the local address of the control register of an L2 bank (section 2.3) on the accessing strand's node; `None` beyond bank 7.
+/// Returns the local address of an L2 bank's control register (section 2.3) on the accessing strand's node; `None` beyond bank 7.
 pub const fn l2_control(bank: usize) -> Option<PhysicalAddress> {
     if bank < L2_BANKS {
         Some(PhysicalAddress(L2_CONTROL + bank as u64 * L2_BANK_STRIDE))
@@ -78,8 +78,8 @@ pub const fn l2_control(bank: usize) -> Option<PhysicalAddress> {
 }
 
 /// Returns the local address of a performance register; `None` for register 0 (%pcr) and register 1 (the L2 control registers of all
-/// banks). The address of a DRAM register means the accessing strand's node (section 2.2). The address of a hub register does not hold the
-/// number of the hub (section 3.1). The service uses only global addresses of hubs.
+/// banks). A DRAM register's address refers to the accessing strand's node (section 2.2). A hub register's address does not hold the hub
+/// number (section 3.1). The service uses only global addresses of hubs.
 pub const fn local(register: PerfReg) -> Option<PhysicalAddress> {
     Some(PhysicalAddress(match register.kind() {
         Kind::Strand | Kind::L2 => return None,

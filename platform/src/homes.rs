@@ -1,7 +1,6 @@
-//! The map from each physical address to the node whose memory has the address. Replay, execution and the descriptions of guests share
-//! this map.
+//! The map from each physical address to the node whose memory holds it. Replay, execution and guest descriptions share this map.
 //!
-//! A T2 Plus spreads physical addresses over nodes in two ways ([`Interleave`]). These bits of the address are the number of the node:
+//! A T2 Plus spreads physical addresses over nodes in two ways ([`Interleave`]). These address bits are the node number:
 //!
 //! | interleave | two nodes | four nodes | three nodes |
 //! |---|---|---|---|
@@ -9,11 +8,11 @@
 //! | 1 GB | 30 | 31:30 | 31:30 |
 //!
 //! The source of this table is Sun's memory test for the processor (`mtst`, files `mtst_vf.h` and `mtst_vf.c`, function
-//! `vf_get_mem_node_id`). In that test, the ceiling mask of the L2 control register divides memory: memory below the ceiling interleaves
-//! by 512 bytes, and memory from the ceiling on interleaves by 1 GB. In this project, all memory of a machine interleaves in one way.
+//! `vf_get_mem_node_id`). In that test, the ceiling mask of the L2 control register divides memory: memory below the ceiling interleaves by
+//! 512 bytes, and memory from the ceiling up interleaves by 1 GB. In this project, all of a machine's memory interleaves in the same way.
 //!
 //! It is *assumed* that
-//! - with 512 bytes, consecutive stripes are on the nodes in turn, also if there are three nodes (Sun's test says that three nodes cannot
+//! - with 512 bytes, consecutive stripes are on the nodes in turn, even if there are three nodes (Sun's test says that three nodes cannot
 //!   interleave by 512 bytes),
 //! - nodes without memory have no stripes, and the remaining nodes are numbered without gaps,
 //! - with 1 GB and three nodes, the addresses whose bits 31:30 are 3 are on the first node.
@@ -23,13 +22,13 @@ use guest_abi::{Mcu, Node};
 use crate::Machine;
 use crate::memory_map::PAGE;
 
-/// The size of a memory address in bits. A physical address has one bit more: bit 39 selects input and output.
+/// The size of a memory address in bits. A physical address has one more bit: bit 39 selects input and output.
 pub const ADDRESS_BITS: u32 = 39;
 
 /// How many consecutive bytes are on one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Interleave {
-    /// 512 bytes: every page is on all nodes.
+    /// 512 bytes: every page is spread over all nodes.
     #[default]
     Bytes512,
     /// 1 GB: every page is on one node, so that an operating system can choose the node.
@@ -53,7 +52,7 @@ impl Interleave {
         1 << self.shift()
     }
 
-    /// Returns the interleave by this number of bytes; `None` if there is none.
+    /// Returns the interleave of this number of bytes; `None` if there is none.
     pub fn from_bytes(bytes: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|interleave| interleave.bytes() == bytes)
     }
@@ -63,13 +62,13 @@ impl Interleave {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Homes {
     interleave: Interleave,
-    /// The first `count` elements are the nodes that have memory. The other elements are copies of the first.
+    /// The first `count` elements are the nodes that have memory. The other elements are copies of the first element.
     nodes: [Node; Node::ALL.len()],
     count: u8,
 }
 
-/// A part of memory that is on one node. It consists of the addresses for which `address & mask == matches`. In a guest's description,
-/// `mask` and `matches` are the properties `address-mask` and `address-match` of a `memory-latency-group`.
+/// A part of memory that is on one node. The part consists of the addresses for which `address & mask == matches`. In a guest's
+/// description, `mask` and `matches` are the properties `address-mask` and `address-match` of a `memory-latency-group`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Stripe {
@@ -125,8 +124,8 @@ impl Homes {
         self.interleave
     }
 
-    /// Returns the stripes between which a guest can choose by its choice of pages. Returns none if each page is on several nodes, or if
-    /// one node has all memory.
+    /// Returns the stripes among which a guest can choose by choosing pages. Returns none if each page is on several nodes, or if one node
+    /// has all memory.
     pub fn of_pages(self) -> impl Iterator<Item = Stripe> {
         let (shift, stripes) = (self.interleave.shift(), self.stripes_of_pages());
         (0..stripes).map(move |stripe| Stripe {
@@ -141,7 +140,7 @@ impl Homes {
         if self.interleave.bytes() >= PAGE && self.count > 1 { self.stripes() } else { 0 }
     }
 
-    /// Returns the number of values of the address field that selects a node: the number of nodes with memory, rounded up to a power of
+    /// Returns how many values the address field that selects a node can have: the number of nodes with memory, rounded up to a power of
     /// two.
     const fn stripes(self) -> u64 {
         (self.count as u64).next_power_of_two()
@@ -160,7 +159,7 @@ mod tests {
         Homes::new(machine.with_interleave(interleave)).unwrap()
     }
 
-    /// Sun's test states the bits that are the number of the node: bit 9 or 30 if there are two nodes, bits 10:9 or 31:30 if there are four,
+    /// Sun's test states which address bits are the node number: bit 9 or 30 if there are two nodes, bits 10:9 or 31:30 if there are four,
     /// bits 31:30 if there are three.
     #[test]
     fn bits_of_the_address_are_the_node() {
@@ -206,7 +205,7 @@ mod tests {
         assert_eq!(Homes::new(without), None);
     }
 
-    /// For each address, the stripe that matches the address has the node that the map returns.
+    /// For each address, the matching stripe has the node that the map returns.
     #[test]
     fn stripes_agree_with_the_map() {
         for nodes in 1..=4 {

@@ -1,19 +1,19 @@
-//! The optional interfaces of a hypervisor's image, and the notes in which an image lists the interfaces that it has.
+//! The optional interfaces of a hypervisor image, and the notes in which an image lists its interfaces.
 //!
-//! Every image serves the hypercalls of its guests. An image may also have the interfaces of this table. Each interface has a version. A
+//! Every image serves the hypercalls of its guests. An image may also have the interfaces in this table. Each interface has a version. A
 //! program that starts an image, such as `vfalls boot`, uses an interface only if the image has it in the [version](Interface::version)
-//! that the program knows. If the image lacks an interface, the rest works.
+//! that the program knows. If the image lacks an interface, the rest still works.
 //!
 //! | type | interface | version | at the address | without it |
 //! |---|---|---|---|---|
-//! | 1 | [mailbox](Interface::Mailbox) | 1 | 8 KB of the image's memory, on an 8 KB boundary: [`memory_map::mailbox`](crate::memory_map::mailbox) | the operator can take no steps, and sees no records of failures; the end of a guest is known from its [console](crate::memory_map::escape) |
-//! | 2 | [log](Interface::Log) | 1 | a 16550 UART, to which the image writes lines of text in UTF-8, one for each message: [`LOG`](crate::memory_map::LOG) | the operator does not read what happens to units, guests and strands |
-//! | 3 | [events](Interface::Events) | 1 | a `hv_core::trace::Tracer`, whose first words say where the rings of events are: `hv_core::trace::remote` | the hypervisor's own events cannot be recorded |
+//! | 1 | [mailbox](Interface::Mailbox) | 1 | 8 KB of the image's memory, on an 8 KB boundary: [`memory_map::mailbox`](crate::memory_map::mailbox) | the operator can take no steps, and sees no failure records; a guest's end is known from its [console](crate::memory_map::escape) |
+//! | 2 | [log](Interface::Log) | 1 | a 16550 UART, to which the image writes lines of text in UTF-8, one for each message: [`LOG`](crate::memory_map::LOG) | the operator cannot read what happens to units, guests and strands |
+//! | 3 | [events](Interface::Events) | 1 | a `hv_core::trace::Tracer`, whose first words say where the event rings are: `hv_core::trace::remote` | the hypervisor's own events cannot be recorded |
 //!
 //! # Notes
-//! For each interface that it has, an image has an ELF note in its section `.note.sun4v`, which a PT_NOTE segment covers. The note's
-//! owner is [`OWNER`], and the note's type is the number of the interface. The descriptor has at least [`DESCRIPTOR`] bytes; later
-//! versions may define further bytes. All numbers are big-endian.
+//! For each of its interfaces, an image has an ELF note in its section `.note.sun4v`, which a PT_NOTE segment covers. The note's owner is
+//! [`OWNER`], and the note's type is the number of the interface. The descriptor has at least [`DESCRIPTOR`] bytes; later versions may
+//! define further bytes. All numbers are big-endian.
 //!
 //! | bytes of the descriptor | content |
 //! |---|---|
@@ -26,10 +26,10 @@
 /// The owner that the notes name.
 pub const OWNER: &str = "sun4v";
 
-/// The number of bytes of a descriptor that [`Note::parse`] reads.
+/// How many bytes of a descriptor [`Note::parse`] reads.
 pub const DESCRIPTOR: usize = 12;
 
-/// An interface that an image may have. Its number is the type of its note.
+/// An interface that an image may have. Its number is its note's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface {
     /// The page for messages between operator and hypervisor.
@@ -63,7 +63,7 @@ impl Interface {
     }
 }
 
-/// The content of a note: the image has this interface.
+/// The content of a note, which states that the image has this interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
     #[allow(missing_docs, reason = "its name says it")]
@@ -90,7 +90,7 @@ impl Note {
     /// Parses a note of [`OWNER`] with this type and descriptor. Returns `None` for the type of an unknown interface.
     ///
     /// # Errors
-    /// The descriptor is too short.
+    /// Fails if the descriptor is too short.
     pub fn parse(kind: u32, descriptor: &[u8]) -> Result<Option<Self>, TooShort> {
         let mut known = Interface::ALL.into_iter();
         let Some(interface) = known.find(|interface| *interface as u32 == kind) else {

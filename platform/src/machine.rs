@@ -6,7 +6,7 @@ use guest_abi::{Hub, Kind, Mcu, Node, PerfReg, StrandId};
 
 use crate::homes::Interleave;
 
-/// The properties of a family of machines.
+/// The properties of a machine family.
 struct Facts {
     name: &'static str,
     number: u8,
@@ -14,7 +14,7 @@ struct Facts {
     hubs: &'static [Hub],
     /// The names of the family's platforms. `Model::platform_name` returns the first.
     platforms: &'static [&'static str],
-    /// The name of the machine in the banner of the first platform.
+    /// The machine's name in the first platform's banner.
     banner: &'static str,
 }
 
@@ -73,7 +73,7 @@ impl Model {
         self.facts().max_nodes
     }
 
-    /// Returns the hubs of each machine of this family, in the order of their numbers.
+    /// Returns the hubs that every machine of this family has, in the order of their numbers.
     pub const fn hubs(self) -> &'static [Hub] {
         self.facts().hubs
     }
@@ -111,7 +111,7 @@ impl Model {
         Self::ALL.iter().copied().find(|model| model.name().eq_ignore_ascii_case(name))
     }
 
-    /// Returns the first platform name of the family, such as `SUNW,T5440`. Descriptions for guests state this name.
+    /// Returns the first platform name of the family, such as `SUNW,T5440`. Guest descriptions state this name.
     pub const fn platform_name(self) -> &'static str {
         match self.facts().platforms {
             [first, ..] => first,
@@ -119,7 +119,7 @@ impl Model {
         }
     }
 
-    /// Returns the name of the machine in the banner of this platform.
+    /// Returns the machine's name in the first platform's banner.
     pub const fn banner(self) -> &'static str {
         self.facts().banner
     }
@@ -184,7 +184,7 @@ impl Machine {
         self
     }
 
-    /// Returns the machine with its memory changed to this interleave.
+    /// Returns the machine with this memory interleave.
     #[must_use]
     pub const fn with_interleave(mut self, interleave: Interleave) -> Self {
         self.interleave = interleave;
@@ -196,7 +196,7 @@ impl Machine {
         self.interleave
     }
 
-    /// Returns the model, which names the family of machines.
+    /// Returns the model, which is the machine's family.
     pub const fn model(self) -> Model {
         self.model
     }

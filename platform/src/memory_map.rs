@@ -2,8 +2,8 @@
 //!
 //! | physical addresses | content |
 //! |---|---|
-//! | [`HYPERVISOR`] | the image, its stacks, and in the last pages [`MAILBOX`] and the [words of the start](start) |
-//! | [`PARTITION`] and up | the memory of guests |
+//! | [`HYPERVISOR`] | the image, its stacks, and in the last pages [`MAILBOX`] and the [start words](start) |
+//! | [`PARTITION`] and up | guests' memory |
 //! | [`CONSOLES`] and up | one 16550 UART for each guest, then [`LOG`] |
 //! | [`ptimer::REGISTERS`] and up | the [PTIMER](ptimer) |
 //! | [`DESCRIPTION`] | the machine description |
@@ -13,11 +13,11 @@
 
 use core::ops::Range;
 
-/// The hypervisor's memory. The first byte is the address at which the image is linked and entered.
+/// The hypervisor's memory. The image is linked and entered at the first address.
 pub const HYPERVISOR: Range<u64> = 0x10_0000..0x400_0000;
 /// The [mailbox]: a page of the hypervisor's memory.
 pub const MAILBOX: u64 = 0x3fe_0000;
-/// The first byte of the memory of guests.
+/// The first byte of guests' memory.
 pub const PARTITION: u64 = 0x8000_0000;
 /// The real address of a guest's memory, unless the guest's description states another address.
 pub const REAL: u64 = 0x8000_0000;
@@ -37,7 +37,7 @@ pub const DESCRIPTION: Range<u64> = 0x1f_1200_0000..0x1f_1208_0000;
 /// here are the project's own. QEMU's machine `niagara` has no PTIMER. Guests cannot access the PTIMER.
 pub mod ptimer {
     /// The physical address of the register space (BAR 0): each [`Register`](crate::ptimer::Register) is at this address plus its offset.
-    /// The registers take accesses of 32 bits only. The device is an [NV41](crate::ptimer::Input::NV41).
+    /// The registers accept only 32-bit accesses. The device is an [NV41](crate::ptimer::Input::NV41).
     pub const REGISTERS: u64 = 0x1f_1100_0000;
     /// A 64-bit register with the number of the strand that receives the alarm's interrupt. The register is 0 after reset. If the machine
     /// does not have the strand, no interrupt is sent.
@@ -56,7 +56,7 @@ pub const RESET: u64 = ROM.start + 0x20;
 pub const RESET_CODE: [u32; 3] =
     [0x0300_0000 | (HYPERVISOR.start >> 10) as u32, 0x81c0_4000, 0x0100_0000];
 
-/// Words at the end of [`HYPERVISOR`]. The program that starts the machine writes them, and may leave each of them 0.
+/// Words at the end of [`HYPERVISOR`]. The program that starts the machine writes them, and may leave any of them 0.
 pub mod start {
     use crate::{Interleave, Machine, Model};
 
@@ -64,7 +64,7 @@ pub mod start {
 
     /// The word that states the machine, unless a description states the machine's nodes: see [`machine_word`].
     pub const MACHINE: u64 = HYPERVISOR.end - 0x08;
-    /// The real address at which the guest of a machine without a description begins. 0 means the first byte of the guest's memory.
+    /// The real address at which the guest starts on a machine without a description. 0 means the first byte of the guest's memory.
     pub const ENTRY: u64 = HYPERVISOR.end - 0x10;
     /// The size in bytes of the guest's memory on a machine without a description. 0 means [`ONLY_GUEST`](super::ONLY_GUEST) bytes.
     pub const MEMORY: u64 = HYPERVISOR.end - 0x18;
@@ -114,7 +114,7 @@ pub mod start {
 /// | [`LEFT_OUT`](mailbox::LEFT_OUT) | the number of messages that the hypervisor has left out of its log |
 /// | [`POWER`](mailbox::POWER) | 1: the machine is switched off |
 /// | [`RECORDS`](mailbox::RECORDS) | the number of records that the hypervisor has begun to write for the operator |
-/// | the words after this word | the latest [records](mailbox::record) |
+/// | the words that follow | the latest [records](mailbox::record) |
 pub mod mailbox {
     /// The number of words for the operator's steps.
     pub const OPERATOR_WORDS: usize = 256;
@@ -124,14 +124,14 @@ pub mod mailbox {
     pub const CODES: usize = STATES + GUESTS;
     /// The maximum number of guests with a state and a code in the page.
     pub const GUESTS: usize = 16;
-    /// The word with the number of messages that are missing on the hypervisor's console [`LOG`](super::LOG). If messages are
-    /// missing because a guest caused too many of them, the failures that they report have no [record] either.
+    /// The word with the number of messages that are missing from the hypervisor's console [`LOG`](super::LOG). If messages are missing
+    /// because a guest caused too many of them, the failures that they report have no [record] either.
     pub const LEFT_OUT: usize = POWER - 1;
     /// The word that the hypervisor sets to 1 to switch the machine off.
     pub const POWER: usize = 511;
     /// The word with the number of [records](record).
     pub const RECORDS: usize = POWER + 1;
-    /// The number of the interrupt by which the operator announces a step.
+    /// The vector of the interrupt with which the operator announces a step.
     pub const VECTOR: u8 = 2;
 
     /// The states of a guest. 0 means that there is no guest with this number.
@@ -142,12 +142,11 @@ pub mod mailbox {
         pub const EXITED: u64 = 2;
         /// A trap that the guest cannot take has ended the guest.
         pub const TRAPPED: u64 = 3;
-        /// The last strand of the guest has died, or the hypervisor has failed on one of its strands.
+        /// The last strand of the guest has died, or the hypervisor has failed on one of the guest's strands.
         pub const FAILED: u64 = 4;
     }
 
-    /// A report of a failure to the operator. Record n is in slot n modulo [`SLOTS`](record::SLOTS). A slot has [`WORDS`](record::WORDS)
-    /// words.
+    /// A failure report for the operator. Record n is in slot n modulo [`SLOTS`](record::SLOTS). A slot has [`WORDS`](record::WORDS) words.
     pub mod record {
         use super::RECORDS;
 
@@ -163,15 +162,15 @@ pub mod mailbox {
         pub const UNIT: usize = 2;
         /// The strand that found the failure.
         pub const STRAND: usize = 3;
-        /// The guest that has the strand in word [`STRAND`].
+        /// The guest that owns the strand in word [`STRAND`].
         pub const GUEST: usize = 4;
-        /// The physical address of the access that failed, or the line of the panic.
+        /// The physical address of the failed access, or the source line of the panic.
         pub const ADDRESS: usize = 5;
         /// The first of the words with a trap's %tt, %tpc, %tnpc, %tstate, HTSTATE, %tl, then %g1 to %g7, then %o0 to %o7.
         pub const REGISTERS: usize = 6;
         /// The number of words from [`REGISTERS`] on.
         pub const REGISTER_COUNT: usize = 6 + 7 + 8;
-        /// The number of words of a record.
+        /// The number of words in a record.
         pub const WORDS: usize = REGISTERS + REGISTER_COUNT;
         /// The number of records in the page. A new record replaces the oldest.
         pub const SLOTS: usize = 18;
@@ -193,7 +192,7 @@ pub mod mailbox {
             NoUnit = 6,
             /// The hypervisor took a trap for which it has no handler.
             Trap = 7,
-            /// The hypervisor panicked. Word [`ADDRESS`] holds the line.
+            /// The hypervisor panicked. Word [`ADDRESS`] holds the source line.
             Panic = 8,
             /// A trap that the guest cannot take has ended the guest.
             GuestTrap = 9,
@@ -214,7 +213,7 @@ pub mod mailbox {
             ];
         }
 
-        /// Returns the first word of the slot of a record.
+        /// Returns the first word of a record's slot.
         #[must_use]
         pub const fn slot(number: usize) -> usize {
             RECORDS + 1 + number % SLOTS * WORDS
@@ -230,22 +229,22 @@ pub mod property {
     pub const MEMORY_SIZE: &str = "memory-size";
     /// The real address of the guest's memory, a multiple of [`PAGE`](super::PAGE); by default [`REAL`](super::REAL).
     pub const REAL_BASE: &str = "real-base";
-    /// The real address at which the first strand begins; by default the first address of the memory.
+    /// The real address at which the first strand starts; by default the first address of the memory.
     pub const ENTRY: &str = "entry";
 }
 
 /// The message on a guest's console when the guest ends. An image writes this message if the image has no [mailbox] or the machine has no
-/// description, because the operator then cannot read the guest's state. The message is [`DLE`](escape::DLE),
-/// [`END`](escape::END), a decimal number and LF. If the message is on the first console and the number is one of this module,
-/// the hypervisor itself has ended. The hypervisor doubles each DLE that the guest writes. So a guest cannot forge the message,
-/// if only one strand writes to the console at a time, and the console accepts each byte.
+/// description, because the operator then cannot read the guest's state. The message is [`DLE`](escape::DLE), [`END`](escape::END), a
+/// decimal number and LF. If the message is on the first console and the number is one of this module's, the hypervisor itself has ended.
+/// The hypervisor doubles each DLE that the guest writes. A guest therefore cannot forge the message, as long as only one strand writes to
+/// the console at a time and the console accepts each byte.
 pub mod escape {
     /// The byte that is doubled if the guest writes it.
     pub const DLE: u8 = 0x10;
     /// The byte after DLE that announces the exit code.
     pub const END: u8 = b'X';
 
-    // The codes of the hypervisor are above all codes of guests, because a guest's code has 32 bits.
+    // The hypervisor's codes are above all guests' codes, because a guest's code has 32 bits.
     /// The hypervisor cannot start.
     pub const NOT_STARTED: u64 = 1 << 32;
     /// A trap has ended the guest or the hypervisor.

@@ -1,10 +1,10 @@
-//! %tick and %stick, two counters of a strand (UltraSPARC Architecture 2007). Each has 63 bits; bit 63 is NPT. The counters of two
+//! %tick and %stick, two of a strand's counters (UltraSPARC Architecture 2007). Each has 63 bits; bit 63 is NPT. The counters of two
 //! strands agree only if the hypervisor sets them to a common value when it starts the strands.
 
 use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 
-/// The counters of a strand. `strand` is always the strand that executes the call.
+/// A strand's counters. `strand` is always the calling strand.
 pub trait TickRegisters {
     /// Reads %tick (ASR 4), NPT included.
     fn tick(&self, strand: StrandId) -> u64;
@@ -28,13 +28,13 @@ impl<T: TickRegisters + ?Sized> TickRegisters for &T {
 /// The relation between the values of a counter on different strands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alignment {
-    /// The hypervisor set the counter of each strand to a common value when it started the strand.
+    /// The hypervisor set each strand's counter to a common value when it started the strand.
     Aligned,
     /// Nothing is known, so the counters of two strands may differ by any amount.
     Unknown,
 }
 
-/// %tick or %stick as a source of time.
+/// %tick or %stick as a time source.
 #[derive(Clone, Copy, Debug)]
 pub struct TickSource<T> {
     registers: T,
@@ -44,14 +44,14 @@ pub struct TickSource<T> {
 }
 
 impl<T> TickSource<T> {
-    /// Returns %tick, which counts the cycles of the processor. Its rate falls when power management slows the processor. `hz` is the rate
-    /// in Hz, from the property `clock-frequency` of a strand in the machine description; 0 if it is unknown.
+    /// Returns %tick, which counts processor cycles. Its rate falls when power management slows the processor. `hz` is the rate in Hz, from
+    /// the property `clock-frequency` of a strand in the machine description; 0 if it is unknown.
     pub const fn tick(registers: T, hz: u64, alignment: Alignment) -> Self {
         Self { registers, is_stick: false, hz, alignment }
     }
 
-    /// Returns %stick, which counts the ticks of the system's clock at a constant rate. `hz` is the rate in Hz, from the property
-    /// `stick-frequency` of the platform in the machine description; 0 if it is unknown.
+    /// Returns %stick, which counts system clock ticks at a constant rate. `hz` is the rate in Hz, from the property `stick-frequency` of
+    /// the platform in the machine description; 0 if it is unknown.
     pub const fn stick(registers: T, hz: u64, alignment: Alignment) -> Self {
         Self { registers, is_stick: true, hz, alignment }
     }

@@ -606,13 +606,13 @@ struct vfperf_version {
 
 // Limits on repeated calls. A NULL pointer stands for a structure of zeros: each call is made once.
 struct vfperf_retry {
-  // The maximum number of tries of a call whose status is EWOULDBLOCK; 0 means 1.
+  // The maximum number of times that a call is tried while its status is EWOULDBLOCK; 0 means 1.
   uint32_t tries;
   // The maximum number of times that a snapshot reads the counters; 0 means 1. The snapshot reads the counters again if the
   // control register has changed.
   uint32_t reads;
-  // Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below half a
-  // millisecond: then the service serves a refused strand after at most one access of each other strand.
+  // Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below half a millisecond:
+  // then the service serves a refused strand after at most one access by each other strand.
   void (*pause)(void *context, uint32_t refused);
   // Returns the time in ticks, for the skew of a snapshot. NULL: the skew has no ticks.
   uint64_t (*clock)(void *context);
@@ -634,7 +634,7 @@ struct vfperf_snapshot {
   uint32_t skew_calls;
   // Bit n: counter n has wrapped since its flag was cleared. Only DRAM counters have flags.
   uint32_t wrapped;
-  // The number of reads of the counters.
+  // The number of times that the counters were read.
   uint32_t reads;
   // The unit: one of `enum vfperf_unit`.
   uint32_t unit;
@@ -648,11 +648,11 @@ struct vfperf_present {
   uint32_t refused;
   // The unit exists, but its hub was taken at that moment: EWOULDBLOCK.
   uint32_t busy;
-  // Whether the unit exists is unknown, because the status was another one. illumos treats the unit as present.
+  // Whether the unit exists is unknown, because the call returned another status. illumos treats the unit as present.
   uint32_t unclear;
 };
 
-// A 64-bit count of the events of a narrower counter. If the counter holds 0, begin with 0 in both members.
+// A 64-bit count of a narrower counter's events. If the counter holds 0, begin with 0 in both members.
 struct vfperf_count {
   // The events since the counter was first read.
   uint64_t events;
@@ -662,7 +662,7 @@ struct vfperf_count {
 
 // A profiler, prepared by `vfperf_profiler_init`. The caller owns its 5120 bytes, may move them, and has nothing to release.
 struct VFPERF_ALIGNED(16) vfperf_profiler {
-  // Private to the functions of the profiler.
+  // Private to the profiler functions.
   uint64_t words[640];
 };
 
@@ -691,7 +691,7 @@ struct vfperf_request {
 struct vfperf_interrupted {
   // The address of the next instruction of the interrupted code.
   uint64_t address;
-  // The time, in ticks of a clock that never goes back.
+  // The time, in ticks of a clock that never goes backwards.
   uint64_t time;
   // The strand, 0 to 255.
   uint32_t strand;
@@ -709,7 +709,7 @@ struct vfperf_sample {
   uint64_t period;
 };
 
-// The result of a profiler for one event.
+// A profiler's result for one event.
 struct vfperf_report {
   // The number of the event, as in the profiler's request.
   uint32_t event;
@@ -786,8 +786,8 @@ uint64_t vfperf_negotiate_best(const struct vfperf_transport *transport,
 // Releases group 0x205 for the whole guest. The counters keep their values.
 uint64_t vfperf_release(const struct vfperf_transport *transport);
 
-// Reads a performance register. A strand that asks at least once in half a millisecond is served after at most one access of each
-// other strand.
+// Reads a performance register. A strand that asks at least once in half a millisecond is served after at most one access by each other
+// strand.
 //
 // Errors:
 // - EBADTRAP: the guest has not negotiated.
@@ -818,7 +818,7 @@ uint64_t vfperf_snapshot(const struct vfperf_transport *transport,
                          const struct vfperf_retry *retry,
                          struct vfperf_snapshot *snapshot);
 
-// Finds the units that exist: reads the control register of each, in 32 calls. Returns EBADTRAP without negotiation.
+// Finds the units that exist: reads the control register of each, in 32 calls. Returns EBADTRAP if the guest has not negotiated.
 VFPERF_MUST_CHECK uint64_t vfperf_probe(const struct vfperf_transport *transport, struct vfperf_present *present);
 
 // Reads register 1: which L2 misses are counted on the caller's node, as one of `enum vfperf_perf_config`.
@@ -885,8 +885,8 @@ uint64_t vfperf_snapshot_count(struct vfperf_count *count,
                                const struct vfperf_snapshot *snapshot,
                                enum vfperf_counter counter);
 
-// Updates the count of a counter of the strand from `pic`, the value of %pic, and returns the count. The count is right if fewer
-// than 2^32 events happened since the last call. Returns 0 for NULL, and for a counter that does not exist.
+// Updates the count of one of the strand's counters from `pic`, the value of %pic, and returns the count. The count is right if fewer than
+// 2^32 events happened since the last call. Returns 0 for NULL, and for a counter that does not exist.
 uint64_t vfperf_strand_count(struct vfperf_count *count,
                              enum vfperf_counter counter,
                              uint64_t pic);
@@ -895,7 +895,7 @@ uint64_t vfperf_strand_count(struct vfperf_count *count,
 // `events` events in any `ticks` ticks. Returns 0 if either argument is 0.
 VFPERF_MUST_CHECK uint64_t vfperf_dram_longest_interval(uint32_t events, uint32_t ticks);
 
-// Returns the longest safe interval between two reads of a counter of a strand's %pic: see `vfperf_dram_longest_interval`.
+// Returns the longest safe interval between two reads of a counter in a strand's %pic: see `vfperf_dram_longest_interval`.
 VFPERF_MUST_CHECK
 uint64_t vfperf_strand_longest_interval(uint32_t events,
                                         uint32_t ticks);

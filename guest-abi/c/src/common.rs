@@ -75,7 +75,7 @@ pub(crate) fn write(route: impl Hypercall, id: u64, value: u64) -> Result<(), Hv
     route.call(Trap::Fast, VFALLS_SET_PERFREG, [id, value, 0, 0, 0]).map(|_| ())
 }
 
-/// Returns the mask of a counter's event in the control register of `pmu`.
+/// Returns the mask for a counter's event in `pmu`'s control register.
 pub(crate) fn field(pmu: Pmu, counter: Counter) -> u64 {
     match pmu {
         Pmu::Dram(_) => DramPcr::field(counter),

@@ -1,4 +1,4 @@
-//! The enumerations of the header, as types of parameters. C code may pass a number that the enumeration does not have.
+//! The header's enumerations, as parameter types. C code may pass a number that the enumeration does not have.
 
 use guest_abi::{Counter, PerfReg, Pmu};
 
@@ -16,7 +16,7 @@ enumerations! {
 }
 
 impl vfperf_reg {
-    /// The number that stands for "no register". The numbers of the registers are lower.
+    /// The number that stands for "no register". Register numbers are lower.
     pub(crate) const NONE: Self = Self(PerfReg::COUNT as u32);
 
     pub(crate) fn of(register: PerfReg) -> Self {

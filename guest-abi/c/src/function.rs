@@ -129,8 +129,8 @@ pub unsafe extern "C" fn vfperf_release(transport: *const vfperf_transport) -> u
     unsafe { call(transport, null_mut(), release) }
 }
 
-/// Reads a performance register. A strand that asks at least once in half a millisecond is served after at most one access of each
-/// other strand.
+/// Reads a performance register. A strand that asks at least once in half a millisecond is served after at most one access by each other
+/// strand.
 ///
 /// Errors:
 /// - EBADTRAP: the guest has not negotiated.
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn vfperf_snapshot(
     unsafe { call(transport, snapshot, take) }
 }
 
-/// Finds the units that exist: reads the control register of each, in 32 calls. Returns EBADTRAP without negotiation.
+/// Finds the units that exist: reads the control register of each, in 32 calls. Returns EBADTRAP if the guest has not negotiated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_probe(
     transport: *const vfperf_transport,

@@ -22,7 +22,7 @@ pub use sampling::*;
 pub use types::*;
 pub use unit::*;
 
-// A static library needs a panic handler: the function below if panics abort, otherwise (as in a debug build) that of std.
+// A static library needs a panic handler: the function below if panics abort, otherwise std's (as in a debug build).
 #[cfg(not(panic = "abort"))]
 extern crate std;
 

@@ -45,7 +45,7 @@ pub struct vfperf_present {
     pub refused: u32,
     /// The unit exists, but its hub was taken at that moment: EWOULDBLOCK.
     pub busy: u32,
-    /// Whether the unit exists is unknown, because the status was another one. illumos treats the unit as present.
+    /// Whether the unit exists is unknown, because the call returned another status. illumos treats the unit as present.
     pub unclear: u32,
 }
 
@@ -53,13 +53,13 @@ pub struct vfperf_present {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_retry {
-    /// The maximum number of tries of a call whose status is EWOULDBLOCK; 0 means 1.
+    /// The maximum number of times that a call is tried while its status is EWOULDBLOCK; 0 means 1.
     pub tries: u32,
     /// The maximum number of times that a snapshot reads the counters; 0 means 1. The snapshot reads the counters again if the
     /// control register has changed.
     pub reads: u32,
-    /// Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below half a
-    /// millisecond: then the service serves a refused strand after at most one access of each other strand.
+    /// Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below half a millisecond:
+    /// then the service serves a refused strand after at most one access by each other strand.
     pub pause: Option<unsafe extern "C" fn(context: *mut c_void, refused: u32)>,
     /// Returns the time in ticks, for the skew of a snapshot. NULL: the skew has no ticks.
     pub clock: Option<unsafe extern "C" fn(context: *mut c_void) -> u64>,
@@ -83,13 +83,13 @@ pub struct vfperf_snapshot {
     pub skew_calls: u32,
     /// Bit n: counter n has wrapped since its flag was cleared. Only DRAM counters have flags.
     pub wrapped: u32,
-    /// The number of reads of the counters.
+    /// The number of times that the counters were read.
     pub reads: u32,
     /// The unit: one of `enum vfperf_unit`.
     pub unit: u32,
 }
 
-/// A 64-bit count of the events of a narrower counter. If the counter holds 0, begin with 0 in both members.
+/// A 64-bit count of a narrower counter's events. If the counter holds 0, begin with 0 in both members.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_count {
@@ -128,7 +128,7 @@ pub struct vfperf_request {
 pub struct vfperf_interrupted {
     /// The address of the next instruction of the interrupted code.
     pub address: u64,
-    /// The time, in ticks of a clock that never goes back.
+    /// The time, in ticks of a clock that never goes backwards.
     pub time: u64,
     /// The strand, 0 to 255.
     pub strand: u32,
@@ -148,7 +148,7 @@ pub struct vfperf_sample {
     pub period: u64,
 }
 
-/// The result of a profiler for one event.
+/// A profiler's result for one event.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_report {
@@ -181,6 +181,6 @@ pub struct vfperf_report {
 /// A profiler, prepared by `vfperf_profiler_init`. The caller owns its 5120 bytes, may move them, and has nothing to release.
 #[repr(C, align(16))]
 pub struct vfperf_profiler {
-    /// Private to the functions of the profiler.
+    /// Private to the profiler functions.
     pub words: [u64; 640],
 }

@@ -122,8 +122,8 @@ pub unsafe extern "C" fn vfperf_snapshot_count(
     vfperf_unit(snapshot.unit).pmu().map_or(0, |pmu| count.advance_unit(pmu, pic | flag))
 }
 
-/// Updates the count of a counter of the strand from `pic`, the value of %pic, and returns the count. The count is right if fewer
-/// than 2^32 events happened since the last call. Returns 0 for NULL, and for a counter that does not exist.
+/// Updates the count of one of the strand's counters from `pic`, the value of %pic, and returns the count. The count is right if fewer than
+/// 2^32 events happened since the last call. Returns 0 for NULL, and for a counter that does not exist.
 /// cbindgen:prefix=
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_strand_count(
@@ -148,7 +148,7 @@ pub extern "C" fn vfperf_dram_longest_interval(events: u32, ticks: u32) -> u64 {
     Rate::new(events, ticks).map_or(0, DramCount::longest_interval)
 }
 
-/// Returns the longest safe interval between two reads of a counter of a strand's %pic: see `vfperf_dram_longest_interval`.
+/// Returns the longest safe interval between two reads of a counter in a strand's %pic: see `vfperf_dram_longest_interval`.
 #[unsafe(no_mangle)]
 pub extern "C" fn vfperf_strand_longest_interval(events: u32, ticks: u32) -> u64 {
     Rate::new(events, ticks).map_or(0, StrandCount::longest_interval)

@@ -1,4 +1,4 @@
-//! Hardware counters that can serve as a clock, and the hazards of each counter.
+//! Hardware counters that can serve as clocks, and each counter's hazards.
 
 use crate::error::in_range;
 use crate::strand::StrandId;
@@ -36,18 +36,18 @@ pub struct Description {
     pub hz: u64,
     /// The smallest advance, in ticks: 1 for a counter, more for a variable that an interrupt handler updates.
     pub step: u64,
-    /// The rating of the counter. Of several safe counters, the counter with the highest rating is chosen.
+    /// The counter's rating. The safe counter with the highest rating is chosen.
     pub rating: u16,
-    /// Tells whether strands share the counter, and if not, whether their counters agree.
+    /// Whether the strands share the counter and, if not, whether their counters agree.
     pub scope: Scope,
-    /// The ways in which the values of the counter can be wrong.
+    /// How the counter's values can be wrong.
     pub hazards: Hazards,
 }
 
-/// Tells whether strands share a counter.
+/// Whether the strands share a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// All strands read one counter.
+    /// All strands read the same counter.
     Machine,
     /// Each strand has its own counter, and all counters show the same value at the same time.
     Strand,
@@ -55,7 +55,7 @@ pub enum Scope {
     StrandUnsynchronised,
 }
 
-/// The ways in which the values of a counter can be wrong.
+/// How a counter's values can be wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Hazards {
     /// The counter stands still while its strand is idle.
@@ -64,7 +64,7 @@ pub struct Hazards {
     pub rate_varies: bool,
     /// A read needs several accesses, and the counter may change between them.
     pub tears: bool,
-    /// The hardware behind the counter is unknown. The counter may count the clock of the CPU, which can stop or change its rate.
+    /// The hardware behind the counter is unknown. The counter may follow the CPU clock, which can stop or change its rate.
     pub may_be_cpu_clock: bool,
     /// The counter may lose time, for example because an interrupt that advances it is lost.
     pub may_lose: bool,
@@ -72,7 +72,7 @@ pub struct Hazards {
     pub may_gain: bool,
 }
 
-/// The number of bits of a counter: 8 to 64.
+/// A counter's width in bits: 8 to 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Width(u8);
 

@@ -1,4 +1,4 @@
-//! Events of a Zambezi hub's three kinds of PMUs.
+//! Events of the three kinds of PMU in a Zambezi hub.
 
 super::events! {
     /// An event of a link port unit. X, Y and Z are the three other ports of the hub.

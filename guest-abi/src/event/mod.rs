@@ -1,4 +1,4 @@
-//! The events that counters can count, by the names that users of `busstat` and `cpustat` know.
+//! The events that counters can count, under the names that users of `busstat` and `cpustat` know.
 //!
 //! The hardware fixes the events, so the enumerations do not grow: a model can match every event.
 
@@ -42,7 +42,7 @@ macro_rules! events {
                 match self { $(Self::$event => $name,)* }
             }
 
-            /// Returns a description of the event, as one line.
+            /// Returns a one-line description of the event.
             pub const fn description(self) -> &'static str {
                 match self { $(Self::$event => $text,)* }
             }

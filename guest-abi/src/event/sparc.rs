@@ -48,7 +48,7 @@ super::events! {
 }
 
 impl SparcEvent {
-    /// Returns the event for a generic name of the PAPI library, such as `PAPI_tot_ins`.
+    /// Returns the event for one of the PAPI library's generic names, such as `PAPI_tot_ins`.
     pub fn from_papi_name(name: &str) -> Option<Self> {
         const NAMES: &[(&str, SparcEvent)] = &[
             ("PAPI_tot_ins", SparcEvent::Instructions),

@@ -14,8 +14,8 @@ use crate::status::HvError;
 
 /// The performance counters of a guest that has negotiated group 0x205.
 ///
-/// All strands of a guest share one negotiated version. One strand negotiates; the other strands [join](Self::join), or share a
-/// reference. After a [release](Self::release), every call of the guest fails with EBADTRAP.
+/// All strands of a guest share one negotiated version. One strand negotiates; the other strands [join](Self::join), or share a reference.
+/// After a [release](Self::release), all the guest's calls to the group fail with EBADTRAP.
 #[derive(Debug)]
 #[must_use]
 pub struct PerfCounters<H> {
@@ -23,8 +23,8 @@ pub struct PerfCounters<H> {
     version: Version,
 }
 
-// Strands share the negotiated version, so they may share a reference. There are no copies, because a copy could be used after
-// the group was released.
+// Strands share the negotiated version, so they may share a reference. The type cannot be cloned, because a copy could be used after the
+// group was released.
 assert_impl_all!(PerfCounters<()>: Send, Sync);
 assert_not_impl_any!(PerfCounters<()>: Clone);
 
@@ -32,7 +32,7 @@ impl<H: Hypercall> PerfCounters<H> {
     /// Negotiates version `wanted`. The hypervisor may grant a lower minor number: see [`version`](Self::version).
     ///
     /// # Errors
-    /// If the hypervisor refuses (the guest then keeps its version), or grants a higher minor number (the group is then released).
+    /// Fails if the hypervisor refuses (the guest then keeps its version), or grants a higher minor number (the group is then released).
     pub fn negotiate(hypercall: H, wanted: Version) -> Result<Self, NegotiateError> {
         let version = ask(&hypercall, wanted)?;
         Ok(Self { hypercall, version })
@@ -70,15 +70,15 @@ impl<H: Hypercall> PerfCounters<H> {
     /// # Errors
     /// - ENOTSUPPORTED if this version or machine does not have the register.
     /// - ENOACCESS while the guest may not use the register, or while its unit is out of service.
-    /// - EWOULDBLOCK if the hub of the register is in use at this moment (see [`Tries::retry`](super::Tries::retry)). If the strand
-    ///   repeats the call at least once every half millisecond, no other strand gets more than one access before this strand is served.
+    /// - EWOULDBLOCK if the register's hub is in use at this moment (see [`Tries::retry`](super::Tries::retry)). If the strand repeats the
+    ///   call at least once every half millisecond, no other strand gets more than one access before this strand is served.
     #[doc(alias = "vfalls_get_perfreg")]
     pub fn get(&self, register: PerfReg) -> Result<u64, HvError> {
         get_perfreg(&self.hypercall, register.id())
     }
 
-    /// Writes a register. The service ignores the bits that a guest cannot write. Fails like [`get`](Self::get); also with
-    /// ENOACCESS if the guest sets HT without the right to do so. A write that fails changes nothing.
+    /// Writes a register. The service ignores the bits that a guest cannot write. Fails like [`get`](Self::get), and also with ENOACCESS if
+    /// the guest sets HT without the right to do so. A write that fails changes nothing.
     #[doc(alias = "vfalls_set_perfreg")]
     pub fn set(&self, register: PerfReg, value: u64) -> Result<(), HvError> {
         set_perfreg(&self.hypercall, register.id(), value)
@@ -114,8 +114,8 @@ impl<H: Hypercall> PerfCounters<H> {
         self.set(pmu.into().pcr(), pcr.into())
     }
 
-    /// Selects the event of one counter of a PMU; the other counter keeps its event. The method reads the PCR and then writes it. If two
-    /// callers use the method at once, one may undo the change of the other. Fails like [`get`](Self::get) and [`set`](Self::set).
+    /// Selects the event for one of a PMU's counters; the other counter keeps its event. The method reads the PCR and then writes it. If
+    /// two callers use the method at the same time, one may undo the other's change. Fails like [`get`](Self::get) and [`set`](Self::set).
     pub fn select<U: PmuKind>(
         &self,
         pmu: U,
@@ -143,8 +143,8 @@ fn ask(hypercall: &impl Hypercall, wanted: Version) -> Result<Version, Negotiate
     }
 }
 
-/// The error of a negotiation. The guest has no counters, because the hypervisor refused the version, granted too high a version, or
-/// was not called.
+/// The reason why a negotiation failed. The guest has no counters, because the hypervisor refused the version, granted too high a version,
+/// or was not called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NegotiateError {

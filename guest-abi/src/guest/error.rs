@@ -46,11 +46,11 @@ errors! {
     OtherPmu(OtherPmu),
     /// The requested events need more turns than the profiler has.
     NoRoom(NoRoom<SparcSelect>),
-    /// The select code of a counter stands for no event.
+    /// A counter's select code stands for no event.
     ReservedEvent(ReservedEvent),
     /// A number that a type cannot hold.
     OutOfRange(OutOfRange),
-    /// A text that is not the name of a value.
+    /// A text that names no value.
     UnknownName(UnknownName),
 }
 

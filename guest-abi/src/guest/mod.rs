@@ -1,10 +1,9 @@
-//! The guest's side of the contract: hypercalls through any transport, and tools that use the
-//! hypercalls.
+//! The guest's side of the contract: hypercalls through any transport, and tools built on hypercalls.
 //!
 //! - [`Hypercall`] is the transport. [`Sun4v`] is the real transport, on SPARC V9 only.
 //! - [`Core`] makes the calls that need no negotiation, [`PerfCounters`] the calls of group 0x205.
-//! - [`Present`] tells which PMUs exist. [`Tries`] limits the tries of a call. [`Snapshot`] holds a
-//!   PMU's registers.
+//! - [`Present`] tells which PMUs exist. [`Tries`] limits how often a call is tried. [`Snapshot`]
+//!   holds a PMU's registers.
 //! - [`PmuCount`] computes 64-bit counts from snapshots, [`Widened`] from any narrower counter.
 //! - [`StrandDriver`] starts and stops the strand's own counters.
 

@@ -6,11 +6,11 @@ use super::{Hypercall, PerfCounters};
 use crate::layout::{SparcPcr, SparcPic};
 use crate::status::HvError;
 
-/// %pcr and %pic of the strand that executes the call. Only privileged code can use them.
+/// The calling strand's %pcr and %pic. Only privileged code can use them.
 ///
 /// # When events reach %pic
-/// Hardware updates %pic every 8 clocks (a fact of the UltraSPARC T2). Each counter counts at most one event per clock. Therefore:
-/// - A read of %pic lacks up to 8 events of each counter: the last events before the read.
+/// Hardware updates %pic every 8 clocks (on the UltraSPARC T2). Each counter counts at most one event per clock. Therefore:
+/// - A read of %pic misses up to 8 events of each counter: the last events before the read.
 /// - After a write of %pic, hardware still adds up to 7 events of each counter from before the write.
 /// - A write of %pcr that clears UT, ST or HT loses up to 8 events of each counter: the last events before the write.
 /// - A write of %pcr that changes the SL of a counter loses up to 8 events of that counter.
@@ -75,7 +75,7 @@ impl<S: StrandCounters, H: Hypercall> StrandDriver<S, H> {
         &self.counters
     }
 
-    /// Reads both counters at the same moment. If they are counting, each value lacks up to 8 events: see [`StrandCounters`].
+    /// Reads both counters at the same moment. If they are counting, each value misses up to 8 events: see [`StrandCounters`].
     pub fn read(&self) -> SparcPic {
         self.counters.pic()
     }
@@ -89,7 +89,8 @@ impl<S: StrandCounters, H: Hypercall> StrandDriver<S, H> {
     /// loses up to 8 events: see [`StrandCounters`].
     ///
     /// # Errors
-    /// The status of the call that clears HT; ENOACCESS without a service. After an error, hyperprivileged events still count.
+    /// Fails with the status of the call that clears HT, or with ENOACCESS without a service. After an error, hyperprivileged events still
+    /// count.
     pub fn stop(&self) -> Result<(), HvError> {
         let pcr = self.counters.pcr();
         // A direct write does not change HT.
@@ -101,8 +102,8 @@ impl<S: StrandCounters, H: Hypercall> StrandDriver<S, H> {
     /// hypercall if HT is clear and stays clear. To count only one event, build `pcr` from [`SparcPcr::OFF`].
     ///
     /// # Errors
-    /// The status of the call that changes HT: ENOACCESS if the guest has no right to HT, or if there is no
-    /// service. The counters then stay stopped.
+    /// Fails with the status of the call that changes HT: ENOACCESS if the guest has no right to HT, or if there is no service. The
+    /// counters then stay stopped.
     pub fn start(&self, pcr: SparcPcr, from: SparcPic) -> Result<(), HvError> {
         self.stop()?;
         self.counters.set_pic(from);
@@ -125,8 +126,8 @@ impl<S: StrandCounters, H: Hypercall> StrandDriver<S, H> {
         }
     }
 
-    /// Returns `true` if the hypervisor has cleared HT since the driver started with
-    /// `started_with`. The counts then lack hyperprivileged events.
+    /// Returns `true` if the hypervisor has cleared HT since the driver started with `started_with`.
+    /// Hyperprivileged events are then missing from the counts.
     pub fn revoked(&self, started_with: SparcPcr) -> bool {
         started_with.hypervisor() && !self.counters.pcr().hypervisor()
     }

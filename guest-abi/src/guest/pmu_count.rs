@@ -1,4 +1,4 @@
-//! 64-bit counts from snapshots of a PMU.
+//! 64-bit counts from PMU snapshots.
 
 use super::Snapshot;
 use super::widen::{DramCount, HubCount, Reading};
@@ -6,9 +6,9 @@ use crate::counter::Counter;
 use crate::error::error_text;
 use crate::register::Pmu;
 
-/// The number of events that one counter of one PMU has counted, in 64 bits, no matter how wide the counter is. See [`Snapshot::count`].
+/// A 64-bit count of one PMU counter's events, however wide the counter is. See [`Snapshot::count`].
 ///
-/// If the guest selects another event between two snapshots, the count includes the occurrences of both events.
+/// If the guest selects another event between two snapshots, the count includes both events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct PmuCount {
@@ -46,7 +46,7 @@ impl PmuCount {
     /// events happened since the last call.
     ///
     /// # Errors
-    /// If the snapshot is of another PMU. The count then does not change.
+    /// Fails if the snapshot is of another PMU. The count then does not change.
     pub fn update(&mut self, snapshot: &Snapshot) -> Result<u64, OtherPmu> {
         if snapshot.pmu != self.pmu {
             return Err(OtherPmu { counted: self.pmu, found: snapshot.pmu });
@@ -76,7 +76,7 @@ impl PmuCount {
     }
 }
 
-/// The error if a count is updated with a snapshot of another PMU.
+/// The error when a count is updated with a snapshot of another PMU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OtherPmu {
     /// The PMU whose events are counted.

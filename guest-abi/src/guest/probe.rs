@@ -21,7 +21,7 @@ pub enum Presence {
     Refused,
     /// EWOULDBLOCK: the PMU exists, but its hub was in use at that moment.
     Busy,
-    /// Any other status: it does not show whether the PMU exists. illumos treats the PMU as present.
+    /// Any other status, which does not show whether the PMU exists. illumos treats the PMU as present.
     Unclear,
 }
 

@@ -7,7 +7,7 @@ use core::num::NonZeroU32;
 use crate::error::in_range;
 use crate::status::HvError;
 
-/// The maximum number of tries of a call: at least 1. The default is [`ONCE`](Self::ONCE).
+/// The maximum number of times that a call is tried: at least 1. The default is [`ONCE`](Self::ONCE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tries(NonZeroU32);
 
@@ -29,7 +29,7 @@ impl Tries {
     }
 
     /// Calls `attempt`, and calls it again while it fails with EWOULDBLOCK. Gives up after this number of tries. Any other error ends the
-    /// tries at once.
+    /// tries immediately.
     ///
     /// For example, `attempt` is `|| counters.get(register)`, or any other call of [`PerfCounters`](super::PerfCounters).
     pub fn retry<T>(self, attempt: impl FnMut() -> Result<T, HvError>) -> Result<T, RetryError> {
@@ -39,9 +39,9 @@ impl Tries {
     /// Works like [`retry`](Self::retry), and calls `pause` before each further try. The argument of `pause` is the number of tries that
     /// have been refused so far.
     ///
-    /// Keep each pause below half a millisecond. Then no other strand gets more than one access before the service serves the refused strand,
-    /// no matter how often the other strands call. If a strand pauses longer, the service may forget that it has refused the strand, and the
-    /// wait starts over.
+    /// If each pause is below half a millisecond, no other strand gets more than one access before the service serves the refused strand,
+    /// however often the other strands call. If a strand pauses longer, the service may forget that it has refused the strand, and the wait
+    /// starts over.
     pub fn retry_with<T>(
         self,
         mut pause: impl FnMut(u32),

@@ -1,4 +1,4 @@
-//! Reads the PCR and the counters of a PMU so that they fit together: the counters count the events that the PCR selects.
+//! Reads a PMU's PCR and counters so that they fit together: the counters count the events that the PCR selects.
 
 use core::fmt;
 use core::hint::spin_loop;
@@ -15,7 +15,7 @@ use crate::status::HvError;
 pub struct Bounds {
     /// The maximum number of times that the counters are read. They are read again if the PCR changed during the read.
     pub if_changed: Tries,
-    /// The maximum number of tries of each call. A call is repeated if its status is EWOULDBLOCK.
+    /// The maximum number of tries for each call. A call is repeated if its status is EWOULDBLOCK.
     pub if_blocked: Tries,
 }
 
@@ -24,8 +24,8 @@ impl Bounds {
     pub const ONCE: Self = Self { if_changed: Tries::ONCE, if_blocked: Tries::ONCE };
 }
 
-/// A PMU's PCR and counters. The PCR was the same before and after the read of the counters. So the counters count the events that
-/// the PCR selects, unless another strand changed the PCR and changed it back between the two reads.
+/// A PMU's PCR and counters. The PCR was the same before and after the read of the counters, so the counters count the events that the PCR
+/// selects, unless another strand changed the PCR and changed it back between the two reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[must_use]
@@ -40,7 +40,7 @@ pub struct Snapshot {
     pub pic1: u64,
     /// The counters that have wrapped since their flags were last cleared. Only DRAM counters have flags.
     pub wrapped: CounterSet,
-    /// The distance in time between the reads of counter 0 and counter 1.
+    /// The time between the reads of counter 0 and counter 1.
     pub skew: Skew,
     /// The number of times that the counters were read.
     pub reads: u32,
@@ -67,8 +67,8 @@ impl Snapshot {
     }
 }
 
-/// The distance in time between the read of PIC0 and the later read of PIC1. All numbers are 0 if
-/// one read returned both counters.
+/// The time between the read of PIC0 and the later read of PIC1. All numbers are 0 if one read
+/// returned both counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Skew {
@@ -121,11 +121,11 @@ impl<H: Hypercall> PerfCounters<H> {
         self.snapshot_with(pmu, bounds, None, |_| spin_loop())
     }
 
-    /// Reads the PCR and the counters of a PMU. Measures the skew with `clock`. Between two tries of one register, calls `pause`
-    /// with the number of refused tries so far.
+    /// Reads a PMU's PCR and counters. Measures the skew with `clock`. Between two tries of one register, calls `pause` with the number of
+    /// refused tries so far.
     ///
     /// # Errors
-    /// If a read fails, or if the PCR changes during every read. `bounds` limits the number of reads.
+    /// Fails if a read fails, or if the PCR changes during every read. `bounds` limits the number of reads.
     pub fn snapshot_with(
         &self,
         pmu: impl Into<Pmu>,

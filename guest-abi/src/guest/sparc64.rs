@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::layout::{SparcPcr, SparcPic};
 use crate::trap::{Registers, Trap};
 
-/// The sun4v virtual machine that this code runs in: the hypervisor, the clock %stick, and the counters of the calling strand.
+/// The sun4v virtual machine that this code runs in: the hypervisor, the clock %stick, and the calling strand's counters.
 #[derive(Clone, Copy, Debug)]
 pub struct Sun4v(());
 

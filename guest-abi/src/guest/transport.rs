@@ -1,4 +1,4 @@
-//! The transport: the way in which a call reaches a hypervisor.
+//! The transport: how a call reaches a hypervisor.
 
 use core::convert::Infallible;
 

@@ -1,14 +1,14 @@
 //! 64-bit counts from counters of 31, 32 or any other number of bits.
 //!
-//! Two reads of a counter tell the number of events between them if that number is less than 2^BITS. A larger number can be noticed
-//! only with a clock and a limit on the rate of the events: see [`Rate::is_within`].
+//! Two reads of a counter tell the number of events between them if that number is less than 2^BITS. A larger number can be noticed only
+//! with a clock and a limit on the event rate: see [`Rate::is_within`].
 //!
-//! DRAM counters have a flag. A wrap sets the flag, and a write clears it. While the flag is clear, the counter has not wrapped, no matter
-//! how long the interval is: see [`Widened::right_up_to`].
+//! DRAM counters have a flag. A wrap sets the flag, and a write clears it. While the flag is clear, the counter has not wrapped, however
+//! long the interval is: see [`Widened::right_up_to`].
 
 use core::num::NonZeroU32;
 
-/// The value of a counter of `BITS` bits (1 to 64). With `FLAG`, the bit above the counter is a flag that a wrap sets.
+/// The value of a `BITS`-bit counter (1 to 64 bits). With `FLAG`, the bit above the counter is a flag that a wrap sets.
 ///
 /// The value has its own type, so that a register with two counters cannot be mistaken for one counter: see
 /// [`DramPic::reading`](crate::layout::DramPic::reading).
@@ -70,10 +70,10 @@ pub struct Widened<const BITS: u32, const FLAG: bool = false> {
 /// without flags, and [`rebase`](Self::rebase) both counts. Events between the read and the write are lost.
 pub type DramCount = Widened<31, true>;
 
-/// The count of a 32-bit counter of a strand's %pic.
+/// The count of a 32-bit counter in a strand's %pic.
 pub type StrandCount = Widened<32>;
 
-/// The count of a 64-bit counter of a hub. Such a counter needs no widening, but this type has the interface of the other counts.
+/// The count of a 64-bit counter of a hub. Such a counter needs no widening, but this type has the same interface as the other counts.
 pub type HubCount = Widened<64>;
 
 impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
@@ -136,7 +136,7 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
     }
 }
 
-/// A limit on the rate of events: at most `events` happen while the clock advances by `ticks`.
+/// A limit on the event rate: at most `events` happen while the clock advances by `ticks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rate {
     events: NonZeroU32,
@@ -147,7 +147,7 @@ impl Rate {
     /// One event per tick.
     pub const ONE_A_TICK: Self = Self { events: NonZeroU32::MIN, ticks: NonZeroU32::MIN };
 
-    /// Returns a limit of `events` in any `ticks`; `None` if either is 0.
+    /// Returns a limit of `events` in any interval of `ticks`; `None` if either is 0.
     pub const fn new(events: u32, ticks: u32) -> Option<Self> {
         match (NonZeroU32::new(events), NonZeroU32::new(ticks)) {
             (Some(events), Some(ticks)) => Some(Self { events, ticks }),
@@ -160,9 +160,9 @@ impl Rate {
         Self::new(events, 1)
     }
 
-    /// Returns `true` if at most `events` can happen in `interval` ticks. A count is right if this method returns `true` for the
-    /// count's [`right_up_to`](Widened::right_up_to) and the interval between the last two reads. A delay between the reads of
-    /// clock and counter goes unnoticed, so choose a rate with a margin.
+    /// Returns `true` if at most `events` can happen in `interval` ticks. A count is right if this method returns `true` for the count's
+    /// [`right_up_to`](Widened::right_up_to) and the interval between the last two reads. A delay between reading the clock and reading the
+    /// counter goes unnoticed, so choose a rate with a margin.
     pub const fn is_within(self, events: u64, interval: u64) -> bool {
         events == u64::MAX || interval <= self.longest(events)
     }

@@ -42,7 +42,7 @@ impl DramPic {
     /// The bits that a guest can write: all.
     pub const WRITABLE: u64 = u64::MAX;
 
-    /// The number of bits of a counter, without its flag.
+    /// A counter's width in bits, without its flag.
     pub const WIDTH: u32 = Self::PIC0_BITS as u32;
 
     /// Returns one of the two counters, without its flag: 0 to 2^31 - 1.

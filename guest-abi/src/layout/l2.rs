@@ -6,14 +6,14 @@ crate::numbered::numbered! {
     /// PERF_CONFIG, the value of register 1. It selects the L2 misses that the SPARC events `L2_imiss` and `L2_dmiss_ld` include.
     #[derive(Default)]
     PerfConfig "PERF_CONFIG" {
-        /// All misses, no matter where the line comes from.
+        /// All misses, wherever the cache line comes from.
         #[default]
         All "all",
-        /// Misses served by memory of the same node.
+        /// Misses served by the same node's memory.
         Local "local",
-        /// Misses served by memory of another node.
+        /// Misses served by another node's memory.
         Remote "remote",
-        /// Misses served by the cache of another node.
+        /// Misses served by another node's cache.
         CacheToCache "c2c",
     }
 }
@@ -46,8 +46,8 @@ impl PerfConfig {
     }
 }
 
-/// One of the eight L2 control registers of a node. Only the hypervisor can access them. Reset sets
-/// DIS and clears the other bits; before a guest runs, the hypervisor writes the register.
+/// One of a node's eight L2 control registers. Only the hypervisor can access these registers. Reset
+/// sets DIS and clears the other bits; before a guest runs, the hypervisor writes the register.
 ///
 /// PERF_CONFIG and the ceiling mask exist on the UltraSPARC T2 Plus only. The T2 has the same bits
 /// 21:0; its bits 63:22 read as 0. Whether the T2 Plus has other fields is unknown.

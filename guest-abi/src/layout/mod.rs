@@ -26,7 +26,7 @@ pub trait EventSelect: Copy + From<u64> + Into<u64> {
     /// The bits that a guest can write.
     const WRITABLE: u64;
 
-    /// Returns a mask: ones in the select field of a counter, and zeros elsewhere.
+    /// Returns a mask: ones in a counter's select field, and zeros elsewhere.
     fn field(counter: Counter) -> u64;
 
     /// Returns the code that selects the event of a counter. The code may be [reserved](ReservedEvent).
@@ -39,7 +39,7 @@ pub trait EventSelect: Copy + From<u64> + Into<u64> {
     /// Returns the event that a counter counts. Fails if the code is reserved.
     fn event(self, counter: Counter) -> Result<Self::Event, ReservedEvent>;
 
-    /// Returns `busstat`'s `clear_pic` mask: zeros in the select field of a counter, and ones elsewhere.
+    /// Returns `busstat`'s `clear_pic` mask: zeros in a counter's select field, and ones elsewhere.
     fn clearing_mask(counter: Counter) -> u64 {
         !Self::field(counter)
     }
@@ -97,7 +97,7 @@ macro_rules! event_select {
 }
 use event_select;
 
-/// Generates public methods to read and replace private fields. The type of a field holds only values that fit the field.
+/// Generates public methods to read and replace private fields. Each field's type holds only values that fit the field.
 macro_rules! fields {
     ($register:ident { $($(#[$doc:meta])* $name:ident, $with:ident: $value:ty = $field:ident, $with_field:ident;)* }) => {
         impl $register { $(

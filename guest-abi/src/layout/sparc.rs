@@ -267,7 +267,7 @@ impl SparcPic {
         }
     }
 
-    /// The number of bits of a counter: 32.
+    /// A counter's width in bits: 32.
     pub const WIDTH: u32 = Self::FIRST_BITS as u32;
 
     /// Returns the value of one of the two counters.

@@ -43,7 +43,7 @@ impl PerfReg {
     /// [`PER_HUB`](Self::PER_HUB) registers.
     pub const FIRST_OF_HUBS: Self = Self::hub(Hub::Zam0, HubUnit::LpuA, HubRole::Pcr);
 
-    /// The number of registers of a hub.
+    /// The number of registers in each hub.
     pub const PER_HUB: usize = HubUnit::ALL.len() * HubRole::ALL.len();
 
     /// Returns the register with this 64-bit id; `None` beyond 89.
@@ -78,8 +78,7 @@ impl PerfReg {
 
     /// Returns the properties that the specification states for the register.
     pub const fn info(self) -> &'static RegisterInfo {
-        // `new` accepts only ids below COUNT. The compiler does not know about this limit, and would add a
-        // panic.
+        // `new` accepts only ids below COUNT. The compiler does not know this limit, and would otherwise add a panic.
         let index = self.index();
         if index < Self::COUNT { &TABLE[index] } else { &TABLE[0] }
     }

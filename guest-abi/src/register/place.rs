@@ -1,13 +1,13 @@
-//! The place of a register (node, channel, hub, part of a hub), and the role of the register at that place.
+//! A register's place (node, channel, hub, part of a hub), and its role at that place.
 
 crate::numbered::numbered! {
-    /// One of up to four Victoria Falls processors of a machine.
+    /// A Victoria Falls processor. A machine has up to four.
     Node "node" { Node0 "NODE0", Node1 "NODE1", Node2 "NODE2", Node3 "NODE3", }
 
-    /// One of the two DRAM channels of a node, with its memory controller.
+    /// One of a node's two DRAM channels, with its memory controller.
     Mcu "memory controller" { Mcu0 "MCU0", Mcu1 "MCU1", }
 
-    /// One of the two performance registers of a DRAM channel.
+    /// One of a DRAM channel's two performance registers.
     McuRole "register of a DRAM channel" {
         /// Selects the events that are counted.
         Pcr "PCR",
@@ -15,7 +15,7 @@ crate::numbered::numbered! {
         Pic "PIC",
     }
 
-    /// One of the four Zambezi chips of a Batoka.
+    /// One of a Batoka's four Zambezi chips.
     Hub "hub" { Zam0 "ZAM0", Zam1 "ZAM1", Zam2 "ZAM2", Zam3 "ZAM3", }
 
     /// A part of a hub, with its own counters.
@@ -34,7 +34,7 @@ crate::numbered::numbered! {
         Asu "ASU",
     }
 
-    /// One of the four link ports of a hub. Port A leads to node 0, port D to node 3.
+    /// One of a hub's four link ports. Port A leads to node 0, port D to node 3.
     Port "port" { A "LPU_A", B "LPU_B", C "LPU_C", D "LPU_D", }
 
     /// A register of one part of a hub.

@@ -59,12 +59,12 @@ pmu_kinds! {
         /// The port. It leads to the node with the same number.
         port: Port
     }) with LpuPcr;
-    /// The PMU of the general purpose design block of a hub (FWARC/2007/529 section 2.5).
+    /// The PMU of a hub's general purpose design block (FWARC/2007/529 section 2.5).
     Gpd(GpdPmu {
         /// The hub that the block is on.
         hub: Hub
     }) with GpdPcr;
-    /// The PMU of the address serialization unit of a hub (FWARC/2007/529 section 2.6).
+    /// The PMU of a hub's address serialization unit (FWARC/2007/529 section 2.6).
     Asu(AsuPmu {
         /// The hub that the unit is on.
         hub: Hub
@@ -81,7 +81,7 @@ pub enum Pics {
 }
 
 impl Pmu {
-    /// The number of PMUs of the largest machine.
+    /// The number of PMUs in the largest machine.
     pub const COUNT: usize = 32;
 
     /// Every PMU, in the order in which illumos probes them.
@@ -156,7 +156,7 @@ impl Pmu {
 }
 
 impl fmt::Display for Pmu {
-    /// Writes the common prefix of the names of the PMU's registers, such as `NODE0_MCU0` or `ZAM2_LPU_C`.
+    /// Writes the common prefix of the PMU's register names, such as `NODE0_MCU0` or `ZAM2_LPU_C`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.pcr().name();
         f.pad(name.strip_suffix("_PCR").unwrap_or(name))

@@ -1,4 +1,4 @@
-//! The table of the registers (FWARC/2007/529 section 3.1). Their ids, names, masks and versions are stated only here.
+//! The register table (FWARC/2007/529 section 3.1), the only place that states the registers' ids, names, masks and versions.
 
 use super::name::Name;
 use super::place::{Hub, HubRole, HubUnit, Mcu, McuRole, Node};

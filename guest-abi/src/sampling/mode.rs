@@ -9,7 +9,7 @@ pub trait UnitMode: Copy + Eq + fmt::Debug + 'static {
     /// All modes, at most 8, in the order of their [`index`](Self::index).
     const ALL: &'static [Self];
 
-    /// Returns the number of the mode, from 0.
+    /// Returns the mode's number, from 0.
     fn index(self) -> usize;
 }
 
@@ -31,7 +31,7 @@ impl<M: UnitMode> ModeSet<M> {
         PhantomData,
     );
 
-    /// Tests the bit of `mode`: returns `true` if the mode is in the set.
+    /// Returns `true` if `mode` is in the set.
     pub fn contains(self, mode: M) -> bool {
         self.0 & Self::from(mode).0 != 0
     }

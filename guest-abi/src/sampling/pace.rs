@@ -7,7 +7,7 @@ use super::random::Random;
 use super::throttle::{Throttle, Throttled};
 
 /// The distance between samples, in events or in time. A pace can make its periods random, and can
-/// limit the rate of interrupts.
+/// limit the interrupt rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct Pace {
@@ -36,7 +36,7 @@ impl Pace {
         Self::new(Rhythm::Events(period))
     }
 
-    /// Returns a pace of one sample per `ticks` of running time. The first period is `first`; later periods follow the rate of the events.
+    /// Returns a pace of one sample per `ticks` of running time. The first period is `first`; later periods follow the event rate.
     pub const fn interval(ticks: NonZeroU32, first: Period) -> Self {
         Self::new(Rhythm::Ticks(ticks, first))
     }
@@ -56,9 +56,9 @@ impl Pace {
         Self { rhythm, spread: None, throttle: None }
     }
 
-    /// Makes periods random. Their mean stays the due period. A period differs from the due period by at most 1/2^`shift` of the
-    /// due period, or by at most one event if that is more. In a loop whose length divides the period, random periods spread the
-    /// samples over the instructions of the loop. `shift` is 1 to 31; 3 is a good choice.
+    /// Makes periods random. The mean stays the due period. A period differs from the due period by at most 1/2^`shift` of the due period,
+    /// or by at most one event if that is more. In a loop whose length divides the period, random periods spread the samples over the
+    /// instructions of the loop. `shift` is 1 to 31; 3 is a good choice.
     pub const fn randomised(mut self, shift: u32, seed: u64) -> Self {
         let shift = match shift {
             0 => 1,
@@ -76,7 +76,7 @@ impl Pace {
     }
 }
 
-/// Draws the periods of a pace, one after the other.
+/// Draws a pace's periods, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pacer {
     pace: Pace,
@@ -123,9 +123,9 @@ impl Pacer {
         throttled
     }
 
-    /// Adapts the due period: the last `events` events took `took` ticks, but should have taken `wanted` ticks. The period moves a
-    /// quarter of the way to the right period, so that one odd interval has little effect. If the right period is at least double
-    /// or at most half, the period doubles or halves at once.
+    /// Adapts the due period: the last `events` events took `took` ticks, but should have taken `wanted` ticks. The period moves a quarter
+    /// of the way to the right period, so that one odd interval has little effect. If the right period is at least double or at most half,
+    /// the period doubles or halves in one step.
     fn follow(&mut self, wanted: u64, took: u64, events: u64) {
         let due = u64::from(self.due.events());
         let right = events.saturating_mul(wanted) / took;

@@ -1,4 +1,4 @@
-//! The profiler. Its owner calls it from two interrupt handlers: the handler of the counters' interrupt, and the handler of a timer.
+//! The profiler. The profiler's owner calls it from two interrupt handlers: the counters' handler and a timer's handler.
 
 use core::fmt;
 
@@ -24,7 +24,7 @@ pub struct Request<E> {
     pub pace: Option<Pace>,
 }
 
-/// The error if the requested events need more turns than the profiler has.
+/// The error when the requested events need more turns than the profiler has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NoRoom<E>(
     /// The first event for which no counter has a free turn.
@@ -53,7 +53,7 @@ type Turn<E> = [Option<Slot<E>>; 2];
 /// unit lose no earlier events when they stop. A strand's counters lose none if the strand's handlers run in a mode that is not
 /// counted. Otherwise each call loses up to 8 of the handler's own events for each counter: see [`StrandCounters`].
 ///
-/// Late interrupts do not delay later samples: each overflow is due one period after the time at which the previous overflow was due.
+/// Late interrupts do not delay later samples: each overflow is due one period after the previous overflow was due.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
@@ -101,7 +101,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         })
     }
 
-    /// Starts counting. `time` is the current time in ticks of the clock of [`Interrupted::time`], such as %stick. Intervals of a
+    /// Starts counting. `time` is the current time in ticks of the clock that [`Interrupted::time`] uses, such as %stick. Intervals of a
     /// [`Pace`] are in these ticks, too. Fails if the unit refuses the program.
     pub fn start(&mut self, unit: &mut U, time: u64) -> Result<(), U::Refusal> {
         unit.stop();
@@ -116,7 +116,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
     /// Handles an interrupt of the unit: takes a sample for each counter that has overflowed, and continues to count.
     ///
     /// # Errors
-    /// If the unit refuses to continue. Counts and samples remain.
+    /// Fails if the unit refuses to continue. Counts and samples remain.
     pub fn handle(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Result<Cause, U::Refusal> {
         self.interrupts += 1;
         let cause = self.collect(unit, at);
@@ -129,7 +129,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
     /// spurious.
     ///
     /// # Errors
-    /// If the unit refuses to continue. Counts and samples remain.
+    /// Fails if the unit refuses to continue. Counts and samples remain.
     pub fn rotate(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Result<Cause, U::Refusal> {
         let cause = self.collect(unit, at);
         self.end_turn();

@@ -50,7 +50,7 @@ impl<E: UnitEvent> Assignment<E> {
         }
     }
 
-    /// Returns the counters to which this assignment gives an event.
+    /// Returns the counters that have an event in this assignment.
     pub fn counters(&self) -> CounterSet {
         let [pic0, pic1] = &self.events;
         CounterSet::new(pic0.is_some(), pic1.is_some())

@@ -10,7 +10,7 @@ pub struct Interrupted<M> {
     pub address: u64,
     /// The strand (or other processor) that was interrupted.
     pub strand: StrandId,
-    /// The time, in ticks of a clock that never goes back, such as %stick.
+    /// The time, in ticks of a clock that never goes backwards, such as %stick.
     pub time: u64,
     /// The mode of the interrupted code.
     pub mode: M,
@@ -34,7 +34,7 @@ pub struct Sample<E, M> {
 pub struct Cause {
     /// The counters that had overflowed. The profiler has handled them.
     pub counters: CounterSet,
-    /// `true` if a timer that shares the interrupt requests it. The caller handles the timer.
+    /// `true` if a timer that shares the interrupt requested it. The caller handles the timer.
     pub timer: bool,
 }
 

@@ -21,8 +21,8 @@ pub struct EventReport<E> {
     pub samples: u64,
     /// The number of samples that were lost because there was no room.
     pub lost: u64,
-    /// The number of periods that ended while the interrupt of an earlier period was pending. The sample of the earlier period also
-    /// represents the events of these periods.
+    /// The number of periods that ended while the interrupt of an earlier period was pending. The earlier period's sample also represents
+    /// these periods' events.
     pub missed: u64,
     /// The number of times that throttling doubled the period.
     pub throttled: u64,

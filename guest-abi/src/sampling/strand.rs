@@ -11,7 +11,7 @@ use crate::guest::{Hypercall, PerfCounters, StrandCounters, StrandDriver};
 use crate::layout::SparcSelect;
 use crate::status::HvError;
 
-/// %pcr and %pic of the strand that executes the code. Only writes that change HT need the service.
+/// The calling strand's %pcr and %pic. Only writes that change HT need the service.
 #[derive(Debug)]
 #[must_use]
 pub struct OwnCounters<S, H = Infallible>(StrandDriver<S, H>);
@@ -33,7 +33,7 @@ impl<S: StrandCounters, H: Hypercall> OwnCounters<S, H> {
 impl<S: StrandCounters, H: Hypercall> CounterUnit for OwnCounters<S, H> {
     type Event = SparcSelect;
     type Mode = SparcMode;
-    /// The status of the service if it refuses to set HT in register 0: ENOACCESS while the guest has no right to HT.
+    /// The service's status if it refuses to set HT in register 0: ENOACCESS while the guest has no right to HT.
     type Refusal = HvError;
 
     const OVERFLOWS_AT: u32 = 0;

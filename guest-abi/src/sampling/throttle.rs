@@ -1,10 +1,9 @@
-//! A limit on the rate of interrupts.
+//! A limit on the interrupt rate.
 
 use core::num::{NonZeroU32, NonZeroU64};
 
-/// A limit on the rate of a counter's interrupts. The counter's period doubles while the counter exceeds the limit. After a
-/// window with at most a quarter of the permitted interrupts, one doubling is undone. Each sample states its number of events, so
-/// samples are comparable.
+/// A limit on a counter's interrupt rate. The counter's period doubles while the counter exceeds the limit. After a window with at most a
+/// quarter of the permitted interrupts, one doubling is undone. Each sample states its number of events, so samples are comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Throttle {
     /// The maximum number of interrupts in a window.

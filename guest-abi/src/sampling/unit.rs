@@ -7,8 +7,8 @@ use crate::counter::{Counter, CounterSet};
 
 /// Two 32-bit counters that share an overflow interrupt.
 ///
-/// A counter overflows when it reaches [`OVERFLOWS_AT`](Self::OVERFLOWS_AT). It continues to count, so its value later shows the
-/// number of events since the overflow. The counter wraps from 2^32 - 1 to 0.
+/// A counter overflows when it reaches [`OVERFLOWS_AT`](Self::OVERFLOWS_AT). The counter then keeps counting, so its value shows the number
+/// of events since the overflow. The counter wraps from 2^32 - 1 to 0.
 ///
 /// The interrupt is level-triggered: it is pending while [`overflowed`](Self::overflowed) returns at least one counter.
 pub trait CounterUnit {
@@ -21,13 +21,13 @@ pub trait CounterUnit {
     /// The reason why the unit refuses a program.
     type Refusal: Copy + core::error::Error;
 
-    /// The number of bits of a counter. [`Profiler`](super::Profiler) relies on 32.
+    /// A counter's width in bits. [`Profiler`](super::Profiler) relies on 32.
     const WIDTH: u32 = 32;
 
     /// The value at which a counter overflows: 0 if it overflows when it wraps, 2^31 if it overflows when its highest bit becomes 1.
     const OVERFLOWS_AT: u32;
 
-    /// The maximum number of events by which the interrupt may be early. After an early interrupt,
+    /// The maximum number of events by which the interrupt can be early. After an early interrupt,
     /// the handler has to write the counter; otherwise the overflow interrupts again.
     const EARLY: u32;
 
@@ -57,7 +57,7 @@ pub trait CounterUnit {
     /// bit. If a counter that is not in `counters` overflows at the same time, its overflow is not lost.
     fn acknowledge(&mut self, counters: CounterSet);
 
-    /// Returns `true` if a timer that shares the interrupt requests it.
+    /// Returns `true` if a timer that shares the interrupt is requesting it.
     fn timer_pending(&self) -> bool {
         false
     }

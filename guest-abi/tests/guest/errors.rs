@@ -37,7 +37,7 @@ fn text_and_status() {
     says("mem".parse::<DramEvent>().unwrap_err(), "no event of a DRAM channel has this name", none);
 }
 
-/// A guest can pass on all errors of its work as one type, with `?`.
+/// With `?`, a guest can pass on every error as one type.
 #[test]
 fn question_marks() {
     let work = |steps| -> Result<u64, Error> {

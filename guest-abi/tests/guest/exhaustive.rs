@@ -3,7 +3,7 @@
 
 use guest_abi::guest::{Reading, Widened};
 
-/// A counter of `bits` bits that counts one event at a time. A wrap sets its flag.
+/// A `bits`-bit counter that counts one event at a time. A wrap sets its flag.
 #[derive(Clone, Copy)]
 struct Counter {
     bits: u32,
@@ -27,8 +27,8 @@ impl Counter {
     }
 }
 
-/// Tries all sequences of `steps` reads of a counter, with 0 to `most` events before each read, from every first value. With a flag, also
-/// tries all ways in which the guest clears or keeps the flag after a read. Compares each count with the number of events. Returns the
+/// Tries all sequences of `steps` reads of a counter, with 0 to `most` events before each read, starting from every value. With a flag,
+/// also tries all ways in which the guest clears or keeps the flag after a read. Compares each count with the number of events. Returns the
 /// number of reads.
 fn all_counts<const BITS: u32, const FLAG: bool>(most: u64, steps: u32) -> u64 {
     let mut reads = 0;
@@ -84,8 +84,8 @@ fn next_counts<const BITS: u32, const FLAG: bool>(
     reads
 }
 
-/// Tests counters of 1 to 4 bits, with and without a flag: all first values, and all sequences of three reads. Between two reads, the
-/// counter counts at most three times its range, plus one event. Tests counters of 5 bits with all sequences of two such reads.
+/// Tests counters of 1 to 4 bits, with and without a flag: all start values, and all sequences of three reads. Between two reads, the
+/// counter counts at most three times its range, plus one event. Tests 5-bit counters with all sequences of two such reads.
 #[test]
 fn every_count_of_up_to_five_bits() {
     let reads = [
@@ -111,8 +111,8 @@ fn three_values<const BITS: u32, const FLAG: bool>() {
     let wrap = 1_u64 << BITS;
     let values: Vec<u64> =
         (0..8).flat_map(|at| [at, wrap - 1 - at, wrap / 2 + at, wrap / 2 - 1 - at]).collect();
-    // Returns the possible numbers of events from one value to the next. The first is the least number. The second contains one more
-    // wrap; it exists only if there is a flag and the value does not decrease.
+    // Returns the possible numbers of events from one value to the next. The first is the smallest possible number. The second includes one
+    // more wrap, and exists only if there is a flag and the value does not decrease.
     let steps = |from: u64, to: u64| {
         let least = if to < from { wrap + to - from } else { to - from };
         [Some(least), (FLAG && to >= from).then_some(least + wrap)].into_iter().flatten()

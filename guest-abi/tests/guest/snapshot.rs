@@ -104,7 +104,7 @@ fn a_failure_names_the_register() {
     }
 }
 
-/// A DRAM counter wraps at 31 bits and sets its flag. A hub's counter has 64 bits. The other counter of the PMU has no influence.
+/// A DRAM counter wraps at 31 bits and sets its flag. A hub's counter has 64 bits. The PMU's other counter has no influence.
 #[test]
 fn a_count_takes_its_counter_from_snapshots_of_its_pmu() {
     let dram = [0x7fff_fffe_0000_0009, 0x8000_0001_7fff_fff0].map(|pic| [(6, 1), (7, pic), (6, 1)]);

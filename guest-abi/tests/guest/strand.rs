@@ -12,7 +12,7 @@ const HT: u64 = 1 << 3;
 const UT: u64 = 1 << 2;
 const ST: u64 = 1 << 1;
 const PRIV: u64 = 1;
-/// If these bits are 1 in a write of the PCR, an overflow that happened after the PCR was read is not lost. The bits are HOLDOV1 and HOLDOV0.
+/// HOLDOV1 and HOLDOV0. With these bits set, a write of the PCR loses no overflow that happened after the PCR was read.
 const HOLD: u64 = 3 << 62;
 
 #[derive(Debug, PartialEq)]
@@ -22,7 +22,7 @@ enum Write {
 }
 use Write::{Pcr, Pic};
 
-/// A model of %pcr (with HOLDOV) and %pic. It logs the writes. Direct writes do not change HT.
+/// A model of %pcr (with HOLDOV) and %pic that logs the writes. Direct writes do not change HT.
 struct Fake {
     pcr: Cell<u64>,
     pic: Cell<u64>,
@@ -57,7 +57,7 @@ impl StrandCounters for Fake {
 }
 
 /// Runs `act` with the driver of a strand whose PCR is `pcr`, and whose service expects `calls`. Returns the result of `act`, and the
-/// writes that the driver performed.
+/// writes that the driver made.
 fn act<R>(
     pcr: u64,
     calls: &[Step],

@@ -1,4 +1,4 @@
-//! 64-bit counts from hardware counters of 31 and 32 bits.
+//! 64-bit counts from 31-bit and 32-bit hardware counters.
 
 use guest_abi::guest::{DramCount, HubCount, Rate, Reading, StrandCount, Widened};
 use proptest::prelude::*;
@@ -54,7 +54,7 @@ fn the_flag_shows_a_wrap_that_the_counter_does_not() {
     let mut count = DramCount::new(shows(100u32));
     assert_eq!(count.right_up_to(), 0x7fff_ffff);
     assert_eq!(count.update(shows(130u32)), 30);
-    // The flag is clear, so the counter has not wrapped. The count is right no matter how much time has passed.
+    // The flag is clear, so the counter has not wrapped. The count is right however much time has passed.
     assert_eq!(count.right_up_to(), u64::MAX);
     // The counter has counted 2^31 + 20 more events since its value was 130. Only after 2^32 - 130 events would it have wrapped
     // twice.
@@ -64,7 +64,7 @@ fn the_flag_shows_a_wrap_that_the_counter_does_not() {
     assert_eq!(count.update(shows(0x8000_0097u32)), 0x8000_0033);
     assert_eq!(count.right_up_to(), 0x7fff_ffff);
     assert_eq!(count.update(shows(0x8000_0096u32)), 0x1_0000_0032);
-    // The guest clears the flag. Then the counter and the flag both show the next wrap.
+    // The guest clears the flag. The counter and the flag then both show the next wrap.
     count.rebase(shows(0x7fff_fffeu32));
     assert_eq!(count.update(shows(0x8000_0001u32)), 0x1_0000_0035);
     assert_eq!(count.right_up_to(), 0x8000_0001);
@@ -113,13 +113,13 @@ fn the_flag_makes_longer_intervals_safe() {
     assert!(!right(0x7fff_0000, 0x8000_0000, 0x8001_0000));
     assert!(right(0x8000_0000, 0xffff_ffff, 0x7fff_ffff), "the flag was set");
     assert!(!right(0x8000_0000, 0xffff_ffff, 0x8000_0000));
-    // A clock that goes back looks like a very long interval.
+    // A clock that goes backwards looks like a very long interval.
     let mut count = StrandCount::new(0_u32);
     count.update(1_u32);
     assert!(!Rate::ONE_A_TICK.is_within(count.right_up_to(), 49_u64.wrapping_sub(50)));
 }
 
-/// Adds events to a counter of `WIDTH` bits, and checks the count after each item of `more`. The upper `WIDTH` bits of an item are the number
+/// Adds events to a `WIDTH`-bit counter, and checks the count after each item of `more`. The upper `WIDTH` bits of an item are the number
 /// of events to add.
 fn safe_increments<const WIDTH: u32>(start: u32, more: &[u32]) {
     let start = u64::from(start >> (32 - WIDTH));

@@ -1,4 +1,4 @@
-//! 64-bit counts from counters of 31 and 32 bits.
+//! 64-bit counts from 31-bit and 32-bit counters.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::sampling::{Estimate, Profiler};

@@ -1,4 +1,4 @@
-//! A fake unit. The test says how many events each counter has counted.
+//! A fake unit. The tests say how many events each counter has counted.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::sampling::{
@@ -72,7 +72,7 @@ impl<const AT: u32> Fake<AT> {
         self.asking = self.asking | counter.into();
     }
 
-    /// Empties the log of writes and returns it. Each value is relative to the value at which the counter overflows.
+    /// Empties the write log, and returns its contents. Each value is relative to the value at which the counter overflows.
     pub(crate) fn take_writes(&mut self) -> Vec<(Counter, i32)> {
         let past = |(counter, value): (Counter, u32)| (counter, value.wrapping_sub(AT) as i32);
         self.written.drain(..).map(past).collect()
@@ -153,7 +153,7 @@ pub(crate) fn counted(event: u8) -> Request<FakeEvent> {
     Request { event: FakeEvent(event), pace: None }
 }
 
-/// Starts a profiler at time 0. Returns the profiler, and its unit with an empty log of writes.
+/// Starts a profiler at time 0. Returns the profiler, and its unit with an empty write log.
 pub(crate) fn started<const AT: u32, const TURNS: usize>(
     requests: &[Request<FakeEvent>],
 ) -> (Profiler<Fake<AT>, TURNS, 1000>, Fake<AT>) {

@@ -105,7 +105,7 @@ fn the_period_follows_the_clock() {
     }
 }
 
-/// Events become ten times as fast, and then slow again.
+/// Events become ten times as frequent, and then slow down again.
 #[test]
 fn the_period_follows_the_rate() {
     let pace = Pace::interval(ticks(10_000), period(1000));

@@ -26,7 +26,7 @@ static RINGS: [EventRing; StrandId::COUNT] =
 // SAFETY: the image executes in hyperprivileged mode.
 pub static TRACER: EventTracer = Tracer::new(unsafe { Stick::new() }, &RINGS);
 
-/// Prepares the ring of a strand, before the strand's first event.
+/// Prepares a strand's ring, before the strand's first event.
 pub fn begin(strand: StrandId) {
     if let Some(ring) = TRACER.ring(strand) {
         ring.clear(Mode::Overwrite);

@@ -15,7 +15,7 @@ use platform::interfaces::Interface;
 use platform::memory_map::{LOG, MAILBOX};
 use platform::sparc64::{Mmio, StrandRegs, panicked};
 
-/// The `Board` of this image: the registers of the processor and of its devices.
+/// This image's `Board`: the registers of the processor and its devices.
 struct Devices;
 
 static PLACE: Place<Devices> = Place::new();

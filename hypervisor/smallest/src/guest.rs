@@ -1,4 +1,4 @@
-//! A guest that gets its own number by the hypercall that this hypervisor adds, and prints the number.
+//! A guest that gets its own number with the hypercall that this hypervisor adds, and prints the number.
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]

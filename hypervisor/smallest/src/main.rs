@@ -16,7 +16,7 @@ use platform::sparc64::{
 use platform::{Machine, Model, PhysicalAddress};
 use spin::{Mutex, MutexGuard};
 
-/// The hypercall of this hypervisor, a function of trap 0x80. It returns the number of the guest that calls.
+/// This hypervisor's own hypercall, a function of trap 0x80. It returns the calling guest's number.
 const WHO_AM_I: u64 = 0x300;
 /// The strand and the rights of each guest. Guest n has strand n.
 const GUESTS: [(StrandId, Grant); 2] =

@@ -1,4 +1,4 @@
-//! Creates the services of the hypervisor, and configures them for a layout.
+//! Creates the hypervisor's services, and configures them for a layout.
 
 use crate::services::{CoreGroup, DiagGroup, SoftStateGroup};
 use heapless::Vec;
@@ -10,7 +10,7 @@ use super::guests::Guests;
 use super::layout::Layout;
 use super::record::Reporting;
 
-/// The services of the hypervisor. If two services had the same function, the first of them would serve the function.
+/// The services of the hypervisor. If two services had the same function, the first one would serve it.
 pub type Services<B> = (
     PerfCounterService<Reporting<<B as Board>::Environment>>,
     CoreGroup<Guests<B>>,
@@ -37,7 +37,7 @@ pub fn assemble<B: Board>(layout: &'static Layout, environment: B::Environment) 
     Hypervisor::with_trace(services, guests, trace)
 }
 
-/// Gives the counter service the machine and the guests of a layout. Fails if the guests do not fit the machine.
+/// Gives the counter service a layout's machine and guests. Fails if the guests do not fit the machine.
 #[inline(always)]
 pub fn configure<B: Board>(
     hypervisor: &HypervisorOf<B>,

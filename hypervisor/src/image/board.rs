@@ -11,7 +11,7 @@ use super::layout;
 
 /// The hardware below the hypervisor, and the hypercalls that the image adds.
 pub trait Board: Sized + 'static {
-    /// The bus, the registers of a strand, and a tracer if the image has one.
+    /// The bus, a strand's registers, and a tracer if the image has one.
     type Environment: Environment<Trace: Copy> + 'static;
 
     /// The numbers of the functions that [`fast`](Self::fast) serves: see [`hv_core::Embedder::FAST`].
@@ -24,15 +24,15 @@ pub trait Board: Sized + 'static {
     /// UART only on a machine with a description. An image with a log has a [note](platform::interfaces) with this address.
     const LOG: Option<u64> = Some(memory_map::LOG);
 
-    /// Returns the hardware that the performance counter service uses. Called once, at the start.
+    /// Returns the hardware that the performance counter service uses. Called once, at startup.
     fn environment(machine: Machine) -> Self::Environment;
 
-    /// Prepares a strand, for example its ring of events. Each strand calls this function once, before anything else.
+    /// Prepares a strand, for example its event ring. Each strand calls this function once, before anything else.
     fn begin(strand: StrandId) {
         let _ = strand;
     }
 
-    /// Returns the address of the 16550 UART that is the console of a guest.
+    /// Returns the address of the 16550 UART that is a guest's console.
     fn console(guest: GuestId) -> u64 {
         CONSOLES + guest.index() as u64 * CONSOLE_STRIDE
     }
@@ -65,7 +65,7 @@ pub(super) fn uart<B: Board>(guest: GuestId) -> Uart {
     unsafe { Uart::new(B::console(guest)) }
 }
 
-/// Returns the console of the hypervisor; `None` if the image writes no log, or the machine has no description.
+/// Returns the hypervisor's console; `None` if the image writes no log, or the machine has no description.
 pub(super) fn log_uart<B: Board>() -> Option<Uart> {
     // SAFETY: `LOG` is the address of a 16550.
     B::LOG.filter(|_| layout::is_described()).map(|address| unsafe { Uart::new(address) })

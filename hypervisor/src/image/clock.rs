@@ -7,7 +7,7 @@ use platform::sparc64::StrandRegs;
 /// Bit NPT (nonprivileged trap) of %stick, which is not part of the time.
 const NPT: u64 = 1 << 63;
 
-/// Returns %stick of the strand that executes this function, without bit NPT.
+/// Returns the calling strand's %stick, without bit NPT.
 #[inline(always)]
 pub(super) fn ticks() -> u64 {
     // SAFETY: this is a hypervisor. It uses these registers only to read %stick.
@@ -16,7 +16,7 @@ pub(super) fn ticks() -> u64 {
     StrandId::new(0).map_or(0, |strand| registers.stick(strand)) & !NPT
 }
 
-/// A clock that shows %stick of the strand that reads the clock.
+/// A clock that shows the reading strand's %stick.
 #[derive(Clone, Copy, Debug)]
 pub struct Stick(());
 

@@ -1,9 +1,9 @@
 //! Compares the machine's clocks: %stick, %tick and the PTIMER.
 //!
-//! Every strand checks its clocks. It has a watchdog, which compares the clocks, and a timer that interrupts the strand when the next check
-//! is due. No strand is in charge of the others. A strand that checks its clocks also interrupts the guests' strands that have missed a
-//! check. If no strand checks its clocks in time, the PTIMER's alarm interrupts the strand that checked last. So the checks continue while
-//! any of the clocks runs, even if some strands have died.
+//! Every strand checks its clocks. Each strand has a watchdog, which compares the clocks, and a timer that interrupts the strand when the
+//! next check is due. No strand is in charge of the others. A strand that checks its clocks also interrupts the guests' strands that have
+//! missed a check. If no strand checks its clocks in time, the PTIMER's alarm interrupts the strand that checked last. The checks therefore
+//! continue while any of the clocks runs, even if some strands have died.
 
 use core::ptr;
 use core::sync::atomic::{
@@ -74,11 +74,11 @@ struct Clocks {
     /// The time from the machine's power-on to the creation of the timekeeper, in nanoseconds.
     begun: u64,
     watchdogs: [Mutex<Watchdog<SOURCES>>; StrandId::COUNT],
-    /// For each strand: the time of its latest check, in nanoseconds, and the value of %stick at which its next check is due.
+    /// For each strand: the time of its latest check, in nanoseconds, and the %stick value at which its next check is due.
     checks: [(AtomicU64, AtomicU64); StrandId::COUNT],
     /// For each strand: the number of inconclusive checks since its latest conclusive check.
     skipped: [AtomicU32; StrandId::COUNT],
-    /// The time between two checks of a strand, in ticks of %stick.
+    /// The time between a strand's checks, in %stick ticks.
     period: u64,
     alarm: PtimerMmio,
     bus: Mmio,
@@ -150,7 +150,7 @@ pub(super) fn time(layout: &Layout, strand: StrandId) -> Result<u64, HvError> {
 }
 
 /// Returns the time in ticks since the machine was switched on, and the number of ticks in a second. If the clocks are not compared,
-/// returns the ticks of %stick, which needs no division. The second number is 0 if the frequency of %stick is not known yet.
+/// returns %stick ticks, which needs no division. The second number is 0 if the frequency of %stick is not known yet.
 pub(super) fn stamp(layout: Option<&Layout>) -> (u64, u64) {
     match ready().zip(interrupt::own_strand()) {
         Some((clocks, strand)) => (time(clocks.layout, strand).unwrap_or(0), 1_000_000_000),
@@ -185,7 +185,7 @@ pub(super) fn check_if_due(strand: StrandId) -> bool {
     is_due
 }
 
-/// If the strand `dead` was changing the source of the time, lets other strands change the source again.
+/// If the strand `dead` was changing the time source, lets other strands change it again.
 pub(super) fn abandon(dead: StrandId) {
     if let Some(clocks) = ready() {
         clocks.keeper.abandon(dead);
@@ -196,7 +196,7 @@ pub(super) fn abandon(dead: StrandId) {
 /// and interrupts strands that have missed a check.
 pub(super) fn check(strand: StrandId) {
     let Some(clocks) = ready() else { return };
-    // If the lock is taken, the hypervisor failed during an earlier check on this strand, and the strand compares no clocks any more.
+    // If the lock is taken, the hypervisor failed during an earlier check on this strand, and the strand no longer compares clocks.
     if let Some(mut watchdog) = clocks.watchdogs[strand.index()].try_lock() {
         // A check that retires or restores a source is followed by another check. The limit allows two checks for each source.
         for _ in 0..2 * SOURCES {
@@ -221,7 +221,7 @@ impl Clocks {
     /// Sets the PTIMER's alarm, which interrupts `strand` if no strand checks its clocks in time. Does nothing if there is no PTIMER.
     fn set_alarm(&self, strand: StrandId) {
         let set = || {
-            // The alarm is compared with the low half of the time, which wraps after 4.3 s. So the alarm comes after at most 2.15 s. An
+            // The alarm is compared with the low half of the time, which wraps after 4.3 s, so the alarm comes after at most 2.15 s. An
             // alarm that comes too early only causes one more check.
             let late = self.layout.clocks.saturating_mul(MISSED).min(1 << 31) as u32;
             let at = self.alarm.read(Register::Time0)?.wrapping_add(late);
@@ -250,7 +250,7 @@ impl Clocks {
     fn tell(&self, finding: Finding, strand: StrandId) {
         let name = |source: usize| NAMES.get(source).copied().unwrap_or("");
         let is_news = |state| self.told.swap(state, Relaxed) != state;
-        // If another strand has told the operator meanwhile that the time is in doubt, the state does not change.
+        // If another strand has meanwhile told the operator that the time is in doubt, the state does not change.
         let changes = |from, to| self.told.compare_exchange(from, to, Relaxed, Relaxed).is_ok();
         let skipped = &self.skipped[strand.index()];
         if !matches!(finding, Finding::Skipped(_)) {

@@ -1,4 +1,4 @@
-//! The time of day of each guest.
+//! Each guest's time of day.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -8,10 +8,10 @@ use hv_core::time::{DayReading, TimeOfDay};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The guests' times of day. A guest that sets its time of day does not change the time of day of another guest.
+/// The guests' times of day. A guest that sets its time of day does not change another guest's.
 #[derive(Debug)]
 pub struct Days {
-    /// For each guest: the guest's time of day at the moment when the machine was switched on, in nanoseconds since 1970.
+    /// For each guest: the guest's time of day when the machine was switched on, in nanoseconds since 1970.
     begun: [AtomicU64; GuestId::COUNT],
 }
 

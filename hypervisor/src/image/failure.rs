@@ -22,10 +22,10 @@ use super::mailbox;
 use super::record::Record;
 use crate::logger::trap_name;
 
-/// Whether each strand is handling a failure of the hypervisor.
+/// Whether each strand is handling a hypervisor failure.
 static FAILING: [AtomicBool; StrandId::COUNT] = [const { AtomicBool::new(false) }; StrandId::COUNT];
 
-/// The cause of a failure of the hypervisor.
+/// The cause of a hypervisor failure.
 #[derive(Clone, Copy)]
 pub(super) enum Failure {
     Trap(&'static FatalTrap),
@@ -59,7 +59,7 @@ impl<B: Board> Handler<B> {
         let Caller { guest, strand } = self.caller();
         // If the console does not work, the operator still learns of the trap, from the record and the log.
         let _ = write!(uart::<B>(guest), "guest: {trap}");
-        // The record needs no limit on its rate, because a guest ends only once until the operator resets it.
+        // The record needs no rate limit, because a guest ends only once until the operator resets it.
         let record = Record { trap: Some(trap), ..Record::new(Reason::GuestTrap, Some(strand)) };
         record.tell(Some(self.hypervisor.embedder().layout));
         let FatalTrap { tt, tpc, .. } = *trap;
@@ -75,9 +75,9 @@ impl<B: Board> Handler<B> {
         self.guest_ended(state::TRAPPED, escape::TRAPPED);
     }
 
-    /// Handles a failure of the hypervisor on this strand: ends the guest, and frees what the strand held, as if the strand had died. If
-    /// the hypervisor fails again before this function returns, the strand leaves service. Without a machine description, switches the
-    /// machine off instead.
+    /// Handles a hypervisor failure on this strand: ends the guest, and frees what the strand held, as if the strand had died. If the
+    /// hypervisor fails again before this function returns, the strand leaves service. Without a machine description, switches the machine
+    /// off instead.
     #[cold]
     #[inline(never)]
     pub(super) fn failed(&self, failure: Failure) {
@@ -122,8 +122,8 @@ fn release<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     hypervisor.embedder().abandon(strand);
 }
 
-/// Handles a failure of the hypervisor on a strand that has no guest, or whose guest has not started. The strand then leaves service. If
-/// the hypervisor has not started, switches the machine off.
+/// Handles a hypervisor failure on a strand that has no guest, or whose guest has not started. The strand then leaves service. If the
+/// hypervisor has not started, switches the machine off.
 pub(super) fn without_handler<B: Placed>(failure: Failure) -> ! {
     let strand = interrupt::own_strand();
     let record = failure.record(strand);
@@ -138,7 +138,7 @@ pub(super) fn without_handler<B: Placed>(failure: Failure) -> ! {
         release(hypervisor, strand);
         let (_, core, ..) = hypervisor.services();
         core.cpus().failed(strand);
-        // If the strand was executing a step of the operator, another strand that has a guest must complete the step.
+        // If the strand was executing one of the operator's steps, another strand that has a guest must complete the step.
         let guests = hypervisor.embedder().layout.guests.iter();
         let mut strands = guests.flat_map(|guest| guest.config.strands.iter());
         if let Some(other) = strands.find(|other| !has_failed(hypervisor, *other)) {

@@ -41,7 +41,7 @@ static LIVES: [Life; GuestId::COUNT] = [const {
 static EXITS: [(AtomicBool, AtomicU64); StrandId::COUNT] =
     [const { (AtomicBool::new(false), AtomicU64::new(0)) }; StrandId::COUNT];
 
-/// The guests of the machine, and whether each of them runs, ends or restarts.
+/// The machine's guests, and whether each of them runs, ends or restarts.
 pub struct Guests<B> {
     pub(super) layout: &'static Layout,
     board: PhantomData<fn() -> B>,
@@ -96,8 +96,8 @@ impl<B> Guests<B> {
     /// `false` if neither an end nor a restart is requested, or if another strand holds the lock and completes the request.
     pub(super) fn left(&self, guest: GuestId, on: StrandId, then: impl FnOnce(Then)) -> bool {
         let life = &LIVES[guest.index()];
-        // Another strand may set `then` after the swap below, while the lock is still taken. So the owner of the lock looks for a request
-        // once more after it has released the lock. Each further round handles a request that another strand has just made.
+        // Another strand may set `then` after the swap below, while the lock is still taken. The owner of the lock therefore looks for a
+        // request once more after it has released the lock. Each further round handles a request that another strand has just made.
         for _ in 0..StrandId::COUNT {
             fence(SeqCst);
             let Some(settling) = life.settling.lock(on, 1) else {
@@ -125,7 +125,7 @@ impl<B> Guests<B> {
         false
     }
 
-    /// Frees the locks that a failed strand held, so that another strand can complete the end or restart of a guest.
+    /// Frees the locks that a failed strand held, so that another strand can complete a guest's end or restart.
     pub(super) fn abandon(&self, strand: StrandId) {
         for life in &LIVES {
             life.settling.abandon(strand);

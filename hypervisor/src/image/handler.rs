@@ -33,7 +33,7 @@ use super::log;
 use super::mailbox;
 use super::record::{Record, Reporting};
 
-/// Handles the traps of one strand of a guest.
+/// Handles the traps of one of a guest's strands.
 pub struct Handler<B: Board> {
     strand: Strand<'static, Services<B>, Guests<B>, Trace<B>>,
     pub(super) hypervisor: &'static HypervisorOf<B>,
@@ -46,7 +46,7 @@ pub trait Placed: Board {
     fn place() -> &'static Place<Self>;
 }
 
-/// Static memory for the hypervisor of a board.
+/// Static memory for a board's hypervisor.
 pub struct Place<B: Board> {
     layout: Mutex<Option<Layout>>,
     hypervisor: Mutex<Option<HypervisorOf<B>>>,
@@ -105,7 +105,7 @@ impl<B: Placed> TrapHandler for Handler<B> {
         let (_, core, ..) = self.hypervisor.services();
         loop {
             // Take interrupts first, and only then check for a command. If a command arrives after this check, its interrupt is still
-            // pending, and ends the halt at once.
+            // pending, and ends the halt immediately.
             take_interrupts(self.hypervisor, strand);
             if let Some(StrandCommand::Start(start)) = core.cpus().take(strand) {
                 return Entry { address: start.pc, argument: start.argument, table: start.rtba };
@@ -165,7 +165,7 @@ impl<B: Placed> TrapHandler for Handler<B> {
         let record = Record { address, ..Record::new(reason, Some(strand)) };
         let layout = self.hypervisor.embedder().layout;
         let name = self.named();
-        // The guest can cause failures of stores again and again, so the log limits the rate of their messages and records.
+        // The guest can cause store failures repeatedly, so the log limits the rate of their messages and records.
         let report =
             |text| log::report(Some(guest), Level::Warn, text, || record.tell(Some(layout)));
         match address {
@@ -245,7 +245,7 @@ impl<B: Board> Handler<B> {
         &self.hypervisor.services().0
     }
 
-    /// Returns the number and the name of the guest, for messages.
+    /// Returns the guest's number and name, for messages.
     pub(super) fn named(&self) -> NamedGuest<'static> {
         let guest = self.caller().guest;
         let layout = self.hypervisor.embedder().layout;
@@ -267,7 +267,7 @@ impl<B: Board> Handler<B> {
     }
 }
 
-/// Prepares the services, and starts all strands of the guests. Only strand 0 calls this function.
+/// Prepares the services, and starts all the guests' strands. Only strand 0 calls this function.
 fn prepare<B: Placed>() -> &'static HypervisorOf<B> {
     log::begin::<B>();
     let Some(layout) = Layout::read(complain) else { failed(&"no guests", escape::NOT_STARTED) };
@@ -320,7 +320,7 @@ pub(super) fn has_failed<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandI
     core.cpus().state(strand) == CpuState::Error
 }
 
-/// Handles the pending interrupts of `strand`, which other strands or the operator have sent.
+/// Handles `strand`'s pending interrupts, which other strands or the operator have sent.
 fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     let (counters, core, ..) = hypervisor.services();
     let checked = clocks::check_if_due(strand);
@@ -371,8 +371,8 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     }
 }
 
-/// Completes the end of a guest after all its strands have left it: resets its services. Then starts the guest again if a restart is
-/// requested and a strand of the guest is alive. The guest's memory stays unchanged, because the image has no copy of the guest's program.
+/// Completes a guest's end after all its strands have left it: resets its services. Then starts the guest again if a restart is requested
+/// and one of the guest's strands is alive. The guest's memory stays unchanged, because the image has no copy of the guest's program.
 fn settle<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId, on: StrandId) {
     let guests = hypervisor.embedder();
     let (_, core, ..) = hypervisor.services();

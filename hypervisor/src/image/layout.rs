@@ -21,9 +21,9 @@ use super::day::Days;
 /// A guest: its configuration and its memory.
 #[derive(Clone, Copy, Debug)]
 pub struct GuestLayout {
-    /// The strands and rights of the guest.
+    /// The guest's strands and rights.
     pub config: GuestConfig,
-    /// The memory of the guest. The `id` in this value is not set: see [`Layout::partition`].
+    /// The guest's memory. The `id` in this value is not set: see [`Layout::partition`].
     pub memory: Partition,
     /// The real address at which the first strand starts.
     pub entry: u64,
@@ -31,10 +31,10 @@ pub struct GuestLayout {
     pub name: Option<&'static str>,
 }
 
-/// The machine, its guests and their memory, as read at the start.
+/// The machine, its guests and their memory, as read at startup.
 #[derive(Debug)]
 pub struct Layout {
-    /// The family of the machine, and which nodes and memory channels it has.
+    /// The machine's family, and which nodes and memory channels it has.
     pub machine: Machine,
     /// The guests, indexed by number.
     pub guests: Vec<GuestLayout, { GuestId::COUNT }>,
@@ -42,18 +42,18 @@ pub struct Layout {
     pub described: bool,
     /// The frequency of %stick in Hz.
     pub frequency: u64,
-    /// The guests' times of day, which the guests read and set by hypercalls.
+    /// The guests' times of day, which the guests read and set with hypercalls.
     pub days: Days,
-    /// The time between two comparisons of the clocks, in nanoseconds; 0 if the clocks are not compared.
+    /// The time between two clock comparisons, in nanoseconds; 0 if the clocks are not compared.
     pub clocks: u64,
 }
 
-/// The frequency of a T5440's strands in Hz. It applies if no description gives another frequency.
+/// The frequency of a T5440's strands in Hz, used if no description gives another frequency.
 const FREQUENCY: u64 = 1_165_379_275;
 
 impl Layout {
-    /// Reads the description, and takes the rest, such as the time of power-on, from the [words of the start](start). If the description is
-    /// wrong, passes the error to `tell` and returns `None`.
+    /// Reads the description, and takes the rest, such as the time of power-on, from the [start words](start). If the description is wrong,
+    /// passes the error to `tell` and returns `None`.
     pub(super) fn read(tell: impl Fn(&dyn fmt::Display)) -> Option<Self> {
         let bytes = description();
         let mut layout = Self {
@@ -100,8 +100,8 @@ impl Layout {
         Some((GuestId::new(number)?, guest))
     }
 
-    /// Returns the memory of a guest, with the id of the guest's translations in the TLBs of the strand's core. The id is the guest's
-    /// number if there are at most eight guests. Otherwise it is the number, within the core, of the guest's first strand on the core.
+    /// Returns a guest's memory, with the id of the guest's translations in the TLBs of the strand's core. The id is the guest's number if
+    /// there are at most eight guests. Otherwise it is the number, within the core, of the guest's first strand on the core.
     pub fn partition(&self, guest: &GuestLayout, number: GuestId, strand: StrandId) -> Partition {
         let core = strand.index() & !7;
         let mut strands = guest.config.strands.iter();
@@ -155,7 +155,7 @@ fn only_guest() -> Option<GuestLayout> {
     })
 }
 
-/// Reads the node of a guest. Returns `None` if the guest's memory is not made of whole pages, or does not contain the guest's entry.
+/// Reads a guest's node. Returns `None` if the guest's memory is not made of whole pages, or does not contain the guest's entry.
 fn guest(
     described: &DescribedGuest<'static>,
 ) -> Result<Option<GuestLayout>, platform::md::NodeError<'static>> {

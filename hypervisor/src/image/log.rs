@@ -1,7 +1,7 @@
-//! The image's logger, which writes to the [console of the hypervisor](platform::memory_map::LOG).
+//! The image's logger, which writes to the [hypervisor's console](platform::memory_map::LOG).
 //!
-//! A machine without a description has no such console. On such a machine, the messages of this logger are lost. The operator finds
-//! failures in the records of the mailbox.
+//! A machine without a description has no such console. On such a machine, this logger's messages are lost. The operator finds failures in
+//! the records of the mailbox.
 
 use core::fmt;
 use core::ptr;
@@ -36,8 +36,8 @@ impl log::Log for Facade {
         true
     }
 
-    /// Writes a message. Messages of the counter service are counted against the limit of the hypervisor. All other messages are counted
-    /// against the limit of the strand's guest.
+    /// Writes a message. The counter service's messages count against the hypervisor's limit. All other messages count against the limit of
+    /// the strand's guest.
     fn log(&self, record: &Record<'_>) {
         with_all_windows(|| {
             let source = match record.target() {
@@ -62,7 +62,7 @@ pub(super) fn begin<B: Board>() {
     log::set_max_level(LevelFilter::Info);
 }
 
-/// Tells the logger the names and strands of the guests.
+/// Tells the logger the guests' names and strands.
 pub(super) fn know(layout: &'static Layout) {
     LAYOUT.store(ptr::from_ref(layout).cast_mut(), Release);
 }
@@ -72,7 +72,7 @@ fn known_layout() -> Option<&'static Layout> {
     unsafe { LAYOUT.load(Acquire).as_ref() }
 }
 
-/// Writes a message of the hypervisor itself, which no guest has caused.
+/// Writes a message from the hypervisor itself, which no guest has caused.
 pub(super) fn say(level: Level, text: fmt::Arguments<'_>) {
     report(None, level, text, || {});
 }

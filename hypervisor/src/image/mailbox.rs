@@ -27,7 +27,7 @@ pub(super) fn with_words(strand: StrandId, serve: impl FnOnce(&mut [u64; WORDS])
     serve(unsafe { &mut *(MAILBOX as *mut [u64; WORDS]) });
 }
 
-/// Writes the [state](platform::memory_map::mailbox::state) of a guest, and the code with which it has ended.
+/// Writes a guest's [state](platform::memory_map::mailbox::state), and the code with which the guest has ended.
 pub(super) fn tell(guest: GuestId, state: u64, code: u64) {
     if guest.index() < GUESTS {
         set(CODES + guest.index(), code);

@@ -56,7 +56,7 @@ impl Record<'_> {
 }
 
 /// The environment of the counter service. It gives the service its hardware, records each unit that goes out of service, and knows the
-/// names of the guests.
+/// guests' names.
 pub struct Reporting<E> {
     environment: E,
     layout: &'static Layout,

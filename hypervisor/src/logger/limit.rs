@@ -1,4 +1,4 @@
-//! A limit on the rate of messages.
+//! A message rate limit.
 
 use core::sync::atomic::{
     AtomicU32, AtomicU64,
@@ -8,13 +8,13 @@ use core::sync::atomic::{
 /// The number of messages that a source may send without a pause.
 pub const BURST: u64 = 16;
 
-/// The number of attempts to count a message while other strands count messages. After these attempts, the message is left out.
+/// The number of attempts to count a message while other strands count messages. If all attempts fail, the message is left out.
 const TRIES: usize = 8;
 
-/// A limit for one source of messages: [`BURST`] messages at once, and afterwards one message in each interval.
+/// A limit for one source of messages: [`BURST`] messages without a pause, and afterwards one message in each interval.
 #[derive(Debug)]
 pub struct Limit {
-    /// The time from which the source may again send [`BURST`] messages at once.
+    /// The time from which the source may again send [`BURST`] messages without a pause.
     rested: AtomicU64,
     left_out: AtomicU32,
 }

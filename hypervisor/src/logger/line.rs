@@ -1,4 +1,4 @@
-//! A line of the log, of bounded length.
+//! A log line of bounded length.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use heapless::Vec;
 /// The maximum length of a line in bytes. The rest of a longer line is cut off.
 pub const LONGEST: usize = 240;
 
-/// The text of a message, without its end of line.
+/// A message's text, without the line end.
 #[derive(Clone, Debug, Default)]
 pub struct Line(Vec<u8, LONGEST>);
 

@@ -3,8 +3,8 @@
 //! A line begins with the time in seconds since the machine was switched on, and the level: `[0.001250] error: hub 2 is out of service:
 //! ...`.
 //!
-//! A guest may cause messages again and again. So each guest has a [`Limit`](limit::BURST), and the hypervisor itself has another. Messages
-//! that are left out are counted, and the next line about the same source ends with the count.
+//! A guest may cause messages repeatedly, so each guest has a [`Limit`](limit::BURST), and the hypervisor itself has another. Messages that
+//! are left out are counted, and the next line about the same source ends with the count.
 //!
 //! Any strand may write, even while it handles a trap, and no strand waits for another. If another strand is using the console, the line is
 //! kept, and the other strand writes it. At most [`KEPT`] lines are kept. Further lines are left out and counted.
@@ -89,7 +89,7 @@ pub struct Logger<C> {
 }
 
 impl<C: Output> Logger<C> {
-    /// Returns a logger without kept lines that writes to `console`.
+    /// Returns a logger that writes to `console` and has no kept lines.
     #[must_use]
     pub const fn new(console: C) -> Self {
         Self {
@@ -150,7 +150,7 @@ impl<C: Output> Logger<C> {
                     self.limit(waiting.source).leave_out(1);
                     return left_out + 1;
                 }
-                // The strand that was using the console may have looked for kept lines before this line was kept. So try to use the console
+                // The strand that was using the console may have looked for kept lines before this line was kept, so try to use the console
                 // once more.
                 fence(SeqCst);
             }

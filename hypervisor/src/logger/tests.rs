@@ -74,8 +74,7 @@ fn a_guest_that_floods_silences_no_other() {
     for source in [guest(2), None] {
         assert_eq!(send(&logger, 0, source, 0, "heard"), 0);
     }
-    // A second later, the guest may send one more message. The line of this message ends with the number of messages that were left out
-    // before.
+    // A second later, the guest may send one more message. This message's line ends with the number of messages that were left out before.
     assert_eq!(send(&logger, 0, guest(1), 1000, "later"), 0);
     let end: Vec<_> = text(&sent).lines().skip(16).map(String::from).collect();
     let expected = [
@@ -148,7 +147,7 @@ fn a_dead_strand_keeps_no_place_of_a_line() {
     assert_eq!(text(&sent).matches("kept").count(), KEPT);
 }
 
-/// The text of a line is UTF-8 and has no control characters, no matter what the message contains.
+/// A line's text is UTF-8 and has no control characters, whatever the message contains.
 #[test]
 fn a_line_is_text() {
     let sent = HostMutex::new(Vec::new());
@@ -183,7 +182,7 @@ fn the_count_survives_a_line_that_fails() {
     );
 }
 
-/// Several strands send many messages at the same time. Each message becomes a whole line, at once or later, or is counted as left out.
+/// Several strands send many messages at the same time. Each message becomes a whole line, immediately or later, or is counted as left out.
 #[test]
 fn strands_at_once() {
     let sent = HostMutex::new(Vec::new());

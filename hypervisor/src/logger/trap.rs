@@ -1,4 +1,4 @@
-//! Names of traps, for people who do not know the numbers of traps.
+//! Trap names, for people who do not know the trap numbers.
 
 /// Returns a plain English name for trap type `tt` of UltraSPARC Architecture 2007; `None` if this function has no name for the type.
 #[must_use]

@@ -1,4 +1,4 @@
-//! Group CORE: CPUs, time, console and machine description.
+//! The CORE group: CPUs, time, console and machine description.
 
 use core::array;
 use core::ops::RangeInclusive;
@@ -27,7 +27,7 @@ const INSTRUCTION: u64 = 4;
 /// The alignment of a trap table in bytes. At least this number of bytes of the table must be in the guest's memory.
 const TRAP_TABLE: u64 = 256;
 
-/// Group CORE, version 1.0.
+/// The CORE group, version 1.0.
 #[derive(Debug)]
 pub struct CoreGroup<I> {
     image: I,
@@ -47,7 +47,7 @@ impl<I: Image> CoreGroup<I> {
         &self.cpus
     }
 
-    /// Ends a guest. From now on, none of its strands can start. Strand `on` has left the guest already. Every other strand that executes
+    /// Ends a guest. From then on, none of its strands can start. Strand `on` has left the guest already. Every other strand that executes
     /// the guest receives the command to leave it. When [`is_stopped`](Self::is_stopped) returns `true`, all strands have left the guest.
     pub fn end(&self, guest: GuestId, on: StrandId) {
         self.ended_word(guest).store(1, Ordering::SeqCst);
@@ -240,7 +240,7 @@ impl<I: Image> CoreGroup<I> {
         Ok(Reply::Value(size))
     }
 
-    /// Sends bytes of the guest's memory to the guest's console, until the console accepts no more. Sends at most `MOST_WRITTEN` bytes.
+    /// Sends bytes from the guest's memory to the guest's console, until the console accepts no more. Sends at most `MOST_WRITTEN` bytes.
     fn write(&self, caller: Caller, real: u64, size: u64) -> Result<Reply, CallError> {
         let image = &self.image;
         if size != 0 {
@@ -260,7 +260,7 @@ impl<I: Image> CoreGroup<I> {
     }
 }
 
-/// Answers like a hypervisor without interrupt queues: a guest can remove any queue, but configure none.
+/// Answers like a hypervisor without interrupt queues: a guest can remove any queue, but cannot configure one.
 fn queue(queue: u64, entries: u64) -> Result<Reply, CallError> {
     match (QUEUES.contains(&queue), entries) {
         (false, _) => Err(HvError::Invalid.into()),

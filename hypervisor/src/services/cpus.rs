@@ -21,16 +21,16 @@ pub struct Start {
     pub pc: u64,
     /// The real address of the trap table, for %tba.
     pub rtba: u64,
-    /// The value of %o0 when the strand starts: the argument of the caller that starts it.
+    /// The value of %o0 when the strand starts: the argument that the starting call passes.
     pub argument: u64,
 }
 
 /// What an interrupted strand has to do: see [`Cpus::take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandCommand {
-    /// Enters the guest.
+    /// The strand enters the guest.
     Start(Start),
-    /// Leaves the guest, and waits for the next interrupt.
+    /// The strand leaves the guest, and waits for the next interrupt.
     Stop,
 }
 
@@ -45,8 +45,8 @@ const RUNNING: u32 = 3;
 const STOPPING: u32 = 4;
 const ERROR: u32 = 5;
 
-/// After a guest has ended, calls that its other strands had begun earlier may still change a strand's state. They change the state of one
-/// strand at most this number of times.
+/// After a guest has ended, calls that its other strands had begun earlier may still change a strand's state. These calls change each
+/// strand's state at most this number of times.
 const CHANGES: usize = 2 * StrandId::COUNT;
 
 #[derive(Debug)]
@@ -57,10 +57,10 @@ struct Cpu {
     argument: AtomicU64,
 }
 
-/// The virtual CPUs of all guests, indexed by strand. At first all are stopped.
+/// The virtual CPUs of all guests, indexed by strand. Initially, all are stopped.
 ///
-/// Exchanges of states are sequentially consistent. So either the strand that reserves a CPU sees that the guest has ended, or the strand
-/// that ends the guest sees that the CPU is reserved.
+/// State exchanges are sequentially consistent, so either the strand that reserves a CPU sees that the guest has ended, or the strand that
+/// ends the guest sees that the CPU is reserved.
 #[derive(Debug)]
 pub struct Cpus([Cpu; StrandId::COUNT]);
 
@@ -113,7 +113,7 @@ impl Cpus {
             cpu.argument.store(start.argument, Ordering::Relaxed);
             STARTING
         };
-        // `end` may have set the state to STOPPED meanwhile.
+        // `end` may have set the state to STOPPED in the meantime.
         if self.exchange(strand, RESERVED, to) && to == STARTING {
             Ok(())
         } else {
@@ -170,7 +170,7 @@ impl Cpus {
 
     /// Stops a strand whose guest has ended. Returns `true` if the caller must interrupt the strand.
     pub(crate) fn end(&self, strand: StrandId) -> bool {
-        // Calls that were already in progress may change the state meanwhile. No new calls begin.
+        // Calls that were already in progress may still change the state. No new calls begin.
         for _ in 0..CHANGES {
             let (from, to) = match self.cpu(strand).state.load(Ordering::SeqCst) {
                 STOPPED | ERROR => return false,
@@ -190,7 +190,7 @@ impl Cpus {
         self.cpu(strand).state.store(STOPPED, Ordering::SeqCst);
     }
 
-    /// Marks a strand as failed. The strand executes nothing any more, and no other strand waits for it.
+    /// Marks a strand as failed. The strand no longer executes anything, and no other strand waits for it.
     pub fn failed(&self, strand: StrandId) {
         self.cpu(strand).state.store(ERROR, Ordering::SeqCst);
     }

@@ -14,13 +14,13 @@
 //!
 //! Each stripe of memory has one `group`, and two `memory-latency-group`s: one for the CPUs on the stripe's node, one for the other CPUs.
 //!
-//! `pid` is the number of the strand. In Sun's firmware, only the descriptions for hypervisors have `pid`. Linux and illumos read the other
+//! `pid` is the strand's number. In Sun's firmware, only the descriptions for hypervisors have `pid`. Linux and illumos read the other
 //! properties.
 //!
 //! The stripes are those of [`platform::homes`]. If memory interleaves by less than a page, or one node has all memory, a guest cannot
 //! choose the node of a page. The description then has no latency groups. (illumos ignores groups whose mask is smaller than a page, and
 //! states that latencies are in ps: `usr/src/uts/sun4v/os/mpo.c`. Linux also reads `latency-groups` and `group`:
-//! `arch/sparc/mm/init_64.c`.) The values of the latencies are *assumed*.
+//! `arch/sparc/mm/init_64.c`.) The latency values are *assumed*.
 
 use guest_abi::{HvError, Node, StrandId};
 use platform::Homes;
@@ -40,14 +40,14 @@ pub struct Platform {
     pub homes: Option<Homes>,
 }
 
-/// The memory of a guest, which is one block.
+/// A guest's memory, which is one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// The first real address of the block, a multiple of 64.
     pub base: u64,
     /// The size of the block in bytes, a multiple of 64.
     pub size: u64,
-    /// The physical address of the block, a multiple of the size of a page.
+    /// The physical address of the block, a multiple of the page size.
     pub physical: u64,
 }
 
@@ -156,16 +156,16 @@ const PLATFORM: u64 = ROOT_END + 1;
 const MEMORY: u64 = PLATFORM + 7;
 const MBLOCK: u64 = MEMORY + 4;
 const CPUS: u64 = MBLOCK + 6;
-/// The number of elements of the node `cpus`, without the arcs to the CPUs.
+/// The number of elements in the node `cpus`, without the arcs to the CPUs.
 const LIST: u64 = 3;
-/// The number of elements of a CPU's node, without the arcs to latency groups.
+/// The number of elements in a CPU's node, without the arcs to latency groups.
 const CPU: u64 = 10;
-/// The number of elements of the node `latency-groups`, and of each `group`, if `fwd` arcs and arcs to CPUs are left out. They are the
-/// start of the node, the arc to its parent, and its end.
+/// The number of elements in the node `latency-groups`, and in each `group`, without `fwd` arcs and arcs to CPUs: the start of the node,
+/// the arc to its parent, and its end.
 const GROUP: u64 = 3;
-/// The number of elements of a `memory-latency-group`.
+/// The number of elements in a `memory-latency-group`.
 const MEMORY_LATENCY: u64 = 6;
-/// The number of 64-bit words of the header.
+/// The number of 64-bit words in the header.
 const HEADER: u64 = 2;
 
 #[derive(Clone, Copy)]
@@ -180,7 +180,7 @@ impl Description {
         Self { platform, cpus, memory }
     }
 
-    /// Returns the number of stripes of memory in the latency groups; 0 if the description has no latency groups.
+    /// Returns the number of memory stripes in the latency groups; 0 if the description has no latency groups.
     fn stripes(&self) -> u64 {
         self.platform.homes.map_or(0, Homes::stripes_of_pages)
     }
@@ -189,7 +189,7 @@ impl Description {
         CPUS + LIST + self.cpus
     }
 
-    /// Returns the number of elements of a CPU's node.
+    /// Returns the number of elements in a CPU's node.
     fn cpu(&self) -> u64 {
         CPU + self.stripes()
     }
@@ -199,7 +199,7 @@ impl Description {
         self.first_cpu() + self.cpu() * self.cpus
     }
 
-    /// Returns the number of elements of the description. The count includes the end of the list, and the root's arc to `latency-groups` if
+    /// Returns the number of elements in the description. The count includes the end of the list, and the root's arc to `latency-groups` if
     /// there is one.
     fn elements(&self) -> u64 {
         let stripes = self.stripes();
@@ -215,7 +215,7 @@ impl Description {
         [self.platform.name, self.platform.banner, COMPATIBLE]
     }
 
-    /// Returns the offset of a string in the data block. For index 3, returns the size of all strings.
+    /// Returns the offset of a string in the data block. For index 3, returns the total size of the strings.
     fn data_offset(&self, index: usize) -> u64 {
         let before = self.data().into_iter().take(index);
         before.map(|string| (string.len() as u64 + 1).next_multiple_of(8)).sum()
@@ -227,7 +227,7 @@ impl Description {
         8 * HEADER + 16 * self.elements() + 8 * NAME_WORDS.len() as u64 + data
     }
 
-    /// Returns the 64-bit word at `index` of the description. `pid` returns the number of a CPU's strand.
+    /// Returns the 64-bit word at `index` of the description. `pid` returns a CPU's strand number.
     pub(crate) fn word(&self, index: u64, pid: impl Fn(u64) -> u8) -> u64 {
         let elements = HEADER + 2 * self.elements();
         if index < elements {
@@ -391,7 +391,7 @@ impl Description {
         })
     }
 
-    /// Returns the total number of elements in the groups that come before the group with the number `group`.
+    /// Returns the total number of elements in the groups that come before group number `group`.
     fn before(&self, group: u64, pid: impl Fn(u64) -> u8) -> u64 {
         let cpus = (0..self.cpus).filter(|cpu| self.group_of(node_of(pid(*cpu))) < group);
         group * (GROUP + self.stripes()) + cpus.count() as u64
@@ -402,13 +402,13 @@ impl Description {
         (1 + self.stripes()) * (GROUP + self.stripes()) + self.cpus
     }
 
-    /// Returns the number of the group with the CPUs of a node: the number of the node's first stripe, or 0 if the node has no memory.
+    /// Returns the number of the group with a node's CPUs: the number of the node's first stripe, or 0 if the node has no memory.
     fn group_of(&self, node: Option<Node>) -> u64 {
         let mut stripes = self.platform.homes.into_iter().flat_map(Homes::of_pages);
         stripes.position(|stripe| Some(stripe.home) == node).unwrap_or(0) as u64
     }
 
-    /// Returns the index of the `memory-latency-group` for a stripe and the CPUs of a node. Takes `stripe` modulo the number of stripes.
+    /// Returns the index of the `memory-latency-group` for a stripe and a node's CPUs. Takes `stripe` modulo the number of stripes.
     fn latency_from(&self, node: Option<Node>, stripe: u64) -> u64 {
         let stripe = stripe.checked_rem(self.stripes()).unwrap_or(0);
         let remote = self.platform.homes.map(|homes| homes.node(stripe)) != node;

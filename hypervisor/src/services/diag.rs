@@ -1,4 +1,4 @@
-//! Group diagnosis. In Sun's hypervisor, a guest with a special right uses the group to find
+//! The diagnosis group. In Sun's hypervisor, a guest with a special right uses the group to find
 //! physical addresses and to execute hyperprivileged code.
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};

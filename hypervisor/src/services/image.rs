@@ -22,10 +22,10 @@ pub trait Image: Embedder {
     /// changes.
     fn strand(&self, guest: GuestId, cpu: u64) -> Option<StrandId>;
 
-    /// Returns the number of the virtual CPU that calls.
+    /// Returns the calling virtual CPU's number.
     fn cpu(&self, caller: Caller) -> u64;
 
-    /// Returns the address and the size of the guest's memory.
+    /// Returns the address and size of the guest's memory.
     fn memory(&self, guest: GuestId) -> Memory;
 
     /// Returns the 64-bit word at a real address: a multiple of 8 within [`memory`](Self::memory).
@@ -34,7 +34,7 @@ pub trait Image: Embedder {
     /// Writes a 64-bit word. The address is as for [`load`](Self::load).
     fn store(&self, guest: GuestId, real: u64, value: u64);
 
-    /// Interrupts `strand`, which then calls [`Cpus::take`](super::Cpus::take) and sees all earlier stores of the caller.
+    /// Interrupts `strand`, which then calls [`Cpus::take`](super::Cpus::take) and sees all the caller's earlier stores.
     fn notify(&self, strand: StrandId);
 
     /// Waits until an interrupt is pending for the caller. May return earlier.
@@ -47,12 +47,12 @@ pub trait Image: Embedder {
     /// Removes and returns one item of input from the guest's console; `None` if there is no input.
     fn console_input(&self, caller: Caller) -> Option<ConsoleInput>;
 
-    /// Returns the guest's time of day, in seconds since 1970-01-01 00:00:00 UTC. Fails with ENOTSUPPORTED if the machine has no clock for
-    /// the time of day, and with EWOULDBLOCK if the clock cannot be read now.
+    /// Returns the guest's time of day, in seconds since 1970-01-01 00:00:00 UTC. Fails with ENOTSUPPORTED if the machine has no
+    /// time-of-day clock, and with EWOULDBLOCK if the clock cannot be read now.
     fn time_of_day(&self, caller: Caller) -> Result<u64, HvError>;
 
-    /// Sets the guest's time of day. The other guests' times of day do not change. Fails as [`time_of_day`](Self::time_of_day) does,
-    /// and with EINVAL if the image cannot keep this time.
+    /// Sets the guest's time of day. The other guests' times of day do not change. Fails like [`time_of_day`](Self::time_of_day), and with
+    /// EINVAL if the image cannot keep this time.
     fn set_time_of_day(&self, caller: Caller, seconds: u64) -> Result<(), HvError>;
 
     /// Returns the platform, for machine descriptions.

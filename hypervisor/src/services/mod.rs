@@ -16,10 +16,10 @@
 //! 1. At boot, the image calls [`Cpus::start`] for the first strand of each guest. All other strands wait.
 //! 2. Each strand that [`Image::notify`] has interrupted calls [`Cpus::take`], and does what the command says: it enters the guest at an
 //!    address, or leaves the guest and waits.
-//! 3. When a guest ends, by a call or by a fatal trap, the image calls [`CoreGroup::end`] for the guest.
+//! 3. When a guest ends, through a call or a fatal trap, the image calls [`CoreGroup::end`] for the guest.
 //!
-//! The module allocates nothing, has no `unsafe`, and never panics, no matter what a guest passes. Its calls nest at most three deep,
-//! because the strands of some images have few register windows.
+//! The module allocates nothing, has no `unsafe`, and never panics, whatever a guest passes. Its calls nest at most three deep, because the
+//! strands of some images have few register windows.
 #![forbid(unsafe_code)]
 
 mod core_group;

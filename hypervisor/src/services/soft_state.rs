@@ -1,4 +1,4 @@
-//! Group soft state. With this group, a guest tells the operator its state.
+//! The soft state group, with which a guest tells the operator its state.
 
 use core::array;
 
@@ -26,14 +26,14 @@ pub struct SoftState {
     pub text: [u8; TEXT as usize],
 }
 
-/// The stored state of a guest. A guest starts in a transition, without a description (*assumed*).
+/// A guest's stored state. A guest starts in a transition, without a description (*assumed*).
 #[derive(Debug)]
 struct Kept {
     state: AtomicU32,
     text: [AtomicU64; WORDS],
 }
 
-/// The soft states of all guests. While a strand of a guest sets a new state, a reader may see parts of both states.
+/// The soft states of all guests. While one of a guest's strands sets a new state, a reader may see parts of both states.
 #[derive(Debug)]
 pub struct SoftStateGroup<I> {
     image: I,

@@ -68,7 +68,7 @@ fn cpus_stop() {
         assert_eq!(fake.ask(0x11, [cpu, 0, 0]), (status, None), "{cpu:#x}");
     }
     start_second(fake);
-    // CPUs leave the guest at once.
+    // CPUs leave the guest immediately.
     fake.0.prompt.set(true);
     assert_eq!(fake.ask(0x11, [1, 0, 0]), (0, None));
     assert_eq!(fake.0.taken.borrow().last(), Some(&(5, Some(StrandCommand::Stop))));

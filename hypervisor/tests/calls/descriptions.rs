@@ -6,7 +6,7 @@ use platform::{Homes, Interleave, Machine, Model};
 
 use crate::fake::{BASE, PHYSICAL, SIZE, machine};
 
-/// If the buffer is too small, the status is EINVAL and %o1 is the needed size, no matter what the address is.
+/// If the buffer is too small, the status is EINVAL and %o1 is the needed size, whatever the address is.
 #[test]
 fn descriptions() {
     let fake = machine();
@@ -137,7 +137,8 @@ fn latency_groups_are_what_the_map_says() {
             for group in arcs(*found[0], "fwd", LATENCY).iter().filter(|group| is_in(group)) {
                 assert_eq!(number(*group, "latency"), 184_000);
             }
-            // Exactly one latency group of each CPU has the address. Its latency is short if the CPU and the memory are on one node.
+            // Exactly one of each CPU's latency groups contains the address. Its latency is short if the CPU and the memory are on one
+            // node.
             let mut cpus = 0;
             for cpu in md.nodes().filter(|node| node.name() == "cpu") {
                 let strand = StrandId::new(number(cpu, "pid") as usize).unwrap();

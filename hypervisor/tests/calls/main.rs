@@ -1,5 +1,5 @@
-//! Tests a hypervisor with the three groups. For each call, the tests produce every status that the call can return. The numbers of the
-//! calls and of the statuses are from the sun4v specification.
+//! Tests a hypervisor with the three groups. For each call, the tests produce every status that the call can return. The call and status
+//! numbers come from the sun4v specification.
 
 mod cpus;
 mod descriptions;
@@ -56,7 +56,7 @@ fn queues_yield_and_time() {
         fake.0.time.set(Err(error));
         assert_eq!(fake.ask(0x50, [0; 3]), (status, None));
     }
-    // The hypervisor refuses calls of the diagnosis group.
+    // The hypervisor refuses calls to the diagnosis group.
     assert_eq!(fake.ask(0x200, [BASE, 5, 0]), (10, None));
     assert_eq!(fake.ask(0x201, [BASE, 5, 0]), (10, None));
 }
@@ -92,7 +92,7 @@ fn consoles() {
     assert_eq!(fake.0.output.take(), bytes("hello"));
     assert_eq!(fake.ask(0x63, [BASE + 3, 12, 0]), (9, None));
     assert_eq!(fake.ask(0x61, [0x41, 7, 0]), (9, None));
-    // A call outputs at most 256 bytes, and only bytes of the guest's memory.
+    // A call outputs at most 256 bytes, and only from the guest's memory.
     fake.0.room.set(usize::MAX);
     assert_eq!(fake.ask(0x63, [BASE, SIZE, 0]), (0, Some(256)));
     assert_eq!(fake.0.output.take().len(), 256);

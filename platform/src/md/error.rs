@@ -35,7 +35,7 @@ macro_rules! messages {
 pub struct MdError {
     /// The offset of the defective header field or element from the first byte of the description.
     pub offset: usize,
-    /// The rule of the format that the field or element violates.
+    /// The format rule that the field or element violates.
     pub what: Defect,
 }
 
@@ -74,13 +74,12 @@ impl fmt::Display for MdError {
 
 impl core::error::Error for MdError {}
 
-/// A node lacks a property, or its content is wrong.
+/// The error of a node that lacks a property or has wrong content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeError<'a> {
     /// The name of the node whose content is wrong.
     pub node: &'a str,
-    /// The offset of the wrong property from the first byte of the description. If no single property is wrong, this is the offset of the
-    /// node.
+    /// The offset of the wrong property from the first byte of the description. If no single property is wrong, this is the node's offset.
     pub offset: usize,
     /// What is wrong with the property or node.
     pub problem: Problem<'a>,
@@ -101,9 +100,9 @@ messages! {
         Id(id: u64, count: usize) = "id {id}, expected 0 to {last}", last = count.saturating_sub(1);
         /// Another node of the same kind has the same `id`.
         DuplicateId(id: u64) = "id {id} is there twice";
-        /// There is a gap in the numbers of the processors, which start at 0.
+        /// There is a gap in the processor numbers, which start at 0.
         MissingId(id: usize) = "id {id} is missing";
-        /// The family of machines has no machine with this number of processors.
+        /// The machine family has no machine with this number of processors.
         Machine(error: MachineError) = "{error}";
         Interleave(bytes: u64) = "memory interleaves by {bytes} bytes, expected 512 or 1073741824";
         ZeroFrequency(name: &'a str) = "property {name} is 0";

@@ -1,6 +1,6 @@
 //! Reads the hardware from a machine description.
 //!
-//! Node B is a child of node A if a `fwd` arc of A leads to B.
+//! Node B is a child of node A if a `fwd` arc leads from A to B.
 //!
 //! | node | parent | properties |
 //! |---|---|---|
@@ -9,9 +9,8 @@
 //! | `vf-node` | `vf-nodes` | number `id`: 0 to 3, the number of the processor |
 //! | `mcu` | `vf-node` | number `id`: 0 or 1, the number of the memory channel; optional number `disabled`: not 0 if the channel is disabled |
 //!
-//! `platform` and its properties are the same as in descriptions for guests. No hypervisor description of a Victoria Falls machine
-//! is public, so the names `vf-nodes`, `memory-interleave`, `vf-node` and `mcu` are this project's own. A channel without an `mcu` node is
-//! absent.
+//! `platform` and its properties are the same as in guest descriptions. No hypervisor description of a Victoria Falls machine is public, so
+//! the names `vf-nodes`, `memory-interleave`, `vf-node` and `mcu` are this project's own. A channel without an `mcu` node is absent.
 
 use guest_abi::{Mcu, Node as VfNode};
 
@@ -24,12 +23,12 @@ use crate::{Interleave, Machine, Model};
 /// The property of `vf-nodes` that states the machine's [`Interleave`].
 pub const INTERLEAVE: &str = "memory-interleave";
 
-/// The node `platform` of a description.
+/// A description's `platform` node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Platform<'a> {
     /// The name of the platform, such as `SUNW,T5440`.
     pub name: &'a str,
-    /// The frequency of %stick in Hz, which is not 0. Every description for a guest states the frequency.
+    /// The frequency of %stick in Hz, which is not 0. Every guest description states the frequency.
     pub stick_frequency: Option<u64>,
 }
 
@@ -100,7 +99,7 @@ impl<'a> Md<'a> {
     }
 }
 
-/// Returns for each memory channel of a processor whether the channel is present and enabled.
+/// Returns, for each of a processor's memory channels, whether the channel is present and enabled.
 fn enabled_channels(node: Node<'_>) -> Result<[bool; Mcu::ALL.len()], NodeError<'_>> {
     let mut channels = [None; Mcu::ALL.len()];
     for mcu in node.children("mcu") {

@@ -27,7 +27,7 @@ pub enum Value<'a> {
     /// An arc: the node to which it leads.
     #[doc(alias = "MDET_PROP_ARC")]
     Arc(Node<'a>),
-    /// An unsigned number of 64 bits.
+    /// An unsigned 64-bit number.
     #[doc(alias = "MDET_PROP_VAL")]
     Number(u64),
     /// A string, without the terminating NUL.
@@ -170,7 +170,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// Returns the children with this name: the nodes that `fwd` arcs of this node lead to.
+    /// Returns the children with this name: the nodes that this node's `fwd` arcs lead to.
     pub fn children(self, name: &str) -> impl Iterator<Item = Node<'a>> {
         self.arcs(FORWARD).filter(move |node| node.name() == name)
     }
@@ -195,7 +195,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Two nodes are equal if they are the same node of the same bytes in memory.
+/// Two nodes are equal if they are the same node in the same bytes of memory.
 impl PartialEq for Node<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.index == other.index && self.md.is(other.md)

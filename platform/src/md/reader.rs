@@ -103,8 +103,8 @@ impl<'a> Md<'a> {
         Ok(md)
     }
 
-    /// Checks three rules. Every element is valid. All properties are in nodes, and no node is in another node. Each node holds the index
-    /// of the next node.
+    /// Checks three rules: every element is valid; all properties are in nodes, and no node is in another node; and each node holds the
+    /// index of the next node.
     fn check(self) -> Result<(), MdError> {
         /// The position of the scan. `end` is the index of the element that ends the node.
         enum At {

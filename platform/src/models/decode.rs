@@ -1,11 +1,11 @@
-//! Finds the register that is at a physical address.
+//! Finds the register at a physical address.
 
 use guest_abi::{Hub, HubRole, HubUnit, Mcu, McuRole, Node};
 
 use crate::PhysicalAddress;
 use crate::address::L2_BANKS;
 
-/// A register of a device. For L2, this is the control register of a bank.
+/// A register of a device. For L2, this is a bank's control register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     L2(Node, usize),
@@ -13,12 +13,12 @@ pub(super) enum Target {
     Hub(Hub, HubUnit, HubRole),
 }
 
-/// Returns the register at an address, for a strand of `node`. A local hub address means the hub with the same number as the node.
+/// Returns the register at an address, for a strand of `node`. A local hub address refers to the hub with the same number as the node.
 pub(super) fn decode(node: Node, address: PhysicalAddress) -> Option<Target> {
     let PhysicalAddress(address) = address;
     let offset = address & 0xffff_ffff;
     let hub_offset = || offset.checked_sub(0x3000_0000);
-    // The number of the node or hub in a global address.
+    // The node or hub number in a global address.
     let number = (address >> 34 & 3) as usize;
     match address >> 32 {
         0x81 => hub_register(Hub::new(node.index())?, hub_offset()?),
@@ -26,7 +26,7 @@ pub(super) fn decode(node: Node, address: PhysicalAddress) -> Option<Target> {
         0xa9 => l2_register(node, offset),
         0xd0 | 0xd4 | 0xd8 | 0xdc => dram_register(Node::new(number)?, offset),
         0xe1 | 0xe5 | 0xe9 | 0xed => {
-            // Bits 13:12 repeat the number of the hub. If the two numbers differ, there is no register at the address.
+            // Bits 13:12 repeat the hub number. If the two numbers differ, there is no register at the address.
             let offset = hub_offset().filter(|offset| (offset >> 12 & 3) as usize == number)?;
             hub_register(Hub::new(number)?, offset >> 14 << 12 | offset & 0xfff)
         }

@@ -15,13 +15,13 @@ use crate::{AccessError, Bus, Machine, PhysicalAddress, StrandRegisters};
 /// A device that [`Devices::set_faulty`] makes faulty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultyUnit {
-    /// The memory controller of a channel. Both registers fault.
+    /// A channel's memory controller. Both registers fault.
     Mcu(Node, Mcu),
     /// A hub with all its units.
     Hub(Hub),
     /// All L2 control registers of a node.
     L2(Node),
-    /// The L2 control registers of this bank (0 to 7) and of all later banks. A write of all eight banks then fails in the middle.
+    /// The L2 control registers of this bank (0 to 7) and of all later banks. A write to all eight banks then fails partway.
     L2FromBank(Node, usize),
 }
 
@@ -68,12 +68,12 @@ impl Devices {
         self.now.load(Ordering::Acquire)
     }
 
-    /// Advances the time by `cycles`, which may end an access to a hub. Only [`HubChip::pass`] counts the cycles.
+    /// Advances the time by `cycles`, which may end a hub access. Only [`HubChip::pass`] counts the cycles.
     pub fn advance(&self, cycles: u64) {
         self.now.fetch_add(cycles, Ordering::AcqRel);
     }
 
-    /// Sets the duration of an access to any hub in cycles. The default is 0: no hub is ever busy.
+    /// Sets the duration, in cycles, of an access to any hub. The default is 0: no hub is ever busy.
     pub fn set_hub_access_cycles(&self, cycles: u64) {
         for hub in &self.hubs {
             hub.lock().set_access_cycles(cycles);
@@ -91,12 +91,12 @@ impl Devices {
         }
     }
 
-    /// Reads %pic of a strand, as code on the strand does.
+    /// Reads a strand's %pic, as code on the strand does.
     pub fn pic(&self, strand: StrandId) -> u64 {
         self.strand_unit(strand).pic()
     }
 
-    /// Writes %pic of a strand, as code on the strand does.
+    /// Writes a strand's %pic, as code on the strand does.
     pub fn set_pic(&self, strand: StrandId, value: u64) {
         self.strand_unit(strand).set_pic(value);
     }
@@ -107,12 +107,12 @@ impl Devices {
         self.cross_calls[strand.index() / 64].fetch_and(!bit, Ordering::SeqCst) & bit != 0
     }
 
-    /// Locks and returns the counters of a strand.
+    /// Locks and returns a strand's counters.
     pub fn strand_unit(&self, strand: StrandId) -> impl DerefMut<Target = StrandUnit> {
         self.strands[strand.index()].lock()
     }
 
-    /// Locks and returns the L2 control registers of a node.
+    /// Locks and returns a node's L2 control registers.
     pub fn l2(&self, node: Node) -> impl DerefMut<Target = L2> {
         self.l2[node.index()].lock()
     }
@@ -124,7 +124,7 @@ impl Devices {
         }
     }
 
-    /// Locks and returns the counters of a DRAM channel.
+    /// Locks and returns a DRAM channel's counters.
     pub fn memory_controller(
         &self,
         node: Node,

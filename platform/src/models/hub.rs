@@ -1,4 +1,4 @@
-//! A model of the counters of a Zambezi hub (FWARC/2007/529 sections 2.4 to 2.6).
+//! A model of a Zambezi hub's counters (FWARC/2007/529 sections 2.4 to 2.6).
 
 use guest_abi::event::{AsuEvent, GpdEvent, LpuEvent};
 use guest_abi::layout::{AsuPcr, EventSelect, GpdPcr, LpuPcr};
@@ -7,12 +7,12 @@ use guest_abi::{HubRole, HubUnit, Node};
 use super::answer;
 use crate::AccessError;
 
-/// The registers of one unit of a hub, indexed by [`HubRole`]: PCR and two 64-bit counters.
+/// The registers of one hub unit, indexed by [`HubRole`]: PCR and two 64-bit counters.
 type Unit = [u64; HubRole::ALL.len()];
 
-/// A Zambezi hub: four link port units, the general purpose design block and the address serialization unit. After reset all
-/// registers are 0. An access keeps the chip's register port busy for [a number of cycles](Self::set_access_cycles). The port
-/// refuses other accesses in these cycles.
+/// A Zambezi hub: four link port units, the general purpose design block and the address serialization unit. After reset, every register
+/// is 0. An access keeps the chip's register port busy for [a number of cycles](Self::set_access_cycles). The port refuses other accesses
+/// during these cycles.
 #[derive(Clone, Debug)]
 pub struct HubChip {
     units: [Unit; HubUnit::ALL.len()],
@@ -109,7 +109,7 @@ impl HubChip {
         Ok(())
     }
 
-    /// Adds `n` to the counters of a unit that select `event`. Bits 7:0 of the PCR select for counter 0, bits 15:8 for counter 1.
+    /// Adds `n` to those counters of a unit that select `event`. Bits 7:0 of the PCR select for counter 0, bits 15:8 for counter 1.
     fn count(&mut self, unit: HubUnit, event: u8, n: u64) {
         let [pcr, pics @ ..] = &mut self.units[unit.index()];
         for (pic, select) in pics.iter_mut().zip([*pcr, *pcr >> 8]) {

@@ -1,4 +1,4 @@
-//! A model of the control registers of a node's L2 cache (FWARC/2007/529 section 2.3).
+//! A model of a node's L2 cache control registers (FWARC/2007/529 section 2.3).
 
 use guest_abi::layout::{L2Control, PerfConfig};
 
@@ -22,13 +22,13 @@ impl L2 {
         Self { control: [RESET.into_bits(); L2_BANKS], faulty_from: L2_BANKS }
     }
 
-    /// Reads the control register of a bank. Faults beyond bank 7.
+    /// Reads a bank's control register. Faults beyond bank 7.
     pub fn read(&self, bank: usize) -> Result<u64, AccessError> {
         answer(bank < self.faulty_from)?;
         self.control.get(bank).copied().ok_or(AccessError::Fault)
     }
 
-    /// Writes the control register of a bank. Faults beyond bank 7.
+    /// Writes a bank's control register. Faults beyond bank 7.
     pub fn write(&mut self, bank: usize, value: u64) -> Result<(), AccessError> {
         answer(bank < self.faulty_from)?;
         let control = self.control.get_mut(bank).ok_or(AccessError::Fault)?;
@@ -41,7 +41,7 @@ impl L2 {
         self.control = [0; L2_BANKS];
     }
 
-    /// Returns PERF_CONFIG of each bank. PERF_CONFIG selects the misses that a strand's counters see.
+    /// Returns each bank's PERF_CONFIG, which selects the misses that a strand's counters see.
     pub fn perf_config(&self) -> [PerfConfig; L2_BANKS] {
         self.control.map(|control| L2Control::from_bits(control).perf_config())
     }

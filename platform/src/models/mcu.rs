@@ -1,4 +1,4 @@
-//! A model of the counters of a DRAM channel (FWARC/2007/529 section 2.2), based on the register transfer level of the UltraSPARC T2.
+//! A model of a DRAM channel's counters (FWARC/2007/529 section 2.2), based on the UltraSPARC T2's register transfer level.
 
 use guest_abi::event::DramEvent;
 use guest_abi::layout::{DramPcr, DramPic, EventSelect};
@@ -7,7 +7,7 @@ use guest_abi::{Counter, McuRole};
 use super::answer;
 use crate::AccessError;
 
-/// The memory controller of a channel: a PCR, and two 31-bit counters with sticky flags that a wrap sets. After reset all are 0.
+/// A channel's memory controller: a PCR, and two 31-bit counters with sticky flags that a wrap sets. After reset all are 0.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryController {
     pcr: DramPcr,
@@ -47,7 +47,7 @@ impl MemoryController {
         self.faulty = faulty;
     }
 
-    /// Counts the reads of `lines` lines. In total, these reads waited in the read queue for `queued` cycles.
+    /// Counts the reads of `lines` cache lines. In total, these reads waited in the read queue for `queued` cycles.
     pub fn lines_read(&mut self, lines: u64, queued: u64) {
         self.count(DramEvent::Reads, lines);
         self.count(DramEvent::ReadWrites, lines);
@@ -55,7 +55,7 @@ impl MemoryController {
         self.count(DramEvent::ReadWriteQueueLatency, queued);
     }
 
-    /// Counts the writes of `lines` lines. In total, these writes waited in the write queue for `queued` cycles.
+    /// Counts the writes of `lines` cache lines. In total, these writes waited in the write queue for `queued` cycles.
     pub fn lines_written(&mut self, lines: u64, queued: u64) {
         self.count(DramEvent::Writes, lines);
         self.count(DramEvent::ReadWrites, lines);
@@ -63,7 +63,7 @@ impl MemoryController {
         self.count(DramEvent::ReadWriteQueueLatency, queued);
     }
 
-    /// Counts reads that wait because the write queue has a write of the same line. The caller also reports the reads themselves.
+    /// Counts reads that wait because the write queue holds a write to the same cache line. The caller also reports the reads themselves.
     pub fn reads_held_back(&mut self, reads: u64) {
         self.count(DramEvent::WriteBackBufferHits, reads);
     }

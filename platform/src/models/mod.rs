@@ -1,4 +1,4 @@
-//! Models of the performance registers of a Victoria Falls machine.
+//! Models of a Victoria Falls machine's performance registers.
 //!
 //! - Each device is a plain state machine: [`StrandUnit`], [`L2`], [`MemoryController`], [`HubChip`]. [`Devices`] holds all devices
 //!   of a machine.
@@ -33,7 +33,7 @@ pub use ticks::{TickCounter, TickCounters};
 
 use crate::AccessError;
 
-/// Implements `Default` by `new()`, which is const.
+/// Implements `Default` with `new()`, which is const.
 macro_rules! default_is_new {
     ($($model:ty),*) => {
         $(impl Default for $model {
@@ -46,7 +46,7 @@ macro_rules! default_is_new {
 
 default_is_new!(HubChip, L2, StrandUnit, r10000::Cycle);
 
-/// Returns the result of an access to a device, which faults if the device does not answer.
+/// Returns the result of a device access, which faults if the device does not answer.
 #[inline(always)]
 const fn answer(answers: bool) -> Result<(), AccessError> {
     if answers { Ok(()) } else { Err(AccessError::Fault) }

@@ -9,11 +9,11 @@ const COUNTER: u64 = (1 << COUNTER_BITS) - 1;
 const LOW_BITS: u32 = 27;
 const LOW: u64 = (1 << LOW_BITS) - 1;
 
-/// A PTIMER. After reset its ratio is 0, so the counter stands still, and ALARM_0 is all ones. Times, in nanoseconds, never go back.
+/// A PTIMER. After reset its ratio is 0, so the counter stands still, and ALARM_0 is all ones. Times, in nanoseconds, never go backwards.
 ///
 /// - The comparator compares when the counter changes, and when software writes ALARM_0. It matches each time the counter reaches
 ///   ALARM_0, so it matches again after 2^27 counts.
-/// - If the frequency of the external clock is known, the multiplied frequency of the crystal is limited to that frequency.
+/// - If the external clock's frequency is known, the multiplied crystal frequency is limited to it.
 /// - The ratio is DENOMINATOR / NUMERATOR. A ratio above 1 (neither number is 0) hangs the device, as it hangs real devices: every
 ///   later access faults.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ struct Rate {
 }
 
 impl PtimerEngine {
-    /// Returns a device in its state after reset.
+    /// Returns a device after reset.
     pub const fn new(input: Input) -> Self {
         Self {
             input,
@@ -102,8 +102,8 @@ impl PtimerEngine {
         }
     }
 
-    /// Advances the counter at once as if `nanoseconds` had passed, or sets it back if `nanoseconds` is negative. The comparator compares
-    /// only the final value. A counter that stands still does not change.
+    /// Advances the counter in one step, as if `nanoseconds` had passed, or sets it back if `nanoseconds` is negative. The comparator
+    /// compares only the final value. A counter that stands still does not change.
     pub fn jump(&mut self, nanoseconds: i64, now: u64) {
         self.pass(now);
         if let Some(Rate { counts, per }) = self.rate() {

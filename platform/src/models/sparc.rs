@@ -1,4 +1,4 @@
-//! The counters of a strand as a [`CounterUnit`].
+//! A strand's counters as a [`CounterUnit`].
 
 use core::ops::DerefMut;
 
@@ -54,7 +54,7 @@ impl<S: DerefMut<Target = StrandUnit>> SparcUnit<S> {
         &mut self.strand
     }
 
-    /// Switches to `mode`. For each pair, counts the event in this number of clocks. Then lets one clock pass.
+    /// Switches to `mode`. For each pair, counts the event in the given number of clocks. Then lets one clock pass.
     pub fn step(&mut self, mode: SparcMode, events: &[(SparcSelect, u32)]) {
         self.strand.set_mode(mode);
         for (event, n) in events {

@@ -1,4 +1,4 @@
-//! Models of %tick and %stick, the counters of a strand that advance with time.
+//! Models of %tick and %stick, a strand's counters that advance with time.
 
 use core::array;
 use core::ops::DerefMut;
@@ -15,7 +15,7 @@ const NPT: u64 = 1 << 63;
 
 const BILLION: u64 = 1_000_000_000;
 
-/// %tick or %stick of one strand. After reset it counts from 0, and NPT is clear. Times are in nanoseconds, and must not go back.
+/// %tick or %stick of one strand. After reset it counts from 0, and NPT is clear. Times are in nanoseconds, and must not go backwards.
 #[derive(Clone, Debug)]
 pub struct TickCounter {
     hz: u32,
@@ -79,7 +79,7 @@ impl TickCounter {
     }
 }
 
-/// %tick and %stick of all strands, and the current time.
+/// All strands' %tick and %stick, and the current time.
 #[derive(Debug)]
 pub struct TickCounters {
     now: AtomicU64,
@@ -101,17 +101,17 @@ impl TickCounters {
         self.now.load(Ordering::Acquire)
     }
 
-    /// Sets the time in nanoseconds. The time must not go back.
+    /// Sets the time in nanoseconds. The time must not go backwards.
     pub fn set_time(&self, now: u64) {
         self.now.store(now, Ordering::Release);
     }
 
-    /// Locks and returns %tick of a strand, for example to stop it or make it drift.
+    /// Locks and returns a strand's %tick, for example to stop it or make it drift.
     pub fn tick_counter(&self, strand: StrandId) -> impl DerefMut<Target = TickCounter> {
         self.tick[strand.index()].lock()
     }
 
-    /// Locks and returns %stick of a strand, for example to stop it or make it drift.
+    /// Locks and returns a strand's %stick, for example to stop it or make it drift.
     pub fn stick_counter(&self, strand: StrandId) -> impl DerefMut<Target = TickCounter> {
         self.stick[strand.index()].lock()
     }

@@ -1,6 +1,6 @@
-//! Keeps 64-bit deadlines with a comparator of 27 bits. The comparator matches when its 27 bits equal the low 27 bits of the counter. The
-//! match is one wrap too late if the deadline passes while the driver sets the comparator, and too early if the deadline is more than a
-//! wrap away. So the driver compares 64-bit times, and reads the time again after it has set the comparator.
+//! Keeps 64-bit deadlines with a 27-bit comparator. The comparator matches when its 27 bits equal the low 27 bits of the counter. The match
+//! is one wrap too late if the deadline passes while the driver sets the comparator, and too early if the deadline is more than a wrap
+//! away. The driver therefore compares 64-bit times, and reads the time again after it has set the comparator.
 
 use guest_abi::guest::{Reading, Widened};
 use heapless::Vec;
@@ -11,8 +11,8 @@ const ALARM: u32 = 1;
 
 /// A timer with up to `N` deadlines. Each deadline has a token that identifies it to the caller.
 ///
-/// At each interrupt of the timer, call [`expired`](Self::expired) until it returns `None`: then no deadline is lost or early. Times have
-/// 64 bits. They continue across wraps (every 73 years at 31.25 MHz) if a function of this type reads the timer once per wrap.
+/// At each timer interrupt, call [`expired`](Self::expired) until it returns `None`, so that no deadline is lost or early. Times have 64
+/// bits, and continue across wraps (every 73 years at 31.25 MHz) if a function of this type reads the timer once per wrap.
 #[derive(Debug)]
 pub struct Alarms<A, T, const N: usize> {
     timer: Ptimer<A>,
@@ -33,7 +33,7 @@ struct Alarm<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "no interrupt comes for a deadline that has passed"]
 pub enum When {
-    /// The earliest deadline has not passed, or there is none. The timer interrupts at the deadline or before.
+    /// The earliest deadline has not passed, or there is none. The timer interrupts at or before the deadline.
     Later,
     /// The earliest deadline has passed, and the timer does not interrupt for it: call [`Alarms::expired`].
     Now,
@@ -69,7 +69,7 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         Ok(self.timer)
     }
 
-    /// Returns the time in 64 bits. Fails like [`Ptimer::time`] does.
+    /// Returns the 64-bit time. Fails like [`Ptimer::time`].
     pub fn time(&mut self) -> Result<u64, PtimerError> {
         Ok(self.now()?.wrapping_mul(STEP))
     }
@@ -99,8 +99,8 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         Some(self.list.remove(index).token)
     }
 
-    /// Acknowledges the interrupt. If a deadline has passed, removes the earliest deadline and returns its token. Otherwise returns
-    /// `None`, and the timer interrupts at the next deadline or before. An error leaves the list unchanged.
+    /// Acknowledges the interrupt. If a deadline has passed, removes the earliest deadline and returns its token. Otherwise returns `None`,
+    /// and the timer interrupts at or before the next deadline. An error leaves the list unchanged.
     pub fn expired(&mut self) -> Result<Option<T>, PtimerError> {
         // Acknowledge before the time is read, so that a later match interrupts again.
         self.write(Register::Intr, ALARM)?;

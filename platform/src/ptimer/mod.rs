@@ -1,7 +1,7 @@
 //! A driver for PTIMER, the time source of NVIDIA graphics processors: a comparator and a 56-bit counter. A ratio sets the counter's rate.
 //!
-//! Software sees the counter in two registers of 32 bits. Bits 26:0 of the counter are bits 31:5 of TIME_0; bits 55:27 are bits 28:0 of
-//! TIME_1. A *time* is the 64 bits of both registers. Each count advances the time by [`STEP`]. At rate [`NANOSECONDS`], the time is in ns.
+//! Software sees the counter in two 32-bit registers. Bits 26:0 of the counter are bits 31:5 of TIME_0; bits 55:27 are bits 28:0 of TIME_1.
+//! A *time* is the 64 bits of both registers. Each count advances the time by [`STEP`]. At rate [`NANOSECONDS`], the time is in ns.
 //!
 //! - [`Setting`]: the ratio for a wanted rate.
 //! - [`Ptimer`]: reads and sets the time.
@@ -12,7 +12,7 @@
 //! - ALARM_0 is at 0x9420. (The oldest description says 0x9410, which belongs to TIME_1.)
 //! - Not all 64 bits of TIME_1 and TIME_0 belong to the counter: bits 4:0 and 63:61 read 0.
 //! - DENOMINATOR may be equal to NUMERATOR. The device hangs only if DENOMINATOR is above NUMERATOR.
-//! - In CLOCK_SOURCE, the field named DENOMINATOR multiplies, and NUMERATOR divides. The formula of the oldest description agrees.
+//! - In CLOCK_SOURCE, the field named DENOMINATOR multiplies, and NUMERATOR divides. The oldest description's formula agrees.
 //! - Bit 16 of CLOCK_SOURCE, the "maximum", selects another clock.
 //! - NV40 itself has no CLOCK_SOURCE and no crystal: it works like the families before it.
 //!
@@ -35,13 +35,13 @@ use crate::AccessError;
 pub const STEP: u64 = 1 << 5;
 /// The width of the counter in bits: 27 in TIME_0 and 29 in TIME_1.
 pub const COUNTER_BITS: u32 = 56;
-/// The rate of the counter, in Hz, at which a time is in nanoseconds.
+/// The counter rate, in Hz, at which a time is in nanoseconds.
 pub const NANOSECONDS: u32 = 1_000_000_000 / STEP as u32;
 /// The bit of CLOCK_SOURCE that selects the external clock, which is the fastest clock.
 #[doc(alias = "MAX_FREQUENCY")]
 pub(crate) const EXTERNAL: u32 = 1 << 16;
 
-/// The registers of NV3 and later. Each has 32 bits. Values are offsets in bytes in the register space of the graphics processor (BAR 0).
+/// The registers of NV3 and later. Each has 32 bits. The values are byte offsets in the graphics processor's register space (BAR 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Register {
     /// Bit 0: the comparator has matched. Stays set until software writes 1 to it.
@@ -83,7 +83,7 @@ impl Register {
         Self::Alarm0,
     ];
 
-    /// Returns the offset of the register in bytes.
+    /// Returns the register's offset in bytes.
     pub const fn offset(self) -> u32 {
         self as u32
     }
@@ -100,17 +100,17 @@ impl Register {
     }
 }
 
-/// The clock that drives the counter. It depends on the family of chips.
+/// The clock that drives the counter. Which clock this is depends on the chip family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// NV03: the PLL of the memory (MPLL). The chip has no register CLOCK_SOURCE.
+    /// NV03: the memory PLL (MPLL). The chip has no CLOCK_SOURCE register.
     Nv03 {
-        /// The rate of the PLL in Hz. It depends on the board.
+        /// The PLL's rate in Hz, which depends on the board.
         memory_hz: u32,
     },
-    /// NV04 to NV40: the PLL of the core, or on NV40 the clock of the host interface. The chip has no register CLOCK_SOURCE.
+    /// NV04 to NV40: the core PLL, or on NV40 the host interface clock. The chip has no CLOCK_SOURCE register.
     Nv04 {
-        /// The rate of this clock in Hz. It depends on the board.
+        /// This clock's rate in Hz, which depends on the board.
         core_hz: u32,
     },
     /// NV41 and later: a multiplied and divided crystal, or an external clock, which is faster. [`NV41`](Self::NV41) has the usual rates.
@@ -123,9 +123,9 @@ pub enum Input {
 }
 
 impl Input {
-    /// NV41 and later, before NVC0: a crystal of 27 MHz, and an external clock of 100 MHz. Some boards have other crystals.
+    /// NV41 and later, before NVC0: a 27 MHz crystal and a 100 MHz external clock. Some boards have other crystals.
     pub const NV41: Self = Self::usual(100_000_000);
-    /// NVC0 and later: a crystal of 27 MHz, and an external clock of 108 MHz. Some boards have other crystals.
+    /// NVC0 and later: a 27 MHz crystal and a 108 MHz external clock. Some boards have other crystals.
     pub const NVC0: Self = Self::usual(108_000_000);
 
     const fn usual(external_hz: u32) -> Self {
@@ -135,10 +135,10 @@ impl Input {
 
 /// Access to the registers of a device.
 pub trait PtimerRegisters {
-    /// Reads a register by a 32-bit access. Fails if the device does not answer.
+    /// Reads a register with a 32-bit access. Fails if the device does not answer.
     fn read(&self, register: Register) -> Result<u32, AccessError>;
 
-    /// Writes a register by a 32-bit access. Fails if the device does not answer.
+    /// Writes a register with a 32-bit access. Fails if the device does not answer.
     fn write(&self, register: Register, value: u32) -> Result<(), AccessError>;
 }
 

@@ -27,7 +27,7 @@ enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RatioError {
-    /// One of the rates is 0, or no input clock of the device is as fast as the wanted rate.
+    /// One of the rates is 0, or none of the device's input clocks is as fast as the wanted rate.
     InputTooSlow,
     /// The input clock (from NV41 on, the crystal divided by 32) is more than 65,535 times faster than the wanted rate.
     InputTooFast,
@@ -45,10 +45,11 @@ impl fmt::Display for RatioError {
 impl core::error::Error for RatioError {}
 
 impl Setting {
-    /// Returns the setting for a counter rate in Hz. If 16-bit numbers cannot reach it, returns the setting for the nearest possible rate.
+    /// Returns the setting for a counter rate in Hz. If 16-bit numbers cannot reach the rate, returns the setting for the nearest possible
+    /// rate.
     ///
-    /// From NV41 on, the setting multiplies the crystal until it is at least twice as fast as the wanted rate, but not faster than the
-    /// external clock. The intervals between counts are then more even. If no multiple reaches the wanted rate, the setting selects the
+    /// From NV41 on, the setting multiplies the crystal's rate until it is at least twice the wanted rate, but not above the external
+    /// clock's rate. The intervals between counts are then more even. If no multiple reaches the wanted rate, the setting selects the
     /// external clock. The setting divides the crystal only for rates that the ratio alone cannot reach.
     pub fn for_rate(input: Input, hz: u32) -> Result<Self, RatioError> {
         // The rate of the input is `input_hz / divider`.
@@ -249,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_external_clock_only_where_the_crystal_is_too_slow() {
-        // The crystal has 27 MHz. The columns are external clocks and rates. 81 MHz is three times the crystal.
+        // The crystal runs at 27 MHz. The columns are external clocks and rates. 81 MHz is three times the crystal.
         for (external_hz, hz, source, numerator, denominator) in [
             (100_000_000, 81_000_000, times(3), 1, 1),
             (100_000_000, 81_000_001, Some(Source::External), 100, 81),

@@ -1,4 +1,4 @@
-//! Starts, reads and sets the counter of a timer.
+//! Starts, reads and sets a timer's counter.
 
 use core::fmt;
 
@@ -71,7 +71,7 @@ impl<A: PtimerRegisters> Ptimer<A> {
     /// for the rate. Like all functions of this type, fails if an access to a register fails.
     pub fn start(access: A, input: Input, hz: u32) -> Result<Self, PtimerError> {
         let setting = Setting::for_rate(input, hz)?;
-        // A ratio above 1 hangs the device, even if it lasts only a moment. So stop the counter before the two writes.
+        // A ratio above 1 hangs the device, even if it lasts only a moment, so stop the counter before the two writes.
         access.write(Register::Denominator, 0)?;
         for register in [Register::ClockSource, Register::Numerator, Register::Denominator] {
             if let Some(value) = setting.value(register) {

@@ -1,4 +1,4 @@
-//! A strand's block: the memory that its veneers share with Rust.
+//! A strand's block: the memory that its veneers share with the Rust code.
 #![allow(unsafe_code)]
 
 use core::arch::asm;
@@ -24,21 +24,21 @@ pub struct Kept {
     pub(super) y: Cell<u64>,
 }
 
-/// The guest's memory, for the handlers of translation misses.
+/// The guest's memory, for the translation miss handlers.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Bounds {
     pub(super) real: u64,
     pub(super) bytes: u64,
-    /// The mask for the address bits within a page of the TLB.
+    /// The mask for the address bits within a TLB page.
     pub(super) page: u64,
-    /// The TLB's entry of the first page. The entry of each later page differs only in the physical address.
+    /// The TLB entry for the first page. The entry for each later page differs only in the physical address.
     pub(super) entry: u64,
 }
 
 /// The hypervisor's data for one strand. The strand's scratchpad holds the address of its block.
 ///
-/// `H` is the [`TrapHandler`](super::TrapHandler) of the image. The layout of the block does not depend on `H`.
+/// `H` is the image's [`TrapHandler`](super::TrapHandler). The block's layout does not depend on `H`.
 #[doc(hidden)]
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -57,13 +57,13 @@ pub struct StrandBlock<H> {
     pub(super) otherwin: Cell<u64>,
     pub(super) cleanwin: Cell<u64>,
     pub(super) handler: Cell<*const H>,
-    /// Initialised before the guest begins.
+    /// Initialised before the guest starts.
     pub(super) served: Cell<MaybeUninit<Served<'static>>>,
     pub(super) bounds: Cell<Bounds>,
     pub(super) windows: UnsafeCell<[[u64; 16]; WINDOWS]>,
     /// The registers at an interrupt. The strand takes interrupts only while it executes its guest.
     pub(super) interrupted: Kept,
-    /// The registers at any other trap, which may interrupt the handler of an interrupt.
+    /// The registers at any other trap, which may interrupt an interrupt handler.
     pub(super) trapped: Kept,
     pub(super) recovering: Cell<bool>,
     pub(super) reports: Reports,
@@ -73,14 +73,13 @@ pub struct StrandBlock<H> {
 unsafe impl<H> Sync for StrandBlock<H> {}
 
 impl<H> StrandBlock<H> {
-    /// Returns the block of a strand that has not started. The block is all zero, so that the blocks take no room in the file of the
-    /// image.
+    /// Returns the block of a strand that has not started. The block is all zero, so that the blocks take no room in the image file.
     pub const fn zeroed() -> Self {
         // SAFETY: all-zero bits are valid for every field: numbers, a `bool`, a raw pointer, and memory that may be uninitialised.
         unsafe { MaybeUninit::zeroed().assume_init() }
     }
 
-    /// Returns the block of the strand that executes the call.
+    /// Returns the calling strand's block.
     ///
     /// # Safety
     /// The strand executes in hyperprivileged mode. `H` is the handler of the image, or the caller uses no field whose type

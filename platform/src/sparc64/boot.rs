@@ -1,6 +1,6 @@
-//! How a strand gets from reset to Rust, and from Rust to its guest.
+//! How a strand gets from reset to Rust code, and from Rust code to its guest.
 
-/// Clears the current trap level, so that a guest that selects this level finds no value of the hypervisor.
+/// Clears the current trap level, so that a guest that selects this level finds no hypervisor values.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_clear_level {

@@ -1,4 +1,4 @@
-//! Connects the veneers with safe Rust.
+//! Connects the veneers to safe Rust code.
 #![allow(unsafe_code)]
 
 use core::mem::MaybeUninit;
@@ -9,7 +9,7 @@ use guest_abi::{StrandId, Trap};
 
 use super::{End, Entry, FastPath, StrandBlock, TrapHandler, guest, late, layout};
 
-/// Prepares the strand after reset. Returns the entry of the guest.
+/// Prepares the strand after reset. Returns the guest's entry.
 ///
 /// # Safety
 /// Called by the boot code of an image, once on each strand, with the strand's block and number.
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entr
     }
 }
 
-/// Ends the strand after a trap that nothing serves. Called with all register windows free.
+/// Ends the strand after a trap that nothing handles. Called with all register windows free.
 ///
 /// # Safety
 /// Called by the trap handlers of an image, with the block of the strand that trapped, which holds the trap.

@@ -4,8 +4,8 @@ use core::fmt;
 
 use super::{MAXGL, NWINDOWS};
 
-/// A trap that nothing serves. Its `Display` has several lines: the trap and its address, then the registers of the program that
-/// trapped. The register windows of the program's callers follow, unless they have been spilled to memory.
+/// A trap that nothing handles. Its `Display` has several lines: the trap and its address, then the registers of the program that trapped.
+/// The register windows of the program's callers follow, unless they have been spilled to memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct FatalTrap {
@@ -21,18 +21,18 @@ pub struct FatalTrap {
     pub htstate: u64,
     /// The trap level after the trap (%tl).
     pub tl: u64,
-    /// The number of windows of callers that are in registers (%canrestore).
+    /// The number of callers' windows that are in registers (%canrestore).
     pub canrestore: u64,
-    /// %g0 to %g7 of the level of globals that the program used. In the hypervisor %g6 is the address of the strand's block.
+    /// %g0 to %g7 at the global level (GL) that the program used. In the hypervisor, %g6 is the address of the strand's block.
     pub globals: [u64; 8],
     /// %l0 to %l7 and %i0 to %i7 of each window.
     pub windows: [[u64; 16]; NWINDOWS],
 }
 
 impl FatalTrap {
-    /// Returns `true` if the hypervisor trapped; `false` if its guest trapped. Only HTSTATE shows this safely: a guest may jump to any
-    /// address, and a handler of the hypervisor sets the level of globals only in its second instruction. QEMU has no HTSTATE, so on QEMU
-    /// the level of globals decides.
+    /// Returns `true` if the hypervisor trapped; `false` if its guest trapped. Only HTSTATE shows reliably which of the two trapped: a
+    /// guest may jump to any address, and a hypervisor trap handler sets GL only in its second instruction. QEMU has no HTSTATE, so on QEMU
+    /// GL decides.
     #[must_use]
     pub const fn is_in_hypervisor(&self) -> bool {
         self.htstate & HPRIV != 0 || self.tstate >> GL_SHIFT & 7 == MAXGL as u64
@@ -50,8 +50,7 @@ impl FatalTrap {
         &self.windows[(self.tstate as usize).wrapping_sub(calls) % NWINDOWS]
     }
 
-    /// Returns the registers that a record of the mailbox holds: %tt, %tpc, %tnpc, %tstate, HTSTATE and %tl, then %g1 to %g7, then %o0 to
-    /// %o7.
+    /// Returns the registers that a mailbox record holds: %tt, %tpc, %tnpc, %tstate, HTSTATE and %tl, then %g1 to %g7, then %o0 to %o7.
     #[must_use]
     pub fn registers(&self) -> [u64; 21] {
         let Self { tt, tpc, tnpc, tstate, htstate, tl, .. } = *self;
@@ -63,7 +62,7 @@ impl FatalTrap {
         ]
     }
 
-    /// Returns %o0 to %o7 of the program.
+    /// Returns the program's %o0 to %o7.
     pub(super) const fn outs_mut(&mut self) -> &mut [u64; 8] {
         // The callee's %i registers are the caller's %o registers.
         let callee = &mut self.windows[(self.tstate as usize).wrapping_add(1) % NWINDOWS];

@@ -12,7 +12,8 @@ const HSTICK_MATCH: u64 = 0x5e;
 
 /// Returns `true` if a trap of this type shows that the interrupted instruction is a device access that failed, or waits for such an
 /// access. The types are data_access_exception (0x30) to mem_address_not_aligned (0x34), and unsupported_page_size (0x3f), which QEMU
-/// raises where no device is. illegal_instruction (0x10) is added because QEMU's processor does not have the instruction of `sun4v_halt`.
+/// raises where no device is. illegal_instruction (0x10) is added because QEMU's processor does not have the instruction that `sun4v_halt`
+/// uses.
 const fn is_failed_access(trap_type: u64) -> bool {
     matches!(trap_type, 0x10 | 0x30..=0x34 | 0x3f)
 }

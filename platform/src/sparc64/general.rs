@@ -1,7 +1,7 @@
-//! The slow path: saves the guest's registers and windows, and calls Rust on the strand's stack. Each instruction that a usual call
+//! The slow path: saves the guest's registers and windows, and calls Rust code on the strand's stack. Each instruction that a typical call
 //! executes has a comment with its purpose. `cargo xtask qemu` uses these comments to count the instructions.
 
-/// Answers trap 0x80 with EBADTRAP if the image does not serve the function, and calls are not traced. Otherwise takes the slow path.
+/// Answers trap 0x80 with EBADTRAP if the image does not serve the function and calls are not traced. Otherwise takes the slow path.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_unclaimed {

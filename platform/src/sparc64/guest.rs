@@ -19,15 +19,14 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Returns the entry of the first strand of a guest: the argument is the address itself, and there is no trap table.
+    /// Returns the entry for a guest's first strand: the argument is the address itself, and there is no trap table.
     #[must_use]
     pub const fn first(address: u64) -> Self {
         Self { address, argument: address, table: 0 }
     }
 }
 
-/// The memory of a guest: a range of real addresses, and its location in physical memory. `real`, `physical` and `bytes` are multiples
-/// of 8 KiB.
+/// A guest's memory: a range of real addresses, and its location in physical memory. `real`, `physical` and `bytes` are multiples of 8 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {
     /// The first real address of the memory.
@@ -36,7 +35,7 @@ pub struct Partition {
     pub physical: u64,
     /// The size of the memory in bytes.
     pub bytes: u64,
-    /// The number, 0 to 7, that distinguishes the entries of this guest in the TLBs that the strands of a core share.
+    /// The number, 0 to 7, that distinguishes this guest's entries in the TLBs that a core's strands share.
     pub id: u8,
 }
 
@@ -70,7 +69,7 @@ impl Partition {
 }
 
 /// Bits of a TLB entry (UltraSPARC Architecture 2007, "Translation Table Entry"): valid; cacheable, physically and virtually; executable;
-/// writable. The size of the page is in bits 3:0.
+/// writable. The page size is in bits 3:0.
 const VALID: u64 = 1 << 63;
 const CACHEABLE: u64 = 1 << 10 | 1 << 9;
 const EXECUTABLE: u64 = 1 << 7;
@@ -79,7 +78,7 @@ const WRITABLE: u64 = 1 << 6;
 /// The page sizes of an UltraSPARC T2, as powers of two, and their codes in a TLB entry.
 const PAGES: [(u32, u64); 4] = [(28, 5), (22, 3), (16, 1), (13, 0)];
 
-/// Sets the bounds of the guest's memory for a strand, and the id of the guest in its TLB entries.
+/// Sets the bounds of the guest's memory for a strand, and the guest's id in the strand's TLB entries.
 pub(super) fn bound<H>(block: &StrandBlock<H>, partition: Partition) {
     block.bounds.set(partition.bounds());
     // SAFETY: the register selects the TLB entries for this strand's guest. Hyperprivileged addresses are not translated.
@@ -89,9 +88,9 @@ pub(super) fn bound<H>(block: &StrandBlock<H>, partition: Partition) {
     }
 }
 
-/// The highest trap level of a guest.
+/// A guest's highest trap level (TL).
 const MAX_PTL: u64 = 2;
-/// The highest level of globals of a guest.
+/// A guest's highest global level (GL).
 const MAX_PGL: u64 = 2;
 
 /// Returns the type of the trap that the guest [takes](super#traps-of-the-guest) in place of a trap that has entered the hypervisor; `None`

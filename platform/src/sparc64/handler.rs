@@ -1,4 +1,4 @@
-//! What an image implements: the handler of a strand's traps, and the fast path of a service.
+//! What an image implements: a strand's trap handler, and a service's fast path.
 
 use core::ops::ControlFlow;
 
@@ -7,23 +7,23 @@ use guest_abi::{HvError, Registers, Served, StrandId, Trap};
 use super::{Entry, FAST_WORDS, FatalTrap, Partition};
 use crate::PhysicalAddress;
 
-/// The part of an image that serves the traps of a strand. [`sun4v_image!`](crate::sun4v_image) connects it to the trap table.
+/// The part of an image that serves a strand's traps. [`sun4v_image!`](crate::sun4v_image) connects it to the trap table.
 pub trait TrapHandler: Sized + 'static {
-    /// The fast path of the image: `()` in an image without one.
+    /// The image's fast path: `()` in an image without one.
     type Context: FastPath;
 
     /// Prepares a strand after reset. Returns the handler of the strand's traps. Does not return if no guest has this strand, or if the
     /// image cannot start: see [`cannot_start`](super::cannot_start). The function has the strand's whole stack and all register windows.
     ///
-    /// Strand 0 is the first. It prepares the data of the others before it [starts](super::interrupt::start_strand) them.
+    /// Strand 0 starts first. It prepares the other strands' data before it [starts](super::interrupt::start_strand) them.
     fn start(strand: StrandId) -> &'static Self;
 
     /// Waits until the strand can enter its guest, and returns the entry point. Called once, after [`start`](Self::start), with the
     /// strand's whole stack and all register windows.
     fn enter(&'static self) -> Entry;
 
-    /// Returns the memory of the guest. Called once, after [`start`](Self::start). The strand translates no real address outside this
-    /// memory, so without memory the guest's first instruction traps.
+    /// Returns the guest's memory. Called once, after [`start`](Self::start). The strand translates no real address outside this memory, so
+    /// without memory the guest's first instruction traps.
     fn partition(&self) -> Partition;
 
     /// Returns the fast path that serves the strand's calls first. Called after [`start`](Self::start).
@@ -45,8 +45,8 @@ pub trait TrapHandler: Sized + 'static {
         None
     }
 
-    /// Serves a hypercall that the fast path did not serve. `registers` holds the guest's %o0 to %o5, and the guest gets back
-    /// the values that the function leaves there. `Break` ends the guest with a code: the next call is [`ended`](Self::ended).
+    /// Serves a hypercall that the fast path did not serve. `registers` holds the guest's %o0 to %o5, and the guest receives the values
+    /// that the function leaves in `registers`. `Break` ends the guest with a code: the next call is [`ended`](Self::ended).
     ///
     /// The function has few register windows: see [`WINDOWS`](super::WINDOWS).
     fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64>;
@@ -58,8 +58,8 @@ pub trait TrapHandler: Sized + 'static {
         registers.o0 = HvError::BadTrap.number();
     }
 
-    /// Takes the device at the address of a [late fault](super#late-faults) out of service. The address is `None` if the processor does not
-    /// report it. Then the device that failed is not known.
+    /// Takes out of service the device at the address of a [late fault](super#late-faults). The address is `None` if the processor does not
+    /// report it. It is then unknown which device failed.
     ///
     /// In an image with the performance counter service, this function calls `PerfCounterService::faulted_late`. The strand calls this
     /// function between two of its hypercalls, or before a hypercall on the slow path. The function must not trap.
@@ -77,12 +77,12 @@ pub trait TrapHandler: Sized + 'static {
     fn timer(&self) {}
 
     /// Handles the end of the guest on this strand. Returns the entry at which the guest restarts, or never returns. The function has the
-    /// strand's whole stack and all register windows, no matter what the strand executed before. If the strand has not
-    /// [started](Self::start), the handler is `None`, and the function must not return.
+    /// strand's whole stack and all register windows, whatever the strand executed before. If the strand has not [started](Self::start),
+    /// the handler is `None`, and the function must not return.
     fn ended(handler: Option<&'static Self>, end: End) -> Entry;
 }
 
-/// The fast path of a service: see [`sun4v_image!`](crate::sun4v_image).
+/// A service's fast path: see [`sun4v_image!`](crate::sun4v_image).
 pub trait FastPath {
     /// Returns the words that the veneers find at the beginning of the strand's block. Called once, after [`TrapHandler::start`].
     fn words(&self) -> [u64; FAST_WORDS];
@@ -115,10 +115,10 @@ impl FastPath for () {
 pub enum End {
     /// [`TrapHandler::trap`] returned `Break` with this code.
     Exit(u64),
-    /// A trap that is not a hypercall. A trap of the hypervisor is a defect. A trap of the guest is one that the guest cannot take itself.
+    /// A trap that is not a hypercall. A hypervisor trap is a defect. A guest trap is one that the guest cannot take itself.
     Trap(&'static FatalTrap),
     /// [`TrapHandler::interrupted`] returned `Break`.
     Interrupted,
-    /// The hypervisor panicked in this line; 0 if the line is unknown.
+    /// The hypervisor panicked at this source line; 0 if the line is unknown.
     Panic(u32),
 }

@@ -1,5 +1,5 @@
-//! Starts strands, sends and takes interrupts, and sets the timer of a strand, as on the UltraSPARC T2. No public document covers
-//! machines with more than one node, so for these machines all of this is *assumed*. All functions are for hyperprivileged code.
+//! Starts strands, sends and takes interrupts, and sets a strand's timer, as on the UltraSPARC T2. No public document covers machines with
+//! more than one node, so for these machines all of this is *assumed*. All functions are for hyperprivileged code.
 #![allow(unsafe_code)]
 
 use core::arch::asm;
@@ -12,18 +12,18 @@ use super::{StrandBlock, late, layout};
 /// [`NODE`] (*assumed*).
 const CMP: usize = 0x41;
 const NODE: u64 = 0x1000;
-/// The address of the register that starts strands. A 1 that is written to the bit of a strand starts the strand.
+/// The address of the register that starts strands. Writing 1 to a strand's bit starts the strand.
 const RUNNING_SET: u64 = 0x60;
 
-/// A write to this ASI sends an interrupt (INTR_W). Bits 5:0 of the value are the number of the interrupt. The bits from 8 on are the
-/// number of the strand. For strands above 63, this is *assumed*.
+/// A write to this ASI sends an interrupt (INTR_W). Bits 5:0 of the value are the interrupt number. The bits from 8 up are the strand
+/// number. For strands above 63, this is *assumed*.
 const SEND: usize = 0x73;
 /// A read of this ASI returns the interrupts that are received but not taken, one bit for each number (INTR_RECEIVE).
 const RECEIVED: usize = 0x72;
 /// A read of this ASI takes the pending interrupt with the highest number, and returns the number (INTR_R).
 const TAKE: usize = 0x74;
 
-/// Returns the strand that executes the call; `None` if the number that the processor reports belongs to no strand.
+/// Returns the calling strand; `None` if the processor reports a number that belongs to no strand.
 #[must_use]
 pub fn own_strand() -> Option<StrandId> {
     let number: usize;
@@ -35,7 +35,7 @@ pub fn own_strand() -> Option<StrandId> {
     StrandId::new(number & layout::NUMBERS)
 }
 
-/// Starts a strand at the reset vector, or where it was stopped. All earlier writes of this strand are visible to the started strand.
+/// Starts a strand at the reset vector, or where it was stopped. All the calling strand's earlier writes are visible to the started strand.
 pub fn start_strand(strand: StrandId) {
     // SAFETY: the strand executes this image, which is prepared for it.
     unsafe {
@@ -48,8 +48,8 @@ fn address(strand: StrandId, register: u64) -> u64 {
     strand.node().index() as u64 * NODE + register
 }
 
-/// Sends interrupt `number`, 0 to 63, to a strand, which may be the sender. The strand that takes the interrupt sees all earlier writes
-/// of the sender.
+/// Sends interrupt `number`, 0 to 63, to a strand, which may be the sender. The strand that takes the interrupt sees all the sender's
+/// earlier writes.
 pub fn send(strand: StrandId, number: u8) {
     let value = (strand.index() as u64) << 8 | u64::from(number & 63);
     // SAFETY: the receiving strand takes the interrupt while it executes its guest or waits, never elsewhere in the hypervisor.
@@ -76,7 +76,7 @@ pub fn take() -> Option<u8> {
 }
 
 /// Sets this strand's timer: when %stick equals `stick`, [`TrapHandler::timer`](super::TrapHandler::timer) is called, or the strand
-/// continues after [`halt`]. Replaces the previous setting of the timer.
+/// continues after [`halt`]. Replaces the timer's previous setting.
 pub fn set_timer(stick: u64) {
     // SAFETY: the image uses this timer for nothing else.
     unsafe { asm!(".word {SET}", SET = const layout::SET_TIMER, in("o0") stick, options(nostack)) };
@@ -87,8 +87,8 @@ pub fn set_timer(stick: u64) {
     }
 }
 
-/// Halts this strand until an interrupt is pending for it: from another strand, from the guest's %softint, or from a timer. Returns at once
-/// on a processor that cannot halt.
+/// Halts this strand until an interrupt is pending for it: from another strand, from the guest's %softint, or from a timer. Returns
+/// immediately on a processor that cannot halt.
 ///
 /// A 0 in the strand status register halts the strand, as on the UltraSPARC T1; *assumed* for the UltraSPARC T2 Plus.
 pub fn halt() {

@@ -1,17 +1,17 @@
-//! *Late faults*: stores to devices that fail after the strand has continued.
+//! *Late faults*: device stores that fail after the strand has continued.
 //!
 //! The trap store_error may arrive at any instruction. Its handler, in assembly, only writes the report to the strand's block, makes
-//! hstick_match pending, and continues at the interrupted instruction with every register as it was. The hypervisor has PSTATE.IE = 0,
-//! so hstick_match waits until the next instruction of the guest, at any trap level. At that trap, or when the strand enters Rust
-//! earlier, [`TrapHandler::faulted_late`] reports the fault to the image.
+//! hstick_match pending, and continues at the interrupted instruction with every register as it was. The hypervisor has PSTATE.IE = 0, so
+//! hstick_match waits until the guest's next instruction, at any trap level. At that trap, or earlier if the strand enters Rust code first,
+//! [`TrapHandler::faulted_late`] reports the fault to the image.
 //!
-//! The handler owns %g7 of GL = MAXGL, so that it needs no free register of the code that it interrupts. Other code that needs this
+//! The handler owns %g7 of GL = MAXGL, so that it needs no free register in the code that it interrupts. Other code that needs this
 //! register has three words in the section `.sun4v.restarts` for each sequence of instructions: the first address of the sequence, the
 //! address after the sequence, and the address at which an interrupted sequence restarts. The handler's own first and last instructions are
 //! such sequences, because a report may arrive while another is handled. Each of these nested handlers has its own frame.
 //!
-//! # What is assumed of the processor
-//! Sun's hypervisor and OpenSPARC T2 name DFESR and the store buffer. The registers of the UltraSPARC T2 Plus are not published.
+//! # Assumptions about the processor
+//! Sun's hypervisor and OpenSPARC T2 mention DFESR and the store buffer. The registers of the UltraSPARC T2 Plus are not published.
 //! *Assumed*: if another store fails before a report is read, only the later failure is reported, and there is no second trap. Reports
 //! whose type is not SBDIOU have no address.
 #![allow(unsafe_code)]

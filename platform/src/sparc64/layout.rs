@@ -1,4 +1,4 @@
-//! Numbers for the assembly, such as offsets in a strand's block.
+//! Numbers that the assembly code uses, such as offsets in a strand's block.
 #![doc(hidden)]
 
 use core::mem::offset_of;
@@ -19,7 +19,7 @@ pub const CORE: u64 = Trap::Core.number() as u64;
 pub const FAST: u64 = Trap::Fast.number() as u64;
 /// The reason is a fault: the fast path served a call of trap 0x80, and its device access trapped.
 pub const FAULTED: u64 = 0x100;
-/// The number of [`WINDOWS`](super::WINDOWS) that the slow path saves or clears for every call. Each further window costs a trap.
+/// How many of the [`WINDOWS`](super::WINDOWS) windows the slow path saves or clears for every call. Each further window costs a trap.
 pub const FIRST_WINDOWS: usize = 2;
 /// The lowest of the large function numbers. An image serves either all of these numbers or none.
 pub const LIMIT: u64 = FunctionSet::LIMIT;
@@ -57,20 +57,20 @@ offsets!(offset_of!(StrandBlock, reports) + offset_of!(Reports, noted), Report: 
 pub const REPORT_SHIFT: u32 = size_of::<Report>().trailing_zeros();
 pub const FRAME_SIZE: usize = 32;
 
-/// The size of a block, which the boot code multiplies by the number of the strand.
+/// The size of a block, which the boot code multiplies by the strand's number.
 pub const BLOCK: usize = size_of::<StrandBlock>();
 
-// The offsets of loads and stores have 13 bits with a sign.
+// Load and store offsets are signed 13-bit numbers.
 const _: () = assert!(BLOCK < 1 << 12);
 
-/// The size in bytes of the stack of each strand except the first strand, whose stack the linker script defines.
+/// The stack size in bytes for each strand except the first, whose stack the linker script defines.
 pub const OTHER_STACK: usize = 0x8000;
 
-/// The address of the hypervisor's scratchpad that points to the frame of the next store_error.
+/// The address of the hypervisor scratchpad register that points to the next store_error's frame.
 pub const FRAME: usize = 0x28;
 
-/// The deferred error status register (DFESR): its ASI and its address. The type of the error is in bits 61:60, and the number
-/// of the store's entry in the store buffer in bits 57:55. A read clears the register.
+/// The deferred error status register (DFESR): its ASI and its address. The error type is in bits 61:60, and the number of the store's
+/// entry in the store buffer is in bits 57:55. A read clears the register.
 pub const ASI_DFESR: usize = 0x4c;
 pub const DFESR: usize = 8;
 pub const ERROR_SHIFT: usize = 60;
@@ -79,8 +79,8 @@ pub const ENTRY_SHIFT: usize = 55;
 /// The type SBDIOU: the data of a store to a device could not be sent. (2 is SBAPP: the address in the entry cannot be trusted.)
 pub const SBDIOU: usize = 1;
 
-/// Diagnostic reads of the store buffer: their ASI, and the address for entry 0. A read returns the entry's physical address in bits
-/// 39:0. The number of an entry is in bits 5:3 of the address.
+/// Diagnostic reads of the store buffer: their ASI, and the address for entry 0. A read returns the entry's physical address in bits 39:0.
+/// The entry number is in bits 5:3 of the address.
 pub const ASI_STORE_BUFFER: usize = 0x4a;
 pub const STORE_BUFFER: usize = 0xc0;
 pub const ADDRESS_BITS: usize = 40;
@@ -97,7 +97,7 @@ pub const TAG_ACCESS_FETCH: usize = 0x50;
 pub const TAG_ACCESS_DATA: usize = 0x58;
 pub const TAG_ACCESS: usize = 0x30;
 
-/// The registers that load an entry of a TLB: their ASIs, and the address for a real translation in the format of sun4v.
+/// The registers that load an entry of a TLB: their ASIs, and the address for a real translation in sun4v format.
 pub const DATA_IN_FETCH: usize = 0x54;
 pub const DATA_IN_DATA: usize = 0x5c;
 pub const DATA_IN: usize = 0x600;

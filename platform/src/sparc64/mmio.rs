@@ -31,7 +31,7 @@ unsafe extern "C" {
     fn sun4v_store_word(address: u64, value: u64) -> u64;
 }
 
-/// Turns the answer of the assembly into a result. `fault` is 0 unless the access trapped.
+/// Turns the assembly code's answer into a result. `fault` is 0 unless the access trapped.
 #[inline(always)]
 fn answered<T>(fault: u64, value: T) -> Result<T, AccessError> {
     match fault {

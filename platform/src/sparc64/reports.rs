@@ -1,17 +1,17 @@
-//! The reports of late faults in a strand's block.
+//! The late fault reports in a strand's block.
 
 use core::cell::Cell;
 
 /// The maximum number of reports that are kept for the image. The store buffer has eight entries.
 pub const REPORTS: usize = 8;
 
-/// The maximum number of nested handlers of store_error. The processor has six trap levels.
+/// The maximum number of nested store_error handlers. The processor has six trap levels.
 pub(super) const FRAMES: usize = 6;
 
 /// Stands for the address of a store whose address is unknown.
 pub(super) const UNKNOWN: u64 = u64::MAX;
 
-/// A report of a store that has failed.
+/// A report of a failed store.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Report {

@@ -1,4 +1,4 @@
-//! The registers of the strand that executes the call.
+//! The calling strand's registers.
 #![allow(unsafe_code)]
 
 use core::arch::asm;
@@ -30,21 +30,21 @@ macro_rules! write_asr {
     }};
 }
 
-/// %pcr, %pic, %tick and %stick of the strand that executes the call.
+/// The calling strand's %pcr, %pic, %tick and %stick.
 ///
-/// With the feature `pcr-in-memory`, %pcr and %pic are words of the strand's block, because QEMU lacks these registers.
+/// With the feature `pcr-in-memory`, %pcr and %pic are words in the strand's block, because QEMU lacks these registers.
 #[derive(Clone, Copy, Debug)]
 pub struct StrandRegs {
     cross_call: fn(StrandId),
 }
 
 impl StrandRegs {
-    /// Returns the registers. [`StrandRegisters::cross_call`] calls `cross_call`, because the board decides how strands interrupt
-    /// each other.
+    /// Returns the registers. [`StrandRegisters::cross_call`] calls the function `cross_call`, because the board decides how strands
+    /// interrupt each other.
     ///
     /// # Safety
-    /// The code runs in hyperprivileged mode, in an image of [`sun4v_image!`](crate::sun4v_image), and each call names the strand that
-    /// executes it.
+    /// The code runs in hyperprivileged mode, in an image built with [`sun4v_image!`](crate::sun4v_image), and each call names the strand
+    /// that executes it.
     pub const unsafe fn new(cross_call: fn(StrandId)) -> Self {
         Self { cross_call }
     }

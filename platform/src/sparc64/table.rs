@@ -1,7 +1,7 @@
 //! The trap table: 512 entries of eight instructions.
 //!
-//! The veneers find the address of the strand's block in %g6, which compiled code does not change. The slow path finds the number
-//! of the trap in %g5: see [`layout`](super::layout).
+//! The veneers find the address of the strand's block in %g6, which compiled code does not change. The slow path finds the trap number in
+//! %g5: see [`layout`](super::layout).
 
 #[doc(hidden)]
 #[macro_export]

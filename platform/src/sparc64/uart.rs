@@ -13,10 +13,10 @@ const LINE_STATUS: u64 = 5;
 const RECEIVED: u8 = 1;
 const READY: u8 = 0x20;
 
-/// How often the hypervisor asks the UART whether it accepts a byte, before it gives up.
+/// How many times the hypervisor asks the UART whether it accepts a byte before giving up.
 const TRIES: usize = 100_000;
 
-/// A console of the machine, for hyperprivileged code.
+/// One of the machine's consoles, for hyperprivileged code.
 #[derive(Clone, Copy, Debug)]
 pub struct Uart(u64);
 
@@ -30,7 +30,7 @@ impl Uart {
         Self(address)
     }
 
-    /// Returns the console of a guest in the [memory map](crate::memory_map).
+    /// Returns a guest's console in the [memory map](crate::memory_map).
     #[must_use]
     pub const fn of_guest(number: u8) -> Self {
         Self(CONSOLES + number as u64 * CONSOLE_STRIDE)
@@ -54,10 +54,10 @@ impl Uart {
         Ok(())
     }
 
-    /// Sends a byte of a guest, with a second DLE after each DLE: see [`escape`](crate::memory_map::escape).
+    /// Sends a guest's byte, with a second DLE after each DLE: see [`escape`](crate::memory_map::escape).
     ///
     /// # Errors
-    /// As for [`put`](Self::put).
+    /// Fails like [`put`](Self::put).
     pub fn put_escaped(self, byte: u8) -> Result<(), HvError> {
         if byte == DLE {
             self.put(DLE)?;
@@ -72,8 +72,8 @@ impl Uart {
         (self.status() & RECEIVED != 0).then(|| unsafe { (self.0 as *const u8).read_volatile() })
     }
 
-    /// Writes to the console of a guest how the guest has ended on this strand, and stops the strand forever. An image without a mailbox
-    /// calls this function: see [`escape`](crate::memory_map::escape). An exit code above `u32::MAX` is reported as `u32::MAX`.
+    /// Writes to a guest's console how the guest has ended on this strand, and stops the strand forever. An image without a mailbox calls
+    /// this function: see [`escape`](crate::memory_map::escape). An exit code above `u32::MAX` is reported as `u32::MAX`.
     pub fn ended(mut self, end: End) -> ! {
         self.end(match end {
             End::Exit(code) => code.min(u32::MAX.into()),
@@ -88,7 +88,7 @@ impl Uart {
         stop()
     }
 
-    /// Writes the message by which an image reports that its guest, or the image itself, has ended with this code: see
+    /// Writes the message with which an image reports that its guest, or the image itself, has ended with this code: see
     /// [`escape`](crate::memory_map::escape).
     pub fn end(mut self, code: u64) {
         // If the console does not work, there is no other place to report to.

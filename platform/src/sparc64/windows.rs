@@ -1,7 +1,7 @@
 //! Code that needs more register windows than the slow path has.
 #![allow(unsafe_code)]
 
-/// The bytes of the stack frame of `sun4v_with_all_windows`: an ordinary frame, four window registers, and seven windows.
+/// The size in bytes of `sun4v_with_all_windows`'s stack frame: an ordinary frame, four window registers, and seven windows.
 #[doc(hidden)]
 pub const FRAME_WITH_WINDOWS: usize = 176 + 4 * 8 + 7 * 128;
 
@@ -13,7 +13,7 @@ pub fn with_all_windows(function: impl FnOnce()) {
         fn sun4v_with_all_windows(function: unsafe extern "C" fn(*mut ()), argument: *mut ());
     }
     let mut function = Some(function);
-    // SAFETY: this is the code of an image. `call` gets a pointer to a value of the type that it expects, which outlives the call.
+    // SAFETY: this code belongs to an image. `call` gets a pointer to a value of the type that it expects, which outlives the call.
     unsafe { sun4v_with_all_windows(call_of(&function), (&raw mut function).cast()) };
 }
 

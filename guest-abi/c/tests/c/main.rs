@@ -1,5 +1,5 @@
-//! Tests of the C interface from C. The host's `cc` compiles programs with the header, and links them with
-//! the static library. (`cargo xtask qemu` tests the interface on SPARC V9 with a guest in C.)
+//! Tests the C interface from C. The host's `cc` compiles programs with the header, and links them with the static library.
+//! (`cargo xtask qemu` tests the interface on SPARC V9 with a guest in C.)
 
 use std::env;
 use std::fs;
@@ -108,12 +108,10 @@ fn a_kernel_has_types_of_its_own() {
         let output = types("", options);
         assert!(output.status.success(), "{options:?}: {output:?}");
     }
-    // Without options, `vfperf.h` uses the compiler's own types. The type `u64` of the program may then be another type of 64
-    // bits.
+    // Without options, `vfperf.h` uses the compiler's own types. The program's `u64` may then be a different 64-bit type.
     let own = "typedef __UINT64_TYPE__ u64;\n";
     assert!(types(own, &[]).status.success());
-    // Each line has one mistake: an ignored result, a unit in place of a register, or an event of a strand in place of an event
-    // of a unit.
+    // Each line has one mistake: an ignored result, a unit in place of a register, or a strand event in place of a unit event.
     for wrong in [
         "vfperf_set(0, VFPERF_REG_SPARC_PCR, 0, 0);",
         "(void)!vfperf_get(0, VFPERF_UNIT_NODE0_MCU0, 0, 0);",

@@ -169,7 +169,7 @@ fn program() {
 }
 
 fn measure(strand: &'static Strand) {
-    // Starts both counters at once, in privileged mode, by direct writes of %pcr and %pic.
+    // Starts both counters at the same time, in privileged mode, with direct writes to %pcr and %pic.
     let driver = StrandDriver::new(sun4v());
     let pcr = SparcPcr::OFF
         .with_system(true)
@@ -221,7 +221,7 @@ fn place(address: u64) -> usize {
 fn interrupted(strand: &Strand, address: u64) -> Interrupted<SparcMode> {
     Interrupted {
         address,
-        // The guest uses its CPU number as the number of the strand.
+        // The guest uses its CPU number as the strand's number.
         strand: StrandId::new(strand.cpu).unwrap_or(const { StrandId::new(0).unwrap() }),
         time: sun4v().ticks(),
         mode: SparcMode::Privileged,
@@ -240,7 +240,7 @@ extern "C" fn strand_overflow(strand: &Strand, address: u64, _tstate: u64) {
     }
 }
 
-/// Enables or disables the overflow trap, by PIL and by IE (bit 1) of PSTATE. Bits PEF and PRIV of PSTATE stay set.
+/// Enables or disables the overflow trap, through PIL and PSTATE.IE (bit 1). PSTATE.PEF and PSTATE.PRIV stay set.
 fn interrupts(on: bool) {
     let (pil, pstate) = if on { (0_u64, 0x16_u64) } else { (15, 0x14) };
     // SAFETY: the trap table has a handler for the overflow, and no other interrupt occurs.
@@ -254,7 +254,7 @@ fn interrupts(on: bool) {
 }
 
 /// Reads a megabyte once, and prints the number of reads that the DRAM channels counted. The guest
-/// needs the right `global` for these calls.
+/// needs the `global` right for these calls.
 fn memory(console: &Core<Sun4v>) -> Result<(), Error> {
     const SIZE: usize = 1 << 20;
     static BLOCK: [AtomicU64; SIZE / 8] = [const { AtomicU64::new(0) }; SIZE / 8];

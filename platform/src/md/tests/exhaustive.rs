@@ -1,5 +1,5 @@
-//! Compares the reader with a second reader, on all descriptions of certain shapes. The second reader is written from the format
-//! (FWARC/2005/115): it splits the bytes, and then reads node by node.
+//! Compares the reader with a second reader, on all descriptions of certain shapes. The second reader is written from the format's
+//! specification (FWARC/2005/115): it splits the bytes, and then reads node by node.
 
 use std::string::String;
 use std::vec::Vec;
@@ -138,8 +138,8 @@ fn accepted<const N: usize>(changes: impl Iterator<Item = [(usize, u8); N]>) -> 
     changes.filter(changed).count()
 }
 
-/// Compares the readers on changes of a description of 224 bytes, which has every kind of element. The changes are all 57,344 changes of
-/// one byte, and all 224 truncations.
+/// Compares the readers on a 224-byte description with every kind of element, after each of the 57,344 changes of one byte and each of the
+/// 224 truncations.
 #[test]
 fn every_byte_takes_every_value() {
     let all = (0..EVERYTHING.len()).flat_map(|at| (0..=u8::MAX).map(move |byte| [(at, byte)]));
@@ -148,8 +148,8 @@ fn every_byte_takes_every_value() {
 }
 
 /// Compares the readers on all 65,536 values of two bytes, for each of the ten elements. There are three choices of the two bytes: the tag
-/// and the length of the name; the length of the name and the low byte of its offset; the low bytes of the two halves of the value, which
-/// are the length and the offset of strings and data.
+/// and the name length; the name length and the low byte of the name offset; the low bytes of the two halves of the value, which are the
+/// length and the offset of strings and data.
 #[test]
 #[cfg_attr(
     target_arch = "sparc64",
@@ -172,10 +172,10 @@ fn put(bytes: &mut [u8], (at, size): Field, value: u64) {
     bytes[at..at + size].copy_from_slice(&value.to_be_bytes()[8 - size..]);
 }
 
-/// Compares the readers on all changes of two fields of a description of 224 bytes. The description has 64 fields: four in the header, and
-/// six in each element (the tag, the length of the name, the reserved bytes, the offset of the name, and the two halves of the value). Each
-/// field gets 11 to 19 values: around 0, around the right value, around the sizes of the blocks, and the largest. A tag also gets the value
-/// of each kind of element.
+/// Compares the readers on all changes of two fields in a 224-byte description. The description has 64 fields: four in the header, and six
+/// in each element (the tag, the name length, the reserved bytes, the name offset, and the two halves of the value). Each field gets 11 to
+/// 19 values: around 0, around the correct value, around the sizes of the blocks, and the largest. A tag also gets the value of each kind
+/// of element.
 #[test]
 #[cfg_attr(
     target_arch = "sparc64",

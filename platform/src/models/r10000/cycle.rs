@@ -105,7 +105,7 @@ impl Cycle {
         }
     }
 
-    /// Adds a TLB miss of the program, or of the handler of another TLB miss. The miss is counted in the mode of its cycle.
+    /// Adds a TLB miss by the program, or by the handler of another TLB miss. The miss is counted in the mode of its cycle.
     #[must_use]
     pub const fn refill_tlb(self) -> Self {
         self.and(R10000Event::TlbRefills, 1)

@@ -16,8 +16,8 @@ macro_rules! events {
             /// All events, in the order of their numbers in `perfex`.
             pub const ALL: &'static [Self] = &[$(Self::$event),*];
 
-            /// Returns the name of the event in `perfex`, with underscores. Both counters have events with the names
-            /// `cycles` and `graduated_instructions`.
+            /// Returns the event's name in `perfex`, with underscores. Both counters have events with the names `cycles` and
+            /// `graduated_instructions`.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$event => $name,)* }
             }
@@ -78,7 +78,7 @@ impl R10000Event {
     /// The number of events: 16 for each of the two counters.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// Returns the event with this number, 0 to 15, of a counter; `None` beyond 15.
+    /// Returns a counter's event with this number, 0 to 15; `None` beyond 15.
     pub fn from_number(counter: Counter, number: u8) -> Option<Self> {
         let (events, _) = Self::ALL.as_chunks::<16>();
         events[counter.index()].get(usize::from(number)).copied()
@@ -92,7 +92,7 @@ impl R10000Event {
         }
     }
 
-    /// Returns the number of the event in the control register of its counter, 0 to 15.
+    /// Returns the event's number in its counter's control register, 0 to 15.
     pub const fn number(self) -> u8 {
         self as u8 & 0xf
     }

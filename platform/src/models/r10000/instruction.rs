@@ -3,7 +3,7 @@
 
 use guest_abi::Counter;
 
-/// An instruction MFPS, MFPC, MTPS or MTPC, decoded into its operands.
+/// An MFPS, MFPC, MTPS or MTPC instruction, decoded into its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PerformanceMove {
     /// The direction, in bit 23 of the instruction.
@@ -24,7 +24,7 @@ pub enum Direction {
     To = 1,
 }
 
-/// The register of a counter that an instruction moves.
+/// Which of a counter's registers an instruction moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegisterKind {
     /// MFPS, MTPS: the control register ("event specifier").
@@ -36,7 +36,7 @@ pub enum RegisterKind {
 impl PerformanceMove {
     /// Opcode COP0, and register 25 in bits 15:11.
     const BASE: u32 = 0x4000_c800;
-    /// All bits except rt (20:16) and the number of the counter (5:1).
+    /// All bits except rt (20:16) and the counter's number (5:1).
     const OPCODE_MASK: u32 = 0xffe0_ffc1;
     /// Set in MTC0, clear in MFC0.
     const TO: u32 = 0x0080_0000;
@@ -58,7 +58,7 @@ impl PerformanceMove {
         self.rt as usize
     }
 
-    /// Returns the instruction as a word of memory.
+    /// Returns the instruction word.
     pub const fn encode(self) -> u32 {
         let to = self.direction as u32 * Self::TO;
         let kind = self.register as u32 * Self::IS_COUNTER;

@@ -26,7 +26,7 @@ impl Pair {
     }
 }
 
-/// Two counters with their control registers, and the pending Compare interrupt. At first all are 0.
+/// Two counters with their control registers, and the pending Compare interrupt. Initially, all are 0.
 #[derive(Clone, Debug, Default)]
 pub struct R10000 {
     pairs: [Pair; 2],
@@ -59,22 +59,22 @@ impl R10000 {
         self.compare || !self.overflowed().is_empty()
     }
 
-    /// Raises the Compare interrupt. The caller calls this function when Count has become equal to Compare.
+    /// Raises the Compare interrupt. Call this function when Count becomes equal to Compare.
     pub fn match_compare(&mut self) {
         self.compare = true;
     }
 
-    /// Clears the Compare interrupt, as a write of Compare does.
+    /// Clears the Compare interrupt, as a write to Compare does.
     pub fn write_compare(&mut self) {
         self.compare = false;
     }
 
-    /// Returns the control register of a counter, as the instruction MFPS reads it.
+    /// Returns a counter's control register, as the MFPS instruction reads it.
     pub const fn control(&self, counter: Counter) -> Control {
         self.pair(counter).control
     }
 
-    /// Writes the control register of a counter, as the instruction MTPS does.
+    /// Writes a counter's control register, as the MTPS instruction does.
     pub fn set_control(&mut self, counter: Counter, control: Control) {
         self.pair_mut(counter).control = control;
     }

@@ -39,7 +39,7 @@ impl Behind {
         }
     }
 
-    /// Lets clocks pass. Returns the events that reach PIC in these clocks.
+    /// Lets clocks pass. Returns, for each counter, the number of events that reach PIC in these clocks.
     pub(super) fn pass(&mut self, clocks: u64) -> [u32; 2] {
         let ahead = u64::from(self.ahead);
         if clocks < ahead {

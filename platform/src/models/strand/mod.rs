@@ -21,12 +21,12 @@ type Counted = [u8; 16];
 ///
 /// The unit sets OVn when counter n wraps. With TOEn it sets OVn earlier, as [`Early`] states. A write with HOLDOVn does not change OVn.
 ///
-/// - The trap is requested as long as an OV bit and its TOE bit are both set. An event of a flushed instruction also requests the
-///   trap, for a moment, if it would overflow a counter that does not count flushed instructions.
+/// - The trap is requested as long as an OV bit and its TOE bit are both set. An event of a flushed instruction also briefly requests the
+///   trap if it would overflow a counter that does not count flushed instructions.
 /// - A request sets bit 15 of %softint if the strand takes interrupts and is not in hyperprivileged mode. Bit 15 causes the trap
 ///   (tt 0x4f), and stays set until the handler clears it.
 ///
-/// By default PIC shows every event at once. [`set_phase`](Self::set_phase) makes the unit update PIC every 8 clocks, as hardware does.
+/// By default PIC shows every event immediately. [`set_phase`](Self::set_phase) makes the unit update PIC every 8 clocks, as hardware does.
 #[derive(Clone, Debug)]
 pub struct StrandUnit {
     /// The register without HOLDOV.
@@ -93,7 +93,7 @@ impl StrandUnit {
         self.softint
     }
 
-    /// Writes bit 15 of %softint. A trap that is still requested sets the bit again at once if the strand takes interrupts.
+    /// Writes bit 15 of %softint. A trap that is still requested sets the bit again immediately if the strand takes interrupts.
     pub fn set_softint(&mut self, set: bool) {
         self.softint = set;
         self.request();
@@ -105,14 +105,14 @@ impl StrandUnit {
         self.request();
     }
 
-    /// Sets the maximum number of events by which an overflow trap comes before the wrap.
+    /// Sets the maximum number of events by which an overflow trap precedes the wrap.
     pub fn set_early(&mut self, early: Early) {
         self.early = early;
         self.select();
     }
 
-    /// Sets when PIC shows new events: every 8 clocks of [`pass`](Self::pass), or at once if `phase` is `None`. Drops the events
-    /// that PIC does not show yet.
+    /// Sets when PIC shows new events: every 8 clocks of [`pass`](Self::pass), or immediately if `phase` is `None`. Drops the events that
+    /// PIC does not show yet.
     ///
     /// With updates every 8 clocks, a read of PIC misses up to 8 events of each counter. After a write of PIC, an update can still
     /// add up to 7 earlier events. A write of %pcr that clears UT, ST or HT, or changes the SL of a counter, loses up to 8 events
@@ -164,7 +164,7 @@ impl StrandUnit {
         self.request();
     }
 
-    /// Returns how many events a counter with TOE can still count without a trap request. If both counters have TOE, returns the smaller
+    /// Returns how many events a counter with TOE can still count without requesting a trap. If both counters have TOE, returns the smaller
     /// number. Returns 0 if a counter with TOE counts idle clocks, because [`count`](Self::count) may add any number of them. Returns
     /// `u64::MAX` if no counter can request the trap.
     pub fn events_before_trap(&self) -> u64 {
@@ -212,7 +212,7 @@ impl StrandUnit {
         if self.behind.is_none() {
             return self.overflow(counters);
         }
-        // PIC already includes the `n` events, but must not show them before the next update. So take them back, and let them wait.
+        // PIC already includes the `n` events, but must not show them before the next update, so take them back and let them wait.
         for counter in counters.iter() {
             let pic = &mut self.pic[counter.index()];
             *pic = pic.wrapping_sub(n);

@@ -1,7 +1,7 @@
-//! The skid of overflow traps: how early a trap comes before the wrap, in events.
+//! The skid of overflow traps: how many events before the wrap a trap comes.
 
-/// The maximum number of events by which an overflow trap comes before the wrap. With TOE, an event that brings the counter this near to
-/// its wrap sets OV, which requests the trap. The T2's number is 15: the counter was at -16 to -1 before the event.
+/// The maximum number of events by which an overflow trap precedes the wrap. With TOE, an event that brings the counter this close to
+/// wrapping sets OV, which requests the trap. On the T2, the maximum is 15: the counter was at -16 to -1 before the event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Early(u8);
 

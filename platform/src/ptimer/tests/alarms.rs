@@ -1,4 +1,4 @@
-//! Tests handwritten cases of deadlines.
+//! Tests handwritten deadline cases.
 
 use super::Device;
 use crate::AccessError;

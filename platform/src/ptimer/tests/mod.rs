@@ -1,4 +1,4 @@
-//! Tests the driver on the model of the device.
+//! Tests the driver on the device model.
 
 use std::cell::{Cell, RefCell};
 use std::vec::Vec;

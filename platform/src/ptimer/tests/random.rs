@@ -1,4 +1,4 @@
-//! Compares the alarms with an independent list. The deadlines, the jumps of time and the interrupts are random.
+//! Compares the alarms with an independent list. The deadlines, the time jumps and the interrupts are random.
 
 use std::vec::Vec;
 
@@ -74,7 +74,7 @@ impl Oracle {
 
 type Sixteen<'a> = Alarms<&'a Device, u32, 16>;
 
-/// Takes all expired alarms, as a handler of the interrupt does.
+/// Takes all expired alarms, as an interrupt handler does.
 fn drain(device: &Device, alarms: &mut Sixteen<'_>, oracle: &mut Oracle) {
     loop {
         let before = oracle.look(device);

@@ -51,7 +51,8 @@ fn starts_every_family() {
 }
 
 /// nvidia_ptimer says: "Bit 16 of CLOCK_SOURCE overrides this modulation and sets the clock source at its maximum value". The driver sets
-/// the bit for rates that no multiple of the crystal's rate reaches. It divides the crystal's rate if NUMERATOR alone does not suffice.
+/// the bit for rates that no multiple of the crystal's rate reaches. The driver divides the crystal's rate if NUMERATOR alone does not
+/// suffice.
 #[test]
 fn the_rates_from_the_slowest_to_the_fastest() {
     let hour = 3600 * 1_000_000_000;
