@@ -819,7 +819,9 @@ uint64_t vfperf_snapshot(const struct vfperf_transport *transport,
                          struct vfperf_snapshot *snapshot);
 
 // Finds the units that exist: reads the control register of each, in 32 calls. Returns EBADTRAP if the guest has not negotiated.
-VFPERF_MUST_CHECK uint64_t vfperf_probe(const struct vfperf_transport *transport, struct vfperf_present *present);
+VFPERF_MUST_CHECK
+uint64_t vfperf_probe(const struct vfperf_transport *transport,
+                      struct vfperf_present *present);
 
 // Reads register 1: which L2 misses are counted on the caller's node, as one of `enum vfperf_perf_config`.
 VFPERF_MUST_CHECK uint64_t vfperf_get_perf_config(const struct vfperf_transport *transport, uint64_t *config);
