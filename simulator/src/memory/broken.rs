@@ -1,36 +1,37 @@
-//! Maps from one number to another, such as from a line to its L2 bank. Tests break a map to check that the [truth](super::Truth)
-//! notices the wrong number. Outside tests, `mapped` returns each number unchanged.
+//! Maps from one number to another, such as from a line to its L2 bank. Outside tests, `mapped` returns each number unchanged. A
+//! test can break a map so that it returns wrong numbers, and then checks that the difference from the [truth](super::Truth) is
+//! noticed.
 
 /// A map, named after what it computes in the memory system or in the replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Map {
-    /// The number of the L2 bank of a line.
+    /// A line's L2 bank.
     Bank,
     /// Bits 8:7 of a line's address, which select the line's hub.
     Hub,
     /// Whether a hub counts events: 1 or 0.
     CountingHubs,
-    /// The number of a group of successive lines, which determines the lines' home node.
+    /// A group of successive lines. The group determines the lines' home node.
     Home,
     /// A page's number, if an operating system places pages.
     Page,
-    /// The number of a line's channel in the line's home node.
+    /// A line's channel in the line's home node.
     Channel,
     /// Whether a channel is enabled: 1 or 0.
     EnabledChannel,
-    /// The number of the node that sends a line over its link.
+    /// The node that sends a line over its link.
     Link,
     /// The port number of a hub's event.
     Port,
-    /// The number of the hub whose registers count a hub's events.
+    /// The hub whose registers count a hub's events.
     HubRegisters,
-    /// The number, within its node, of the channel whose registers count a channel's events.
+    /// The channel, within its node, whose registers count a channel's events.
     ChannelRegisters,
-    /// The number of a strand's node.
+    /// A strand's node.
     NodeOfStrand,
-    /// The number of the strand whose registers count a strand's events.
+    /// The strand whose registers count a strand's events.
     StrandRegisters,
-    /// The number of the strand that executes a thread.
+    /// The strand that executes a thread.
     Placement,
     /// The value that a hypercall writes to a register.
     Written,

@@ -41,7 +41,7 @@ impl Channel {
     }
 
     /// Reads a line for a request that arrives at the time `now`. Returns the time at which the line leaves the queue, and `true`
-    /// if the write-back buffer holds the line. Such a read is counted as held back.
+    /// if the write-back buffer holds the line. In that case, the read is counted as held back for the line's write.
     #[inline(always)]
     pub(super) fn read(&mut self, line: L2Line, now: u64, timing: &Timing) -> (u64, bool) {
         let held = self.buffer.contains(&line);
@@ -65,7 +65,7 @@ impl Channel {
         done
     }
 
-    /// Returns `true` if there are events that the counters lack.
+    /// Returns `true` if there are events that have not been added to the counters yet.
     pub(super) fn any(&self) -> bool {
         self.events.lines_read + self.events.lines_written > 0
     }

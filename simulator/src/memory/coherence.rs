@@ -11,8 +11,8 @@ use super::traffic::{Answers, NodeRequest, SnoopAnswer, Supplier, Transaction};
 use super::truth::{Owners, ServedBy};
 
 impl<V: Variant> Access<'_, V> {
-    /// Brings a missing line into the node's L2 cache. If `state` is modified, the node becomes the line's only holder. `copy` is
-    /// the bit of the L1 copy that the core will have, or 0 for none. Returns what served the request.
+    /// Brings a missing line into the node's L2 cache, and returns what served the request. If `state` is modified, the node
+    /// becomes the line's only holder. `copy` is the directory bit of the copy that the core's L1 cache will have, or 0 for none.
     #[cold]
     #[inline(never)]
     pub(super) fn miss(&mut self, line: L2Line, state: LineState, copy: u64) -> ServedBy {
@@ -58,7 +58,7 @@ impl<V: Variant> Access<'_, V> {
         self.complete(line, owners, &snoop, NodeRequest::Invalidate { answers });
     }
 
-    /// Asks the other nodes for a line. If `to_own` is set, they lose it.
+    /// Asks the other nodes for a line. If `to_own` is set, the other nodes lose the line.
     #[inline(always)]
     fn snoop(&mut self, line: L2Line, to_own: bool) -> Snoop {
         let arrives = self.now;
@@ -175,7 +175,8 @@ impl<V: Variant> Access<'_, V> {
     }
 
     /// Records a request at its line's hub. A machine without hubs counts no events. `met` is `true` if the request waited for
-    /// another request for the same line. `waited` is the number of cycles for which it waited for such a request and for the hub.
+    /// another request for the same line. `waited` is the total number of cycles that the request waited for other requests and for
+    /// the hub.
     #[inline(always)]
     fn tell_hub(
         &mut self,

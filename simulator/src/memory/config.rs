@@ -160,8 +160,8 @@ const L2_WAYS: u64 = MOST_WAYS as u64;
 /// itself needs.
 const L1_BYTES: u64 = 1 << 20;
 const L2_BYTES: u64 = 64 << 20;
-/// The minimum size of a way in bytes. A tag holds at most 31 bits of an address, so the remaining bits must follow from the
-/// position in the way.
+/// The minimum size of a way in bytes. A tag holds at most 31 bits of an address, and the remaining bits follow from the line's
+/// position in the way. So a smaller way would not have enough positions.
 const LEAST_WAY: u64 = 1 << (ADDRESS_BITS - 31);
 /// The maximum number of cycles for which one request keeps a unit busy. The bound ensures that a counter of waiting cycles does
 /// not wrap twice between two reads.

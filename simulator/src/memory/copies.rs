@@ -1,7 +1,7 @@
-//! The directory of an L2 line's L1 copies. It has one bit for each part of the line that an L1 cache may hold.
+//! The directory of an L2 line's L1 copies: a word with one bit for each part of the line in each L1 cache.
 //!
-//! A word has 4 bits for each core's data cache, then 4 bits for each core's instruction cache. A bit is set when the L1 cache
-//! fetches the part, and stays set when the L1 cache replaces it.
+//! The word has 4 bits for each core's data cache, then 4 bits for each core's instruction cache. A bit is set when the L1 cache
+//! fetches the part, and stays set even if the L1 cache replaces the part.
 
 use super::figures::Figures;
 use super::geometry::{L2Line, MOST_PARTS};
@@ -63,7 +63,7 @@ impl Figures {
     pub(super) fn stale_after_store(&self, core: usize, line: u64) -> u64 {
         let part = self.data_part(line);
         let (data, instructions) = (self.l1d.line_shift, self.l1i.line_shift);
-        // A data cache line is part of one instruction cache line, or spans several of them.
+        // A data cache line is either part of one instruction cache line, or as long as several of them.
         let (first, several) = match data <= instructions {
             true => (part >> (instructions - data), 1),
             false => (part << (data - instructions), (1 << (1 << (data - instructions))) - 1),

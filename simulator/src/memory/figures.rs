@@ -17,7 +17,8 @@ pub struct Figures {
     pub(super) timing: Timing,
 }
 
-// A shape has no step for a fetch from the `1 << FETCH_SHIFT` bytes that were fetched last, so these bytes must lie in one line.
+// In a shape, a fetch from the same aligned `1 << FETCH_SHIFT` bytes as the previous fetch is not a step. So these bytes must lie
+// in one line.
 const _: () = assert!(FETCH_SHIFT <= Figures::T2_PLUS.l1i.line_shift);
 
 impl Figures {

@@ -1,7 +1,7 @@
 //! Maps addresses to the units that serve them.
 //!
-//! With 64-byte L2 lines, these bits of the physical address choose the unit. With other lengths, bits of the line's number choose
-//! it, and their numbers are 6 less than in the table.
+//! If L2 lines have 64 bytes, the table shows which bits of the physical address choose the unit. If they have another length, bits
+//! of the line's number choose the unit instead: bit n of the line's number for bit n + 6 in the table.
 //!
 //! | bits | choose |
 //! |---|---|
@@ -20,7 +20,7 @@ use super::pages::{PAGE_SHIFT, Pages, Touched};
 
 pub use platform::homes::ADDRESS_BITS;
 
-/// The mask for the bits of a physical address that give the address in memory.
+/// The mask for the low [`ADDRESS_BITS`] bits of an address, which are the physical address.
 pub const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 
 /// The binary logarithm of the number of bytes in an L2 line of a T2 Plus.
@@ -40,7 +40,7 @@ impl L2Line {
     }
 }
 
-/// The maximum number of an L1 cache's lines in an L2 line.
+/// The maximum number of L1 cache lines in one L2 line.
 pub(super) const MOST_PARTS: u64 = 4;
 
 /// The error for a machine that has no enabled memory channel.
@@ -64,7 +64,7 @@ pub(super) struct Interleave {
     touched: Touched,
     /// Each node's channels, one for each value of address bit 8. The entries of a node without memory are not used.
     channels: [[Mcu; 2]; Node::ALL.len()],
-    /// The hub for each value of address bits 8:7. On a machine without hubs, these are the numbers of the links.
+    /// The hub for each value of address bits 8:7. On a machine without hubs, an entry stands for the link with the same number.
     hubs: [Hub; 4],
     /// The binary logarithm of the number of bytes in an L2 line.
     line_shift: u32,

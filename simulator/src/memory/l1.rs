@@ -131,7 +131,7 @@ impl<S: Sets> L1<S> {
         let (set, tag) = self.0.set(line);
         let set = set.as_mut();
         if let Some(way) = set.iter().position(|entry| *entry == tag) {
-            // The lines that were used earlier each move up one way.
+            // The lines behind the removed one, which were used earlier, each move forward by one way.
             let last = set.len() - 1;
             for way in way..last {
                 set[way] = set[way + 1];

@@ -95,8 +95,8 @@ impl Set {
     }
 }
 
-/// The L2 caches of all nodes. A node's L2 cache holds every line that one of its L1 caches holds. Each set replaces its least
-/// recently used line.
+/// The L2 caches of all nodes. A node's L2 cache holds every line that any of the node's L1 caches holds. Each set replaces its
+/// least recently used line.
 #[derive(Clone, Debug)]
 pub(super) struct L2Caches<V> {
     variant: V,
@@ -171,8 +171,8 @@ impl<V: Variant> L2Caches<V> {
         })
     }
 
-    /// Returns the time at which a line arrives, but only if the line is modified, is the most recently used one of its set, and
-    /// has none of the `copies`. Returns `None` for any other line. Unlike [`hit`](Self::hit), changes nothing.
+    /// Returns the time at which a line arrives, if the line is modified, is the most recently used one of its set, and has none of
+    /// the L1 copies in `copies`. Otherwise returns `None`. Unlike [`hit`](Self::hit), changes nothing.
     #[inline(always)]
     pub(super) fn own(&self, node: Node, line: L2Line, copies: u64) -> Option<u64> {
         let (set, tag) = self.shape().place(line.0);
@@ -227,7 +227,8 @@ impl<V: Variant> L2Caches<V> {
         (old != FREE).then_some(victim)
     }
 
-    /// Removes a line from a node's cache. The next new line of the set gets its way. Returns the line's L1 copies.
+    /// Removes a line from a node's cache. The next line that is added to the set takes the free way. Returns the removed line's L1
+    /// copies.
     pub(super) fn remove(&mut self, node: Node, slot: L2Slot) -> u64 {
         let CacheShape { ways, .. } = *self.shape();
         let sets = self.shape().sets();
@@ -259,7 +260,7 @@ mod tests {
 
     const NODE: Node = Node::Node1;
 
-    /// Returns line number `n` of set 5.
+    /// Returns the `n`th line of set 5, counted from 0.
     fn line(n: u64) -> L2Line {
         L2Line(5 + 4096 * n)
     }

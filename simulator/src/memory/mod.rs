@@ -5,8 +5,8 @@
 //! ways, 16-byte lines, write-through, no allocation on a store). Each node has an inclusive L2 cache (4 MB, 16 ways, 64-byte
 //! lines, 8 banks, write-back, allocation on a store) and two DRAM channels, each with a queue and a write-back buffer of 8 lines.
 //! Replacement is exact LRU everywhere. These are the figures of a T2 Plus; another [`Config`] may have others. [`geometry`] maps
-//! addresses to units, [`timing`] holds the times, and [`modelled`] lists the counted events. A physical address is the low
-//! [39 bits](geometry::ADDRESS_BITS) of the sum of the recorded address and the program's offset. The hardware's
+//! addresses to units, [`timing`] holds the times, and [`modelled`] lists the counted events. A physical address is the low [39
+//! bits](geometry::ADDRESS_BITS) of the sum of the recorded address and the program's offset. The hardware's
 //! [interleave](platform::homes) or an operating system's [page placement](pages) decides which node's memory holds the address.
 //!
 //! MOESI keeps the L2 caches of different nodes coherent. A request that misses the L2 cache asks all other nodes. If a cache has
@@ -37,13 +37,13 @@
 //! issues an instruction, until the program ends.
 //!
 //! # What is simplified
-//! - Many of the times are [assumed](timing). Besides its stores, a strand has at most one request under way, and executes nothing
-//!   while it waits for that request. The instruction after a load uses the loaded value. All other instructions take one cycle,
-//!   including multiplications, divisions and floating point. The two pipelines of a core do not share a load unit.
+//! - Many of the times are [assumed](timing). A strand has at most one request under way, apart from its stores, and executes
+//!   nothing while it waits for that request. The instruction after a load uses the loaded value. All other instructions take one
+//!   cycle, including multiplications, divisions and floating point. The two pipelines of a core do not share a load unit.
 //! - Caches change when an instruction is issued, not when its data arrive. So the order of issue decides which references hit and
 //!   which miss. Each request enters the queues at its own time.
-//! - A recording holds what its threads did when they were recorded. How long threads spin and how they divide their work do not
-//!   depend on the machine's time.
+//! - A recording holds what its threads did when they were recorded. So the times of a replay change neither how long threads spin
+//!   nor how they divide their work.
 //! - The hubs' cycle counters count the program's cycles but not those of hypercalls, although the machine's clock advances by
 //!   both. So a guest's measurement does not include its own cost.
 //! - A store invalidates the copies of its line in the node's other data caches, and the lines that hold its bytes in all of the
@@ -51,8 +51,8 @@
 //! - When the L2 cache drops a line, the L1 caches drop their copies. A line that is written back is in memory immediately: no
 //!   strand waits for it, no matter how long its channel's queue is.
 //! - There are no TLBs, no speculation, no prefetching, no devices, and no references by the hypervisor.
-//! - A read of a line in the write-back buffer is counted as held back. A line stays in this buffer until eight later lines have
-//!   replaced it.
+//! - A read of a line that is still in the write-back buffer is counted as held back for the line's write. A line stays in this
+//!   buffer until eight later lines have replaced it.
 
 mod access;
 mod ahead;

@@ -42,8 +42,8 @@ pub(crate) struct OtherMoves {
     pub(crate) moves: Moves,
 }
 
-/// The maximum number of lines whose moves are kept individually. If more lines move, the half that moved least is forgotten,
-/// except for the sum of its moves.
+/// The maximum number of lines whose moves are kept individually. If more lines move, only the sum of the moves is kept for the
+/// half that moved least.
 const MOST: usize = 1 << 19;
 
 /// The number of words in [`MovedLines::bits`]. Together, they have one bit for each of the 2^20 lines in 64 MB of memory.
@@ -57,8 +57,8 @@ impl Default for MovedLines {
 }
 
 impl MovedLines {
-    /// Returns the moves of the line with the number `line`; `None` if the line has not moved, or if its moves are only in the sum
-    /// for the other lines.
+    /// Returns the moves of the line with the number `line`; `None` if the line has not moved, or if its moves are kept only in the
+    /// sum for many lines.
     pub(crate) fn get(&self, line: u64) -> Option<Moves> {
         self.lines.get(&line).copied()
     }

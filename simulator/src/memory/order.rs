@@ -53,7 +53,7 @@ impl Order {
         self.0 = older >> 4 | younger | (way as u64) << (4 * ways - 4);
     }
 
-    /// Returns the position of a way's digit, which has four bits: the number of bits below it.
+    /// Returns the position of a way's four-bit digit, as the number of bits below it.
     #[inline]
     fn shift(self, way: usize) -> u32 {
         // XOR turns the digit that equals `way` into 0. The subtraction marks the digits that are 0, but only the lowest mark is

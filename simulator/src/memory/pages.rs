@@ -23,8 +23,8 @@ pub enum Pages {
     /// The machine's [interleave](platform::homes) maps each address to a node, so parts of one page can be on different nodes.
     #[default]
     Hardware,
-    /// An 8 KB page is on the node of the strand that is the first to touch it in the machine's time. If that node has no memory,
-    /// the page is on a node with memory.
+    /// An 8 KB page is on the node of the strand that touches it first, in the order of the strands' turns. If that node has no
+    /// memory, the page is on a node with memory.
     FirstTouch,
     /// All pages are on one node.
     Node(Node),

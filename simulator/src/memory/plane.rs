@@ -1,5 +1,5 @@
-//! A plane: the connections between nodes for the lines that one hub carries. On a machine without hubs, four planes link the nodes
-//! directly.
+//! A plane: the links between nodes that carry one hub's lines. A machine without hubs has four planes, whose links connect the
+//! nodes directly.
 
 use guest_abi::Node;
 
@@ -25,7 +25,7 @@ struct Link {
     passed: [u64; 2],
 }
 
-/// The number of lists of requests under way. A request is compared only with those in one list.
+/// The number of lists into which the requests under way are divided. A new request is compared only with the requests in one list.
 const LISTS: usize = 32;
 
 /// The request serializer, and the nodes' links.
@@ -69,7 +69,7 @@ impl Plane {
         self.links[node].passed
     }
 
-    /// Records that a request for a line was under way from `begins` to `ends`. Later requests must not arrive before the time `now`.
+    /// Records that a request for a line was under way from `begins` to `ends`. No later request may arrive before the time `now`.
     #[inline(always)]
     pub(super) fn complete(&mut self, line: L2Line, begins: u64, ends: u64, now: u64) {
         let flights = &mut self.flights[list(line)];
@@ -104,7 +104,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// A plane works like a list of all requests. The requests for lines 0, 8 and 16 wait only for requests for the same line.
+        /// A plane has the same results as a single list of all requests. A request for line 0, 8 or 16 waits only for requests for
+        /// the same line.
         #[test]
         fn as_a_list_of_requests(requests in prop::collection::vec((0..3_u64, 0..20_u64, 0..40_u64, 1..60_u64), 1..80)) {
             let mut plane = Plane::default();

@@ -15,7 +15,7 @@ pub struct Quantum<'a> {
     pub image: CodeImage,
     /// The time of the first reference, in cycles.
     pub begins: u64,
-    /// The end of the quantum. Only the first instruction may begin at this time or later.
+    /// The end of the quantum. No instruction except the first may begin at this time or later.
     pub until: u64,
     /// Whether the recording has no instructions. Each datum is then executed as an instruction of its own.
     pub data_alone: bool,
@@ -53,7 +53,7 @@ pub struct Executed {
     pub instructions: u64,
 }
 
-/// The part of a quantum that a strand has executed without anything outside its core.
+/// The part of a quantum that a strand has executed without using anything outside its core.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExecutedAhead {
     pub(crate) executed: Executed,

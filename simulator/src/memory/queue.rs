@@ -19,9 +19,9 @@ struct Span {
 /// that arrive in chronological order are served in that order, and no request waits for one that comes later in time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    /// A ring of the busy spans in chronological order, with gaps between them. The queue remembers the latest [`SPANS`] spans. If
-    /// there have been fewer, the earliest entries are empty. The entry before these spans is the latest forgotten span, and no
-    /// request is served before the end of that span.
+    /// A ring of busy spans in chronological order, with gaps between them. The last [`SPANS`] entries are the spans that the queue
+    /// remembers; the earliest of them are empty if there have been fewer spans. The entry before them is the latest forgotten
+    /// span, and no request is served before the end of that span.
     spans: [Span; SLOTS],
     /// The index of the latest span in the ring, plus a multiple of the ring's size.
     latest: usize,

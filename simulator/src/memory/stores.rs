@@ -18,9 +18,9 @@ impl Stores {
         self.done[self.oldest % MOST_STORES]
     }
 
-    /// Returns the time from which the strand has room for another store, after `others` stores that have not been added yet. At
-    /// most `most` stores may be under way. If `others` is not less than `most`, this time is not known yet, and the result is
-    /// [`u64::MAX`].
+    /// Returns the time from which the strand has room for another store, if `others` stores that have not been added yet come
+    /// before it. At most `most` stores may be under way. If `others` is not less than `most`, this time is not known yet, and the
+    /// result is [`u64::MAX`].
     #[inline]
     pub(super) fn room_behind(&self, others: usize, most: u64) -> u64 {
         match others < most as usize {

@@ -211,9 +211,9 @@ pub enum AnyMemory {
 pub enum MemoryError {
     /// The machine has no enabled memory channel.
     NoMemory(#[from] NoMemory),
-    /// All pages should be on a node that has no memory.
+    /// The configuration puts all pages on a node that has no memory.
     NoMemoryOnNode(#[from] NoMemoryOnNode),
-    /// A number of the configuration is out of range, or numbers do not fit together.
+    /// A setting is out of range, or some settings do not fit together.
     Impossible(#[from] Impossible),
 }
 

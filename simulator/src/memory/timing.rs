@@ -44,20 +44,20 @@ pub struct Timing {
     /// another request for the same line is under way: D. Sheahan, "Zambezi Architecture", blogs.sun.com, October 2008.) Nodes that
     /// are linked directly are assumed to do the same.
     pub serialize: u64,
-    /// The time for a request to the other nodes and for their answers: 60. Assumed.
+    /// The time to ask the other nodes and to receive their answers: 60. Assumed.
     pub snoop: u64,
-    /// The extra time of a line from another node's cache, in addition to snoop and links: 80. Assumed.
+    /// The extra time for a line from another node's cache, in addition to snoop and links: 80. Assumed.
     pub cache_to_cache: u64,
-    /// The time of a line from memory, in addition to its time in the queue: 120. Assumed.
+    /// The time for a line from memory, in addition to its time in the queue: 120. Assumed.
     pub memory: u64,
-    /// The extra time of a line from another node's memory, in addition to the links: 60. Assumed.
+    /// The extra time for a line from another node's memory, in addition to the links: 60. Assumed.
     pub remote: u64,
     /// The time for which a line keeps one direction of a link busy: 9. The link is between a node and a hub, or between two nodes.
     /// Assumed, for 14 lanes of 4.8 Gb/s.
     pub link: u64,
-    /// The time for which a read keeps a DRAM channel busy: 7. Together, the four channels of a T2 transfer more than 60 GB/s, of
-    /// which two thirds are for reads (Shah et al., "UltraSPARC T2: A Highly-Threaded, Power-Efficient, SPARC SOC", A-SSCC 2007).
-    /// So 64 bytes take 6 ns.
+    /// The time for which a read keeps a DRAM channel busy: 7. Together, the four channels of a T2 transfer more than 60 GB/s, two
+    /// thirds of it for reads (Shah et al., "UltraSPARC T2: A Highly-Threaded, Power-Efficient, SPARC SOC", A-SSCC 2007). So one
+    /// channel reads 64 bytes in 6 ns.
     pub channel_read: u64,
     /// The time for which a write keeps a DRAM channel busy: 14, because writes have half the speed of reads.
     pub channel_write: u64,

@@ -37,7 +37,7 @@ impl Watch for () {
     fn used(&mut self, _: &Reference, _: &MovedLines) {}
 }
 
-/// A strand's requests and waits of which its [`Watch`] has not been told yet.
+/// A strand's requests and waits that have not been reported to its [`Watch`] yet.
 #[derive(Debug, Default)]
 pub(super) struct Untold {
     /// Whether there is any request.

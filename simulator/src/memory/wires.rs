@@ -29,8 +29,8 @@ const EVENTS: [SparcEvent; 7] = [
     SparcEvent::CrossbarStores,
 ];
 
-/// The event codes (SL 2) of an instruction, in the order of [`DataAccess`]. An atomic instruction counts as a load and a store,
-/// too.
+/// The codes of the events that an instruction counts as because of its data access, in the order of [`DataAccess`]. All have the
+/// event class (SL) 2. An atomic instruction counts as a load and a store, too.
 const INSTRUCTIONS: [u16; DataAccess::COUNT] = [
     SparcEvent::OtherInstructions.code(),
     SparcEvent::Loads.code(),
@@ -39,7 +39,7 @@ const INSTRUCTIONS: [u16; DataAccess::COUNT] = [
     SparcEvent::AtomicOperations.code() | SparcEvent::Loads.code() | SparcEvent::Stores.code(),
 ];
 
-/// The event codes of an instruction, in the order of [`Group`].
+/// The codes of the events that an instruction counts as because of its group, in the order of [`Group`].
 const GROUPS: [u16; Group::COUNT] = [
     0,
     SparcEvent::BranchesCompleted.code(),
@@ -108,8 +108,9 @@ impl StrandEvents {
     }
 }
 
-/// Returns the class and events that an instruction counts as. `group` is 0 for an instruction that is neither a branch nor of the
-/// FGU. The result combines the events of the instruction's group with those of its data access, if it accesses data.
+/// Returns the class and events that an instruction counts as. `instruction` holds the events of its data access, and `group` those
+/// of its group; `group` is 0 if the instruction is neither a branch nor of the FGU. An instruction without data counts only as the
+/// events of its group, if it has any.
 const fn select(instruction: u16, group: u16) -> SparcSelect {
     let other = SparcEvent::OtherInstructions.code();
     SparcSelect::from_code(match instruction == other && group != 0 {

@@ -131,7 +131,7 @@ impl<V: Variant> Work<'_, V> {
         }
     }
 
-    /// Executes an instruction, its fetch and its data, that begins at the time `begins`.
+    /// Executes an instruction (its fetch and its data) that begins at the time `begins`.
     ///
     /// Instructions must be passed in chronological order: an instruction must not begin before the previous instruction.
     #[inline(always)]

@@ -45,7 +45,7 @@ pub(super) struct Access<'w, V: Variant> {
     pub(super) hub_events: &'w mut [HubEvents; Hub::ALL.len()],
     pub(super) moves: &'w mut Option<MovedLines>,
     ahead: &'w mut CoresAhead,
-    /// The strand's requests and waits that its watch has not been told of yet; `None` if there is no watch.
+    /// The strand's requests and waits that have not been reported to its watch yet; `None` if there is no watch.
     pub(super) untold: Option<&'w mut Untold>,
     /// The strand's time, in cycles.
     pub(super) now: u64,
@@ -58,12 +58,12 @@ pub(super) struct Access<'w, V: Variant> {
     first_issued: u64,
     issues: u64,
     instructions: u64,
-    /// The number of executed instructions by kind, in [whole shapes](Self::shapes) only.
+    /// The number of executed instructions by kind. Only instructions in [whole shapes](Self::shapes) are included.
     by_kind: ByKind,
-    /// The end of the quantum. Only the first instruction may begin at this time or later.
+    /// The end of the quantum. No instruction except the first may begin at this time or later.
     pub(super) ends: u64,
-    /// While [whole shapes](Self::shapes) execute, no instruction begins at this time or later. The value is the end of the
-    /// quantum, or 0 to make the shapes stop earlier.
+    /// [Whole shapes](Self::shapes) begin no instruction at this time or later. It is the end of the quantum, or 0 if the shapes
+    /// have to stop earlier.
     until: u64,
     /// The number of the line from which the latest instruction was fetched; [`NO_LINE`] if the instruction cache has dropped that
     /// line.
@@ -109,8 +109,8 @@ impl<'w, V: Variant> Access<'w, V> {
             planes,
             dram,
             strand_record: &mut truth.strands[strand.index()],
-            // Each core has eight strands. The memory system's own map from strands to cores is not used here, because the truth
-            // has to check that map.
+            // Each core has eight strands. The index is computed here, without the memory system's own map from strands to cores,
+            // because the truth (the record of all events) is used to check that map.
             core_record: &mut truth.cores[strand.index() / 8],
             unit_records: &mut truth.units,
             hub_events,
@@ -269,7 +269,7 @@ impl<'w, V: Variant> Access<'w, V> {
         self.cores.own.data.fill(part);
     }
 
-    /// Reads a line through the L2 cache, for an L1 cache that will have a `copy` of the line.
+    /// Reads a line through the L2 cache for an L1 cache. `copy` is the directory bit of the copy that the L1 cache will have.
     #[inline(always)]
     fn read(&mut self, request: CoreRequest, line: L2Line, copy: u64) {
         let (data_shift, instruction_shift) = self.line_shifts();
@@ -363,8 +363,8 @@ impl<'w, V: Variant> Access<'w, V> {
         }
     }
 
-    /// Marks the cores that run ahead and hold a copy of a line that has just moved for the first time. A watch has to be told how
-    /// these cores use the line after the current turn.
+    /// Handles a line that has just moved for the first time. Marks the cores that run ahead and hold a copy of the line, because a
+    /// watch has to be told how these cores use the line after the current turn.
     #[cold]
     #[inline(never)]
     pub(super) fn watch_line(&mut self, line: L2Line) {
@@ -414,7 +414,7 @@ impl<'w, V: Variant> Access<'w, V> {
         }
     }
 
-    /// Returns whether a bank's PERF_CONFIG selects L2 misses that `service` serves.
+    /// Returns `true` if a bank's PERF_CONFIG selects the L2 misses that `service` serves.
     #[inline(always)]
     fn selects_miss(&self, bank: usize, service: ServedBy) -> bool {
         match self.perf_config[bank] {

@@ -14,10 +14,12 @@ use crate::memory::watch::Watch;
 use crate::recording::{ByKind, Done, Kind, References, ShapeStep, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
-    /// Executes shapes step by step. Begins a shape only if it would end before the time `until` without misses. If misses then
-    /// delay the shape beyond that time, stops in the middle of it. Removes the executed references from `rest`, and tells `watch`
-    /// what they do. A watch must be told of each instruction in a line that has moved between nodes, so if there is a watch,
-    /// execution stops before a shape that contains such an instruction.
+    /// Executes shapes step by step, removes the executed references from `rest`, and tells `watch` what they do. Begins a shape
+    /// only if it would end before the time `until` without misses. If misses then delay the shape beyond that time, stops in the
+    /// middle of it.
+    ///
+    /// A watch must be told of each instruction whose line has moved between nodes. So if there is a watch, execution stops before
+    /// a shape that contains such an instruction.
     pub(in crate::memory) fn shapes<W: Watch>(
         &mut self,
         rest: &mut References<'_>,
@@ -128,7 +130,7 @@ impl<V: Variant> Access<'_, V> {
                     begins = self.now - timing.elapsed(&step.done) - loaded;
                     let is_in_time = begins + longest < self.until;
                     if W::WATCHES {
-                        // The watch is told of a fetch once, after its last step.
+                        // A fetch can take several steps. The watch is told of it once, after the last one.
                         if !step.is_within {
                             self.tell_step((&whole, shape, step), address, watch);
                             let before = std::mem::replace(&mut moved, self.moved());
@@ -186,8 +188,8 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Removes the executed references from `rest`. The executions in `taken` are complete, except the last one, of which only the
-    /// first `references` references were executed.
+    /// Removes the executed references from `rest`, and counts the last execution's instructions. The executions that were taken
+    /// from `taken` are complete, except the last one: only its first `references` references were executed.
     #[cold]
     #[inline(never)]
     fn leave<'a>(&mut self, rest: &mut References<'a>, taken: Whole<'a>, references: usize) {

@@ -1,4 +1,4 @@
-//! Tells a watch what a strand's references do.
+//! Tells a watch (an observer) what a strand's references do.
 
 use super::Access;
 use crate::memory::figures::Variant;
@@ -7,8 +7,8 @@ use crate::memory::watch::Watch;
 use crate::recording::{FETCH_SHIFT, Reference, Shape, ShapeStep, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
-    /// Tells `watch` what an executed reference did, if it requested lines from the L2 cache or may have used a line that has
-    /// moved.
+    /// Tells `watch` of an executed reference if the reference requested lines from the L2 cache, or if it may have used a line
+    /// that has moved between nodes.
     #[inline(always)]
     pub(in crate::memory) fn tell<W: Watch>(&mut self, reference: &Reference, watch: &mut W) {
         if self.has_untold() || self.may_have_moved(reference.address, reference.size) {
@@ -34,15 +34,15 @@ impl<V: Variant> Access<'_, V> {
         self.untold.as_ref().is_some_and(|untold| untold.any)
     }
 
-    /// Returns `false` if no line of these bytes has moved between nodes.
+    /// Returns `true` if a line of these bytes may have moved between nodes, and `false` if none has.
     #[inline(always)]
     fn may_have_moved(&self, address: u64, size: u16) -> bool {
         let Some(moved) = &self.moves else { return false };
         moved.may_have_any(address.wrapping_add(self.offset), size)
     }
 
-    /// Tells `watch` of a shape's step that changed no cache and did not wait. `moved` is the number of lines that have
-    /// [moved](Self::moved).
+    /// Tells `watch` of a shape's step that changed no cache and caused no wait. `moved` is the number of lines that have
+    /// [moved](Self::moved) between nodes.
     #[inline(always)]
     pub(super) fn tell_at_once<W: Watch>(
         &self,
@@ -70,8 +70,8 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Tells `watch` of a step's reference, if [`tell_at_once`](Self::tell_at_once) has not been called for the step. `address` is
-    /// the address of the reference's data.
+    /// Tells `watch` of the reference in a shape's step for which [`tell_at_once`](Self::tell_at_once) has not been called.
+    /// `address` is the address of the reference's data.
     #[inline(always)]
     pub(super) fn tell_step<W: Watch>(
         &mut self,

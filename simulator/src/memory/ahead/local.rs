@@ -13,10 +13,10 @@ use crate::memory::system::CoreState;
 use crate::memory::timing::ISSUE;
 use crate::recording::{ByKind, Kind, MOST_WHOLE, Part, Reference};
 
-/// The maximum number of references that a strand executes ahead beyond the number that it is told to execute.
+/// The maximum number of references by which a strand that runs ahead exceeds the number that it is told to execute.
 pub(crate) const MOST_MORE: usize = 128;
 
-/// The maximum number of references that a core may be told to execute ahead. It bounds the counts of [`ByKind`].
+/// The maximum number of references that a core may be told to execute ahead. With more, the counts of [`ByKind`] could overflow.
 pub(crate) const MOST_AT_ONCE: usize = MOST_WHOLE - MOST_MORE;
 
 /// A strand while it executes instructions that need nothing outside its core.
@@ -45,9 +45,9 @@ struct Mark {
 }
 
 impl<V: Variant, const WATCHED: bool> CoreAhead<'_, V, WATCHED> {
-    /// Executes the instructions of a [turn](Self::turn) of any length, which began at the time `began`. `executed` holds what the
-    /// strand has already executed in this turn. Returns what the whole turn has executed, when its first instruction was issued,
-    /// and why the strand stopped.
+    /// Executes the instructions of a [turn](Self::turn), which can have any length. `began` is the time at which the turn began,
+    /// and `executed` is what the strand has already executed in it. Returns what the whole turn has executed, when its first
+    /// instruction was issued, and why the strand stopped.
     #[inline(never)]
     pub(super) fn long(
         &mut self,

@@ -1,9 +1,9 @@
-//! Lets a core run ahead: the core executes instructions that need nothing outside it, even before the earlier turns of other
-//! cores.
+//! Lets a core run ahead: the core executes instructions that need nothing outside it, although other cores still have to execute
+//! earlier turns.
 //!
-//! A load or fetch that hits one of the core's caches changes only that cache's replacement order, and counts of the core and its
-//! strands. All of this can be undone. A strand does not wait for its stores while there is room for more, so a core that runs
-//! ahead *defers* each store: the strand continues, and the store is executed when its turn comes.
+//! A load or fetch that hits one of the core's caches changes only that cache's replacement order and the event counts of the core
+//! and its strands. All of this can be undone. A strand does not wait for its stores while there is room for more, so a core that
+//! runs ahead *defers* each store: the strand continues, and the store is executed when its turn comes.
 
 mod lane;
 mod local;
@@ -76,7 +76,7 @@ struct Renewed {
     is_data: bool,
 }
 
-/// The cores that may run ahead, and how turns affect them.
+/// The cores that may run ahead, and the cores that turns have affected.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CoresAhead {
     /// One bit for each core that may run ahead.
@@ -86,14 +86,14 @@ pub(super) struct CoresAhead {
     affected: VecDeque<Affected>,
 }
 
-/// A core that is affected by a turn, although it may have run ahead beyond that turn.
+/// A core that a turn affects. The core may already have run ahead beyond that turn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Affected {
     pub(crate) core: usize,
     /// The time of the turn.
     pub(crate) at: u64,
-    /// The copy of a line that one of the core's L1 caches loses. `None` if the core keeps the line, but a watch has to be told how
-    /// the core uses the line after the turn.
+    /// The copy of a line that one of the core's L1 caches loses. If `None`, the core keeps the line, but a watch has to be told
+    /// how the core uses the line after the turn.
     lost: Option<Copy>,
 }
 
@@ -215,7 +215,7 @@ impl<V: Variant> Work<'_, V> {
     }
 
     /// Executes a deferred store if it changes no cache and causes no wait. Returns `true` if the store was executed. Most stores
-    /// are of this kind, and need little of what other accesses need.
+    /// are of this kind, and take much less work than other accesses.
     #[inline(always)]
     fn store_at_once(&mut self, store: &StoreAhead, offset: u64) -> bool {
         let MemorySystem { plan, strands, l2, banks, truth, .. } = &mut *self.system;
@@ -258,7 +258,7 @@ impl<V: Variant> Work<'_, V> {
         self.system.ahead.affected.pop_front()
     }
 
-    /// Drops the line that an affected core loses. The core must not run ahead.
+    /// Drops the line that an affected core loses. The core must not be running ahead.
     pub(crate) fn affect(&mut self, affected: Affected) {
         if let Some(lost) = affected.lost {
             self.system.cores[affected.core].drop(lost);

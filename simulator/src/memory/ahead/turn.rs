@@ -16,12 +16,12 @@ use crate::recording::{Kind, Reference};
 
 /// A core whose strands execute ahead.
 ///
-/// A core can be [prepared](Work::begin_ahead) to access no data. If `WATCHED` is set, a watch observes the uses of moved lines,
-/// and an instruction that fetches or loads from a moved line is not executed.
+/// The core can be [prepared](Work::begin_ahead) so that it executes no instruction that accesses data. If `WATCHED` is set, a
+/// watch observes the uses of moved lines, and the core executes no instruction that fetches or loads from a moved line.
 ///
-/// Stores are deferred: they are executed later. But if `stored` is a number, the core executes these instructions a second time,
-/// and its first `stored` stores have already been executed. The core then stops after the instruction that contains the last of
-/// them.
+/// If `stored` is `None`, the core defers stores: they are executed when their turns come. Otherwise, the core executes these
+/// instructions a second time, and the first `stored` of their stores have already been executed. The core then stops after the
+/// instruction that contains the last of these stores.
 pub(crate) struct CoreAhead<'w, V: Variant, const WATCHED: bool> {
     pub(super) core: &'w mut CoreState<V>,
     variant: &'w V,
@@ -32,8 +32,8 @@ pub(crate) struct CoreAhead<'w, V: Variant, const WATCHED: bool> {
     issues: Issues,
     /// Whether instructions that access data may be executed.
     with_data: bool,
-    /// How many of the next stores were already executed when the core executed these instructions for the first time; `None` if
-    /// stores are deferred.
+    /// The number of further stores that were already executed when the core executed these instructions for the first time; `None`
+    /// if the core defers stores.
     pub(super) stored: Option<usize>,
     /// The lines that have moved between nodes; `None` if moves are not noted.
     moved: Option<&'w MovedLines>,
@@ -45,13 +45,13 @@ struct Issues {
     first: u64,
     /// The first clock after the latest issue.
     after: u64,
-    /// The number of clocks with an issue.
+    /// The number of clocks in which an instruction was issued.
     clocks: u64,
 }
 
 impl Issues {
-    /// Adds a turn's `count` instructions, each issued in a different clock from `first` to `last`. No earlier turn may have issued
-    /// an instruction after `first`.
+    /// Adds a turn's `count` instructions, each of which was issued in a clock of its own: the first in `first`, the last in
+    /// `last`. No earlier turn may have issued an instruction after `first`.
     #[inline(always)]
     fn add(&mut self, first: u64, last: u64, count: u64) {
         if self.clocks == 0 {
@@ -109,9 +109,9 @@ impl<V: Variant> Work<'_, V> {
 
 impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
     /// Executes a strand's next instructions, up to the first one that needs something outside the core. The first instruction
-    /// begins at the time `begins`. Further instructions begin before the time `until`, and before `most` references have been
-    /// executed. An instruction that loads and then stores in two steps can be divided. An instruction that accesses data after a
-    /// store is not executed.
+    /// begins at the time `begins`. No further instruction begins once the time `until` is reached or `most` references have been
+    /// executed. If an instruction loads and then stores in two steps, the turn can end between the load and the store. Stops
+    /// before an instruction that accesses data after a store.
     #[inline(always)]
     pub(crate) fn turn(
         &mut self,
@@ -135,8 +135,8 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
         ExecutedAhead { executed, blocked: stops == Stops::Blocked }
     }
 
-    /// Executes instructions that need little work: their lines of code were used last, and they access at most one line of data.
-    /// Returns [`Stops::No`] at the first instruction of any other kind.
+    /// Executes instructions that need little work: each of their code lines is the most recently used line of its set, and they
+    /// access at most one line of data. Returns [`Stops::No`] at the first instruction of any other kind.
     #[inline(always)]
     fn short(
         &mut self,
@@ -219,8 +219,8 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
         self.variant.figures()
     }
 
-    /// Returns `true` if a watch has to be told of references to these bytes. Returns `false` while a core executes instructions a
-    /// second time, because it first executed them before the bytes' line moved.
+    /// Returns `true` if a watch has to be told of references to these bytes. While a core executes instructions a second time,
+    /// returns `false`, because the bytes' line had not moved when the core executed them first.
     #[inline(always)]
     pub(super) fn is_watched(&self, address: u64, size: u16) -> bool {
         WATCHED
@@ -229,7 +229,7 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
     }
 
     /// Returns `true` if each line of an instruction is the most recently used one of its set, and no watch has to be told of the
-    /// fetch. Such a fetch changes nothing.
+    /// fetch. If so, the fetch changes nothing.
     #[inline(always)]
     fn has_fetched(&mut self, offset: u64, fetch: &Reference) -> bool {
         let address = fetch.address.wrapping_add(offset);
@@ -245,8 +245,8 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
         instructions.renew(line, note)
     }
 
-    /// Returns `true` if the data lie in one line. A program's offset is a multiple of the line length, so it makes no difference
-    /// here.
+    /// Returns `true` if the data lie in one line. The result is the same with and without a program's offset, which is a multiple
+    /// of the line length.
     #[inline(always)]
     fn is_in_line(&self, address: u64, size: u16) -> bool {
         let line = 1 << self.figures().l1d.line_shift;

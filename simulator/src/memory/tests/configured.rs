@@ -61,8 +61,8 @@ proptest! {
         check_round(&mut bench, &setting, &turns);
     }
 
-    /// Two strands of a core take turns to execute a program. The results are the same whether the memory system executes the steps
-    /// of a block (several references each) or each reference separately.
+    /// Two strands of a core take turns to execute a program. The results are the same whether the memory system executes a block
+    /// step by step (a step can cover several references) or reference by reference.
     #[test]
     fn steps_are_what_the_references_are(
         config in config(),
@@ -101,7 +101,7 @@ fn twice(end: u64, step: usize) -> impl Iterator<Item = u64> {
 
 #[test]
 fn longer_lines_bring_their_neighbours() {
-    // 4 KB hold 512 data of 8 bytes. The second pass hits.
+    // 4 KB hold 512 items of 8 bytes. All loads of the second pass hit.
     for (data, both, expected) in [
         (16, 64, [256, 64]),
         (64, 64, [64, 64]),

@@ -28,8 +28,8 @@ impl Bench<Figures> {
     }
 }
 
-/// An 8 KB page is on the node that is the first to load, store or fetch there. Another node's later reference does not move the
-/// page, and a line is written back to the page's node.
+/// An 8 KB page is on the node that is the first to load, store or fetch something in it. A later reference by another node does
+/// not move the page, and a line is written back to the page's node.
 #[test]
 fn the_first_touch_decides() {
     let mut bench = bench(4, "first-touch");

@@ -153,7 +153,7 @@ pub(super) fn program() -> impl Strategy<Value = (Vec<Vec<Reference>>, Execution
     })
 }
 
-/// Generates data addresses in the shapes' lines, and in lines that replace those in the L2 cache.
+/// Generates data addresses in the shapes' lines, and in other lines that replace the shapes' lines in the L2 cache.
 fn address() -> impl Strategy<Value = u64> {
     (0..40_u64, 0..160_u64).prop_map(|(place, offset)| 0x1000 + place * 0x40000 + offset)
 }

@@ -21,7 +21,7 @@ pub(in crate::memory) struct HubRecord {
     written: Pairs,
     /// The number of requests to invalidate a line, by requester.
     invalidations: [u64; NODES],
-    /// The number of answers, indexed by node, then by [`SnoopAnswer`](crate::memory::traffic::SnoopAnswer).
+    /// The number of answers, indexed by the answering node, then by [`SnoopAnswer`](crate::memory::traffic::SnoopAnswer).
     answers: [[u64; 4]; NODES],
     /// The number of copies that a node lost because another node wrote to the line, indexed by the writing node, then by the node
     /// that lost its copy.
@@ -84,7 +84,8 @@ impl HubRecord {
         [read(&self.memory), read(&self.cache), self.written[from][to], self.lost[from][to]]
     }
 
-    /// Returns the number of lines that moved to a node and the number that moved from it, without invalidations.
+    /// Returns the number of lines that moved to a node, and the number of lines that moved away from it. Invalidations are not
+    /// included.
     pub(super) fn moved(&self, node: usize) -> [u64; 2] {
         let lines = |[memory, cache, back, _]: [u64; 4]| memory + cache + back;
         let others = || (0..NODES).filter(|other| *other != node);

@@ -1,9 +1,10 @@
-//! The record of all events. The models of counter registers do not use it, so tests compare the models with it.
+//! The record of all events. The models of counter registers do not use this record, so tests can check the models against it.
 //!
 //! The memory system records each strand's instructions, each core's requests with the unit that served them, each channel's lines,
 //! and each hub's transactions. The methods compute the count of each event from these records. A unit's record counts only the
-//! lines that [belong](owners) to the unit. This module determines a second time which unit a line belongs to, without the memory
-//! system's own map. An event at a unit to which the line does not belong is a [`Stray`], and ends the run.
+//! lines that [belong](owners) to the unit. To find this unit, the module does not use the memory system's own map, but determines
+//! the unit a second time in a different way. An event at a unit to which the line does not belong is a [`Stray`], and ends the
+//! run.
 
 mod hub;
 mod owners;

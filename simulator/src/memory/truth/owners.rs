@@ -14,7 +14,7 @@ use crate::memory::pages::Pages;
 pub(in crate::memory) struct Owners {
     pub(super) bank: u8,
     pub(super) channel: (Node, Mcu),
-    /// The hub that carries the line between nodes. On a machine without hubs, the number of the link that does so.
+    /// The hub that carries the line between nodes. On a machine without hubs, the value stands for the link with the same number.
     pub(super) hub: Hub,
 }
 
@@ -30,12 +30,12 @@ const PAGES: usize = 2048;
 /// Finds the units that a line belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnersByLine {
-    /// For each node, the owners of eight of its successive lines. The nodes take turns at successive pieces of memory, in the
-    /// order of this list.
+    /// The nodes in the order in which they get successive pieces of memory. An entry holds the owners of eight successive lines of
+    /// its node.
     turns: Vec<[Owners; LINES_OF_A_NODE]>,
     /// The number of lines in a piece of memory that belongs to one node. The next piece belongs to the next node.
     piece: u64,
-    /// The owners in `turns`, one after the other, if a piece has eight lines and `touches` is `None`. Otherwise empty.
+    /// All owners in `turns` as one list, if a piece has eight lines and `touches` is `None`. Otherwise empty.
     successive: Vec<Owners>,
     touches: Option<Touches>,
 }

@@ -96,8 +96,8 @@ pub(in crate::memory) struct StrandRecord {
     waited: [u64; Wait::COUNT],
 }
 
-/// A number for each kind of unit that can serve a core's request to its node's L2 cache: the number of requests that units of this
-/// kind served, or the number of cycles that those requests took.
+/// A value for each kind of unit that can serve a core's request to its node's L2 cache: either the number of requests that units
+/// of this kind served, or the number of cycles that those requests took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
     /// The value for the L2 cache of the core's node.
@@ -189,9 +189,9 @@ impl StrandRecord {
         by_kind.add_to(&mut self.instructions);
     }
 
-    /// Returns the number of clocks in which at least one of the selected events happens. All events that count an instruction by
-    /// its class happen in the same clock, so the instruction is counted once. Each event of an instruction's memory references has
-    /// its own clock.
+    /// Returns the number of clocks in which at least one of the selected events happens. If several selected events count the same
+    /// instruction by its class, they happen in the same clock, so the instruction is counted once. Events of memory references
+    /// each happen in a clock of their own.
     pub(super) fn total(&self, select: SparcSelect, perf_config: PerfConfig) -> u64 {
         let counted = |mask: u8, times: u64| if select.mask() & mask != 0 { times } else { 0 };
         let [fetches, loads, atomics, stores] = &self.served;
@@ -199,8 +199,8 @@ impl StrandRecord {
         match select.base_class() {
             2 => {
                 let [without_data, load, store, both, atomic] = self.instructions;
-                // Each list has four masks, one for each group of instructions: those that are neither branches nor of the FGU,
-                // branches that are not taken, other branches, and those of the FGU.
+                // Each list has one mask for each of four groups of instructions: instructions that are neither branches nor of the
+                // FGU, branches that are not taken, other branches, and FGU instructions.
                 let classes = [
                     ([0x40, 0x01, 0x03, 0x04], without_data),
                     ([0x08, 0x09, 0x0b, 0x0c], load),

@@ -75,7 +75,8 @@ pub struct Stray {
 enum What {
     Line(u64),
     Thread(usize),
-    /// The number of lines that have passed through a link, in both directions together. It is wrong for at least one direction.
+    /// The number of lines that have passed through a link, in both directions together. The number is wrong for at least one
+    /// direction.
     Lines(u64),
 }
 
@@ -193,8 +194,8 @@ impl UnitRecords {
         channel.cycles_to_write += cycles;
     }
 
-    /// Records a request that has passed through `at`: a hub, or a link if there are no hubs. `counted` is `true` if one of the
-    /// hub's counters has counted the request.
+    /// Records a request. `at` is the hub that the request has passed through or, on a machine without hubs, the link. `counted` is
+    /// `true` if one of the hub's counters has counted the request.
     #[inline(always)]
     pub(in crate::memory) fn passed(
         &mut self,

@@ -9,7 +9,8 @@ use crate::memory::figures::Figures;
 
 /// The traffic between nodes, and the use of channels, hubs and links.
 ///
-/// A limit is the rate at which lines can pass without gaps. It follows from the [times](crate::memory::timing) and the clock.
+/// A unit's limit is the rate at which lines pass if they follow one another without gaps. It depends on the
+/// [times](crate::memory::timing) and the clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// The lines that moved between nodes and within nodes, by source, destination and kind. Entries without lines are omitted.
