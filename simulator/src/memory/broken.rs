@@ -1,6 +1,6 @@
 //! Maps from one number to another, such as from a line to its L2 bank. Outside tests, `mapped` returns each number unchanged. A
-//! test can break a map so that it returns wrong numbers, and then checks that the difference from the [truth](super::Truth) is
-//! noticed.
+//! test can break a map so that it returns wrong numbers. The results then differ from the [truth](super::Truth), and the test
+//! checks that the difference is noticed.
 
 /// A map, named after what it computes in the memory system or in the replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(crate) enum Map {
     Bank,
     /// Bits 8:7 of a line's address, which select the line's hub.
     Hub,
-    /// Whether a hub counts events: 1 or 0.
+    /// 1 if a hub counts events, otherwise 0.
     CountingHubs,
     /// A group of successive lines. The group determines the lines' home node.
     Home,
@@ -17,7 +17,7 @@ pub(crate) enum Map {
     Page,
     /// A line's channel in the line's home node.
     Channel,
-    /// Whether a channel is enabled: 1 or 0.
+    /// 1 if a channel is enabled, otherwise 0.
     EnabledChannel,
     /// The node that sends a line over its link.
     Link,

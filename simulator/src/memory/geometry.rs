@@ -1,7 +1,7 @@
 //! Maps addresses to the units that serve them.
 //!
 //! If L2 lines have 64 bytes, the table shows which bits of the physical address choose the unit. If they have another length, bits
-//! of the line's number choose the unit instead: bit n of the line's number for bit n + 6 in the table.
+//! of the line's number choose the unit instead: bit n of the line's number replaces bit n + 6 of the address.
 //!
 //! | bits | choose |
 //! |---|---|

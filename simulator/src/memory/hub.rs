@@ -206,7 +206,7 @@ const CACHE_TO_CACHE: [E; 3] = [E::CacheToCacheX, E::CacheToCacheY, E::CacheToCa
 const MEMORY: [E; 3] = [E::MemoryX, E::MemoryY, E::MemoryZ];
 const WRITE_BACK: [E; 3] = [E::WriteBackX, E::WriteBackY, E::WriteBackZ];
 
-/// Returns the event for the port `other`. `events` has one event for each port except `port`, in ascending order.
+/// Returns the event for the port `other`. `events` has one event for each port except `port`, in ascending order of the ports.
 fn by_way_of(events: [LpuEvent; 3], port: Node, other: Node) -> LpuEvent {
     let (port, other) = (port.index(), other.index());
     events[if other < port { other } else { other - 1 }]

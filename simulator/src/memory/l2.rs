@@ -54,7 +54,7 @@ impl L2Slot {
 pub(super) struct Hit {
     pub(super) slot: L2Slot,
     pub(super) state: LineState,
-    /// The time at which the line arrives; 0 if another line of the set was filled later.
+    /// The time at which the line arrives, if it is the line of its set that was filled last; otherwise 0.
     pub(super) arrives: u64,
     /// The L1 copies of the line; see [`super::copies`].
     pub(super) copies: u64,
@@ -88,7 +88,7 @@ struct Set {
 }
 
 impl Set {
-    /// Returns the time at which a way's line arrives; 0 if another way was filled later.
+    /// Returns the time at which a way's line arrives, if the way was filled last; otherwise 0.
     #[inline(always)]
     fn arrives(&self, way: usize) -> u64 {
         if usize::from(self.filled) == way { self.arrives } else { 0 }

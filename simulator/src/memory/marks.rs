@@ -5,8 +5,8 @@ use guest_abi::Node;
 use super::order::MOST_WAYS;
 
 /// The *marks* of a set: one byte for each way of the set in the L2 caches of all nodes. A way's mark is the low byte of its tag,
-/// or 1 if that byte is 0. A search for a line looks only at the tags whose marks match, and so skips most other ways. A
-/// set's marks are in one line of the host's cache.
+/// or 1 if that byte is 0. A search for a line looks only at the tags whose marks match, and so skips most other ways. A set's
+/// marks are in one line of the host's cache.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(super) struct Marks([[u8; MOST_WAYS]; Node::ALL.len()]);

@@ -5,8 +5,8 @@
 //! ways, 16-byte lines, write-through, no allocation on a store). Each node has an inclusive L2 cache (4 MB, 16 ways, 64-byte
 //! lines, 8 banks, write-back, allocation on a store) and two DRAM channels, each with a queue and a write-back buffer of 8 lines.
 //! Replacement is exact LRU everywhere. These are the figures of a T2 Plus; another [`Config`] may have others. [`geometry`] maps
-//! addresses to units, [`timing`] holds the times, and [`modelled`] lists the counted events. A physical address is the low [39
-//! bits](geometry::ADDRESS_BITS) of the sum of the recorded address and the program's offset. The hardware's
+//! addresses to units, [`timing`] holds the times, and [`modelled`] lists the counted events. A physical address is the low
+//! [39 bits](geometry::ADDRESS_BITS) of the sum of the recorded address and the program's offset. The hardware's
 //! [interleave](platform::homes) or an operating system's [page placement](pages) decides which node's memory holds the address.
 //!
 //! MOESI keeps the L2 caches of different nodes coherent. A request that misses the L2 cache asks all other nodes. If a cache has

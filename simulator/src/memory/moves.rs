@@ -57,8 +57,8 @@ impl Default for MovedLines {
 }
 
 impl MovedLines {
-    /// Returns the moves of the line with the number `line`; `None` if the line has not moved, or if its moves are kept only in the
-    /// sum for many lines.
+    /// Returns the moves of the line with the number `line`; `None` if the line has not moved, or if its moves are kept only as
+    /// part of a sum for many lines.
     pub(crate) fn get(&self, line: u64) -> Option<Moves> {
         self.lines.get(&line).copied()
     }

@@ -18,6 +18,6 @@ pub(super) struct About {
     /// Notes about program actions that are missing from the recording. They are also in `notes`.
     pub(super) missing: Vec<String>,
     pub(super) process: Process,
-    /// A number that is shared only by recordings in the same file; 0 if the recording is the only one in its file.
+    /// An identifier that recordings share only if they are in the same file; 0 if the recording is the only one in its file.
     pub(super) family: u64,
 }

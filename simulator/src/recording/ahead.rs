@@ -17,7 +17,7 @@ use super::source::BytesRead;
 /// The maximum number of chunks that are read ahead: one for each strand of the largest machine.
 const MOST: usize = 256;
 
-/// A request for a thread's next chunk. It carries a chunk whose content is overwritten.
+/// A request for a thread's next chunk. `chunk` is storage, and its content is overwritten.
 struct ChunkRequest {
     thread: usize,
     chunk: Chunk,
@@ -51,7 +51,7 @@ pub(super) struct Ahead {
     lanes: Vec<Lane>,
     /// The number of chunks to read ahead for each thread.
     depth: usize,
-    /// The number of requested chunks of all threads that have not been used.
+    /// The number of chunks, of all threads together, that have been requested but not used yet.
     ahead: usize,
     progress: BytesRead,
 }
@@ -118,7 +118,7 @@ impl Ahead {
         Ok(true)
     }
 
-    /// Returns the number of a thread's requested chunks that have not been used.
+    /// Returns the number of a thread's chunks that have been requested but not used yet.
     fn held(&self, thread: usize) -> usize {
         let lane = &self.lanes[thread];
         lane.asked + lane.pieces.len()
@@ -153,7 +153,7 @@ impl Ahead {
     fn ask(&mut self, thread: usize, chunk: Chunk) {
         self.lanes[thread].asked += 1;
         self.ahead += 1;
-        // If the request cannot be sent, the reading thread has panicked. The missing answer shows this later.
+        // If the request cannot be sent, the reading thread has panicked. `fail` reports that when the answer does not come.
         let _ = self.requests.send(ChunkRequest { thread, chunk });
     }
 

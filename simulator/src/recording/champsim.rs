@@ -10,7 +10,7 @@ use super::source::{BytesRead, Source};
 
 const SIZE: usize = 64;
 
-/// The number of bytes in an instruction whose size the recording does not show.
+/// The assumed size, in bytes, of an instruction whose size cannot be determined.
 const USUAL_SIZE: u16 = 4;
 
 /// The maximum number of bytes in an x86 instruction. A larger distance to the next instruction cannot be a size.
@@ -21,8 +21,8 @@ const STACK_POINTER: u8 = 6;
 const FLAGS: u8 = 25;
 const INSTRUCTION_POINTER: u8 = 26;
 
-/// Returns `true` if a file in this format can begin with these bytes. The format has no magic number, but its bytes 8 and 9 are 0
-/// or 1, which they never are in a text.
+/// Returns `true` if a file in this format can begin with these bytes. The format has no magic number, but bytes 8 and 9 of a file
+/// are 0 or 1, which never happens in a text file.
 pub(super) fn is_plausible(head: &[u8]) -> bool {
     let mut instructions = head.chunks_exact(SIZE).filter_map(|record| record.first_chunk());
     head.len() >= SIZE
@@ -94,8 +94,8 @@ impl Instruction {
         }
     }
 
-    /// Returns the size of this instruction, which comes just before `next`. The recording has no sizes, so the result is the
-    /// distance to `next` if that is a possible size.
+    /// Returns this instruction's size. `next` is the instruction that is executed next. The recording has no sizes, so the result
+    /// is the distance to `next` if that is a possible size.
     fn size(&self, flow: Flow, next: Option<&Self>) -> u16 {
         let distance = next.map_or(0, |next| next.address.wrapping_sub(self.address));
         match (1..=LONGEST).contains(&distance) && !flow.is_elsewhere() {

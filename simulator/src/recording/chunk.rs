@@ -30,7 +30,8 @@ pub(crate) struct ShapeMemo {
 }
 
 impl ShapeMemo {
-    /// Returns what is known about this code's shapes; `None` if the code belongs to a single chunk and can therefore change.
+    /// Returns what is known about the shapes of `code`; `None` if the code belongs to a single chunk, because it can then still
+    /// change.
     fn of(&mut self, code: &Arc<Code>) -> Option<&mut Vec<Option<bool>>> {
         if !self.code.as_ref().is_some_and(|known| Arc::ptr_eq(known, code)) {
             if Arc::strong_count(code) == 1 {
@@ -43,7 +44,7 @@ impl ShapeMemo {
     }
 }
 
-/// The number of executions, and of data addresses, for which storage is reserved first.
+/// The number of executions for which storage is reserved at first, and likewise the number of data addresses.
 const FIRST: usize = 512;
 
 /// Executions of shapes, in program order.
@@ -63,8 +64,8 @@ impl Executions {
         (self.executed, self.accessed, self.length) = (0, 0, 0);
     }
 
-    /// Returns storage for further executions, with room for at least one that has up to `data` data. The storage grows step by
-    /// step, because many threads have few references.
+    /// Returns storage for further executions. There is room for at least one execution that has up to `data` data references. The
+    /// storage grows step by step, because many threads have few references.
     pub(super) fn room(&mut self, data: usize) -> Room<'_> {
         if self.shapes.len() == self.executed {
             self.shapes.resize(2 * self.executed + FIRST, 0);
@@ -181,7 +182,8 @@ impl Chunk {
         self.executions.length = references.len();
     }
 
-    /// Clears the chunk, and returns its storage for executions of `code` and its storage for signals and waits.
+    /// Clears the chunk, so that executions of `code` can be added. Returns the storage for these executions, and the storage for
+    /// signals and waits.
     pub(super) fn begin(
         &mut self,
         code: &Arc<Code>,

@@ -35,7 +35,7 @@ pub(crate) struct Shape {
     pub(crate) by_kind: ByKind,
 }
 
-/// The number of instructions of each [`Group`] and [`DataAccess`]. Each [`Group`] has one word, which holds a count of
+/// The number of instructions of each [`Group`] and [`DataAccess`]. There is one word for each [`Group`]. The word holds a count of
 /// `ByKind::BITS` bits for each [`DataAccess`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ByKind([u64; Group::COUNT]);
@@ -43,7 +43,7 @@ pub(crate) struct ByKind([u64; Group::COUNT]);
 /// The number of instructions by [`DataAccess`] (first index) and [`Group`] (second index).
 pub(crate) type InstructionCounts = [[u64; Group::COUNT]; DataAccess::COUNT];
 
-/// The maximum number of references in [`Whole`](super::chunk::Whole). It bounds the counts of [`ByKind`].
+/// The maximum number of references in [`Whole`](super::chunk::Whole). With more, the counts of [`ByKind`] could overflow.
 pub(crate) const MOST_WHOLE: usize = (1 << 12) - 1;
 
 impl ByKind {
@@ -81,8 +81,8 @@ impl ByKind {
         self.each(|data, group, count| sums[data][group] += count);
     }
 
-    /// Calls `add` with each count and its indexes in [`InstructionCounts`], except for some counts of 0. Most words are 0, because
-    /// most strands take turns after a few instructions.
+    /// Calls `add` with each count and its indexes in [`InstructionCounts`], but skips words that are 0. Most words are 0, because
+    /// most strands execute only a few instructions per turn.
     #[inline]
     pub(crate) fn each(self, mut add: impl FnMut(usize, usize, u64)) {
         for (group, by_data) in self.0.into_iter().enumerate() {
@@ -113,8 +113,8 @@ pub(crate) struct ShapeStep {
     pub(crate) action: StepAction,
     /// Whether the next step fetches more of the same instruction.
     pub(crate) is_within: bool,
-    /// If the current instruction has begun a store after a load, the number of loads that the shape had done when the latest such
-    /// store began. Otherwise [`UNDIVIDED`](Self::UNDIVIDED).
+    /// The number of loads that the shape had done when the current instruction last began a store after a load;
+    /// [`UNDIVIDED`](Self::UNDIVIDED) if the instruction has begun no such store.
     pub(crate) divided: u16,
 }
 
@@ -123,7 +123,7 @@ pub(crate) struct ShapeStep {
 pub(crate) struct Done {
     /// The number of instructions that have begun.
     pub(crate) begun: u16,
-    /// The number of instructions begun that do not pass control to the next instruction in memory.
+    /// The number of begun instructions that pass control elsewhere than to the next instruction in memory.
     pub(crate) taken: u16,
     /// Whether the latest instruction passes control elsewhere than to the next instruction in memory.
     pub(crate) is_taken: bool,
@@ -271,7 +271,8 @@ impl Code {
             Some(step) => (usize::from(step.fetch), step.done.before_latest()),
             None => (references.len(), shape.done),
         };
-        // These instructions have no steps, so `done` already includes them.
+        // The instructions from `first` up to the next step's instruction have no steps of their own. `done` includes them, so
+        // subtract them.
         for fetch in references.get(first..until)? {
             done.begun -= 1;
             done.taken -= u16::from(fetch.flow.is_elsewhere());

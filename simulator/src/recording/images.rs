@@ -11,8 +11,8 @@ const SHIFT: u32 = 48;
 /// The maximum number of images.
 const MOST: usize = 1 << (63 - SHIFT);
 
-/// A program's code: files at certain addresses. The processes that a program forks have the program's image, and so does the same
-/// program when it is started again.
+/// A program's code: files that are mapped at certain addresses. The processes that a program forks have the same image as the
+/// program. If the program is started again, its image is the same, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CodeImage(u16);
 
@@ -65,8 +65,8 @@ pub const fn without_image(address: u64) -> u64 {
     }
 }
 
-/// Returns `true` if these mappings can belong to an image, too: the first file must be the same, and no address may have two
-/// different parts of files.
+/// Returns `true` if these mappings can also belong to an image. The first file must be the same, and wherever the mappings and the
+/// image overlap, they must map the same part of the same file.
 fn is_same(image: &[&Mapping], mappings: &[Mapping]) -> bool {
     let (Some(first), Some(own)) = (image.first(), mappings.first()) else {
         return false;

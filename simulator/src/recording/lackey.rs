@@ -219,8 +219,9 @@ impl<'r> Room<'r> {
         has_room
     }
 
-    /// Adds data of the last instruction behind a full block. Returns `false` if there is no room, if the reference is not such
-    /// data, or if more data cannot change the fetch's kind.
+    /// Adds data of the last instruction behind a full block. Returns `false` if there is no room or if the reference is not such
+    /// data. Also returns `false` if the instruction already loads and stores, because more data then cannot change the fetch's
+    /// kind.
     fn push_behind(&mut self, reference: Reference) -> bool {
         let classes = |fetch: &Reference| fetch.kind != Kind::FetchModify;
         let needed = 1 + usize::from(reference.kind == Kind::Modify);

@@ -1,8 +1,8 @@
 //! Recordings of a program's memory references, thread by thread.
 //!
-//! A [`Recording`] is in one of five formats, which its first bytes determine. The content may be plain, compressed with gzip or
-//! zstd in one or more members or frames, or a zip archive, whose members are read one after the other. An archive that is a stream
-//! is first copied to a temporary file.
+//! A [`Recording`] is in one of five formats, which its first bytes determine. The content may be plain, compressed with gzip
+//! (in one or more members), compressed with zstd (in one or more frames), or a zip archive, whose members are read one after the
+//! other. An archive that comes from a stream is first copied to a temporary file.
 //!
 //! `vfalls record` writes [all processes and threads](refs) and their order. Each process is a separate recording. A plain file is
 //! read in place. A compressed file or a stream is first decompressed to a temporary file without a name. Memory holds the
@@ -25,8 +25,9 @@
 //! # drmemtrace
 //! DynamoRIO's `drrun -t drmemtrace -offline` writes a directory, and `drraw2trace` writes a file for each thread into that
 //! directory's folder `trace`: `*.trace.zip`, `*.trace.gz` or `*.trace`. [`Recording::open`] takes the directory, the folder or one
-//! of the files. A file that has several threads (one file for each core) is read as one thread. Each file is read in constant
-//! memory, and stays open until its thread ends. So there can be at most as many threads as the host lets a process open files.
+//! of the files. A file that was written for a core can hold several threads, but it is read as one thread. Each file is read
+//! in constant memory, and stays open until its thread ends. So the number of threads is limited by the number of files that the
+//! host lets a process open.
 //!
 //! A file consists of 12-byte records, little endian: 2 bytes of type, 2 bytes of size, 8 bytes of address. Types, markers and
 //! versions are those in DynamoRIO's `clients/drcachesim/common/trace_entry.h`; versions 2 to 6 are known.

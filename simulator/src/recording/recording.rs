@@ -25,8 +25,8 @@ use refs::{Mapping, Process};
 pub struct Recording {
     about: About,
     chunks: Chunks,
-    /// The file or directory whose references can be counted; `None` if their number is known, or if the recording can be read only
-    /// once.
+    /// The file or directory whose references [`count_ahead`](Self::count_ahead) can count. `None` if their number is already
+    /// known, or if the recording can be read only once.
     uncounted: Option<Uncounted>,
     expected: Option<Expected>,
 }
@@ -180,7 +180,8 @@ impl Recording {
         Self { about, chunks, uncounted: None, expected: None }
     }
 
-    /// Returns a recording of these threads, with flow. Each thread is a list of chunks. Error messages call the recording `name`.
+    /// Returns a recording of these threads, each of which is a list of chunks. The recording [has flow](Self::has_flow). Error
+    /// messages call it `name`.
     pub fn from_threads(name: &str, threads: Vec<Vec<Chunk>>) -> Self {
         let memory = Threads::new(threads);
         let (threads, references) = (memory.threads.len(), Some(memory.references()));
@@ -235,7 +236,7 @@ impl Recording {
         &self.about.name
     }
 
-    /// Returns the recording with the name `name` in error messages.
+    /// Sets the name that error messages use for the recording.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.about.name = name.to_owned();
@@ -267,7 +268,8 @@ impl Recording {
         &self.about.process
     }
 
-    /// Returns a number that is shared only by recordings in the same file; 0 if the recording is the only one in its file.
+    /// Returns an identifier that recordings share only if they are in the same file; 0 if the recording is the only one in its
+    /// file.
     pub(crate) fn family(&self) -> u64 {
         self.about.family
     }

@@ -23,7 +23,8 @@ impl Reference {
         Self { address, size, kind, flow: Flow::Next, class: Class::Other }
     }
 
-    /// Returns this reference. If it is a fetch, its address becomes the [address in an image](super::CodeImage::address).
+    /// Returns a copy of this reference. If the reference is a fetch, the copy has the instruction's
+    /// [address in this image](super::CodeImage::address).
     #[inline(always)]
     #[must_use]
     pub(crate) const fn in_image(self, image: CodeImage) -> Self {
@@ -98,7 +99,7 @@ impl Flow {
     }
 }
 
-/// The groups of instructions that instruction counters distinguish, apart from data accesses. A trap does not count as a branch.
+/// The groups that instruction counters distinguish, apart from data accesses. A trap does not count as a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
     Other,

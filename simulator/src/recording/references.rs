@@ -115,7 +115,8 @@ impl<'a> References<'a> {
         self.skip((shape.count as usize - self.first).min(self.length));
     }
 
-    /// Returns the first executions whose references are all included. Together, they have at most [`MOST_WHOLE`] references.
+    /// Returns the executions at the beginning whose references are all included. Together, they have at most [`MOST_WHOLE`]
+    /// references.
     #[inline(always)]
     pub(crate) fn whole(&self) -> Whole<'a> {
         let most = if self.first == 0 { self.length } else { 0 };
@@ -137,8 +138,8 @@ impl<'a> References<'a> {
         self.length -= taken.most - taken.left;
     }
 
-    /// Removes the executions that the caller has taken from [`whole`](Self::whole), except the last one. That one stays
-    /// completely, although the caller has taken the data of its first `references` references.
+    /// Removes the executions that the caller has taken from [`whole`](Self::whole), but keeps all of the last one. Of the last
+    /// execution, the caller must have taken the data of the first `references` references.
     pub(crate) fn pass_but_last(&mut self, taken: Whole<'a>, references: usize) {
         let last = self.executions.len() - taken.executions.len() - 1;
         let shape = self.code.shape(self.executions[last]);
@@ -232,7 +233,7 @@ impl<'a> Whole<'a> {
         fetch.map_or(shape.address, |fetch| fetch.address)
     }
 
-    /// Returns the reference that ends with a shape's step. `address` is the address of the reference's data.
+    /// Returns the last reference of a shape's step. `address` is the address of the reference's data.
     #[inline]
     pub(crate) fn reference(&self, shape: &Shape, step: &ShapeStep, address: u64) -> Reference {
         let reference = self.code.references(shape)[usize::from(step.next) - 1];

@@ -3,10 +3,10 @@
 use super::code::Code;
 use super::reference::Reference;
 
-/// The maximum number of references in a run. Only data of a run's last instruction can make it longer.
+/// The number of references after which a run ends at the next fetch.
 const MOST: usize = 64;
 
-/// The maximum number of references in a run, including all data of its last instruction.
+/// The number of references after which a run ends even if further data of its last instruction follow.
 const MOST_WITH_DATA: usize = 4096;
 
 /// The number of slots in each table of known runs.

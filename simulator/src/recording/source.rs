@@ -196,7 +196,7 @@ impl Source {
         BytesRead { read: self.read.load(Ordering::Relaxed), total: self.total }
     }
 
-    /// Returns a description of `error` that follows the word "found" in error messages.
+    /// Returns the part of an error message that describes `error`. It follows the word "found".
     pub(super) fn failure(&self, error: &io::Error) -> String {
         match (&self.format, error.raw_os_error()) {
             (Format::Gzip, None) => "gzip data that is damaged or cut off".into(),

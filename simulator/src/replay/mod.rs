@@ -3,8 +3,9 @@
 //!
 //! The order of all events depends only on the input. A replay runs on one host thread; a second thread may
 //! [read ahead](crate::recording::Recording::read_ahead). The machine's [clock](crate::machine::clock::MachineClock) advances with
-//! the earliest time of the program's strands ([`crate::replay::scheduler`], [`crate::memory::timing`]), and by the cycles of
-//! hypercalls. The hubs' cycle counters do not count those cycles, so a guest's measurement does not include its own cost.
+//! the earliest time of the program's strands ([`crate::replay::scheduler`], [`crate::memory::timing`]), and also by the cycles of
+//! hypercalls. The hubs' cycle counters do not count the cycles of hypercalls, so a guest's measurement does not include its own
+//! cost.
 
 mod compared;
 mod error;

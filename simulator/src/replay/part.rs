@@ -15,7 +15,7 @@ const MOST_AHEAD: u64 = 512;
 /// The number of references by which a core may exceed [`MOST_AHEAD`], because it stops only between instructions.
 const ROOM: u64 = MOST_MORE as u64;
 
-// One call must be able to execute again all that a core has executed ahead.
+// A single call must be able to execute again everything that a core has executed ahead.
 const _: () = assert!(MOST_AHEAD + ROOM <= MOST_AT_ONCE as u64);
 
 /// The minimum number of references for which a core runs ahead. With fewer, running ahead costs more than it saves.
@@ -116,8 +116,8 @@ impl<'a, V: Variant> Part<'a, V> {
             self.execute((pause - self.references).min(left));
             self.affect(turn);
             if self.scheduler.is_within() {
-                // The rest of the instruction is executed next, so undo everything that cores have executed ahead after the place
-                // of this rest.
+                // The rest of the instruction is executed next. So undo everything that cores have executed ahead beyond this rest
+                // in the turn order.
                 self.note_store(core);
                 let rest = turn.at_time(self.work.latest()).after();
                 self.settle_all(rest.max(self.scheduler.place()));
@@ -134,7 +134,7 @@ impl<'a, V: Variant> Part<'a, V> {
         }
     }
 
-    /// Returns a number of references that can be executed without reaching the end of the part or a stop of the scheduler.
+    /// Returns a lower bound for the number of references until the part ends or the scheduler stops.
     fn left(&self) -> u64 {
         (self.until - self.references).min(self.scheduler.instructions_left())
     }
@@ -190,7 +190,7 @@ impl<'a, V: Variant> Part<'a, V> {
         }
     }
 
-    /// Undoes everything that cores have executed ahead after `before`, a place in the turn order.
+    /// Undoes everything that cores have executed ahead after the place `before` in the turn order.
     fn settle_all(&mut self, before: Due) {
         while let Some(core) = self.scheduler.ahead() {
             self.settle(core, before);
@@ -219,7 +219,7 @@ impl<'a, V: Variant> Part<'a, V> {
         self.threads.executed(thread, &executed, begins, cycles);
     }
 
-    /// Makes a core that runs ahead stop before `before`, a place in the turn order. Undoes what the core has executed after that
+    /// If a core runs ahead, makes it stop at the place `before` in the turn order. Undoes what the core has executed after that
     /// place.
     fn settle(&mut self, core: usize, before: Due) {
         // Two strands can each have a store in the same turn, and possibly only the first of these stores has been executed.
@@ -227,22 +227,22 @@ impl<'a, V: Variant> Part<'a, V> {
             self.store(self.next_store(core));
         }
         if self.scheduler.next_of(core) < before {
-            // Everything that the core has executed ahead comes before its next turn, and so before `before`. Nothing has to be
-            // undone.
+            // The core's next turn comes before the place `before`, and everything that the core has executed ahead comes before
+            // that turn. So nothing has to be undone.
             self.scheduler.catch_up(core);
         }
         self.execute_again(core, before, usize::MAX);
     }
 
-    /// Makes a core that runs ahead stop after the last of its stores that has been executed. Undoes what the core has executed
+    /// If a core runs ahead, makes it stop after the last of its stores that has been executed. Undoes what the core has executed
     /// after that store.
     fn settle_after_store(&mut self, core: usize) {
         let stored = self.work.stored(core);
         self.execute_again(core, Due::NEVER, stored);
     }
 
-    /// Undoes everything that a core has executed ahead. Then executes again what comes before `before`, a place in the turn order,
-    /// but nothing after the core's first `stored` stores.
+    /// Undoes everything that a core has executed ahead. Then executes again only what comes before the place `before` in the turn
+    /// order, and nothing after the core's first `stored` stores.
     #[cold]
     #[inline(never)]
     fn execute_again(&mut self, core: usize, before: Due, stored: usize) {
@@ -259,8 +259,8 @@ impl<'a, V: Variant> Part<'a, V> {
         self.work.end_ahead(core);
     }
 
-    /// Lets a core's strands run ahead by about `most` references, up to `before`, a place in the turn order. If `stored` is a
-    /// number, the strands execute references a second time, and their first `stored` stores have already been executed. The
+    /// Lets a core's strands run ahead by about `most` references, up to the place `before` in the turn order. If `stored` is not
+    /// `None`, the strands execute references a second time, and the first `stored` of their stores have already been executed. The
     /// strands then stop after the last of these stores.
     #[inline]
     fn ahead(&mut self, core: usize, before: Due, most: usize, stored: Option<usize>) {

@@ -51,12 +51,12 @@ pub(super) struct Replay {
     details: Option<Box<Watcher>>,
     /// A sentence for each program whose recording has no branches; empty if the guest does not count branches.
     notes: Vec<String>,
-    /// The processes, before any of their work; empty if there is only one process.
+    /// The processes, with all counts 0; empty if there is only one process.
     processes: Vec<ProcessRun>,
     /// The state when the counters were last read: the number of references replayed by then, and the number of cycles that lines
     /// had spent in a queue.
     read: (u64, u64),
-    /// The references that the replay passed before its region.
+    /// The region, and how the replay reached it.
     entered: Entered,
     /// Whether strands execute in the order of their turns and no core runs ahead.
     is_one_by_one: bool,
@@ -71,7 +71,7 @@ struct Before {
     threads: Vec<ThreadRun>,
 }
 
-/// Returns the processes, before any of their work.
+/// Returns the processes, with all counts 0.
 fn processes(programs: &[Recording]) -> Vec<ProcessRun> {
     let process = |first: &mut usize, program: &Recording| {
         let (first_thread, threads) = (*first, program.threads());

@@ -16,8 +16,7 @@ use crate::memory::Truth;
 use crate::run::{CounterResult, Hypercalls, Replayed, Time};
 use crate::setters::opaque;
 
-/// The number of hypercalls up to which details contain all events. After that, they contain only the events that fit into the
-/// rings.
+/// The number of hypercalls up to which details keep all events. After that, they keep only the events that fit into the rings.
 const MOST_CALLS: u64 = 1 << 19;
 
 /// A point in a replay at which the observer is called.

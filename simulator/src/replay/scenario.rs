@@ -2,7 +2,7 @@
 //!
 //! The time between two steps is a *phase*. In each phase, every guest starts the counters that it may use, and reads them. At the
 //! end of the phase, the counts are compared with the true counts. A step changes rights or hardware while the programs stand
-//! still. While a change is pending, guests make calls, and strands take their cross-calls.
+//! still. A change can stay pending until strands have taken cross-calls. In the meantime, guests make calls.
 
 use std::ops::ControlFlow;
 
@@ -290,8 +290,8 @@ impl<'a> Play<'a, '_> {
         callers.map(|(guest, _)| self.board.service().held(guest)).collect()
     }
 
-    /// Lets strands take their cross-calls. `awaited` holds the strands for which a pending change waits. Before the first
-    /// cross-call, guests make calls.
+    /// Lets the strands in `awaited`, for which a pending change waits, take their cross-calls. Before the first cross-call, lets
+    /// guests make calls.
     fn settle(&self, awaited: StrandSet, settled: &mut Settled) -> Result<(), RunError> {
         if settled.awaited.is_none() {
             settled.awaited = Some(awaited.iter().count());

@@ -38,8 +38,9 @@ pub struct Setup {
     pub memory: Config,
     pub guests: Vec<NamedGuest>,
     pub programs: Vec<Recording>,
-    /// Which strand executes which thread. All these strands must belong to one guest, which measures: the first guest, unless a
-    /// list or a recording names the strands. `None` stands for the recordings' [default](Placement::default_for).
+    /// Which strand executes which thread; `None` stands for the recordings' [default](Placement::default_for). All these strands
+    /// must belong to one guest, which is the guest that measures. It is the first guest, unless a list or a recording names
+    /// strands of another one.
     pub placement: Option<Placement>,
     pub selection: Selection,
     /// Which L2 misses the strands' counters count.
@@ -221,7 +222,7 @@ impl Setup {
         })
     }
 
-    /// Returns the settings that no other field of a result shows.
+    /// Returns the settings that appear in no other field of a result.
     fn conditions(&self) -> Conditions {
         let name = |program: &Recording| match program.command() {
             Some(command) => format!("{} ({command})", program.name()),
@@ -272,7 +273,7 @@ impl Setup {
 pub struct Prepared {
     pub(super) setup: Setup,
     pub(super) placement: Placement,
-    /// Each thread's strand or, if references are dealt, the strands to which they are dealt.
+    /// Each thread's strand or, if one thread's references are distributed (dealt) to several strands, those strands.
     pub(super) placed: Vec<StrandId>,
     pub(super) strands: Vec<StrandId>,
     pub(super) measuring: GuestId,
@@ -303,7 +304,8 @@ impl Prepared {
         &self.placement
     }
 
-    /// Returns each thread's strand or, if references are dealt, the strands in the order of their turns.
+    /// Returns each thread's strand or, if one thread's references are distributed (dealt) to several strands, those strands in the
+    /// order of their turns.
     #[must_use]
     pub fn placed(&self) -> &[StrandId] {
         &self.placed

@@ -1,5 +1,6 @@
-//! Makes maps of addresses, nodes and threads return wrong entries. The memory system and the replay use these maps, but the truth
-//! does not, so the replay notices: it ends with an error, or reports that a counter differs from the truth.
+//! Tests that a replay notices wrong maps. The memory system and the replay use maps of addresses, nodes and threads; each test
+//! makes one of them return wrong numbers. The truth does not use these maps, so the replay must end with an error, or report that
+//! a counter differs from the truth.
 
 use std::ops::ControlFlow;
 

@@ -61,8 +61,8 @@ impl Threads {
         results.stack.pipeline += cycles - (executed.ends - begins);
     }
 
-    /// Records that a thread executed `instructions` ahead, in `cycles` cycles since its strand was ready. In `pipeline` of these
-    /// cycles, it waited for its pipeline.
+    /// Records that a thread executed `instructions` instructions ahead. The thread took `cycles` cycles since its strand was
+    /// ready, and waited for its pipeline in `pipeline` of these cycles.
     #[inline]
     pub(super) fn executed_ahead(
         &mut self,

@@ -62,8 +62,8 @@ pub(super) struct Access<'w, V: Variant> {
     by_kind: ByKind,
     /// The end of the quantum. No instruction except the first may begin at this time or later.
     pub(super) ends: u64,
-    /// [Whole shapes](Self::shapes) begin no instruction at this time or later. It is the end of the quantum, or 0 if the shapes
-    /// have to stop earlier.
+    /// The time from which [whole shapes](Self::shapes) begin no instruction: the end of the quantum, or 0 if the shapes have to
+    /// stop earlier.
     until: u64,
     /// The number of the line from which the latest instruction was fetched; [`NO_LINE`] if the instruction cache has dropped that
     /// line.

@@ -15,7 +15,7 @@ use crate::recording::{ByKind, Done, Kind, References, ShapeStep, StepAction, Wh
 
 impl<V: Variant> Access<'_, V> {
     /// Executes shapes step by step, removes the executed references from `rest`, and tells `watch` what they do. Begins a shape
-    /// only if it would end before the time `until` without misses. If misses then delay the shape beyond that time, stops in the
+    /// only if, without misses, it would end before the time `until`. If misses then delay the shape beyond that time, stops in the
     /// middle of it.
     ///
     /// A watch must be told of each instruction whose line has moved between nodes. So if there is a watch, execution stops before
@@ -33,7 +33,7 @@ impl<V: Variant> Access<'_, V> {
         let mut begins = self.now;
         // The number of the shape's instructions that had begun when `self.issued` was last written.
         let mut begun = 0;
-        // The field `divided` of the step at which `self.turn` was last written.
+        // The value of `divided` in the step at which `self.turn` was last written.
         let mut divided = ShapeStep::UNDIVIDED;
         let mut latest = None;
         let mut left = None;
@@ -188,8 +188,8 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Removes the executed references from `rest`, and counts the last execution's instructions. The executions that were taken
-    /// from `taken` are complete, except the last one: only its first `references` references were executed.
+    /// Removes the executed references from `rest`. The caller has taken their executions from `taken`. These executions are
+    /// complete, except the last one: only its first `references` references were executed. Counts the instructions among them.
     #[cold]
     #[inline(never)]
     fn leave<'a>(&mut self, rest: &mut References<'a>, taken: Whole<'a>, references: usize) {

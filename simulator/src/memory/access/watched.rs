@@ -70,8 +70,8 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Tells `watch` of the reference in a shape's step for which [`tell_at_once`](Self::tell_at_once) has not been called.
-    /// `address` is the address of the reference's data.
+    /// Tells `watch` of a step's reference. The step must not have been reported by [`tell_at_once`](Self::tell_at_once). `address`
+    /// is the address of the reference's data.
     #[inline(always)]
     pub(super) fn tell_step<W: Watch>(
         &mut self,

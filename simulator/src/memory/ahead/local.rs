@@ -13,7 +13,7 @@ use crate::memory::system::CoreState;
 use crate::memory::timing::ISSUE;
 use crate::recording::{ByKind, Kind, MOST_WHOLE, Part, Reference};
 
-/// The maximum number of references by which a strand that runs ahead exceeds the number that it is told to execute.
+/// The maximum number of references by which a strand that runs ahead can exceed the number that it is told to execute.
 pub(crate) const MOST_MORE: usize = 128;
 
 /// The maximum number of references that a core may be told to execute ahead. With more, the counts of [`ByKind`] could overflow.
@@ -34,8 +34,8 @@ struct Local<'l, 'w, V: Variant, const WATCHED: bool> {
     by_kind: ByKind,
 }
 
-/// The lengths of the logs before an instruction. If the instruction turns out to need something outside the core, later log
-/// entries are undone.
+/// The lengths of the logs before an instruction. If the instruction turns out to need something outside the core, the log entries
+/// beyond these lengths are undone.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     /// The index of the instruction's fetch.

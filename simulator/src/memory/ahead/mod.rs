@@ -252,7 +252,7 @@ impl<V: Variant> Work<'_, V> {
         }
     }
 
-    /// Removes the first affected core from the list, and returns it.
+    /// Removes the first core from the list of affected cores, and returns it.
     #[inline]
     pub(crate) fn next_affected(&mut self) -> Option<Affected> {
         self.system.ahead.affected.pop_front()

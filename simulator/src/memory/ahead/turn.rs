@@ -220,7 +220,7 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
     }
 
     /// Returns `true` if a watch has to be told of references to these bytes. While a core executes instructions a second time,
-    /// returns `false`, because the bytes' line had not moved when the core executed them first.
+    /// returns `false`, because the bytes' line had not moved when the core executed them for the first time.
     #[inline(always)]
     pub(super) fn is_watched(&self, address: u64, size: u16) -> bool {
         WATCHED

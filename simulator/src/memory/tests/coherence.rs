@@ -44,7 +44,7 @@ fn local_and_remote_memory() {
     assert_eq!(misses(&other, 0), [1, 0, 1, 0]);
     // The line passes over two links: from node 2 to the hub, and from the hub to node 0.
     assert_eq!(other.devices.now(), before + 60 + 2 * 9);
-    // At node 0's link port, port Y is node 2.
+    // In node 0's link port events, port Y stands for node 2.
     let lpu = |event| other.truth().lpu(Hub::Zam1, Node::Node0, event);
     assert_eq!([L::MemoryY, L::NoDataReply].map(lpu), [1, 0]);
     let reads = other.truth().dram(Node::Node2, Mcu::Mcu0, DramEvent::Reads);

@@ -23,9 +23,9 @@ const MOST_FILES: usize = 1 << 16;
 
 const A_FILE: &str = "a file of drmemtrace, as in drmemtrace.*.dir/trace";
 
-/// The bits in the value of a [`FILETYPE`] marker (`offline_file_type_t`). With `FILTERED`, the recorder has omitted instructions,
-/// or data that hit in a small cache. With `WITHOUT_DATA`, the recording has no data. `TARGETS` has each known architecture's bit
-/// and QEMU's name for it.
+/// Bits in the value of a [`FILETYPE`] marker (`offline_file_type_t`). `FILTERED`: the recorder has omitted instructions, or data
+/// that hit in a small cache. `WITHOUT_DATA`: the recording has no data. `TARGETS`: each known architecture's bit, with QEMU's name
+/// for the architecture.
 const FILTERED: u64 = 0x1 | 0x80 | 0x100;
 const WITHOUT_DATA: u64 = 0x4;
 const TARGETS: [(u64, &str); 4] =
@@ -35,7 +35,7 @@ const TARGETS: [(u64, &str); 4] =
 pub(super) fn is_header(head: &[u8]) -> bool {
     head.first_chunk().is_some_and(|bytes| {
         let record = Record::new(bytes);
-        // In a 32-bit program's recording, the address has 4 bytes, and the next record follows it.
+        // In a 32-bit program's recording, the address has only 4 bytes, so the upper half of `value` belongs to the next record.
         record.kind == HEADER && (1..256).contains(&(record.value() & 0xffff_ffff))
     })
 }
@@ -88,7 +88,7 @@ pub(super) struct DrmemtraceReader {
     /// The number of bytes that were read from files that have been closed.
     read: u64,
     total: Option<u64>,
-    /// Whether a recording without references is rejected at its end.
+    /// Whether the recording may still turn out to have no references, which is an error.
     is_unseen: bool,
     name: String,
 }

@@ -45,7 +45,7 @@ pub(super) enum Meaning {
     /// The fetches of several instructions that follow the latest instruction in memory. The record's size is their number, and
     /// each byte of the record's address is the size of one of them.
     Bundle,
-    /// The time at which the next records begin.
+    /// A time stamp: the time at which the next records begin.
     Time,
     /// The latest instruction calls the operating system.
     SystemCall,

@@ -70,7 +70,8 @@ impl Clock {
         later
     }
 
-    /// Appends the orders at the beginning of the next part.
+    /// Begins the next part. If the part has to wait for another thread, or another thread waits for it, appends the orders for
+    /// that.
     pub(super) fn begin(&mut self, block: &[Reference], order: &mut Vec<(usize, Order)>) {
         let part = self.parts;
         self.parts += 1;

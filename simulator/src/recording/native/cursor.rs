@@ -16,8 +16,8 @@ pub(super) struct Cursor {
     packed: PackedPredictor,
     /// The current frame's content.
     pub(super) content: Vec<u8>,
-    /// The current position in the part `control`, which ends at `control_end`. Each other part of the content also has a position
-    /// and an end.
+    /// The current position in the content's part `control`, and the end of that part. The next fields are the positions and ends
+    /// of the content's other parts.
     control: usize,
     control_end: usize,
     literals: usize,
@@ -207,7 +207,8 @@ impl Cursor {
     }
 }
 
-/// Reads the first byte and the run of the next event. If there is none, the run is `left`, the number of remaining executions.
+/// Reads the first byte of the next event, and the event's run: the number of correctly predicted executions before it. If there is
+/// no further event, the run is `left`, the number of remaining executions.
 #[inline(always)]
 fn next_event(control: &mut Rest<'_>, left: u64) -> Option<(u8, u64)> {
     let Some(event) = control.byte() else {

@@ -26,7 +26,7 @@ pub(super) struct Templates {
 /// What the decoder needs to know about a shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Template {
-    /// The slot of the shape's first datum.
+    /// The predictor slot of the shape's first datum. Its other data have the slots after that.
     pub(super) slot: u32,
     /// The number of references. `data` is the number of data references among them.
     pub(super) count: u16,
@@ -39,7 +39,7 @@ struct BlockTemplate {
     /// The index of the size of the block's first instruction. The other instructions' sizes follow.
     first: u32,
     count: u16,
-    /// The instruction that passes control on: its index in the block, and its flow if a branch is not taken and if it is taken.
+    /// The instruction that passes control on: its index in the block, its flow if it is not taken, and its flow if it is taken.
     exit: Option<(u16, Flow, Flow)>,
     /// The range of the block's instructions in [`Templates::classes`].
     classes: (u32, u32),

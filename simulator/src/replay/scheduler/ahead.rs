@@ -52,7 +52,8 @@ struct Core {
 struct Pause {
     /// The number of turns left in the pause.
     turns: u16,
-    /// The length of the latest pause, in turns. Every turn outside a pause makes it shorter.
+    /// The length of the latest pause, in turns. It decreases with every turn outside a pause, so that the next pause can be
+    /// shorter.
     latest: u16,
 }
 
@@ -60,8 +61,8 @@ struct Pause {
 const LONGEST_PAUSE: u16 = 1023;
 
 impl Pause {
-    /// Begins a pause, because the core has to undo what it has executed ahead. To undo instructions and execute them again takes
-    /// as much time as many turns.
+    /// Begins a pause, because the core has to undo what it has executed ahead. Undoing instructions and executing them again costs
+    /// as much as many turns.
     fn begin(&mut self) {
         self.latest = (2 * self.latest + 1).min(LONGEST_PAUSE);
         self.turns = self.latest;
@@ -261,10 +262,10 @@ impl Scheduler {
         self.turns.renew_core(core, store);
     }
 
-    /// Lets a core's strands execute up to `before`, a place in the turn order, as long as they need nothing outside the core. The
-    /// core must not run ahead yet. Executes at most about `most` references. For each strand, tells `note` its thread, the number
-    /// of instructions that it executed, the cycles since it was ready, and how many of these it waited for its pipeline. Returns
-    /// the number of executed references.
+    /// Lets a core's strands execute up to the place `before` in the turn order, as long as they need nothing outside the core. The
+    /// core must not be running ahead yet. Stops after about `most` references, and returns the number of executed references. For
+    /// each strand that has executed, calls `note` with its thread, the number of executed instructions, the number of cycles since
+    /// the strand was ready, and how many of these cycles it waited for its pipeline.
     #[inline(always)]
     pub(crate) fn run_ahead<V: Variant, const WATCHED: bool>(
         &mut self,

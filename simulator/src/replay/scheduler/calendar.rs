@@ -49,8 +49,9 @@ impl Due {
 
 /// A calendar queue of pipelines.
 ///
-/// A three-level bitmap holds the pipelines that are due in the current round. The levels show which pipelines are due in each
-/// cycle, which of each word's 64 cycles are not empty, and which words are not empty. All other pipelines are due in later rounds.
+/// A three-level bitmap holds the pipelines that are due in the current round. `pipelines` has a bit for each pipeline in each
+/// cycle, `cycles` has a bit for each cycle in which a pipeline is due, and `words` has a bit for each word of `cycles` that is not
+/// 0. All other pipelines are due in later rounds.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     round: u64,
@@ -94,7 +95,8 @@ impl Calendar {
         if before.round() == self.round {
             self.unmark(before);
         }
-        // The current round is the earliest one in which a pipeline is due, unless it has become empty or `due` is earlier.
+        // The current round is the earliest one in which a pipeline is due. The round changes if it has become empty, or if `due`
+        // is earlier.
         if due.round() == self.round {
             self.mark(due);
         } else if self.words == 0 || due.round() < self.round {
@@ -201,8 +203,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// The times are close together, as those of real pipelines are, or whole rounds apart. A few are earlier than the time
-        /// before them.
+        /// The times are close together, as those of real pipelines are, or whole rounds apart. A few times are earlier than the
+        /// one before.
         #[test]
         fn as_a_map(steps in prop::collection::vec((0..64_usize, 0..9_u8, 0..300_u64), 1..400)) {
             let mut calendar = Calendar::new();

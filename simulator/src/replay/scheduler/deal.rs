@@ -1,12 +1,12 @@
-//! Deals one thread's references to several strands.
+//! Deals (distributes) one thread's references to several strands.
 
 use std::collections::VecDeque;
 
 use crate::recording::{Cause, Chunk, Order, Position, Recording, RecordingError, Reference};
 use crate::replay::placement::Placement;
 
-/// A one-thread recording whose references are dealt to k parts. Part n executes turns n, n + k, n + 2k and so on. Each turn begins
-/// after the turn before it.
+/// A one-thread recording whose references are dealt (distributed) to k parts. Part n executes turns n, n + k, n + 2k and so on.
+/// Each turn begins after the turn before it.
 ///
 /// A turn has [`Placement::TURN`] references, plus the rest of the last instruction. The thread's signals and waits are dropped.
 pub(super) struct Deal {
@@ -66,7 +66,7 @@ impl Deal {
         loop {
             let left = self.chunk.from(&self.dealt, usize::MAX);
             let wanted = Placement::TURN.saturating_sub(turn.len());
-            // A chunk that begins with data has no instructions. In any other chunk, no instruction is divided between turns.
+            // A chunk that begins with data has no instructions. In all other chunks, turns end only between instructions.
             let whole =
                 (self.chunk.references().first()).is_some_and(|first| first.kind.is_fetch());
             let rest = left.iter().skip(wanted);

@@ -5,8 +5,8 @@
 //! together issue one instruction per cycle. The strand that has been ready longest issues first.
 //!
 //! A strand executes a thread until the thread ends, sleeps, or waits for another thread. The waiting thread continues when the
-//! other thread issues its next instruction after the signal. A free lock goes to the thread that is the first to need it in the
-//! machine's time. The schedule depends only on the recordings and the machine, not on where a caller pauses.
+//! other thread issues its next instruction after the signal. A free lock goes to the thread whose turn to take it comes first. The
+//! schedule depends only on the recordings and the machine, not on where a caller pauses.
 
 pub(crate) mod ahead;
 mod calendar;
@@ -90,7 +90,7 @@ pub struct Scheduler {
     begins: u64,
     /// The time of the latest turn, or the time at which the last strand ended if all threads have ended.
     time: u64,
-    /// Maps the data's addresses in memory to other addresses; `None` if the data keep their addresses.
+    /// Maps the data's physical addresses to other addresses; `None` if the data keep their addresses.
     moved: Option<Box<dyn Fn(u64) -> u64>>,
     stops: Stops,
     ahead: Ahead,
@@ -203,7 +203,7 @@ impl Scheduler {
         }
     }
 
-    /// Moves the recordings' data. `moved` maps their addresses in memory to new addresses.
+    /// Moves the recordings' data. `moved` maps their physical addresses to new ones.
     pub(crate) fn move_data(&mut self, moved: impl Fn(u64) -> u64 + 'static) {
         self.moved = Some(Box::new(moved));
     }
@@ -322,15 +322,15 @@ impl Scheduler {
         took
     }
 
-    /// Does the same as [`executed`](Self::executed), but does not update the order of the core's turns relative to other cores'
-    /// turns. Before the next turn, the caller must call [`set_store`](Self::set_store), which does so.
+    /// Does the same as [`executed`](Self::executed), except for the order of the core's turns relative to other cores' turns. To
+    /// update this order, the caller must call [`set_store`](Self::set_store) before the next turn.
     pub(crate) fn executed_out_of_order(&mut self, executed: &Executed) -> u64 {
         self.stops.passed.references += executed.references as u64;
         self.stops.passed.instructions += executed.instructions;
         let thread = &mut self.threads[self.executing];
         thread.next.advance(&thread.chunk, executed.references);
         // If the quantum ended within an instruction because the caller limited the number of references, the instruction continues
-        // immediately. But if a store comes next, after a load, other strands can execute before it.
+        // immediately. The exception is a store that follows a load: other strands can execute before such a store.
         self.within = thread.next.passed() == self.quantum_ends
             && self.quantum_ends < thread.ends
             && !thread.data_alone

@@ -1,5 +1,4 @@
-//! A replayed program's locks, semaphores and barriers. A lock or semaphore goes to the thread that comes first in the machine's
-//! time.
+//! A replayed program's locks, semaphores and barriers. A lock or semaphore goes to the thread whose turn comes first.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -95,7 +94,8 @@ impl Objects {
         true
     }
 
-    /// Increments a semaphore or, if threads wait for it, ends the longest wait and returns its thread.
+    /// Increments a semaphore. But if threads wait for the semaphore, ends the longest wait instead, and returns the thread that
+    /// waited.
     pub(super) fn post(&mut self, semaphore: u64, first: u32) -> Option<usize> {
         let semaphore = self.semaphore(semaphore, first);
         let next = semaphore.waiting.pop_front();

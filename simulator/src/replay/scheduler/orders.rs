@@ -154,8 +154,8 @@ impl Scheduler {
         self.delays.get(thread).copied().unwrap_or(0)
     }
 
-    /// Begins the executing thread, which another thread started at the time `started`. Returns `false` if the thread begins later
-    /// than the strand's turn, in which case the strand has chosen its next thread again.
+    /// Begins the executing thread, which another thread started at the time `started`. If the thread begins later than the
+    /// strand's turn, lets the strand choose its next thread again, and returns `false`.
     fn begin_started(&mut self, thread: usize, strand: StrandId, started: u64) -> bool {
         if self.accounts.state(thread) != State::NotBegun {
             return true;

@@ -3,8 +3,8 @@
 /// The distance in physical memory between the first [`SPACED`] programs: 8 GB.
 const APART: u64 = 1 << 33;
 
-/// The number of programs that are 8 GB apart. Each further program is within the 8 GB of one of them, and begins a multiple of 256
-/// MB after that program's start.
+/// The number of programs that are 8 GB apart. Further programs begin between these, at multiples of 256 MB after the start of one
+/// of them.
 const SPACED: usize = 48;
 const CLOSER: u64 = 1 << 28;
 
@@ -18,6 +18,6 @@ pub(crate) const fn program_at(offset: u64) -> usize {
     (offset / APART) as usize + SPACED * (offset % APART / CLOSER) as usize
 }
 
-/// The maximum number of recordings in a replay. Recordings do not share [memory](crate::memory::geometry) as long as one range of
-/// less than 8 GB (or of 256 MB, with more than 48 recordings) contains the addresses of all of them.
+/// The maximum number of recordings in a replay. Up to 48 recordings share no [memory](crate::memory::geometry) if the addresses of
+/// all of them lie in one range of less than 8 GB. With more recordings, the range must be smaller than 256 MB.
 pub const MOST_PROGRAMS: usize = SPACED * (APART / CLOSER) as usize;

@@ -11,7 +11,8 @@ impl Scheduler {
         self.accounts.states(self.now())
     }
 
-    /// Returns the time at which a thread's state began, and the number of cycles that the thread had spent in each state before.
+    /// Returns the time at which a thread's state began, and the number of cycles that the thread had spent in each state before
+    /// that time.
     pub(crate) fn account(&self, thread: usize) -> (u64, &States) {
         self.accounts.before_state(thread)
     }

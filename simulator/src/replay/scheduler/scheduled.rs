@@ -96,7 +96,7 @@ impl ScheduledThread {
         })
     }
 
-    /// Returns the lock that the thread takes next; `None` if it executes a reference or ends first.
+    /// Returns the lock that the thread takes next; `None` if the thread executes a reference or ends before it takes a lock.
     pub(super) fn next_lock(&self) -> Option<u64> {
         let here = |(at, _): &&(usize, Order)| *at <= self.next.passed();
         let orders = self.chunk.order[self.order..].iter().take_while(here);

@@ -22,7 +22,7 @@ struct SharedPart {
     /// The program that was the first to map the memory. `owner_start` is the memory's first address in that program.
     owner: usize,
     owner_start: u64,
-    /// The number that is added to a datum's address to get the owner's address for the datum.
+    /// The number to add to a datum's address in `range`, so that the datum moves to the owner's memory.
     distance: u64,
 }
 

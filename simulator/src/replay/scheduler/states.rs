@@ -119,7 +119,8 @@ impl Accounts {
         self.threads[thread].state
     }
 
-    /// Returns the time at which a thread's state began, and the number of cycles that the thread had spent in each state before.
+    /// Returns the time at which a thread's state began, and the number of cycles that the thread had spent in each state before
+    /// that time.
     pub(super) fn before_state(&self, thread: usize) -> (u64, &States) {
         let account = &self.threads[thread];
         (account.since, &account.spent)

@@ -138,8 +138,8 @@ impl Scheduler {
         self.accounts.count_from(began);
     }
 
-    /// Skips some references of the strand that has the next turn. Each instruction takes one cycle or, in a recording without
-    /// instructions, each datum. Returns `false` if the scheduler has stopped or all threads have ended.
+    /// Skips some references of the strand that has the next turn. Each instruction takes one cycle. In a recording without
+    /// instructions, each datum takes one cycle. Returns `false` if the scheduler has stopped or all threads have ended.
     pub(crate) fn skip(&mut self) -> Result<bool, RecordingError> {
         let Some((_, quantum)) = self.next(SKIPPED)? else { return Ok(false) };
         let instructions = quantum.references.fetches();

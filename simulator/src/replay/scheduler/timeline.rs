@@ -5,7 +5,7 @@ use crate::run::{State, ThreadLine, TimeLine};
 /// The number of cycles in a column at the start.
 const WIDTH: u64 = 256;
 
-/// The number of a column's cycles in each state, in the order of [`State::ALL`].
+/// One column of a thread: the number of cycles that the thread spends in each state, in the order of [`State::ALL`].
 type Column = [u64; State::ALL.len()];
 
 #[derive(Clone, Debug)]

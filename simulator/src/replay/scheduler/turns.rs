@@ -53,7 +53,7 @@ impl Pipeline {
         self.second = a.max(b).min(c.max(d)).min(a.min(b).max(c.min(d)));
     }
 
-    /// Returns the number, in the pipeline, of the strand that comes first. At least one strand must be able to execute.
+    /// Finds the strand that comes first, and returns its number within the pipeline. At least one strand must be able to execute.
     #[inline]
     fn next_strand(&self) -> usize {
         self.first as usize % SHARING
@@ -269,8 +269,8 @@ impl Turns {
         self.renew_strand(strand);
     }
 
-    /// Does the same as [`issued`](Self::issued), but does not update the order of the strand's turns relative to other cores'
-    /// turns. The caller must then call [`renew_strand`](Self::renew_strand) or [`renew_core`](Self::renew_core), which does so.
+    /// Does the same as [`issued`](Self::issued), except for the order of the strand's turns relative to other cores' turns. To
+    /// update this order, the caller must then call [`renew_strand`](Self::renew_strand) or [`renew_core`](Self::renew_core).
     #[inline]
     pub(super) fn issued_out_of_order(&mut self, strand: StrandId, issued: u64, ready: u64) {
         self.pipelines[strand.index() / SHARING].issued(strand.index() % SHARING, issued, ready);

@@ -86,7 +86,7 @@ fn execute(mut scheduler: Scheduler, mut most: impl FnMut() -> usize) -> Modelle
         took[thread] += scheduler.executed(&executed);
         assert!(scheduler.now() >= now.max(executed.issued), "time does not go back");
         now = scheduler.now();
-        // Check all threads only from time to time, because otherwise a test with many threads would take long.
+        // Check all threads only from time to time, because otherwise a test with many threads would take a long time.
         if begins.len() % took.len().div_ceil(16) == 0 {
             let states = scheduler.states();
             assert!(states.iter().all(|states| states.sum() == now), "a state in every cycle");
