@@ -173,7 +173,7 @@ impl Watcher {
         Noting { watcher: self, thread, strand, offset, program, instruction }
     }
 
-    /// Returns the details up to the time `now`. `moves` has single lines with their moves, in any order. `others` has the total moves of
+    /// Returns the details up to the time `now`. `moves` has the moves of individual lines, in any order. `others` has the total moves of
     /// all other lines. `home` returns a line's home node.
     pub(crate) fn details(
         &self,

@@ -14,7 +14,7 @@ use conform::assembler::{
 
 /// The number of traps that [`level`] causes at each trap level.
 pub(super) const TRAPS: usize = TRAPS_OF_GUESTS + 128;
-/// The number of these traps that the guest itself takes.
+/// The number of these traps that the guest, not the hypervisor, takes.
 pub(super) const TRAPS_OF_GUESTS: usize = 10 + 15 + 32 + 128;
 
 /// The traps that a guest can cause with instructions, interrupts, windows and software traps. The last 128 go to the hypervisor.
