@@ -15,7 +15,7 @@ pub enum Subject {
     Group(u64),
     /// A function's or trap's number.
     Function(u64),
-    /// The number that identifies a unit that the operator has returned to service.
+    /// A unit's number. The operator has returned this unit to service.
     Unit(usize),
     /// The name of a kind of attack.
     Kind(&'static str),

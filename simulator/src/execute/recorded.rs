@@ -75,8 +75,8 @@ struct Expected {
 }
 
 impl Expected {
-    /// Returns whether an event's times allow that it was recorded during the call. Recorded times are rounded down to multiples of
-    /// `resolution`.
+    /// Returns whether an event's times are consistent with the event being recorded during the call. Recorded times are rounded down to
+    /// multiples of `resolution`.
     fn spans(&self, event: &TracedEvent, kinds: &EventKinds, resolution: u64) -> bool {
         let took = event.field(kinds, "duration").unwrap_or(0);
         self.ended >= event.time && self.began + took < event.time.saturating_add(resolution)

@@ -84,7 +84,7 @@ impl<W: Word> Registers<W> {
     /// Clears the last set of globals, which belongs to the hypervisor: no guest can select it.
     pub(super) fn hide_from_guest(&mut self) {
         let (window, global) = (self.window, self.global);
-        // A switch to another window and set saves the current registers over their stale copies.
+        // Switching to another window and another set of globals writes the current registers over their stale copies.
         self.set_window(window + 1);
         self.set_window(window);
         self.set_global(GLOBALS - 1);

@@ -161,7 +161,7 @@ pub struct WaitFor {
     pub thread: usize,
     /// The thread's state during these waits.
     pub state: State,
-    /// The number that identifies the thread that ended the waits.
+    /// The thread that ended the waits, by number.
     pub ended_by: usize,
     /// How often the thread waited.
     pub times: u64,

@@ -135,7 +135,7 @@ impl Watcher {
         self.began = began;
     }
 
-    /// Sets the names of the guests and counters in all [points](Self::add).
+    /// Sets the guests' and the counters' names. All [points](Self::add) list the guests and the counters in this order.
     pub(crate) fn name(&mut self, guests: Vec<String>, counters: Vec<CounterName>) {
         self.points = Some(series::Points::new(guests, counters, self.references));
     }

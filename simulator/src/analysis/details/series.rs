@@ -49,7 +49,7 @@ pub struct Series {
     pub links: Vec<LinkSeries>,
 }
 
-/// A guest's counter reads that serve only a [`Series`].
+/// A guest's counter reads that are made only for a [`Series`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Reads {
@@ -344,10 +344,10 @@ mod tests {
         assert_eq!(series.cycles[5], 9_000);
         assert_eq!(series.counters[0].measured, [1024, 1024, 1024, 1024, 1024, 880]);
         assert_eq!(series.counters[0].truth, [512, 512, 512, 512, 512, 440]);
-        // The 32nd interval of 512 references turns the intervals into 16 intervals of 1,024 references.
+        // After the 32nd interval of 512 references, the intervals are merged into 16 intervals of 1,024 references.
         assert_eq!(points(1, 31 * 512).series().references.len(), 31);
         assert_eq!(points(1, 32 * 512).series().counters[0].truth, [1024; 16]);
-        // The 256th interval of 32,768 references turns the intervals into 128 intervals of 65,536 references.
+        // After the 256th interval of 32,768 references, the intervals are merged into 128 intervals of 65,536 references.
         let long = points(1, 255 << 15).series();
         assert_eq!(long.counters[0].truth, [1 << 15; 255]);
         let long = points(1, 256 << 15).series();

@@ -104,7 +104,7 @@ pub struct Listed {
     pub name: String,
     /// Whether a recording can cause the event.
     pub occurs: bool,
-    /// If the event cannot occur, the reason. Otherwise, a description of the event or of the limits of its use; may be empty.
+    /// If the event cannot occur, the reason. Otherwise, a description of the event or of the limits of its use, which may be empty.
     pub about: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Finds the function of a recorded program that contains an address. If no function is known there, gives the address's page instead.
+//! Finds the function of a recorded program that contains an address, or the page if no function is known there.
 
 use crate::recording::without_image;
 use crate::run::State;

@@ -76,7 +76,7 @@ fn provoked(taken: u16, demanded: Demanded) -> Attack {
     }
 }
 
-/// Every trap at trap levels 0 and 1. A call with a trap that has a service uses an unknown function number.
+/// Every trap at trap levels 0 and 1. For a trap that has a service, the call uses an unknown function number.
 pub(super) fn level(index: &mut Index) -> Attack {
     let level = index.below(2) as u64;
     let taken = traps().nth(index.below(TRAPS)).unwrap_or(0x10);

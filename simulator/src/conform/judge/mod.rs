@@ -39,9 +39,9 @@ use demand;
 /// The maximum number of cycles between issue and completion of a store to a channel register.
 const LATE: u64 = 200;
 
-/// At a free hub, the hypervisor may refuse a strand in favour of another strand that was refused earlier. This constant is the maximum
-/// number of such counted refusals for one strand: twice the number of strands at the hub, which is two. The next call after these refusals
-/// is served, however seldom the strand calls.
+/// At a free hub, the hypervisor can refuse a strand in favour of another strand that was refused earlier. This constant is the maximum
+/// number of such counted refusals for one strand: twice the number of strands at the hub (two). The next call after these refusals is
+/// served, however seldom the strand calls.
 const ON_BEHALF: usize = 4;
 
 /// The hypervisor counts a refusal only if half a millisecond (2^19 cycles) has passed since the strand's last counted refusal. If two

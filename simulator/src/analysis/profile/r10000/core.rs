@@ -317,8 +317,8 @@ impl Core {
     }
 
     /// Decodes the next instructions of the predicted path after a mispredicted branch, up to the next branch. Stops at the first
-    /// instruction that the processor has not executed yet, because the recording has not shown that instruction so far. The decoded
-    /// instructions are nullified when the mispredicted branch has executed. Returns whether any instruction was decoded.
+    /// instruction that the processor has not executed yet: the recording has not shown that instruction so far. The decoded instructions
+    /// are nullified when the mispredicted branch has executed. Returns whether any instruction was decoded.
     fn decode_wrong_path(&mut self, cycle: &mut Cycle) -> bool {
         let Some(mut path) = self.wrong_path.take() else {
             return false;

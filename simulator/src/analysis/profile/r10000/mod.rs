@@ -2,20 +2,20 @@
 //!
 //! # What is modelled
 //! In each cycle, up to four instructions are decoded in program order and enter the active list, which holds 32. At most one of the four
-//! is a branch. Instructions issue from the next cycle on, at most one in a cycle to the address unit. Up to four instructions graduate in
-//! a cycle, in program order. An interrupt or a TLB miss empties the active list. The instructions that were in it are decoded and issued
-//! again, so more instructions issue than graduate. Jumps, calls, returns and traps graduate but do not issue, because no functional unit
-//! executes them.
+//! is a branch. Instructions issue from the next cycle on, at most one in a cycle to the address unit. Up to four instructions graduate
+//! in a cycle, in program order. An interrupt or a TLB miss empties the active list. The instructions that were in it are decoded and
+//! issued again, so more instructions issue than graduate. Jumps, calls, returns and traps graduate but do not issue, because no
+//! functional unit executes them.
 //!
 //! A recording has neither the dependences between instructions nor their latencies. So a modelled instruction waits only for its fetch,
 //! for the address unit and for its data. The caches serve one miss after another.
 //!
 //! The instruction and data caches have 32 KB each, as in the manual. The secondary cache has 1 MB, and a hit outside the predicted way
-//! takes longer. Conditional branches are predicted by 512 two-bit counters, which bits 11:3 of the branches' addresses select. The targets
-//! of all branches are known. A recording lacks the instructions of a mispredicted path. If the processor has executed this path before, it
-//! decodes the path's known instructions, at most one branch per cycle. It stops when the mispredicted branch has executed, one cycle after
-//! the branch issues. The path's decoded instructions are nullified: they do not issue, and use no cache. The branches among them count as
-//! decoded, but not as mispredicted.
+//! takes longer. Conditional branches are predicted by 512 two-bit counters, which bits 11:3 of the branches' addresses select. The
+//! targets of all branches are known. A recording lacks the instructions of a mispredicted path. If the processor has executed this path
+//! before, it decodes the path's known instructions, at most one branch per cycle. It stops when the mispredicted branch has executed,
+//! one cycle after the branch issues. The path's decoded instructions are nullified: they do not issue, and use no cache. The branches
+//! among them count as decoded, but not as mispredicted.
 //!
 //! A SPARC branch can annul its delay slot. An annulled instruction is fetched together with its branch, and takes one of the four decode
 //! slots in the next decoding cycle. It is nullified: it neither issues nor graduates.
@@ -23,13 +23,13 @@
 //! An integer multiplication or division counts as two graduated instructions. An instruction that can set the exception bits of the
 //! floating-point status register counts as a floating-point instruction. Prefetches and barriers count as loads.
 //!
-//! The TLB has 64 entries, each of which translates two pages of 16 KB. There is one address space. A seven-instruction handler refills the
-//! TLB in exception mode, from a linear page table. The page table is also translated, so a TLB miss can occur in the program (in user
-//! mode) or in the handler. The handler's instructions and the page table are always in the caches. A recording has no kernel: nothing
-//! executes in kernel or supervisor mode.
+//! The TLB has 64 entries, each of which translates two pages of 16 KB. There is one address space. A seven-instruction handler refills
+//! the TLB in exception mode, from a linear page table. The page table is also translated, so a TLB miss can occur in the program (in
+//! user mode) or in the handler. The handler's instructions and the page table are always in the caches. A recording has no kernel:
+//! nothing executes in kernel or supervisor mode.
 //!
-//! The threads of a program take turns on their processor. Each thread executes until it waits for another thread or ends. A switch between
-//! threads costs nothing.
+//! The threads of a program take turns on their processor. Each thread executes until it waits for another thread or ends. A switch
+//! between threads costs nothing.
 //!
 //! An atomic instruction counts as a load linked and a store conditional, and graduates as these two instructions. Any other instruction
 //! that loads and stores counts as one instruction, one load and one store. Only the timer uses the Count register. Addresses are used as
