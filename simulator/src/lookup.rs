@@ -29,8 +29,8 @@ const FREE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup<K, V> {
     entries: Vec<(K, V)>,
-    /// The numbers of the entries. An entry's number is in the slot that its mixed key selects, or in one of the next slots. At least
-    /// half of the slots are free.
+    /// The slots of the hash table. A used slot holds an entry's index. The index is in the slot that the entry's mixed key selects, or in
+    /// one of the next slots. At least half of the slots are free.
     places: Box<[u32]>,
 }
 
@@ -41,7 +41,7 @@ impl<K, V> Default for Lookup<K, V> {
 }
 
 impl<K: Key, V> Lookup<K, V> {
-    /// Returns a key's slot, with the number of the key's entry or [`FREE`].
+    /// Returns a key's slot, with the index of the key's entry. If the key is missing, returns a free slot and [`FREE`].
     #[inline(always)]
     fn find(&self, key: &K) -> (usize, u32) {
         let mask = self.places.len() - 1;
@@ -67,7 +67,7 @@ impl<K: Key, V> Lookup<K, V> {
         self.entries.get_mut(number as usize).map(|(_, value)| value)
     }
 
-    /// Returns the value of a key. If the key is missing, adds it with the value that `new` returns.
+    /// Returns a key's value. If the key is missing, adds it with the value that `new` returns.
     #[inline]
     pub(crate) fn or_insert_with(&mut self, key: K, new: impl FnOnce() -> V) -> &mut V {
         let (place, mut number) = self.find(&key);
@@ -77,13 +77,13 @@ impl<K: Key, V> Lookup<K, V> {
         &mut self.entries[number as usize].1
     }
 
-    /// Returns the number of a key's entry, or a number that no entry has.
+    /// Returns the index of a key's entry, or an index that no entry has.
     pub(crate) fn number(&self, key: &K) -> u32 {
         self.find(key).1
     }
 
-    /// Returns the value of the entry with this number, if the entry has this key. An entry's number changes only when other entries
-    /// are removed.
+    /// Returns the value of the entry with this index, if the entry has this key. An entry's index changes only when other entries are
+    /// removed.
     #[inline(always)]
     pub(crate) fn at(&mut self, number: u32, key: &K) -> Option<&mut V> {
         let (known, value) = self.entries.get_mut(number as usize)?;

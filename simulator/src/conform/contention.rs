@@ -24,7 +24,8 @@ const EWOULDBLOCK: u64 = 9;
 const GET: u64 = 0x106;
 const SET: u64 = 0x107;
 
-/// The number of cycles that a store takes while a test makes calls on other strands. Every call takes fewer cycles.
+/// The number of cycles that a store takes while a test makes calls on other strands. This is longer than any call, so the store is still
+/// in progress when the calls return.
 const LONG: u64 = 100_000;
 
 /// How many instructions the machine executes for each strand while all strands compete for one hub.
@@ -106,8 +107,8 @@ impl Beside {
         found
     }
 
-    /// Executes a strand's call up to its first store to the unit, which takes [`LONG`] cycles. Returns `false` if the call makes no
-    /// such store.
+    /// Executes a strand's call up to its first store to the unit. Makes this store take [`LONG`] cycles. Returns `false` if the call makes
+    /// no such store.
     fn begins(&mut self, strand: StrandId, set: Request, store: fn(&Observed) -> bool) -> bool {
         let execution = &mut self.machine.execution;
         let latency = StoreLatency::Fixed(LONG);

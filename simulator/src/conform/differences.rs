@@ -9,13 +9,13 @@ use serde::Serialize;
 /// What a difference from the contract concerns: a register, group, function, unit or kind of attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    /// The number of a performance register: 0 to 89, or a higher number that no register has.
+    /// A performance register's number: 0 to 89, or a higher number that no register has.
     Register(u64),
-    /// The number of a function group.
+    /// A function group's number.
     Group(u64),
-    /// The number of a function, or of a trap.
+    /// A function's or trap's number.
     Function(u64),
-    /// The number of a unit that the operator has returned to service.
+    /// A unit's number. The operator has returned this unit to service.
     Unit(usize),
     /// The name of a kind of attack.
     Kind(&'static str),
@@ -109,7 +109,7 @@ impl Differences {
         }
     }
 
-    /// Removes the differences whose requirement is `expected`, unless there are no others.
+    /// Removes the differences whose requirement is `expected`, unless all differences have this requirement.
     pub(super) fn without_echo(&mut self, expected: &str) {
         if self.0.keys().any(|key| key.expected != expected) {
             self.0.retain(|key, _| key.expected != expected);

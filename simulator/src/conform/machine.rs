@@ -25,7 +25,8 @@ use crate::recording::Kind;
 /// The size of a guest's memory in bytes. `vfalls boot` has the same default, so an image may expect this size.
 const OF_BOOT: u64 = 128 << 20;
 
-/// A strand that has not begun after [`BOOT`] instructions never begins. [`LOOK`] is the number of instructions between two checks.
+/// A strand that has not begun after [`BOOT`] instructions is assumed never to begin. [`LOOK`] is the number of instructions between two
+/// checks.
 const BOOT: u64 = 16_000_000;
 const LOOK: u64 = 100_000;
 
@@ -94,8 +95,8 @@ impl Machine {
         Ok(reads.get())
     }
 
-    /// Runs until all these strands wait for calls, or until [`BOOT`] instructions have been executed. A strand that does not wait by
-    /// then never begins.
+    /// Runs until all these strands wait for calls, or until [`BOOT`] instructions have been executed. A strand that does not wait by then
+    /// is assumed never to begin.
     fn run_in(mut execution: Execution, all: StrandSet) -> Result<Self, Fault> {
         let mut begun = StrandSet::EMPTY;
         for _ in 0..BOOT / LOOK {

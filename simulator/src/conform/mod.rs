@@ -131,7 +131,7 @@ pub struct Options {
     pub quick: bool,
 }
 
-/// A quick check uses one of every `QUICK` configurations. `QUICK` is coprime to the numbers of machines and grants.
+/// A quick check uses one of every `QUICK` configurations. `QUICK` is coprime to both the number of machines and the number of grants.
 pub const QUICK: usize = 7;
 
 /// The names of the checks, by which [`Options::only`] selects them.
@@ -201,7 +201,7 @@ const fn strand(number: usize) -> StrandId {
 /// What a job does with its configuration.
 #[derive(Clone, Copy)]
 enum Work {
-    /// Runs part of the sweep, on the configuration with this number.
+    /// Runs a part of the sweep, on the configuration with this index.
     Part(Part, usize),
     InFlight,
     Fair,
@@ -215,8 +215,8 @@ struct Job {
     check: &'static str,
     /// The machine, and all its guests.
     configuration: Configuration,
-    /// The configuration as this part of the sweep sees it. If an image has its own guests, all guests in this configuration are the
-    /// tested guest.
+    /// The configuration as this part of the sweep sees it. If an image has its own guests, every guest in this configuration is a copy of
+    /// the tested guest.
     shown: Configuration,
     /// The only guest that makes calls; `None` if the part of the sweep decides.
     tested: Option<usize>,

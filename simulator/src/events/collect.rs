@@ -1,4 +1,5 @@
-//! Collects events: each strand's ring, in any layout, and the readers of the rings.
+//! Collects events. Each strand's events are recorded in a ring of any layout, and are read from
+//! this ring.
 
 use std::cell::RefCell;
 

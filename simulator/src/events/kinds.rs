@@ -115,7 +115,7 @@ impl EventKinds {
         Ok(Self(kinds))
     }
 
-    /// Returns kind number `id`; `None` if there is no such kind.
+    /// Returns the kind with the number `id`; `None` if there is no such kind.
     #[must_use]
     pub fn get(&self, id: u16) -> Option<&EventKind> {
         self.0.get(&id)

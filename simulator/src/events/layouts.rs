@@ -1,4 +1,4 @@
-//! Computes each event header layout's precision, and when its times wrap.
+//! Computes the precision of each layout of event headers, and when the layout's times wrap.
 
 use hv_core::trace::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,

@@ -176,7 +176,7 @@ impl Trace {
         lost.fold(self.missed, u64::saturating_add)
     }
 
-    /// Returns the name of guest number `number`; `guest` and the number if the trace has no name for this guest.
+    /// Returns the guest's name. If the trace has no name for this guest, returns `guest` and the number.
     #[must_use]
     pub fn guest(&self, number: u8) -> String {
         match self.guests.get(usize::from(number)) {

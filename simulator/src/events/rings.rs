@@ -115,8 +115,8 @@ impl Rings {
         }
     }
 
-    /// Returns the words that permit the hypervisor to overwrite the events that have been read: for each, an address and the value
-    /// to write there.
+    /// Returns the stores that permit the hypervisor to overwrite the events that have been read. Each store is an address and the value to
+    /// write there.
     pub fn finished(&self) -> impl Iterator<Item = (u64, u64)> {
         self.readers.iter().map(|(_, reader, _)| reader.finished())
     }

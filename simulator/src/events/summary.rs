@@ -52,7 +52,7 @@ pub struct Calls {
     pub by_status: BTreeMap<String, u64>,
 }
 
-/// The durations of one kind of call, in ticks. If n durations are sorted and numbered from 1, the p-th percentile is
+/// The durations of one kind of call, in ticks. For the percentiles, the n durations are sorted and numbered from 1. The p-th percentile is
 /// duration number p·n/100, rounded up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]

@@ -12,8 +12,8 @@
 //!   stores if its mask has #MemIssue or #Sync. A load from a device completes the strand's stores to this device.
 //!
 //! The UltraSPARC User's Manual, section 5.3.2, says which masks order stores to devices with stores to memory. It is *assumed* that the
-//! UltraSPARC T2 Plus needs these masks under total store order: the UltraSPARC I itself lets no store to memory overtake a store to a
-//! device (section 15.2.1).
+//! UltraSPARC T2 Plus needs these masks under total store order, although the UltraSPARC I itself lets no store to memory overtake a store
+//! to a device (section 15.2.1).
 //!
 //! *Assumed*: a trap, an interrupt and an access to a register in an alternate space complete nothing. A fetch finds only completed stores.
 
@@ -147,7 +147,7 @@ impl<C: Cost> Reach<'_, C> {
     /// Completes all stores to devices up to the last store to the device at this address.
     ///
     /// # Errors
-    /// A store has failed. The strand retries the instruction after the trap.
+    /// A store has failed. After the trap, the strand retries the instruction.
     #[cold]
     pub(super) fn complete_device_at(&mut self, address: u64) -> Result<(), Trap> {
         let devices = &self.local.waiting.devices;
@@ -170,7 +170,7 @@ impl<C: Cost> Reach<'_, C> {
     /// Executes a `membar`.
     ///
     /// # Errors
-    /// A store to a device has failed. The strand retries the instruction after the trap.
+    /// A store to a device has failed. After the trap, the strand retries the instruction.
     #[cold]
     pub(super) fn complete_for(&mut self, membar: u8) -> Result<(), Trap> {
         let [memory, devices] = completes(membar);

@@ -61,8 +61,7 @@ impl Calling {
         Some(Self { call, returns })
     }
 
-    /// Returns a call that never returns, with the function and arguments at the trap. The returned [`Call`] has no valid
-    /// status, value or end.
+    /// Returns a call that has not returned, with the function and arguments at the trap. Its `status`, `value` and `ended` are not valid.
     pub(super) const fn unreturned(&self) -> Call {
         self.call
     }

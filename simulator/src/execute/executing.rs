@@ -217,8 +217,8 @@ impl<C: Cost> AtWork<'_, C> {
         local.renew_due();
     }
 
-    /// Updates the state that depends on control registers, after an instruction or a trap that may have changed them and that ends at
-    /// `ends`.
+    /// Updates the state that depends on control registers. Must be called after an instruction or a trap that may have changed a control
+    /// register. `ends` is the time at which the instruction or trap ends.
     #[cold]
     fn settle(&mut self, ends: u64) {
         let Self { strand, reach, .. } = self;

@@ -232,8 +232,8 @@ impl Execution {
         &mut self.running.strands[strand.index()].local.waiting
     }
 
-    /// Returns the earliest time at which a strand has a turn, or the time of the latest instruction if no strand has a turn. Times are in
-    /// cycles since the machine started.
+    /// Returns the time of the earliest turn of any strand. If no strand has a turn, returns the time of the latest instruction. Times are
+    /// in cycles since the machine started.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.running.now()
@@ -291,7 +291,7 @@ impl Execution {
         self.running.strands[strand.index()].local.state
     }
 
-    /// Returns the numbers of a strand's instructions, cycles and traps.
+    /// Returns how many instructions and traps a strand has executed, and how many cycles they took.
     #[must_use]
     pub fn counts(&self, strand: StrandId) -> Counts {
         self.running.strands[strand.index()].local.counts

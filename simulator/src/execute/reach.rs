@@ -53,8 +53,8 @@ impl Done {
 
 enum Place {
     Memory(PageNumber, u64),
-    /// Memory in a machine with store buffers. Strands do not remember the pages of this memory, so that accesses in machines without
-    /// store buffers need no check for buffers.
+    /// Memory in a machine with store buffers. Strands do not remember this memory's pages. So an access to a remembered page never needs
+    /// to check for store buffers.
     Buffered(PageNumber, u64),
     Device(u64),
 }

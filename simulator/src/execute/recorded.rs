@@ -26,10 +26,10 @@ pub struct Compared {
     pub unreturned: u64,
     /// The number of other recorded events, such as changes of rights.
     pub others: u64,
-    /// The number of events that the rings report as lost, but the machine did not see.
+    /// The number of events that the rings report as lost but that the machine did not see.
     pub others_lost: u64,
-    /// The number of FAST calls that returned but whose function has no recorded event. A hypervisor need not record its other services'
-    /// functions.
+    /// The number of FAST calls that returned, but whose function has no recorded event. A hypervisor need not record the functions of
+    /// services other than the performance counter service.
     pub unrecorded: u64,
 }
 
@@ -75,8 +75,8 @@ struct Expected {
 }
 
 impl Expected {
-    /// Returns whether an event's times allow that it was recorded during the call. Recorded times are rounded down to multiples of
-    /// `resolution`.
+    /// Returns whether an event's times are consistent with the event being recorded during the call. Recorded times are rounded down to
+    /// multiples of `resolution`.
     fn spans(&self, event: &TracedEvent, kinds: &EventKinds, resolution: u64) -> bool {
         let took = event.field(kinds, "duration").unwrap_or(0);
         self.ended >= event.time && self.began + took < event.time.saturating_add(resolution)
@@ -126,7 +126,7 @@ pub fn compare(
             all.unrecorded += if returned { unrecorded.len() as u64 } else { 0 };
         }
         seen.sort_by_key(|expected: &Expected| expected.began);
-        // A call that did not return ended, at the latest, when the strand's next call began.
+        // If a call did not return, it ended no later than the start of the strand's next call.
         let mut next = u64::MAX;
         for call in seen.chunk_by_mut(|one, other| one.began == other.began).rev() {
             call.iter_mut().for_each(|expected| expected.ended = expected.ended.min(next));
@@ -265,7 +265,8 @@ mod tests {
         }
     }
 
-    /// Returns the event that the hypervisor records for a call. The event begins 10 ticks after the call, and ends 10 ticks before it.
+    /// Returns the event that the hypervisor records for a call. The event begins 10 ticks after the call begins, and ends 10 ticks before
+    /// the call ends.
     fn recorded(call: Call) -> StreamEntry {
         let (began, ended) = (call.began + 10, call.ended - 10);
         StreamEntry::Event(Call { began, ended, ..call }.event(0).unwrap())

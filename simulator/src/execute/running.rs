@@ -52,7 +52,7 @@ impl Running {
         new
     }
 
-    /// Returns the earliest time at which a strand has a turn, or the time of the latest instruction if no strand has a turn.
+    /// Returns the time of the earliest turn of any strand. If no strand has a turn, returns the time of the latest instruction.
     pub(super) fn now(&self) -> u64 {
         self.turns.first().map_or(self.time, |turn| turn.at)
     }

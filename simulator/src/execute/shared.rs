@@ -34,7 +34,7 @@ pub struct Observed {
     pub physical: u64,
     /// The access's size in bytes.
     pub size: u16,
-    /// [`Kind::FetchOther`] for every fetch. An atomic instruction is observed as a load and a store.
+    /// The kind of access. Every fetch has the kind [`Kind::FetchOther`]. An atomic instruction is observed as a load and a store.
     pub kind: Kind,
     /// The bytes that were read or written, as a big-endian number.
     pub value: u64,

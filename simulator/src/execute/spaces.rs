@@ -185,7 +185,8 @@ const fn place(at: At) -> SpaceRegister {
     }
 }
 
-/// Returns a trap if the access is not 64 bits wide, or if other software accesses a scratchpad that only the hypervisor may use.
+/// Returns a trap if the access is not 64 bits wide, or if software other than the hypervisor accesses a scratchpad that only the
+/// hypervisor may use.
 fn check(at: At, shift: u8) -> Result<(), Trap> {
     let hypervisors = at.space == SCRATCHPAD && matches!(at.address, 0x20 | 0x28);
     if shift != 3 || hypervisors && at.level < Level::Hyperprivileged {

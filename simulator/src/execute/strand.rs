@@ -23,7 +23,8 @@ pub enum State {
     Error,
 }
 
-/// The numbers of a strand's instructions, cycles and traps. Instructions and cycles are counted separately for each [`Level`].
+/// How many instructions and traps a strand has executed, and how many cycles they took. Instructions and cycles are counted separately for
+/// each [`Level`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The number of completed instructions, including those that take a software trap.
@@ -86,7 +87,7 @@ pub(super) struct Local {
     pub(super) reported: Option<LateStore>,
     /// Whether the trap for a failed store is pending.
     pub(super) failing: bool,
-    /// The time at which the next interrupt arrives, timer matches or store completes.
+    /// The earliest time at which an interrupt arrives, a timer matches or a store completes.
     pub(super) due: u64,
     /// The partition whose real addresses the strand uses.
     pub(super) partition: u8,

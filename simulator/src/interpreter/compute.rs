@@ -22,8 +22,8 @@ pub(super) struct Computed<W: Word> {
     pub y: W::Half,
 }
 
-/// Computes the result of an operation on `a`, `b`, %y and the condition codes. Fails if it divides by zero, or if a tag overflow
-/// traps.
+/// Computes the result of an operation on `a`, `b`, %y and the condition codes. Fails if the operation divides by zero or traps on a tag
+/// overflow.
 #[inline(always)]
 pub(super) fn compute<W: Word>(
     operation: Operation,

@@ -16,7 +16,7 @@ impl Register {
     /// %o7, to which a `call` writes its own address.
     pub const O7: Self = Self(15);
 
-    /// Returns the register with the low five bits of `number`.
+    /// Returns the register whose number is the low five bits of `number`.
     pub const fn new(number: u32) -> Self {
         Self((number & 31) as u8)
     }
@@ -60,7 +60,7 @@ pub enum Codes {
 pub struct Condition(u8);
 
 impl Condition {
-    /// For each condition, one bit for each value of NZVC, which is set if the value fulfils the condition.
+    /// The values of NZVC that fulfil each condition. Each value has a bit, which is set if the value fulfils the condition.
     const FULFILLED: [u16; 16] = {
         let mut sets = [0; 16];
         let mut codes = 0;
@@ -79,7 +79,7 @@ impl Condition {
         sets
     };
 
-    /// Returns the condition with the low four bits of `number`.
+    /// Returns the condition whose number is the low four bits of `number`.
     pub const fn new(number: u32) -> Self {
         Self((number & 15) as u8)
     }
@@ -110,7 +110,7 @@ pub enum RegisterCondition {
 }
 
 impl RegisterCondition {
-    /// Returns the condition with the low three bits of `number`; `None` for 0 and 4, which are reserved.
+    /// Returns the condition whose number is the low three bits of `number`; `None` for 0 and 4, which are reserved.
     pub const fn new(number: u32) -> Option<Self> {
         Some(match number & 7 {
             1 => Self::Zero,

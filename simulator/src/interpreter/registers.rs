@@ -17,7 +17,7 @@ pub struct Registers<W = u64> {
     /// Each window's locals and ins. A window's outs are the next window's ins.
     windows: [[W; 16]; WINDOWS],
     globals: [[W; 8]; GLOBALS],
-    /// %cwp. (The field `global` is %gl.)
+    /// The current window (%cwp). The field `global` is the current set of globals (%gl).
     window: usize,
     global: usize,
 }
@@ -41,7 +41,7 @@ impl<W: Word> Registers<W> {
         self.window
     }
 
-    /// Selects window number `window` modulo [`WINDOWS`].
+    /// Selects the window with index `window` modulo [`WINDOWS`].
     pub fn set_window(&mut self, window: usize) {
         let (old, new) = (self.window, window % WINDOWS);
         if old == new {
@@ -62,7 +62,7 @@ impl<W: Word> Registers<W> {
         self.global
     }
 
-    /// Selects set number `global` of the globals, or the last set if there is no such set.
+    /// Selects the set of globals with index `global`, or the last set if there is no such set.
     pub fn set_global(&mut self, global: usize) {
         let [globals, ..] = eights(&mut self.current);
         self.globals[self.global] = *globals;
@@ -84,7 +84,7 @@ impl<W: Word> Registers<W> {
     /// Clears the last set of globals, which belongs to the hypervisor: no guest can select it.
     pub(super) fn hide_from_guest(&mut self) {
         let (window, global) = (self.window, self.global);
-        // A switch to another window and set saves the current registers over their stale copies.
+        // Switching to another window and another set of globals writes the current registers over their stale copies.
         self.set_window(window + 1);
         self.set_window(window);
         self.set_global(GLOBALS - 1);

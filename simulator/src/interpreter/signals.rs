@@ -17,7 +17,7 @@ pub enum Timer {
 }
 
 impl Timer {
-    /// All timers, each of which a strand arms.
+    /// All of a strand's timers.
     pub const ALL: [Self; 3] = [Self::Tick, Self::Stick, Self::HyperStick];
 }
 

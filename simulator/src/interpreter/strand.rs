@@ -367,8 +367,8 @@ impl<W: Word> Strand<W> {
         self.pc.wrapping_add_signed(displacement as i64)
     }
 
-    /// Returns where the strand continues after a branch. With `annul`, the delay slot is skipped if the branch is not taken, or if
-    /// it is of a kind that is always taken (`always`).
+    /// Returns where the strand continues after a branch. With `annul`, the delay slot is skipped if the branch is not taken. With `annul`
+    /// and `always`, it is skipped even if the branch is taken; `always` marks the kinds of branch that are always taken.
     #[inline(always)]
     fn branch(&self, taken: bool, annul: bool, always: bool, displacement: i32) -> Next {
         match (taken, annul) {

@@ -58,19 +58,19 @@ impl Trap {
         Self(0x40 + (level as u16 & 15))
     }
 
-    /// Returns the trap of a `save` or `flushw` for which a window must first be stored. `other` is `true` if the
+    /// Returns the trap that a `save` or `flushw` takes because a window must first be stored. `other` is `true` if the
     /// window belongs to another address space. `state` is the %wstate field.
     pub(super) const fn spill(other: bool, state: u8) -> Self {
         Self(0x80 + (other as u16) * 0x20 + (state as u16 & 7) * 4)
     }
 
-    /// Returns the trap of a `restore` or `return` for which a window must first be loaded; see
+    /// Returns the trap that a `restore` or `return` takes because a window must first be loaded; see
     /// [`spill`](Self::spill).
     pub(super) const fn fill(other: bool, state: u8) -> Self {
         Self(Self::spill(other, state).0 + 0x40)
     }
 
-    /// Returns the trap of `Tcc` for the low eight bits of `number`.
+    /// Returns the trap that a `Tcc` instruction causes. The low eight bits of `number` are the software trap's number.
     pub const fn software(number: u64) -> Self {
         Self(0x100 + (number & 0xff) as u16)
     }

@@ -1,7 +1,8 @@
 //! The operations that instructions perform on 64-bit words, for several kinds of words.
 //!
-//! The machine executes instructions on numbers (`u64`). A proof executes the same code on terms, which stand for all numbers. On a
-//! term, [`is_zero`](Word::is_zero) and [`is_negative`](Word::is_negative) choose one of two paths. No other method makes a choice.
+//! The machine executes instructions on numbers (`u64`). A proof executes the same code on terms, which can stand for more than one number.
+//! If a word is a term, [`is_zero`](Word::is_zero) and [`is_negative`](Word::is_negative) choose which of two paths the execution takes. No
+//! other method makes such a choice.
 
 use std::fmt::Debug;
 use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
@@ -33,10 +34,10 @@ pub trait Word:
     /// Returns the low 32 bits.
     fn half(self) -> Self::Half;
 
-    /// Returns a word whose low bits are these, and whose other bits are 0.
+    /// Returns a word whose low 8 bits are `byte`, and whose other bits are 0.
     fn from_byte(byte: Self::Byte) -> Self;
 
-    /// Returns a word whose low bits are these, and whose other bits are 0.
+    /// Returns a word whose low 32 bits are `half`, and whose other bits are 0.
     fn from_half(half: Self::Half) -> Self;
 
     /// Returns the low 32 bits as a word whose bits 63:32 are 0.
@@ -82,8 +83,8 @@ pub trait Word:
     #[must_use]
     fn signed_quotient(self, by: Self) -> Self;
 
-    /// Divides a signed number by the signed number in the low 32 bits of `by`, which are not 0. Returns the quotient, limited to
-    /// signed 32-bit numbers, and then 1 if it was limited, 0 otherwise.
+    /// Divides the word by the low 32 bits of `by`, which are not 0. Both are signed numbers. Returns the quotient, limited to the range of
+    /// signed 32-bit numbers, and a flag: 1 if the quotient was limited, 0 otherwise.
     fn quotient_of_32_bits(self, by: Self) -> [Self; 2];
 
     /// Returns `true` if the word is 0.

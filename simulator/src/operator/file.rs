@@ -54,8 +54,8 @@ impl Action {
 /// A checked step of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The time at which the step is due: in a replay, the number of references of all programs; in an execution, the number of
-    /// instructions of all strands.
+    /// The time at which the step is due. In a replay, this is how many references all programs have made. In an execution, this is how
+    /// many instructions all strands have executed.
     pub at: u64,
     /// The line number of `[[step]]` in the file, from 1.
     pub line: usize,

@@ -9,7 +9,7 @@
 //!   step that takes a right from the strand's guest, or resets the guest, then does not wait for the strand: the strand is *excused*.
 //! - A fault breaks a device. The device's unit goes out of service at the next access. A step that mends the device also returns the unit
 //!   to service.
-//! - A clock goes wrong immediately, and the hypervisor is not told. Only in an execution can a step change clocks.
+//! - A clock goes wrong immediately, and the hypervisor is not told. A step can change clocks only in an execution.
 //!
 //! [`Operator`] plays the steps on a machine that implements [`Operated`].
 

@@ -85,7 +85,7 @@ pub struct Settled {
     pub meanwhile: Vec<Asked>,
     /// How many cross-calls strands took before the change was complete.
     pub cross_calls: u64,
-    /// What guests that gained a right or were reset found in the registers that they can read.
+    /// What the registers contained when they were read by guests that had gained a right or were reset.
     pub found: Vec<Found>,
 }
 
@@ -130,7 +130,7 @@ pub struct PhaseRun {
 pub struct Measured {
     pub guest: String,
     pub grant: String,
-    /// The number of the machine's units that the guest may not use.
+    /// How many of the machine's units the guest may not use.
     pub refused: usize,
     pub counters: Vec<CounterResult>,
 }

@@ -44,7 +44,7 @@ pub struct Replayed {
     /// The processes, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessRun>,
-    /// Sentences about what the programs did that the recordings lack. The notes contain these sentences, too.
+    /// Sentences about program actions that are missing from the recordings. The notes contain these sentences, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// How long threads waited, and for what.
@@ -132,7 +132,7 @@ pub struct ProcessRun {
     pub name: String,
     /// The command line; `None` if the recording does not contain it.
     pub command: Option<String>,
-    /// The number of the process's first thread among all processes' threads. The process's other threads have the next numbers.
+    /// The index of the process's first thread among all processes' threads. The process's other threads follow it.
     pub first_thread: usize,
     pub threads: usize,
     pub instructions: u64,

@@ -15,11 +15,11 @@ pub enum State {
     Running,
     /// The thread could execute, but its strand executes another thread.
     Ready,
-    /// The thread waits for a mutex, a spin lock or a read-write lock. Or it waits until another thread has left an earlier section of such
-    /// a lock, because it uses the results of that section.
+    /// The thread waits for a mutex, a spin lock or a read-write lock. Or it uses the results of an earlier section of such a lock, and
+    /// waits until another thread has left that section.
     Lock,
-    /// The thread waits for a condition variable. Or it waits until another thread has left an earlier section that signals a condition
-    /// variable, because it uses the results of that section.
+    /// The thread waits for a condition variable. Or it uses the results of an earlier section that signals a condition variable, and waits
+    /// until another thread has left that section.
     Condition,
     /// The thread waits at a barrier.
     Barrier,
@@ -157,11 +157,11 @@ impl States {
 /// One thread's waits for one other thread, in one state. The other thread ended these waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitFor {
-    /// The number of the waiting thread.
+    /// The waiting thread's number.
     pub thread: usize,
     /// The thread's state during these waits.
     pub state: State,
-    /// The number of the thread that ended the waits.
+    /// The thread that ended the waits, by number.
     pub ended_by: usize,
     /// How often the thread waited.
     pub times: u64,
@@ -172,7 +172,7 @@ pub struct WaitFor {
 /// A lock in a program, and how threads used it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockRun {
-    /// The number of the lock's program. Programs are numbered from 0 in the order of the recordings.
+    /// The index of the lock's program, in the order of the recordings.
     pub program: usize,
     /// The lock's recorded address.
     #[serde(with = "json")]
@@ -213,7 +213,7 @@ impl LockSite {
 /// A place in a program where threads waited in the state `Recorded`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitPlace {
-    /// The number of the program that contains the place. Programs are numbered from 0 in the order of the recordings.
+    /// The index of the program that contains the place, in the order of the recordings.
     pub program: usize,
     /// The address of the instruction before the wait; `None` if the recording has no instruction there.
     #[serde(with = "json")]
@@ -236,8 +236,8 @@ pub struct Waits {
     /// The places of the waits that `as_recorded` counts, most waits first. There are at most [`Waits::MOST`].
     #[serde(default)]
     pub recorded_at: Vec<WaitPlace>,
-    /// How often a thread waited for an earlier section of a lock to end because it uses the results of that section. Waits for condition
-    /// variables are not counted.
+    /// How often a thread used the results of an earlier section of a lock, and so had to wait until another thread had left that section.
+    /// Waits for condition variables are not counted.
     pub kept_orders: u64,
     /// The number of references that threads performed while they waited for locks in the recorded execution. The recording lacks these
     /// references.

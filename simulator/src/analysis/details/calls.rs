@@ -16,12 +16,11 @@ use crate::events::{DecodedEvent, Stream, Trace, TracedEvent};
 use crate::json;
 use crate::nearest::status_name;
 
-/// The maximum number of events in the details. [`STRETCHES`] is the maximum number of time stretches from which the events are
-/// chosen.
+/// The maximum number of events in the details. The events are chosen from at most [`STRETCHES`] stretches of time.
 const MOST: usize = 1000;
 const STRETCHES: usize = 100;
 
-/// The maximum number of parts in a histogram of durations.
+/// The maximum number of bins (parts) in a histogram of durations.
 const PARTS: u32 = 32;
 
 /// One guest's hypercalls with the same function, register class and status.
@@ -40,7 +39,7 @@ pub struct Calls {
 
 /// A distribution of durations, in ticks of the machine's clock.
 ///
-/// If n durations are sorted and numbered from 1, the p-th percentile is duration number p * n / 100, rounded up.
+/// For the percentiles, the n durations are sorted and numbered from 1. The p-th percentile is duration number p * n / 100, rounded up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Durations {
@@ -48,10 +47,10 @@ pub struct Durations {
     pub p90: u32,
     pub p99: u32,
     pub longest: u32,
-    /// The length of each part of the histogram, in ticks.
+    /// The width of the histogram's bins (parts), in ticks.
     pub part: u32,
-    /// The start of each part of the histogram, in ticks, and the number of calls in that part. There are at most 32 parts. Empty
-    /// parts are omitted.
+    /// The start of each bin of the histogram, in ticks, and the number of calls in the bin. There are at most 32 bins. Empty bins are
+    /// omitted.
     pub histogram: Vec<(u32, u64)>,
 }
 
@@ -59,7 +58,7 @@ impl Durations {
     fn new(mut durations: Vec<u32>) -> Self {
         let [p50, p90, p99, longest] = percentiles(&mut durations);
         let part = (longest / PARTS).saturating_add(1);
-        // `percentiles` has sorted the durations.
+        // The call to `percentiles` has sorted the durations.
         let parts = durations.chunk_by(|one, next| one / part == next / part);
         let histogram = parts.map(|all| (all[0] / part * part, all.len() as u64)).collect();
         Self { p50, p90, p99, longest, part, histogram }
@@ -237,7 +236,7 @@ mod tests {
         events.extend((1..10).map(|n| (10 * n + 5, 1, true)));
         let all_later: Vec<usize> = (900..909).collect();
         assert_eq!(kept(10, &events), [&[899], &all_later[..]].concat());
-        // The other stretches do not need all their room, so the first stretch gets more. It keeps every 90th call.
+        // Each of the other nine stretches has only one call. So the first stretch has room for ten calls, which are every 90th.
         let shown = kept(19, &events);
         assert_eq!(shown[..3], [89, 179, 269]);
         assert_eq!(shown[9..], [&[899], &all_later[..]].concat());
@@ -261,7 +260,7 @@ mod tests {
         assert_eq!(of(&[26, 10, 26]), [(10, 1), (26, 2)]);
         let part = |longest| Durations::new(vec![longest]).part;
         assert_eq!([part(0), part(31), part(32), part(1000)], [1, 1, 2, 32]);
-        // Each part of the histogram spans two ticks.
+        // Each bin of the histogram spans two ticks.
         assert_eq!(of(&[32, 33, 0, 1, 2]), [(0, 2), (2, 1), (32, 2)]);
         let all: Vec<u32> = (0..1000).collect();
         let parts = of(&all);

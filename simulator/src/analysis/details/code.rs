@@ -14,11 +14,11 @@ const MOST: usize = 1 << 16;
 /// The maximum number of instructions in [`Details`](super::Details).
 pub(crate) const MOST_CODE: usize = 1024;
 
-/// An instruction of a replayed program, with its misses and the cycles for which strands waited at it.
+/// An instruction of a replayed program, with its misses and the number of cycles that strands waited at it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct InstructionMisses {
-    /// The number of the instruction's program. Programs are numbered from 0 in the order of the recordings.
+    /// The index of the instruction's program, in the order of the recordings.
     pub program: usize,
     /// The instruction's address; `None` for references without an instruction, as in handwritten recordings.
     #[serde(with = "json")]
@@ -30,9 +30,9 @@ pub struct InstructionMisses {
 /// The misses and waiting cycles of one or more instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missed {
-    /// The number of loads and fetches that missed the L1 caches, plus the number of all stores, by the unit that served them.
+    /// The number of loads and fetches that missed the L1 caches, and of all stores, counted by the unit that served them.
     pub misses: Served,
-    /// The number of cycles for which strands waited at these instructions, for any reason.
+    /// How many cycles strands waited at these instructions, for any reason.
     pub cycles: u64,
 }
 
@@ -40,7 +40,7 @@ counts! {
     Missed { misses, cycles }
 }
 
-/// A program's number, and the address of one of its instructions.
+/// A program's index, and the address of one of its instructions.
 type Address = (usize, Option<u64>);
 
 impl Key for Address {
@@ -76,11 +76,11 @@ impl Misses {
         }
     }
 
-    /// Notes that an instruction stored to a line that its node's L2 cache had.
+    /// Notes that an instruction stored to a line that was in its node's L2 cache.
     #[inline(always)]
     pub(super) fn note_stored(&mut self, program: usize, instruction: u64) {
         let address = (program, Some(instruction));
-        // A T2's instructions are at multiples of 4, so the entry must also depend on bits above the lowest two.
+        // The two lowest bits of a T2 instruction's address are always 0. Mixing in higher bits makes all entries usable.
         let place = (instruction ^ instruction >> 2) as usize % LATEST;
         match self.instructions.at(self.latest[place], &address) {
             Some(known) => known.misses.l2 += 1,
@@ -88,7 +88,7 @@ impl Misses {
         }
     }
 
-    /// Notes a store by an instruction that is not among the latest.
+    /// Notes a store by an instruction that is not among the latest storing instructions.
     #[cold]
     #[inline(never)]
     fn note_first_stored(&mut self, place: usize, (program, instruction): Address) {

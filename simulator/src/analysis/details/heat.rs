@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::json;
 use crate::lookup::{Key, Lookup, mix};
 
-/// The binary logarithm of the smallest block's size. This block is a page of the machine.
+/// The binary logarithm of the machine's page size. The smallest memory block that has its own counts is one page.
 const PAGE_SHIFT: u32 = 13;
 
 /// The maximum number of blocks that are counted separately during a replay. [`ROWS`] is the
@@ -27,7 +27,7 @@ const WIDTH: u64 = 256;
 pub struct Heat {
     /// The size in bytes of the smallest memory block that has its own counts.
     pub page_bytes: u64,
-    /// The number of the program to which each row belongs. Programs are numbered from 0 in the order of the recordings.
+    /// The index of the program to which each row belongs, in the order of the recordings.
     pub program: Vec<usize>,
     /// The first address of each row.
     #[serde(with = "json")]
@@ -45,7 +45,7 @@ pub struct Heat {
 /// The numbers of misses and of transfers in each column.
 type Cells = [[u64; 2]; COLUMNS];
 
-/// A program's number, and the number of one of its memory blocks.
+/// The counts of misses and of transfers in each column.
 type Block = (usize, u64);
 
 impl Key for Block {
@@ -59,7 +59,7 @@ impl Key for Block {
 pub(super) struct Map {
     blocks: Lookup<Block, Box<Cells>>,
     shift: u32,
-    /// The number of cycles that a column spans: a power of two.
+    /// The number of cycles that a column spans, which is a power of two.
     width: u64,
     /// The index of the last column that has a count.
     last: usize,
@@ -133,8 +133,8 @@ impl Map {
     }
 }
 
-/// A row under construction. `blocks` holds the number of the row's first block, and the number of the block after its last block.
-/// `number` is the number of counted blocks in the row.
+/// A row under construction. `blocks` holds the index of the row's first block and the index of the block after its last. `number` counts
+/// the row's blocks that have misses.
 struct HeatRow {
     program: usize,
     blocks: [u64; 2],

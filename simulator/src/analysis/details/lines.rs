@@ -11,7 +11,7 @@ use crate::memory::geometry::{ADDRESS_MASK, LINE_SHIFT};
 use crate::memory::{MovedLines, Moves, OtherMoves};
 use crate::recording::Reference;
 
-/// The maximum number of lines whose users are recorded. [`MOST_USERS`] is the maximum total number of these lines' users.
+/// The maximum number of lines whose users are recorded. These lines together have at most [`MOST_USERS`] recorded users.
 const MOST: usize = 1 << 14;
 const MOST_USERS: usize = 1 << 17;
 const SHOWN: usize = 20;
@@ -73,7 +73,7 @@ impl Moved {
         self.users.retain(|line| kept.contains(&line));
     }
 
-    /// Returns the lines that moved. `all` has single lines with their moves, in any order. `others` has the total moves of all other
+    /// Returns the lines that moved. `all` has the moves of individual lines, in any order. `others` has the total moves of all other
     /// lines. `home` returns a line's home node.
     pub(super) fn lines(
         &self,

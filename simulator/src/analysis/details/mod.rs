@@ -135,7 +135,7 @@ impl Watcher {
         self.began = began;
     }
 
-    /// Sets the names of the guests and counters in all [points](Self::add).
+    /// Sets the guests' and the counters' names. All [points](Self::add) list the guests and the counters in this order.
     pub(crate) fn name(&mut self, guests: Vec<String>, counters: Vec<CounterName>) {
         self.points = Some(series::Points::new(guests, counters, self.references));
     }
@@ -173,7 +173,7 @@ impl Watcher {
         Noting { watcher: self, thread, strand, offset, program, instruction }
     }
 
-    /// Returns the details up to the time `now`. `moves` has single lines with their moves, in any order. `others` has the total moves of
+    /// Returns the details up to the time `now`. `moves` has the moves of individual lines, in any order. `others` has the total moves of
     /// all other lines. `home` returns a line's home node.
     pub(crate) fn details(
         &self,

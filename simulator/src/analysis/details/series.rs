@@ -9,12 +9,12 @@ use crate::json;
 use crate::memory::Usage;
 use crate::memory::geometry::LINE_SHIFT;
 
-/// The maximum number of points. If the intervals are short or there are many counters, the maximum is lower, but at least
-/// `LEAST`.
+/// The maximum number of points. If the intervals are short or there are many counters, the maximum is lower, but never below `LEAST`.
 const MOST: usize = 256;
 const LEAST: usize = 32;
 
-/// The approximate maximum number of counter values in all points together, which never hold more than twice this number.
+/// The intended maximum number of counter values in all points together. With many counters, there can be more values, but never more than
+/// twice this number.
 const NUMBERS: usize = 1 << 14;
 
 const STEP: u64 = 512;
@@ -49,7 +49,7 @@ pub struct Series {
     pub links: Vec<LinkSeries>,
 }
 
-/// A guest's counter reads that serve only a [`Series`].
+/// A guest's counter reads that are made only for a [`Series`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Reads {
@@ -106,11 +106,9 @@ pub struct CounterSeries {
 /// How much a channel or a link was used in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UseSeries {
-    /// The number of cycles for which the channel or link was busy with each interval's lines. A link's two directions are added
-    /// up.
+    /// How many cycles the channel or link was busy with the lines of each interval. For a link, this is the sum over both directions.
     pub busy: Vec<u64>,
-    /// The number of bytes in each interval: those that the channel read and wrote, or those that the link's node received and
-    /// sent.
+    /// The number of bytes transferred in each interval. A channel reads and writes these bytes. A link's node receives and sends them.
     pub bytes: Vec<u64>,
 }
 
@@ -240,7 +238,7 @@ impl Points {
             self.points.iter().map(part).map(since).collect()
         };
         let all = |part: fn(&Point) -> u64| self.points.iter().map(part).collect();
-        // `part` returns the busy cycles and the lines.
+        // `part` returns the number of busy cycles and the number of transferred lines.
         let used = |part: &dyn Fn(&Usage) -> [u64; 2]| UseSeries {
             busy: each(&|point| part(&point.usage)[0]),
             bytes: each(&|point| part(&point.usage)[1] << LINE_SHIFT),
@@ -346,10 +344,10 @@ mod tests {
         assert_eq!(series.cycles[5], 9_000);
         assert_eq!(series.counters[0].measured, [1024, 1024, 1024, 1024, 1024, 880]);
         assert_eq!(series.counters[0].truth, [512, 512, 512, 512, 512, 440]);
-        // The 32nd interval of 512 references turns the intervals into 16 intervals of 1,024 references.
+        // After the 32nd interval of 512 references, the intervals are merged into 16 intervals of 1,024 references.
         assert_eq!(points(1, 31 * 512).series().references.len(), 31);
         assert_eq!(points(1, 32 * 512).series().counters[0].truth, [1024; 16]);
-        // The 256th interval of 32,768 references turns the intervals into 128 intervals of 65,536 references.
+        // After the 256th interval of 32,768 references, the intervals are merged into 128 intervals of 65,536 references.
         let long = points(1, 255 << 15).series();
         assert_eq!(long.counters[0].truth, [1 << 15; 255]);
         let long = points(1, 256 << 15).series();

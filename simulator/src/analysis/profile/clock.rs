@@ -27,7 +27,7 @@ pub(crate) struct ThreadClocks {
     /// Whether the clocks also count the cycles in which threads wait.
     waits: bool,
     threads: Vec<ThreadClock>,
-    /// The call stacks of waits. Empty if there is an unwinder, which then has these stacks.
+    /// The call stacks of waits. Empty if there is an unwinder, because the unwinder then holds these stacks.
     stacks: Stacks,
     taken: Taken,
     cycles: u64,
@@ -48,7 +48,7 @@ struct ThreadClock {
     known: u64,
     /// The time at which the thread's latest running state began.
     began: u64,
-    /// The cycles that the thread had spent in each state when the latest counted wait ended.
+    /// The number of cycles that the thread had spent in each state by the end of the latest counted wait.
     spent: States,
 }
 

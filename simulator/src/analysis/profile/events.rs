@@ -75,7 +75,7 @@ pub struct Rate {
     pub seed: Option<u64>,
 }
 
-/// Random periods deviate from their mean by at most the mean shifted right by this number of bits, which is an eighth.
+/// Random periods deviate from their mean by at most an eighth of the mean, which is the mean shifted right by this number of bits.
 const SPREAD: u32 = 3;
 
 impl Rate {
@@ -104,7 +104,7 @@ pub struct Listed {
     pub name: String,
     /// Whether a recording can cause the event.
     pub occurs: bool,
-    /// If the event cannot occur, the reason why. If it can, a description of the event or of the limits of its use, which may be empty.
+    /// If the event cannot occur, the reason. Otherwise, a description of the event or of the limits of its use, which may be empty.
     pub about: &'static str,
 }
 
@@ -206,8 +206,8 @@ pub(super) fn counted(selected: &[Selected<StrandEvent>]) -> Vec<Selected<SparcS
     counted.collect()
 }
 
-/// Parses a list of events for an R10000's counters. Events have `perfex`'s names or numbers. An event that both counters can count goes
-/// to the counter that has fewer of the listed events. `flow` says whether the recording [has control
+/// Parses a list of events for an R10000's counters. The list contains names or numbers of events, as in `perfex`. An event that both
+/// counters can count goes to the counter that has fewer of the listed events. `flow` says whether the recording [has control
 /// flow](crate::recording::Recording::has_flow). `processors` is the number of processors that execute the recording.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Finds the function of a recorded program, or the page, that contains an address.
+//! Finds the function of a recorded program that contains an address, or the page if no function is known there.
 
 use crate::recording::without_image;
 use crate::run::State;
@@ -56,8 +56,8 @@ pub fn waits_at(address: u64) -> Option<State> {
     State::ALL.into_iter().find(|state| wait_address(*state) == Some(address))
 }
 
-/// The function that contains an address or, if no function is known there, the page. All waits in one [`State`] appear as one function,
-/// which the waiting functions call.
+/// The function that contains an address or, if no function is known there, the page. All waits in one [`State`] appear as a single
+/// function, as if the waiting functions called it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CodePlace<'a> {
     /// The first address of the function or page.

@@ -94,9 +94,9 @@ impl<'a> Job<'a> {
         region: Region,
     }
 
-    /// Executes the program on processors that have counters of this unit. Samples the comma-separated events of `list`. From time to time,
-    /// `observe` receives the program's progress. If `observe` returns [`ControlFlow::Break`], the job ends early. The report then has the
-    /// samples so far, and says that the job was [stopped](ProfileReport::stopped).
+    /// Executes the program on processors with this unit's counters, and samples the events in the comma-separated `list`. From time to
+    /// time, `observe` receives the program's progress. If `observe` returns [`ControlFlow::Break`], the job ends early. The report then
+    /// has the samples so far, and says that the job was [stopped](ProfileReport::stopped).
     ///
     /// # Errors
     /// Returns an error if an event is unknown or if there are too many events. Also returns an error if waits are to be counted but cycles
@@ -252,7 +252,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// A program that has been executed up to its region.
+/// A program that has been executed up to the region to sample.
 struct Started<'a> {
     program: String,
     threads: usize,
@@ -262,8 +262,8 @@ struct Started<'a> {
 }
 
 impl<'a> Started<'a> {
-    /// Calls `enter` to bring a program to its region. `placed` contains each thread's strand. If `is_dealt` is `true`, there is only one
-    /// thread, and its references are [dealt](Placement::Deal) to the strands in `placed`.
+    /// Calls `enter` to execute a program up to the region to sample. `placed` contains each thread's strand. If `is_dealt` is `true`,
+    /// there is only one thread, and its references are [dealt](Placement::Deal) to the strands in `placed`.
     fn new(
         programs: Vec<Recording>,
         symbols: Option<&'a dyn Functions>,

@@ -95,7 +95,7 @@ pub struct EventProfile {
     pub rows: Vec<CodeRow>,
     /// The total variation distance between the samples and the truth over all rows, from 0 to 1.
     pub total_variation: f64,
-    /// The mean total variation distance between the truth and the same number of samples drawn at
+    /// The mean total variation distance to the truth that the same number of samples would have if they were drawn at
     /// random from the true events.
     pub total_variation_by_chance: f64,
     /// Like `rows`, but each row's numbers include the function's callees. `None` if there are no call stacks.
@@ -191,7 +191,7 @@ pub struct ProfileReport {
     pub waits: bool,
     /// Notes for the reader. Each is a full sentence without a full stop.
     pub notes: Vec<String>,
-    /// Sentences about what the program did that its recording lacks. `notes` contains these sentences, too.
+    /// Sentences about program actions that are missing from the recording. `notes` contains these sentences, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// Whether the observer stopped the job. If so, all numbers are for the part of the job before the stop.

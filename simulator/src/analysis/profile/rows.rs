@@ -45,8 +45,8 @@ pub struct Rows {
     /// The total variation distance, which is half the sum of the differences between each row's two shares. It is 0 if there are
     /// no events.
     pub total_variation: f64,
-    /// The mean total variation distance between the truth and the same number of samples drawn at
-    /// random from the true events.
+    /// The mean total variation distance to the truth that the same number of samples would have if they were drawn at random from the true
+    /// events.
     pub by_chance: f64,
 }
 
@@ -133,8 +133,7 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// Returns the mean total variation distance between the truth and `samples` samples drawn at
-/// random from the true events.
+/// Returns the mean total variation distance to the truth that `samples` samples have if they are drawn at random from the true events.
 fn by_chance(rows: &[CodeRow], samples: u64) -> f64 {
     if samples == 0 {
         return 0.0;
@@ -153,7 +152,7 @@ fn mean_deviation(n: u64, p: f64) -> f64 {
     if p <= 0.0 || p >= 1.0 {
         return 0.0;
     }
-    // Successes deviate from their mean as much as failures do.
+    // Successes deviate from their mean as much as failures do, so the smaller probability can be used.
     let p = p.min(1.0 - p);
     if n as f64 * p > MANY {
         return (2.0 / PI * n as f64 * p * (1.0 - p)).sqrt();

@@ -45,7 +45,8 @@ struct SampledStrand<'a> {
 }
 
 impl SampledStrand<'_> {
-    /// Adds the events since the previous call to `truth`. They belong to the current instruction.
+    /// Adds to `truth` the events that happened since the previous call to this function. The current instruction
+    /// caused these events.
     fn note(
         &mut self,
         counted: &[(usize, SparcSelect)],

@@ -22,8 +22,8 @@ pub(super) struct Apart {
 }
 
 impl Apart {
-    /// Moves the bytes of the falsely shared lines to the region at `free`, until the region is full. `lines` has each line's number in
-    /// memory, and the line. `homes` is the number of nodes that have memory.
+    /// Moves the bytes of the falsely shared lines to the region at `free`, until the region is full. `lines` has each line with its number
+    /// in memory. `homes` is the number of nodes that have memory.
     pub(super) fn new<'a>(
         lines: impl Iterator<Item = (u64, &'a SharedLine)>,
         homes: u64,

@@ -114,9 +114,9 @@ impl Job {
     }
 
     /// Replays the program up to three times, and reports the lines that move between nodes. Each replay calls `open` once to open the
-    /// recordings of the program's processes. From time to time, `observe` receives the number of the replay, from 0, and the replay's
-    /// progress. If `observe` returns [`ControlFlow::Break`], the job ends early. The report then has the results so far, and says that
-    /// the job was [stopped](SharingReport::stopped).
+    /// recordings of the program's processes. From time to time, `observe` receives the replay's index, from 0, and its progress. If
+    /// `observe` returns [`ControlFlow::Break`], the job ends early. The report then has the results so far, and says that the job was
+    /// [stopped](SharingReport::stopped).
     ///
     /// # Errors
     /// Returns an error if the recording cannot be read, if the threads cannot be placed, or if the machine has no memory.

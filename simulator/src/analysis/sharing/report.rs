@@ -39,7 +39,7 @@ pub struct SharingReport {
     pub apart: Option<Separated>,
     /// Notes for the reader. Each is a full sentence without a full stop.
     pub notes: Vec<String>,
-    /// Sentences about what the program did that its recording lacks. `notes` contains these sentences, too.
+    /// Sentences about program actions that are missing from the recording. `notes` contains these sentences, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// Whether the observer stopped the job. If so, the costs or the lines' users are incomplete.
@@ -71,8 +71,8 @@ pub struct Separated {
 /// How nodes share a memory line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sharing {
-    /// Nodes share the line, but hardly any data. Less than a tenth of the moves are due to bytes that one node writes and
-    /// another node uses.
+    /// Nodes share the line, but hardly any data. Fewer than a tenth of the moves are due to bytes that one node writes and another node
+    /// uses.
     #[serde(rename = "false sharing")]
     False,
     /// Nodes share data: each uses bytes that other nodes write.
@@ -106,7 +106,7 @@ pub struct SharedLine {
     pub moves: Moves,
     /// Whether the nodes share data, or share only the line.
     pub sharing: Sharing,
-    /// The instructions that use the line, sorted by thread. Each thread's instruction with the most uses comes first.
+    /// The instructions that use the line, sorted by thread. Within a thread, the instruction with the most uses comes first.
     pub users: Vec<User>,
     /// The names of the variables in the line; `None` until a tool that has the program's symbols sets this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]

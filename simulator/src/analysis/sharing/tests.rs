@@ -103,7 +103,7 @@ fn counters_that_are_read_at_the_end_are_falsely_shared() {
     assert_eq!((apart.transfers, apart.invalidations), (3, 1));
 }
 
-/// When one node reads the line, the line leaves the node that writes to it.
+/// Each read by one node takes the line from the node that writes to it.
 #[test]
 fn a_line_that_moves_when_it_is_read_is_truly_shared() {
     let text = "0 w 1000\n0 w 1000\n0 w 1000\n0 w 1000\n64 r 1000\n".repeat(10);

@@ -40,7 +40,7 @@ impl Use {
     }
 }
 
-/// Lists the numbers of the set bits as ranges, such as `0-7,16`.
+/// Lists the positions of the set bits as ranges, such as `0-7,16`.
 #[must_use]
 pub fn byte_list(bits: u64) -> String {
     ranges((0..64).filter(|byte| bits >> byte & 1 != 0))
@@ -245,8 +245,8 @@ impl Users {
         }
     }
 
-    /// Returns a line's address in the program, and the line's users sorted by thread. Each thread's user with the most uses
-    /// comes first.
+    /// Returns a line's address in the program, and the line's users sorted by thread. Within a thread, the user with the most uses comes
+    /// first.
     pub(crate) fn users_of(&self, line: u64) -> (u64, Vec<User>) {
         let users = self.users.iter().filter(|(key, _)| key.0 == line);
         let mut users: Vec<User> = users.map(|(_, user)| user.clone()).collect();

@@ -3,7 +3,7 @@
 use crate::interpreter::WindowState;
 use conform::assembler::{GL, O0, O1, O5, TL, mov, trap, wrpr};
 
-/// The remaining digits of an attack's number, which have not chosen list entries yet.
+/// The digits of an attack's number that have not been used yet to choose list entries.
 pub(super) struct Index(pub(super) usize);
 
 impl Index {
@@ -28,7 +28,7 @@ pub(super) struct Attack {
     pub(super) window: usize,
     /// The stack pointer of all windows; `None` if the attack does not set one.
     pub(super) stack: Option<u64>,
-    /// The trap level from which the guest must take the expected trap.
+    /// The registers that the attack sets, in the current window and among the globals. Each is a register number and a value.
     pub(super) level: u64,
     pub(super) demanded: Demanded,
 }

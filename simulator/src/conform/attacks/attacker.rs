@@ -72,7 +72,7 @@ pub struct Tally {
     pub demanded: usize,
     /// The number of attacks in `demanded` in which the guest took a trap.
     pub traps: usize,
-    /// The number of resets, because the guest had ended or its attacks did not end.
+    /// The number of times that the operator reset the guest, because the guest had ended or its attacks did not end.
     pub resets: usize,
 }
 

@@ -26,7 +26,7 @@ pub struct Kind {
     pub name: &'static str,
     /// The number of attacks of this kind.
     pub count: usize,
-    /// The distance between the attacks that the short check tries. It is coprime to the lengths of the lists, so the short check still
+    /// The short check performs every `stride`-th attack. This number is coprime to the lengths of the lists, so the short check still
     /// tries each entry of each list.
     pub stride: usize,
     /// Whether the guest has rights, with which it can reach devices.
@@ -180,7 +180,7 @@ fn jump(index: &mut Index) -> Attack {
     Attack { windows, ..Attack::new(words, demanded).with([(L2, address)]) }
 }
 
-/// Reads and writes every register number at trap levels 0 and 1, then makes a call.
+/// Reads or writes a control register at trap level 0 or 1, and then makes a call. The attacks cover all register numbers.
 fn register(index: &mut Index) -> Attack {
     let op3 = index.one_of(&[RD, WR, RDPR, WRPR, RDHPR, WRHPR]);
     let register = index.below(32) as u32;

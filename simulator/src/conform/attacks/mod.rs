@@ -1,5 +1,5 @@
-//! One guest attacks the image while another guest makes calls. The attacker must reach nothing outside its own memory. The neighbour
-//! must get the same answers as from the reference model, and the hypervisor must survive.
+//! One guest attacks the image while another guest makes calls. The attacker must reach nothing outside its own memory. The neighbour must
+//! get the answers that the reference model gives, and the hypervisor must survive.
 
 mod attack;
 mod attacker;
@@ -34,8 +34,8 @@ const PATIENCE: usize = 2000;
 /// further ahead, the neighbour pauses.
 const AHEAD: usize = 100;
 
-/// Boots a hypervisor with the two guests of `sides`. Guest number `guest` performs the attacks of one kind that `numbers` lists. The
-/// other guest repeats `calls`.
+/// Boots a hypervisor with the two guests of `sides`. The guest with index `guest` performs the attacks of kind `kind` whose numbers
+/// `numbers` yields. The other guest repeats `calls`.
 ///
 /// # Errors
 /// The first failure, or the first call that violates the contract.

@@ -14,7 +14,7 @@ use conform::assembler::{
 
 /// The number of traps that [`level`] causes at each trap level.
 pub(super) const TRAPS: usize = TRAPS_OF_GUESTS + 128;
-/// The number of these traps that the guest itself takes.
+/// The number of these traps that the guest, not the hypervisor, takes.
 pub(super) const TRAPS_OF_GUESTS: usize = 10 + 15 + 32 + 128;
 
 /// The traps that a guest can cause with instructions, interrupts, windows and software traps. The last 128 go to the hypervisor.
@@ -76,7 +76,7 @@ fn provoked(taken: u16, demanded: Demanded) -> Attack {
     }
 }
 
-/// Every trap at trap levels 0 and 1. A call with a trap that has a service uses an unknown function number.
+/// Every trap at trap levels 0 and 1. For a trap that has a service, the call uses an unknown function number.
 pub(super) fn level(index: &mut Index) -> Attack {
     let level = index.below(2) as u64;
     let taken = traps().nth(index.below(TRAPS)).unwrap_or(0x10);

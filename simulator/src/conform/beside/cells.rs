@@ -11,7 +11,7 @@ use super::compare::{About, told};
 use super::{Beside, SET};
 
 impl Beside {
-    /// Compares the registers that a call may have changed, and copies the machine's contents to the model.
+    /// Compares the registers that a call may have changed, and copies their contents from the machine to the model.
     pub(super) fn compare_cells(
         &mut self,
         about: &About,

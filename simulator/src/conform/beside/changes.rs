@@ -15,8 +15,8 @@ use super::super::differences::Subject;
 use super::{Beside, PERF};
 
 impl Beside {
-    /// Makes a guest release the versions that it has negotiated. This replaces a reset, because guests can release
-    /// versions on every image.
+    /// Makes a guest release the versions that it has negotiated. The check does this instead of a reset, because not
+    /// every image can reset guests.
     fn give_up(&mut self, guest: usize) {
         let guest = self.tested.unwrap_or(guest);
         if let Some(strand) = self.configuration.guests[guest].strands.iter().next() {
@@ -79,7 +79,7 @@ impl System for Beside {
     fn change(&mut self, change: Change) {
         match change {
             Change::Reset(guest) => self.give_up(guest),
-            // A hub of this machine is busy only while a strand accesses it.
+            // On this machine, a hub is busy only while a strand accesses it, so there is nothing to change.
             Change::Busy(..) => {}
             Change::Break(unit) => {
                 self.set_faulty(faulty(unit), true);

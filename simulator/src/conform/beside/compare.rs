@@ -24,7 +24,7 @@ pub(super) struct About {
 
 impl Beside {
     /// Makes a call in the model. Returns the registers after the call, and whether the call performs a store that fails. Such a store may
-    /// fail only after the call has ended.
+    /// still be in progress when the call ends, and fail later.
     pub(super) fn expected(&mut self, number: u16, request: Request) -> ([u64; 6], bool) {
         let registers = request.registers;
         let trap = match request.trap {

@@ -95,7 +95,7 @@ impl Beside {
         new
     }
 
-    /// Notes if there are strands that the image has not started.
+    /// Notes that some calls are not checked, if there are strands that the image has not started.
     fn all_begun(&mut self) {
         let guests = self.configuration.guests.iter();
         let mut all = guests.flat_map(|guest| guest.strands.iter());

@@ -39,13 +39,14 @@ use demand;
 /// The maximum number of cycles between issue and completion of a store to a channel register.
 const LATE: u64 = 200;
 
-/// The maximum number of a strand's counted refusals at a free hub in favour of a strand that was refused earlier: twice the number of
-/// strands at the hub, which is two. The next call after these refusals is served, however seldom the strand calls.
+/// At a free hub, the hypervisor can refuse a strand in favour of another strand that was refused earlier. This constant is the maximum
+/// number of such counted refusals for one strand: twice the number of strands at the hub (two). The next call after these refusals is
+/// served, however seldom the strand calls.
 const ON_BEHALF: usize = 4;
 
-/// The hypervisor counts a refusal only if half a millisecond (2^19 cycles) has passed since the strand's last counted refusal. Half a
-/// millisecond has certainly passed between two refusals whose calls returned more than this number of cycles apart. The margin is for the
-/// time between a call's decision and its return.
+/// The hypervisor counts a refusal only if half a millisecond (2^19 cycles) has passed since the strand's last counted refusal. If two
+/// refused calls returned more than this number of cycles apart, half a millisecond has certainly passed between the refusals. The margin
+/// covers the time between a call's decision and its return.
 const UNCOUNTED: u64 = (1 << 19) + (1 << 16);
 
 /// A value that a channel register may have, the strand that stored it, and the time of the store.
@@ -316,7 +317,7 @@ fn refusals(made: &[Made]) -> Result<(), String> {
 }
 
 /// Returns the minimum number of a strand's refusals that the hypervisor has counted. `times` are the times at which the refused calls
-/// returned. The first refusal may be uncounted, because of an earlier one.
+/// returned. The first refusal may be uncounted, if another refusal came shortly before it.
 fn counted_at_least(times: &[u64]) -> usize {
     let Some((first, later)) = times.split_first() else { return 0 };
     let count = |(last, counted), time: &u64| match *time > last + UNCOUNTED {

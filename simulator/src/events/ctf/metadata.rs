@@ -106,7 +106,7 @@ stream {{
 
 fn write_field(text: &mut String, field: &KindField) {
     let KindField { name, bits, shown } = field;
-    // Readers drop an underscore at the start of a name, so another underscore protects the name.
+    // A name that is not an identifier gets an underscore in front. Readers drop this underscore.
     let prefix = if is_identifier(name) { "" } else { "_" };
     let name = format!("{prefix}{name}");
     let _ = match shown {
@@ -126,8 +126,8 @@ fn write_field(text: &mut String, field: &KindField) {
     };
 }
 
-/// Returns `false` for a keyword of the language and for a name with a colon. Also returns `false` for a name that begins with an
-/// underscore, which readers would drop.
+/// Returns `true` if metadata can contain the name as it is. Returns `false` for a keyword of the language, for a name with a colon, and
+/// for a name that begins with an underscore, which readers would drop.
 fn is_identifier(name: &str) -> bool {
     const WORDS: [&str; 28] = [
         "align",

@@ -56,8 +56,9 @@ fn packets(stream: &Stream, trace: &Trace, form: Form, endian: Endian) -> Vec<u8
                 put_fields(&mut packet.events, event, &trace.kinds, endian);
             }
             StreamEntry::Lost(lost) => {
-                // A packet counts the events that were lost since the previous packet. So a gap at
-                // the start of the stream needs an empty packet before it.
+                // A packet counts the events that were lost since the previous packet. So a gap
+                // ends the current packet, and a gap at the start of the stream needs an empty
+                // packet before it.
                 if packet.is_some() || file.packets == 0 {
                     file.put(packet.take().unwrap_or_else(|| empty(now)));
                 }

@@ -101,8 +101,8 @@ mod tests {
         assert_eq!(bus.take_caused(0), Traffic::default(), "no processor answers itself");
     }
 
-    /// A dirty block's data go to the processor that asks for the block. They are 2 quadwords from the primary cache's line,
-    /// and 8 quadwords from the secondary cache's block.
+    /// A dirty block's data go to the processor that asks for the block: 2 quadwords from the primary cache's line, and 8 quadwords from
+    /// the secondary cache's block.
     #[test]
     fn dirty_data_leave_the_caches() {
         for (kind, keeps) in [('L', true), ('I', true), ('S', false)] {

@@ -1,6 +1,6 @@
 //! A two-way write-back cache.
 
-/// A line's state. A primary cache's line is never [`Shared`](Self::Shared): it is part of a secondary cache block, and only that
+/// A line's state. A line in a primary cache is never [`Shared`](Self::Shared). The line is part of a secondary cache block, and only the
 /// block's state says whether other processors may have the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {

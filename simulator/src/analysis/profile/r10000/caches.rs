@@ -39,10 +39,11 @@ counts! {
         pub(super) stores_to_clean: u64,
         /// The number of stores to a secondary cache block that other processors may have.
         pub(super) stores_to_shared: u64,
-        /// The number of other processors' requests for blocks. `intervention_hits` counts those whose block was in this secondary cache.
+        /// The number of other processors' requests for blocks. `intervention_hits` counts the requests whose block was in this secondary
+        /// cache.
         pub(super) interventions: u64,
         pub(super) intervention_hits: u64,
-        /// The number of other processors' requests to invalidate blocks. `invalidation_hits` counts those whose block was in this
+        /// The number of other processors' requests to invalidate blocks. `invalidation_hits` counts the requests whose block was in this
         /// secondary cache.
         pub(super) invalidations: u64,
         pub(super) invalidation_hits: u64,
@@ -67,7 +68,7 @@ pub(super) type Snoop<'a> = dyn FnMut(Request, u64) -> bool + 'a;
 /// Two primary caches, and a secondary cache that includes both. All have two ways, replace the least recently used line, write back, and
 /// allocate on writes. The first store to a block also makes the block dirty in the secondary cache, although only the primary cache gets
 /// the data. Before the first store to a block that other processors may have, the processor invalidates their copies. The secondary cache
-/// predicts each set's most recently used way. The hardware's table of 8192 predictions is large enough for all sets.
+/// predicts that an access uses its set's most recently used way. The hardware's table of 8192 predictions is large enough for all sets.
 #[derive(Clone, Debug)]
 pub(super) struct Caches {
     instructions: Cache,
@@ -237,7 +238,7 @@ fn parts(block: u64, shift: u32) -> std::ops::Range<u64> {
     (block << of_line)..(block + 1) << of_line
 }
 
-/// Returns the numbers of the lines that a reference touches, except beyond the end of the address space.
+/// Returns the numbers of the lines that a reference touches. Leaves out lines beyond the end of the address space.
 fn lines(address: u64, size: u16, shift: u32) -> std::ops::RangeInclusive<u64> {
     let last = address.saturating_add(u64::from(size).saturating_sub(1));
     address >> shift..=last >> shift

@@ -25,7 +25,7 @@ use crate::recording::{Flow, Kind, Reference};
 /// The maximum number of instructions that are decoded in a cycle, and that graduate in a cycle.
 const WIDTH: usize = 4;
 
-/// The capacity of the active list, which has each instruction from the cycle in which it is decoded until it graduates.
+/// The capacity of the active list, which holds each instruction from the cycle in which it is decoded until it graduates.
 const ACTIVE: usize = 32;
 
 /// The number of cycles that a primary cache miss takes.
@@ -317,7 +317,7 @@ impl Core {
     }
 
     /// Decodes the next instructions of the predicted path after a mispredicted branch, up to the next branch. Stops at the first
-    /// instruction that the processor has never executed, because nothing in the recording has shown it so far. The decoded instructions
+    /// instruction that the processor has not executed yet: the recording has not shown that instruction so far. The decoded instructions
     /// are nullified when the mispredicted branch has executed. Returns whether any instruction was decoded.
     fn decode_wrong_path(&mut self, cycle: &mut Cycle) -> bool {
         let Some(mut path) = self.wrong_path.take() else {

@@ -17,7 +17,8 @@ pub(super) enum Stage {
 pub(super) struct ActiveInstruction {
     pub(super) fetch: Reference,
     pub(super) stack: StackId,
-    /// The number of the instruction's first reference, and the number of its references, including the fetch.
+    /// The index of the instruction's first reference, and how many references the instruction has, including the
+    /// fetch.
     pub(super) references: (u64, usize),
     pub(super) stage: Stage,
     /// The time at which the fetched line arrives; `None` before the fetch.

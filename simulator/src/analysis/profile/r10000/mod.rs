@@ -43,8 +43,9 @@
 //! asks. A processor that sees a request counts the request's events in its next cycle, for its own oldest instruction. *Assumed*: an
 //! invalidation takes as long as a secondary cache miss, and so does the transfer of a block from another processor.
 //!
-//! A store conditional fails if another processor has taken the block since the load linked. Both are then executed again, and the second
-//! store conditional never fails. (This is *assumed*, because a recording has each atomic instruction only once.)
+//! A store conditional fails if another processor has taken the block since the load linked. The processor then executes the load linked
+//! and the store conditional again, and this time the store conditional never fails. (This is *assumed*, because a recording has each
+//! atomic instruction only once.)
 
 mod branches;
 mod bus;

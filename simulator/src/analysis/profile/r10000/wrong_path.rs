@@ -9,8 +9,8 @@ use crate::recording::{Flow, Reference};
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownCode {
     instructions: HashMap<u64, Known>,
-    /// The latest branch that did not pass control to the next instruction in memory: its address, and the address immediately
-    /// after it. `None` if the branch's target is known.
+    /// The latest branch that went elsewhere, until its target is known: the branch's address, and the address immediately after the
+    /// branch. `None` if no branch's target is awaited.
     branch: Option<(u64, u64)>,
 }
 

@@ -23,7 +23,7 @@ pub struct CallEdge {
     pub entry: u64,
 }
 
-/// A stack's number in [`Stacks`]. The empty stack has number 0.
+/// A stack's index in [`Stacks`]. The empty stack has index 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackId(u32);
 
@@ -35,7 +35,7 @@ pub struct Point {
     pub address: u64,
 }
 
-/// The maximum number of stacks. After that, a call that needs a new stack leaves the stack unchanged.
+/// The maximum number of stacks. Once there are this many, a call that needs a new stack leaves the stack unchanged.
 const MOST_STACKS: usize = 1 << 20;
 
 /// All of a program's stacks.

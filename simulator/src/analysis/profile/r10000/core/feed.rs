@@ -54,7 +54,7 @@ impl Core {
             handled: Happened::default(),
         });
         self.references.extend(references.iter().map(moved));
-        // A cycle needs at most a full active list, and another `WIDTH` instructions to decode.
+        // One cycle needs at most as many instructions as the active list holds, plus `WIDTH` instructions to decode.
         while self.instructions.len() >= ACTIVE + WIDTH {
             self.cycle(bus, truth)?;
         }
