@@ -78,8 +78,8 @@ impl Runs {
         self.figures.add(run.figures().into_iter().map(|one| (one.name, one.value)));
     }
 
-    /// Returns the number of runs that repeat the settings of an earlier run, the name of one such run, and the name of the earlier run.
-    /// Returns `None` if there is no such run.
+    /// Counts the runs that have the same settings as an earlier run. Returns this number, the name of one such run, and the name of the
+    /// earlier run. Returns `None` if there is no such run.
     pub(crate) fn repeated(&self) -> Option<(usize, &str, &str)> {
         let mut earlier = BTreeMap::new();
         let (mut number, mut example) = (0, None);

@@ -9,7 +9,7 @@ use anyhow::bail;
 use simulator::conform::sun;
 use vfalls::table;
 
-/// The limit of one count. Most counts are the instructions that a call takes, or the replay of one reference.
+/// The limit of one count. Most counts are numbers of instructions: for a call, or for the replay of one reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// The name of the count, as in the files that `bench --json` and `qemu --json` write.

@@ -1,9 +1,9 @@
 //! Records one function alone. Recording begins when a thread calls the function, and ends when the function returns. The recording
 //! includes everything that the function calls.
 //!
-//! While a thread executes the function, all threads are recorded. Otherwise, QEMU translates all blocks but the function's first ones
-//! without callbacks, so that the program is as fast as without the plug-in. When the first thread enters the function, and some time after
-//! the last one has left it, all blocks are translated again.
+//! While a thread executes the function, all threads are recorded. Otherwise, only the function's first blocks have callbacks, so that the
+//! program is as fast as without the plug-in. When the first thread enters the function, and some time after the last thread has left it,
+//! QEMU translates all blocks again.
 //!
 //! Simplifications: a thread can leave the function by `longjmp` or an exception, without returning from it. Such a thread counts as inside
 //! the function until one of the function's callers returns. If a signal handler interrupts the function, the handler's return is taken for
@@ -20,8 +20,8 @@ use crate::functions::symbols;
 use crate::lock;
 use crate::lock_call::{BlockFacts, Leave};
 
-/// How many blocks a thread executes with callbacks, but without being recorded, before all blocks are translated again. The delay keeps a
-/// function that is called often from causing many translations, which take longer than these blocks.
+/// How many blocks a thread executes with callbacks, but without being recorded, before all blocks are translated again. Without this
+/// delay, a function that is called often would cause many translations, which take longer than executing these blocks.
 const PATIENCE: u32 = 1 << 16;
 
 /// The function that is recorded alone.
@@ -125,7 +125,7 @@ impl Only {
         Verdict { is_recorded, pauses, switches }
     }
 
-    /// Notes that this process is a forked copy, whose only thread is `at`.
+    /// Notes that this process is a forked copy, in which `at` belongs to the only thread.
     pub(crate) fn forked(&self, at: &Whereabouts) {
         self.inside.store(at.depth.is_some().into(), Ordering::Relaxed);
     }

@@ -136,7 +136,7 @@ impl Thread {
         }
     }
 
-    /// Writes the thread's references. `ended` says whether the current block has ended; otherwise, it is not written yet.
+    /// Writes the thread's references. If `ended` is `false`, the current block is still executing and is not written yet.
     #[cold]
     pub(crate) fn write(&mut self, process: &Process, ended: bool) {
         self.locks.close(self.number, &mut self.log, process.shared());

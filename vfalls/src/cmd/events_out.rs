@@ -112,8 +112,8 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// Creates the files that `args` name. `force` determines whether existing files may be replaced. A directory can replace only another
-    /// trace.
+    /// Creates the files that `args` name. `force` determines whether existing files may be replaced. A directory can be replaced only if
+    /// it is empty or contains a trace.
     pub(crate) fn create(args: &FileArgs, force: Force) -> anyhow::Result<Self> {
         let directory = args.events_out.as_ref().map(|path| create(path, force)).transpose()?;
         Ok(Self {

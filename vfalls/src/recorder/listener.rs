@@ -29,7 +29,7 @@ const COMPRESSION: i32 = -1;
 /// The message that ends the [`Listener`].
 pub(super) const DONE: &str = "0 done\n";
 
-/// The processes that are being recorded, by process id.
+/// The ids of the processes that are being recorded.
 pub(super) type Running = Arc<Mutex<Vec<u32>>>;
 
 /// A recording that is being written.
@@ -193,7 +193,7 @@ impl Listener {
                 self.runs(id);
             }
             "child" => self.runs(number() as u32),
-            // All earlier messages have been handled.
+            // Messages are handled one after another, so all earlier messages have been handled by now.
             "sync" => {
                 let _ = writeln!(stream.get_mut(), "0");
             }

@@ -68,7 +68,7 @@ pub(crate) struct Symbols {
     places: Places,
 }
 
-/// Returns the mappings of all processes, without duplicates, at their addresses in images.
+/// Returns the mappings of all processes, without duplicates. The addresses are those in the processes' code images.
 fn in_images(recordings: &[Recording]) -> Vec<Mapping> {
     let mut all: Vec<Mapping> = Vec::new();
     for (recording, image) in recordings.iter().zip(CodeImage::of_all(recordings)) {
@@ -126,8 +126,8 @@ impl Symbols {
     }
 
     /// Returns the symbols of a recorded program; `None` if its files are not known. The files are those that the recordings of its
-    /// processes name. If `file` is given, it replaces one of these files, or is the only file if the recordings name none. Addresses are
-    /// those of [images](CodeImage::address).
+    /// processes name. If `file` is given, it replaces one of these files, or is the only file if the recordings name none. All addresses
+    /// are [addresses in code images](CodeImage::address).
     pub(crate) fn of_recordings(
         recordings: &[Recording],
         is_bundled: bool,

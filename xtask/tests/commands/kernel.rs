@@ -61,7 +61,7 @@ fn check_module(directory: &Path, driver: &str, most: u64) {
     binutil(directory, "ld -r driver.o vfperf.o -o module.o");
 
     let undefined = binutil(directory, "nm --undefined-only module.o");
-    // gcc declares that it uses %g2 and %g3 by means of symbols without a name.
+    // To declare that it uses %g2 and %g3, gcc emits symbols without a name.
     let named = undefined.lines().filter(|line| line.trim() != "U").collect::<Vec<_>>();
     assert!(named.is_empty(), "{undefined}");
     let defined =

@@ -51,7 +51,7 @@ impl Cursor {
         self.thread.load(Ordering::Relaxed)
     }
 
-    /// Makes this the closed cursor of a thread, or of no thread.
+    /// Assigns the cursor to a thread, or to no thread if `thread` is null. Closes the cursor.
     pub(super) fn set_thread(&self, thread: *mut SharedThread) {
         self.next.set(ptr::null_mut());
         self.end.set(ptr::null_mut());

@@ -177,7 +177,7 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
             watched.note(watchdog.check(keeper, strand));
             day.iter_mut().for_each(Following::follow);
         }
-        // The pauses differ in length. With equal pauses, every round could come equally long after the interrupt that updates a clock.
+        // The pauses differ in length. With equal pauses, all rounds could have the same distance from the interrupt that updates a clock.
         let uneven = 0.5 + (f64::from(round) * 0.618).fract();
         thread::sleep(Duration::from_secs_f64(args.seconds / f64::from(ROUNDS) * uneven));
     }

@@ -81,7 +81,7 @@ struct Setting {
 struct Differences {
     settings: Vec<Setting>,
     numbers: Vec<Difference>,
-    /// The spread of the cycles of each run.
+    /// The spread of each run's cycles.
     #[serde(skip)]
     spreads: [f64; 2],
 }
@@ -102,8 +102,9 @@ fn name(path: &Path) -> String {
 }
 
 impl Differences {
-    /// Returns all differences by group. The runs' own numbers come first, followed by the group with the difference that matters most.
-    /// Within a group, the differences that matter most come first, and those that the output leaves out come last.
+    /// Returns all differences by group. The group [`RUN`] (direct fields of the runs) comes first. All other groups follow, and the group
+    /// that contains the most important difference is the first of them. Within a group, the differences that matter most come first, and
+    /// those that the output leaves out come last.
     fn new(a: &Values, b: &Values) -> Self {
         fn keys<'r, K: Ord, V>(a: &'r BTreeMap<K, V>, b: &'r BTreeMap<K, V>) -> Vec<&'r K> {
             let more = b.keys().filter(|key| !a.contains_key(key));

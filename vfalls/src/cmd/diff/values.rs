@@ -24,7 +24,8 @@ const PLACES: [&str; 6] = ["kind", "from", "to", "hub", "node", "mcu"];
 pub(super) struct Values {
     pub(super) numbers: BTreeMap<(String, String), Number>,
     pub(super) texts: BTreeMap<String, String>,
-    /// The largest difference between the longest and the shortest replay, as a fraction of the shortest.
+    /// The difference between the longest and the shortest replay, as a fraction of the shortest replay. If a run has several spreads, the
+    /// largest of them.
     pub(super) spread: f64,
 }
 

@@ -296,7 +296,8 @@ fn run_plain(
         _ => Ok(()),
     };
     let mut shown = Ok(());
-    // A replay that waits for a pipe would not notice an interrupt.
+    // A replay that waits for a pipe would not notice that an interrupt has set the flag. Therefore, interrupts are caught only if every
+    // recording's total is known.
     let mut programs = prepared.setup().programs.iter();
     let ends_early = programs.all(|program| program.progress().total.is_some());
     if ends_early {

@@ -21,9 +21,9 @@ struct Series {
     counted: &'static [u64],
     /// Further sizes, at which the instructions are not counted, but estimated from the time.
     timed: &'static [u64],
-    /// The size with which all larger sizes are compared: a reference may cost at most [`MOST`] times as much there as at this size.
-    /// Smaller sizes are unsuitable, because the start of the process and the first misses are a large part of their cost, or because no
-    /// two strands share a core.
+    /// The size with which all larger sizes are compared. At a larger size, a reference may cost at most [`MOST`] times as much as at this
+    /// size. Smaller sizes are unsuitable, because the start of the process and the first misses are a large part of their cost, or because
+    /// no two strands share a core.
     from: u64,
 }
 
