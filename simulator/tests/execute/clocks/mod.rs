@@ -25,7 +25,8 @@ fn cycle_of(nanoseconds: u128) -> u64 {
     (nanoseconds * HZ).div_ceil(1_000_000_000) as u64
 }
 
-/// Returns a machine that executes [`ALARM`] with these instructions in place of some of those at [`VALUES_OF_ALARM`].
+/// Returns a machine that executes [`ALARM`] with changes. Each item of `values` is an index in [`VALUES_OF_ALARM`], and the instruction
+/// that replaces the one at that place.
 fn alarm(values: &[(usize, u32)]) -> Execution {
     let mut program = ALARM.to_vec();
     values.iter().for_each(|(value, word)| program[VALUES_OF_ALARM[*value]] = *word);
@@ -149,7 +150,7 @@ fn the_alarm_follows_a_ptimer_that_goes_wrong() {
     assert_eq!(changed(Some(Change::Jump(1000))).0, cycle_of(start + 852));
     assert_eq!(changed(Some(Change::Jump(-1000))).0, cycle_of(start + 2852));
     assert_eq!(changed(Some(Change::Lose(1000))).0, right + 1165);
-    // At half the rate, the remaining time doubles. Nanosecond 1852 ends less than a cycle before the interrupt.
+    // At half the rate, the remaining time doubles. The alarm's nanosecond, 1852, ends less than a cycle before the interrupt.
     let (late, ..) = changed(Some(drift(-500_000)));
     assert!((now + 2 * (right - now - 1)..=now + 2 * (right - now)).contains(&late), "{late}");
     let (at, .., stop) = changed(Some(Change::Stop));
