@@ -82,7 +82,7 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
             machine.board().put(cell, 0x40 + bank as u64);
         }
         assert_eq!(machine.set(0, 1, 1), 0);
-        // The call first reads all eight banks and then writes them, so it writes a bank when it reaches it for the second time.
+        // The call first reads all eight banks and then writes them, so its second access to a bank is the write.
         let cell = Cell::L2 { node: 0, bank };
         let reading = machine.board().stop_at(cell);
         let (told, tell) = mpsc::channel();

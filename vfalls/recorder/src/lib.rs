@@ -32,8 +32,8 @@
 //!
 //! The recording host determines how long a thread waits for a lock, and which thread takes the lock first. The recorder leaves these waits
 //! out of the recording. To find these waits, it looks up the C library's lock functions (module `functions`) and follows calls to them
-//! (module `lock_call`). It also finds each section of a lock that has seen the effect of another section and must therefore stay after it
-//! (module `flow`).
+//! (module `lock_call`). The recorder also finds each section of a lock that has seen another section's effect, and must therefore stay
+//! after that section (module `flow`).
 //!
 //! Simplifications: QEMU restarts a repeated x86 string instruction after each element, and each start is recorded. A block that a signal
 //! interrupts is recorded whole. A conditional SPARC branch at the end of a page is recorded as not taken. The kernel's memory accesses and

@@ -10,7 +10,7 @@ use crate::process::Process;
 use crate::share::Share;
 
 /// At a system call, the recorder writes a thread's references if the last write was at least this long ago, and at least the thread's age
-/// divided by [`TIMES`]. A recording then has few frames, but loses few references if the program is killed.
+/// divided by [`TIMES`]. A recording then has few frames, and still loses few references if the program is killed.
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 

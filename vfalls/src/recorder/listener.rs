@@ -48,7 +48,7 @@ pub(super) struct Listener {
     pub(super) limit: u64,
     pub(super) references: u64,
     pub(super) running: Running,
-    /// The unrecorded programs that recorded processes have started, each with how often it was started.
+    /// The unrecorded programs that recorded processes have started, each with the number of times that it was started.
     pub(super) started: Vec<(String, u64)>,
     pub(super) mappings: Mappings,
     /// The function that is recorded alone; `None` if everything is recorded.

@@ -25,8 +25,8 @@ fn cycle_of(nanoseconds: u128) -> u64 {
     (nanoseconds * HZ).div_ceil(1_000_000_000) as u64
 }
 
-/// Returns a machine that executes [`ALARM`] with changes. Each item of `values` is an index in [`VALUES_OF_ALARM`], and the instruction
-/// that replaces the one at that place.
+/// Returns a machine that executes [`ALARM`] with changes. Each item of `values` has an index in [`VALUES_OF_ALARM`], and the instruction
+/// to put at that place of the program.
 fn alarm(values: &[(usize, u32)]) -> Execution {
     let mut program = ALARM.to_vec();
     values.iter().for_each(|(value, word)| program[VALUES_OF_ALARM[*value]] = *word);

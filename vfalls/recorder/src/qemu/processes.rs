@@ -123,7 +123,8 @@ pub(super) fn end_fork(vcpu: c_uint, shared: &SharedThread, process: &Process, c
     } else {
         if let Ok(child) = u32::try_from(child) {
             process.orders.child(child, number);
-            // The parent reports the child, because the parent might end before the child could report its own start.
+            // The parent reports the child. If the child reported its own start, the parent might end before that, and the recording could
+            // end without the child.
             process.output.say("child", &child.to_string());
         }
         *lock(&shared.in_call) = false;

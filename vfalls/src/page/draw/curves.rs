@@ -32,7 +32,7 @@ const RIGHT: f64 = WIDTH - 14.0;
 const ABOVE: f64 = 16.0;
 const BOTTOM: f64 = 186.0;
 
-/// A logarithmic axis: the coordinates of its ends, and the decimal logarithms of the values there.
+/// A logarithmic axis: the coordinates of its ends, and the decimal logarithms of the values at its ends.
 struct LogAxis {
     places: [f64; 2],
     ends: [f64; 2],

@@ -16,8 +16,7 @@ pub(crate) struct Link {
 
 /// The parts of a machine. Each `f64` tells how busy a part is, as a share of the time from 0 to 1.
 pub(crate) struct MachineMap {
-    /// A logarithmic axis: the coordinates of its ends, and the decimal logarithms of the values at
-    /// its ends.
+    /// The channels of each node: the channel's number, and how busy it is.
     pub channels: Vec<Vec<(usize, f64)>>,
     /// The label of each node, such as `2 threads`.
     pub executes: Vec<String>,

@@ -51,7 +51,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The maximum number of instructions between two checks of the connection. A batch takes a few
-/// milliseconds, so the user does not notice that an interrupt has to wait for its end.
+/// milliseconds, so the user does not notice that an interrupt has to wait for the end of a batch.
 const BATCH: u64 = 1 << 16;
 
 impl<W: Write> Debugged<'_, W> {
