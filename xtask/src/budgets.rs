@@ -1,6 +1,6 @@
 //! Budgets. They limit how many instructions a call of each kind takes, and how many instructions `vfalls stat` takes to replay a
-//! reference. They also limit the cost of the views that `vfalls stat` shows in addition to its summary. `cargo xtask bench` and `cargo
-//! xtask qemu` print the budgets beside their counts. `cargo xtask test` fails if a count is above its budget.
+//! reference. They also limit the cost of the views that `vfalls stat` shows in addition to its summary. `cargo xtask bench` and
+//! `cargo xtask qemu` print the budgets beside their counts. `cargo xtask test` fails if a count is above its budget.
 
 use std::collections::BTreeMap;
 

@@ -51,7 +51,7 @@ struct HeldLock {
     /// The signal that marks the section's end; `None` until the section's accesses are examined.
     end: Option<u64>,
     signals: bool,
-    /// Whether the thread took the lock after a wait for a condition that a signal ended.
+    /// Whether the thread took the lock at the end of a wait for a condition, and a signal ended this wait.
     is_woken: bool,
     /// What the section's examined accesses did.
     uses: Uses,

@@ -19,7 +19,7 @@ use vfalls::cmd::boot::console::Console;
 use vfalls::interrupt::{self, Interrupted};
 use vfalls::say::say;
 
-/// The address of the word that tells the guests that check the service which task to perform.
+/// The address of the task number for the guests that check the service.
 pub const TASK: u64 = MEMORY.end - 8;
 
 #[derive(Debug)]

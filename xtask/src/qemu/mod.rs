@@ -66,8 +66,8 @@
 //!   processor would report about the failed store. So these checks do not test how the hypervisor reads the registers in which the
 //!   UltraSPARC T2 reports failed stores.
 //!
-//! The checks search the guest's console for lines that begin with `check NAME: passed`, `check NAME: FAILED`, `count NAME: N` and `cases:
-//! N`: see [`Report`](report::Report).
+//! The checks search the guest's console for lines that begin with `check NAME: passed`, `check NAME: FAILED`, `count NAME: N` and
+//! `cases: N`: see [`Report`](report::Report).
 
 pub mod big_endian;
 pub mod build;

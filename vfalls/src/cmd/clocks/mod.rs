@@ -177,7 +177,8 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
             watched.note(watchdog.check(keeper, strand));
             day.iter_mut().for_each(Following::follow);
         }
-        // The pauses differ in length. With equal pauses, all rounds could have the same distance from the interrupt that updates a clock.
+        // The pauses differ in length. With equal pauses, each round could come at the same point between two interrupts that update a
+        // clock.
         let uneven = 0.5 + (f64::from(round) * 0.618).fract();
         thread::sleep(Duration::from_secs_f64(args.seconds / f64::from(ROUNDS) * uneven));
     }

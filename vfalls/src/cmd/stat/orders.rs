@@ -14,14 +14,14 @@ use crate::cmd::stat::ReplayArgs;
 use crate::cmd::stat::beside::{Beside, Job};
 use crate::table::{self, WIDTH, wrap};
 
-/// The maximum number of references in a recording of several threads that `stat` replays a second time, to see whether the order of the
+/// The maximum length of a recording, in references, that `stat` replays a second time. The second replay shows whether the order of the
 /// threads matters.
 const MOST_CHECKED: u64 = 50_000_000;
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct OrdersArgs {
-    /// The maximum length of a recording, in references, that `stat` replays a second time. The second replay shows whether the order of
-    /// the threads matters.
+    /// Replay N times with slightly different starts of the threads, and print the least, median and most cycles. Without this option, a
+    /// second replay shows whether the order of threads matters
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000), conflicts_with_all = ["scenario", "list"])]
     orders: Option<u32>,
 }
