@@ -59,7 +59,7 @@ fn a_dead_strand_holds_no_hub() {
     }
 }
 
-/// The hub forgets a dead strand's turn, and refuses no other strand because of it.
+/// The hub forgets a dead strand's turn, so that no other strand is refused because of this turn.
 #[test]
 fn a_dead_strand_has_no_turn() {
     for dead in [0, 64] {

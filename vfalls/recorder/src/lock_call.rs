@@ -3,9 +3,9 @@
 //! A *section* is what a thread does while it holds a lock. An *order* is a log entry that says, for example, that the thread takes a lock,
 //! or waits for a signal.
 //!
-//! The recording contains only those blocks of a lock function that a thread executes if it does not wait, each block once. Repetitions of
-//! a block, and functions that the lock function calls, depend on the host, so their blocks are left out. In their place, the replay puts
-//! the wait on the simulated machine.
+//! Of a lock function, the recording contains only the blocks that a thread executes if it does not have to wait. It contains each of these
+//! blocks once. Repetitions of a block, and functions that the lock function calls, depend on the host, so their blocks are left out. In
+//! their place, the replay puts the wait on the simulated machine.
 //!
 //! Simplifications: A signal handler that interrupts a lock function can end the call. The blocks of such a handler may be missing from the
 //! recording. If a thread leaves a lock function without returning from it, the recorder notices this only after the thread has executed
@@ -315,7 +315,7 @@ impl LockCalls {
         let accesses = accesses
             .map(|access| (access.address, access.place.size().into(), access.place.is_store()));
         for earlier in flow.section(section, &mut held.uses, accesses) {
-            // A thread's sections of one lock end in the order of their signals, so waiting for the latest of them is enough.
+            // The sections of one thread for one lock end in the order of their signals, so it is enough to wait for the latest one.
             let seen = self.seen.entry((earlier.thread, held.lock)).or_insert(earlier.signal);
             if earlier.signal >= *seen {
                 *seen = earlier.signal + 1;

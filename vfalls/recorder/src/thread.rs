@@ -14,8 +14,8 @@ use crate::share::Share;
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 
-/// The length in words (32 MiB) at which a log is encoded even though the thread holds a lock. The section of that lock then keeps its
-/// recorded place among the lock's sections.
+/// The length of a log, in words (32 MiB), at which the log is encoded even if the thread holds a lock. The section of that lock then keeps
+/// its recorded place among the lock's sections.
 const LONGEST_SECTION: usize = 16 * Log::FULL;
 
 /// A thread, and its references since the last frame.
@@ -23,7 +23,8 @@ pub(crate) struct Thread {
     pub(crate) log: Log,
     pub(crate) number: u32,
     pub(crate) locks: LockCalls,
-    /// The length of the log, in words, from which each new block is examined. 0 while the thread executes a lock function.
+    /// If the log has at least this length, in words, each new block is examined. The length is 0 while the thread executes a lock
+    /// function.
     examined_from: usize,
     /// The address of the word that the kernel clears when the thread has ended.
     pub(crate) tid: Option<u64>,
@@ -71,7 +72,7 @@ impl Thread {
         self.log.words().push(block_word(block.0));
     }
 
-    /// Returns the length that the log must have, in words, before [`block`](Self::block) examines each block.
+    /// Returns the length of the log, in words, from which [`block`](Self::block) examines each block.
     pub(crate) fn examined_from(&self) -> usize {
         self.examined_from
     }

@@ -209,8 +209,8 @@ fn renew_context() {
     unsafe { start_entry::<Tested>(&SUN4V_BLOCKS[0], 0) };
 }
 
-/// Changes the calling strand's counters. If events leave an overflow trap pending, the processor takes it as soon as the guest has
-/// continued and its PSTATE.IE and PIL permit it.
+/// Changes the calling strand's counters. If events leave an overflow trap pending, the processor takes the trap as soon as the guest has
+/// continued, and the guest's PSTATE.IE and PIL permit the trap.
 #[cfg(feature = "models")]
 fn apply_to_counters(counters: Counters) -> Option<u64> {
     let running = RUNNING.get()?;

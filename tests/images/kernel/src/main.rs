@@ -59,8 +59,8 @@ unsafe extern "C" {
 const MOST: usize = 8;
 const STACK: usize = 0x8000;
 
-/// The number of atomic instructions in a round, which executes 16, 32, 64 and 128 of them in the four loops. The overflow trap handler has
-/// none.
+/// The number of atomic instructions in a round: the four loops execute 16, 32, 64 and 128 of them. The overflow trap handler has no atomic
+/// instruction.
 const ROUND: u32 = 240;
 const ROUNDS: u64 = 1000;
 

@@ -75,8 +75,8 @@ pub(super) struct LockCall {
     executed: HashSet<u32>,
     /// The log position before the function's first block.
     pub(super) place: Placeholder,
-    /// The address of the object that the function works on. It is the address of the call's first atomic access, or for
-    /// [`Function::Unlock`] the address of a lock that the thread holds. `None` until such an access is found.
+    /// The address of the object that the function works on. For [`Function::Unlock`], the object is a lock that the thread holds. For all
+    /// other functions, it is at the address of the call's first atomic access. `None` until the object is found.
     pub(super) object: Option<u64>,
     /// The signal that a call sends when it wakes threads that wait for a condition; `None` for other calls.
     pub(super) signal: Option<u64>,

@@ -66,7 +66,7 @@ pub(super) struct Arguments {
 pub(super) static ARGUMENTS: OnceLock<Arguments> = OnceLock::new();
 
 impl Arguments {
-    /// Returns the value of the emulator's option `-plugin` with which the emulator records its program as process `process`.
+    /// Returns a value for the emulator's option `-plugin`. With this value, the emulator records its program as process `process`.
     fn of_process(&self, process: u32) -> CString {
         let [plugin, socket, sysroot] =
             [&self.plugin, &self.socket, &self.sysroot].map(|text| escaped(text).into_vec());

@@ -27,8 +27,8 @@ struct Series {
     from: u64,
 }
 
-/// The factor by which a reference of a larger program may cost more, since a cache has more misses when more strands share it. A cost that
-/// grows faster than its input exceeds this factor, because the next size is at least twice as large.
+/// The factor by which a reference of a larger program may cost more. It may cost more because a cache has more misses when more strands
+/// share it. A cost that grows faster than its input exceeds this factor, because the next size is at least twice as large.
 const MOST: f64 = 1.6;
 
 /// The factor for estimates, which is larger because times also depend on what else the host does.
