@@ -143,7 +143,7 @@ impl Flow {
                     }
                 }
                 (Use { read: false, .. }, writer) => {
-                    // A section that changed the word also read it.
+                    // A writer that changed the word has also read it, so such a writer counts as a reader, too.
                     let changer = writer.filter(|_| history.changed);
                     for seen in history.readers.iter().copied().chain(changer) {
                         earlier.add(seen);

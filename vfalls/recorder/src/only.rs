@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(recorded(&only, &mut first, &other), [false]);
         let verdict = only.block(&mut second, block(Leave::Other), false);
         assert_eq!((verdict.is_recorded, verdict.pauses), (false, true));
-        // A thread that ends inside is no longer inside.
+        // A thread that ends while it is inside the function no longer counts as inside.
         assert_eq!(recorded(&only, &mut first, &[(Leave::Other, true)]), [true]);
         only.end(&mut first);
         assert_eq!(recorded(&only, &mut second, &other), [false]);

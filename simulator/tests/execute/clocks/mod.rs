@@ -83,7 +83,7 @@ fn the_alarm_interrupts_its_target_only_if_it_may() {
     let at = cycle_of(started(&mut execution) + 1852);
     execution.run(until(10_000));
     assert_eq!(woken(&mut execution), Woken { at, vector: 5, strand: 0, intr: [1, 0] });
-    // An interrupt wakes no strand if it is masked or if the machine has no such target.
+    // An interrupt wakes no strand if the interrupt is masked, or if the machine does not have the interrupt's target.
     for value in [(target, TWO_HUNDRED), (enabled, ZERO)] {
         let mut execution = alarm(&[value]);
         assert_eq!(execution.run(Limits::NONE), Stop::Ended);

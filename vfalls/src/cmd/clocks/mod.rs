@@ -123,7 +123,7 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
 
     let environment = Environment {
         strands: processors.count,
-        // The system does not report the hazards `idles` and `rate_changes`, so this assumes the worst case.
+        // The system does not report the hazards `idles` and `rate_changes`, so this code assumes the worst case.
         idles: true,
         rate_changes: true,
         cpu_hz: clocks[ClockName::Tsc as usize].map_or(0, |clock| clock.describe().hz),

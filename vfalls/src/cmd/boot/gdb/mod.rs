@@ -93,7 +93,7 @@ impl<W: Write> Debugged<'_, W> {
         let mut connection = None;
         loop {
             ensure!(!interrupt::happened(), Interrupted);
-            // A new connection replaces one that has not sent a packet yet.
+            // A new connection replaces an older one that has not sent a packet yet.
             if !debugger.is_attached()
                 && let Ok((next, _)) = listener.accept()
             {
