@@ -17,7 +17,7 @@ const NONE: Grant = Grant::NONE;
 const GLOBAL: Grant = Grant::GLOBAL;
 const STRAND: Grant = Grant::STRAND;
 
-/// The point at which a strand stops.
+/// The point where a strand stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum At {
     /// The strand stops before it records the event with this number.

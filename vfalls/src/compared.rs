@@ -19,7 +19,7 @@ const SELDOM: [&str; 5] = ["instructions", "local", "remote", "c2c", "hypercalls
 
 const JSON: &str = ".json";
 
-/// The named values of many runs. The names are in the order in which they first occur in the runs.
+/// The named values of many runs. The names are in the order of their first occurrence.
 struct Fields<V> {
     names: Vec<Cow<'static, str>>,
     /// The values of each run, in the order of the names. A row can be shorter than the list of names.

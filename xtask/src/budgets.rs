@@ -104,7 +104,7 @@ pub const VIEWS: [Budget; 3] = [
     row("html_bundled", None, [166, 130]),
 ];
 
-/// All budgets of one kind for one instruction set, and the project with which they are compared.
+/// All budgets of one kind for one instruction set, and the project that they are compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct Budgets {
     /// The quantity that is counted, as tables and messages name it.

@@ -61,7 +61,7 @@ impl NewProgram {
         words.flat_map(|word| word.to_bytes_with_nul()).copied().collect()
     }
 
-    /// Returns the arguments with which the emulator executes this program. `plugin` is the value of its option `-plugin`.
+    /// Returns the emulator's arguments for executing this program. `plugin` is the value of the emulator's option `-plugin`.
     pub(crate) fn emulated(self, plugin: CString, sysroot: Option<CString>) -> Vec<CString> {
         let mut words = vec![c"qemu".to_owned(), c"-plugin".to_owned(), plugin];
         words.extend(sysroot.into_iter().flat_map(|sysroot| [c"-L".to_owned(), sysroot]));

@@ -29,7 +29,7 @@ const PATIENCE: u32 = 1 << 16;
 pub(crate) struct Only {
     /// The names of the function's symbols.
     names: Vec<String>,
-    /// The addresses at which the function begins: one for each of its symbols in each mapping.
+    /// The start addresses of the function: one for each of its symbols in each mapping.
     entries: Mutex<HashSet<u64>>,
     /// The number of threads that are executing the function.
     inside: AtomicU32,

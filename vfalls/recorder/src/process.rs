@@ -46,7 +46,7 @@ pub(crate) struct Process {
 const WAIT_FOR_CHILD: u8 = 7;
 const _: () = assert!(matches!(BLOCKING_CALLS[WAIT_FOR_CHILD as usize].as_bytes(), b"wait4"));
 
-/// The results by which system calls report failure.
+/// The results that report a system call's failure.
 const ERRORS: RangeInclusive<i64> = -4095..=-1;
 
 /// The maximum number of threads in a recording.

@@ -32,7 +32,7 @@ pub(crate) struct Thread {
     pub(crate) waits: Option<u64>,
     /// The time in nanoseconds for which the thread sleeps; `None` if the thread does not sleep.
     pub(crate) sleeps: Option<u64>,
-    /// The address at which the kernel writes the status of a child process, or 0.
+    /// The address where the kernel writes a child process's status, or 0.
     pub(crate) status: u64,
     /// The memory that the thread is mapping.
     pub(crate) shares: Option<Share>,

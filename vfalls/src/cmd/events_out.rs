@@ -65,7 +65,7 @@ impl FileArgs {
         Ok(Outputs { directory: Some((create(path, force)?, self.events_endian)), chrome: None })
     }
 
-    /// Returns the time at which the machine starts; `None` if the user gives no time.
+    /// Returns the start time of the machine; `None` if the user gives no time.
     pub(crate) fn epoch(&self) -> Option<Epoch> {
         self.events_epoch.map(|seconds| Epoch { seconds, ticks: 0 })
     }

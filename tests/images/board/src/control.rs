@@ -42,7 +42,7 @@ static FIRST: Kept<&Tested> = Kept::new();
 /// The strand that the guest has named as its own.
 static CALLER: Kept<&Tested> = Kept::new();
 
-/// Returns the strand from which the guest calls, or `None` before the image has started.
+/// Returns the strand that the guest calls from, or `None` before the image has started.
 pub fn strand() -> Option<&'static Tested> {
     CALLER.get().or(FIRST.get())
 }

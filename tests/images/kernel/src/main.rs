@@ -213,7 +213,7 @@ fn start(strand: &'static Strand) {
     let _ = sun4v().call(Trap::Fast, CPU_START, arguments);
 }
 
-/// Returns the byte to which a strand's loops write.
+/// Returns the byte that a strand's loops write.
 fn byte(cpu: usize) -> *mut u8 {
     STACKS.0.get().cast::<u8>().wrapping_add(cpu * STACK)
 }

@@ -1,4 +1,4 @@
-//! The places at which a program can choose between the original code and a mutant of it.
+//! The places where a program can choose between the original code and a mutant of it.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -53,7 +53,7 @@ pub(super) fn wait_for_forks() -> bool {
     true
 }
 
-/// The arguments with which this plug-in was loaded. They are passed on when the process starts the emulator with another program.
+/// This plug-in's arguments. They are passed on when the process starts the emulator with another program.
 #[derive(Default)]
 pub(super) struct Arguments {
     pub(super) plugin: OsString,
