@@ -1,7 +1,7 @@
 //! A simple board for the service. Its registers hold every written value, and it logs all accesses.
 //!
-//! The board uses the reference model's types, so that a test can compare the two, but they share no state. Each hub asserts that no access
-//! begins while another is in flight.
+//! The board uses the reference model's types, so that a test can compare the board with the model. The board and the model share no state.
+//! Each hub asserts that no access begins while another is in flight.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};

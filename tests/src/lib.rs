@@ -36,7 +36,7 @@ pub const fn rounds(number: u64) -> u64 {
     }
 }
 
-/// Keeps a value alive until the process ends. A strand that dies in a call never ends its thread, which may use the value forever.
+/// Keeps a value alive until the process ends. If a strand dies in a call, its thread never ends, and may use the value forever.
 pub fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }

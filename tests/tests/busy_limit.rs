@@ -27,7 +27,7 @@ fn played(machine: &MachineUnderTest, calls: &[(u16, u64, u64)]) {
     }
 }
 
-/// Returns times from `from` to `to - 1`, spaced so closely that there is no pause between calls at these times.
+/// Returns times from `from` to `to - 1`. They are spaced so closely that the service sees no pause between calls at these times.
 fn without_pause(from: u64, to: u64) -> impl Iterator<Item = u64> {
     (from..to).step_by(PAUSE as usize).chain([to - 1])
 }
@@ -79,7 +79,7 @@ fn each_strand_has_its_own_clock() {
     let machine = machine();
     let board = machine.board();
     board.set_hub(1, HubCondition::Busy);
-    // Each strand asks several times, because some of its calls are refused only because another strand has the turn.
+    // Each strand asks several times. Some of its calls are refused for another reason: another strand has the turn.
     let worst = |strand, ticks| {
         board.set_ticks(strand, ticks);
         let statuses: Vec<u64> = (0..8).map(|_| machine.get(strand, 36).0).collect();

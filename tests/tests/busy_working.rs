@@ -171,8 +171,8 @@ fn threads_whose_clocks_step() {
     }
 }
 
-/// Threads ask for a hub whose chip stays busy. A thread's clock advances by a 64th of a pause between two calls. By every thread's clock,
-/// the hub goes out of service after at most twice the limit. From then on, every thread gets ENOACCESS (10).
+/// Threads ask for a hub whose chip stays busy. A thread's clock advances by a 64th of a pause between two calls. As each thread's clock
+/// measures the time, the hub goes out of service after at most twice the limit. From then on, every thread gets ENOACCESS (10).
 #[test]
 fn threads_at_a_dead_hub() {
     let machine = machine();

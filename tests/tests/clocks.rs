@@ -248,7 +248,7 @@ fn the_time_of_day_follows_a_clock_of_whole_seconds() {
         assert!(shown >= last);
         last = shown;
         let truth = EPOCH * SECOND + hardware.ticks.now();
-        // Between two readings, the drift is 1 ms. The reading takes no time.
+        // Between two readings, the clock drifts by up to 1 ms. In this test, no time passes during a reading.
         assert!(shown.abs_diff(truth) <= SECOND + 1_100_000, "{number}");
     }
     // The clock itself still drifts, because the time of day does not correct it.

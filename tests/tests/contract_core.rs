@@ -1,5 +1,5 @@
-//! Compares CORE calls with the reference model. The effects of these calls, console output and exit, can be compared only in tests on the
-//! host.
+//! Compares CORE calls with the reference model. These calls write to the console and end the guest. Both effects can be compared only in
+//! tests on the host.
 
 use guest_abi::ApiGroup;
 use guest_abi::trap::PerfFunction;

@@ -10,7 +10,7 @@ fn grant(text: &str) -> Grant {
     text.parse().unwrap()
 }
 
-/// Returns a configuration in which guest 0 has these rights.
+/// Returns a configuration that gives guest 0 these rights.
 fn with(text: &str) -> Grants {
     let mut grants = Grants::none(3).unwrap();
     grants.set(guest_id(0), grant(text)).unwrap();

@@ -77,8 +77,8 @@ fn every_step_and_what_it_answers() {
     assert_eq!(words[41..], [7; WORDS - 41], "words of no step");
     assert_eq!(mailbox.step(Step::Reconfigure(moved)), Ok(None));
 
-    // The change waits for the strands of each guest that loses a right, except strand 0, which takes the step and has already taken its
-    // own cross-call.
+    // The change waits for the strands of each guest that loses a right. It does not wait for strand 0, which takes the step and has
+    // already taken its own cross-call.
     let seen = mailbox.step(Step::Look(3)).unwrap().expect("this step looks");
     let awaited: StrandSet = [2, 64].map(machine::strand).into_iter().collect();
     assert_eq!(seen.pending, Some(awaited));
@@ -139,7 +139,7 @@ fn every_step_and_what_it_answers() {
         assert_eq!((words[0], words[8]), (2, 1), "step {step}, argument {argument}");
         assert_eq!(mailbox::answer(&words), Some(Err(Refusal::Unknown)));
     }
-    // A refusal that concerns a unit names it: hub 2 has number 10, and L2 control of node 1 has number 13.
+    // A refusal that concerns a unit names the unit: hub 2 has number 10, and L2 control of node 1 has number 13.
     let other_guests = ChangeError::OtherGuests { given: 4, there_are: 9 };
     for (result, first, expected) in [
         (2, 6, ChangeError::Config(ConfigError::TwoGlobals(6, 9))),

@@ -59,7 +59,7 @@ fn a_dead_strand_holds_no_hub() {
     }
 }
 
-/// The hub forgets a dead strand's turn, and refuses no other strand because of it.
+/// The hub forgets a dead strand's turn, so that no other strand is refused because of this turn.
 #[test]
 fn a_dead_strand_has_no_turn() {
     for dead in [0, 64] {
@@ -82,7 +82,7 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
             machine.board().put(cell, 0x40 + bank as u64);
         }
         assert_eq!(machine.set(0, 1, 1), 0);
-        // The call first reads all eight banks and then writes them, so it writes a bank when it reaches it for the second time.
+        // The call first reads all eight banks and then writes them, so its second access to a bank is the write.
         let cell = Cell::L2 { node: 0, bank };
         let reading = machine.board().stop_at(cell);
         let (told, tell) = mpsc::channel();

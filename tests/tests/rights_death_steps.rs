@@ -105,7 +105,7 @@ fn report(machine: &MachineUnderTest, dead: &[u16]) {
 /// Asserts that the change is complete: the holder finds zeros, and the other guest is refused.
 fn is_complete(machine: &MachineUnderTest, change: &Change, dead: &[u16]) {
     assert_eq!(machine.awaited(), None);
-    // The dead strands come back. Before it does anything else, each takes its cross-call.
+    // The dead strands come back. Each of them takes its cross-call before it does anything else.
     for number in dead {
         machine.acknowledge(*number);
     }

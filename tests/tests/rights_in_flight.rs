@@ -13,7 +13,7 @@ const GLOBAL: Grant = Grant::GLOBAL;
 const NONE: Grant = Grant::NONE;
 
 /// A guest loses its right while one of its strands is in a call, just before the access. The transfer waits for the call, and scrubs the
-/// value that it writes.
+/// value that the call writes.
 #[test]
 fn a_call_in_flight_is_waited_for() {
     for (id, cell) in [
@@ -47,8 +47,8 @@ fn a_call_in_flight_is_waited_for() {
     }
 }
 
-/// A strand is in the middle of its acknowledgement when it is reported dead, and the next transfer begins, which requires a larger scrub.
-/// The acknowledgement counts for the second transfer only after the larger scrub.
+/// A strand is reported dead in the middle of its acknowledgement. Then the next transfer begins, which requires a larger scrub. The
+/// acknowledgement counts for the second transfer only after the larger scrub.
 #[test]
 fn an_acknowledgement_of_an_older_transfer_does_not_count() {
     /// The number of %pcr writes that may return, and the number of writes made so far.

@@ -17,7 +17,7 @@ const NONE: Grant = Grant::NONE;
 const GLOBAL: Grant = Grant::GLOBAL;
 const STRAND: Grant = Grant::STRAND;
 
-/// The point at which a strand stops.
+/// The point where a strand stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum At {
     /// The strand stops before it records the event with this number.
@@ -119,7 +119,7 @@ fn system(guests: &[Guest]) -> (System, &'static Stops) {
     (system, stops)
 }
 
-/// Gives the guests these grants from strand 9, on a thread of its own.
+/// Gives the guests these grants from strand 9, on a separate thread.
 fn reconfigure(system: System, grants: [Grant; 2]) -> JoinHandle<()> {
     thread::spawn(move || system.reconfigure_on(strand(9), &grants).unwrap())
 }

@@ -19,7 +19,7 @@ const SELDOM: [&str; 5] = ["instructions", "local", "remote", "c2c", "hypercalls
 
 const JSON: &str = ".json";
 
-/// The named values of many runs. The names are in the order in which they first occur in the runs.
+/// The named values of many runs. The names are in the order of their first occurrence.
 struct Fields<V> {
     names: Vec<Cow<'static, str>>,
     /// The values of each run, in the order of the names. A row can be shorter than the list of names.
@@ -78,8 +78,8 @@ impl Runs {
         self.figures.add(run.figures().into_iter().map(|one| (one.name, one.value)));
     }
 
-    /// Returns the number of runs that repeat the settings of an earlier run, the name of one such run, and the name of the earlier run.
-    /// Returns `None` if there is no such run.
+    /// Counts the runs that have the same settings as an earlier run. Returns this number, the name of one such run, and the name of the
+    /// earlier run. Returns `None` if there is no such run.
     pub(crate) fn repeated(&self) -> Option<(usize, &str, &str)> {
         let mut earlier = BTreeMap::new();
         let (mut number, mut example) = (0, None);

@@ -26,7 +26,7 @@ pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>
     }
 }
 
-/// Prints an error on one line. If the error is a closed pipe at standard output, prints it only if an output file is incomplete.
+/// Prints an error on one line. If the error is that standard output is a closed pipe, prints it only if an output file is incomplete.
 fn failure(error: &anyhow::Error) -> ExitCode {
     let gone = |cause: &&(dyn std::error::Error + 'static)| {
         let json = || cause.downcast_ref().and_then(serde_json::Error::io_error_kind);

@@ -16,8 +16,8 @@ pub const EXIT_STATUS: i32 = 130;
 
 const SIGNALS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 
-/// `true` if the signal handler ends the process itself; `false` if it leaves that to a thread,
-/// which cleans up first.
+/// `true` if the signal handler itself ends the process; `false` if a thread cleans up first, and
+/// then ends the process.
 static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 static CAUGHT: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);

@@ -223,8 +223,8 @@ fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
 /// complete, it gets its final name.
 pub(crate) struct OutputDirectory {
     incomplete: Incomplete,
-    /// The names of the files in the older directory, the only files that may be removed. `None` if
-    /// there was no directory.
+    /// The names of the files in the older directory. Only these files may be removed. `None` if
+    /// there was no older directory.
     replaces: Option<Vec<OsString>>,
 }
 

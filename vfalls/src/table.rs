@@ -35,7 +35,8 @@ pub fn wrap(text: &str, most: usize) -> Vec<String> {
 /// A table of texts. The rows may have fewer cells than the table has columns.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// The text of all cells, one after the other. A page has tens of thousands of cells, and most of them are short.
+    /// The texts of all cells, one after the other. A page has tens of thousands of cells, most of them short, so a string for each would
+    /// be wasteful.
     text: String,
     /// The end of each cell in `text`.
     ends: Vec<usize>,

@@ -1,6 +1,6 @@
-//! Budgets, which limit how many instructions each kind of call takes, and each reference that `vfalls stat` replays. They also limit the
-//! cost of the views that `vfalls stat` shows in addition to its summary. `cargo xtask bench` and `cargo xtask qemu` print the budgets
-//! beside their counts. `cargo xtask test` fails if a count is above its budget.
+//! Budgets. They limit how many instructions a call of each kind takes, and how many instructions `vfalls stat` takes to replay a
+//! reference. They also limit the cost of the views that `vfalls stat` shows in addition to its summary. `cargo xtask bench` and
+//! `cargo xtask qemu` print the budgets beside their counts. `cargo xtask test` fails if a count is above its budget.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use anyhow::bail;
 use simulator::conform::sun;
 use vfalls::table;
 
-/// The limit of one count. Most counts are the instructions that a call takes, or the replay of one reference.
+/// The limit of one count. Most counts are numbers of instructions: for a call, or for the replay of one reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// The name of the count, as in the files that `bench --json` and `qemu --json` write.
@@ -104,7 +104,7 @@ pub const VIEWS: [Budget; 3] = [
     row("html_bundled", None, [166, 130]),
 ];
 
-/// All budgets of one kind for one instruction set, and the project with which they are compared.
+/// All budgets of one kind for one instruction set, and the project that they are compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct Budgets {
     /// The quantity that is counted, as tables and messages name it.

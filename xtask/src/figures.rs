@@ -13,7 +13,7 @@ use anyhow::Context;
 use crate::budgets::{Budgets, OF_SPARC, OF_X86};
 use crate::cargo::root;
 
-/// The counts with which figures are compared. A key is the name of an instruction set, which may be empty, and the name of the count.
+/// The counts that figures are compared with. A key is the name of an instruction set, which may be empty, and the name of the count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counted(BTreeMap<(&'static str, String), u64>);
 

@@ -1,5 +1,5 @@
-//! The external tools with which this project is built and checked. If a tool is missing, it is installed, or the error says what to type.
-//! This module has its own installer, because no maintained crate installs a distribution's packages.
+//! The external tools that build and check this project. If a tool is missing, it is installed, or the error says what to type. This module
+//! has its own installer, because no maintained crate installs a distribution's packages.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -36,9 +36,9 @@ pub const DEBIAN_RUST: [Tool; 3] = [
     Tool::new("/usr/bin/cargo", "cargo-web"),
     Tool::new("/usr/lib/rustlib/src/rust/library/Cargo.lock", "rust-web-src"),
 ];
-/// The browser in which tests open pages.
+/// The browser that tests use to open pages.
 pub const CHROMIUM: Tool = Tool::new("chromium", "chromium");
-/// The terminal in which tests run `vfalls top`.
+/// The terminal that tests use to run `vfalls top`.
 pub const TMUX: Tool = Tool::new("tmux", "tmux");
 /// The debugger that tests attach to guests.
 pub const GDB: Tool = Tool::new("gdb-multiarch", "gdb-multiarch");

@@ -191,7 +191,7 @@ fn babeltrace_knows_what_was_lost() {
         assert_eq!(lost.len(), 3, "one gap for each time that it was too much");
         let path = write_trace(&place, &trace, endian);
         let (read, stderr) = babeltrace::read(&path);
-        // The losses are reported in the order of the gaps that they left.
+        // The losses are reported in the order of the gaps in the trace.
         assert_eq!(babeltrace::discarded(&stderr), lost, "{stderr}");
         assert_eq!(read.len() as u64 + lost.iter().sum::<u64>(), known.len() as u64);
         let mut left = Vec::new();

@@ -292,7 +292,8 @@ fn stores_have_one_order() {
     assert_eq!(results(&threads), all_but(&[[1, 0, 1, 0]]));
 }
 
-/// RWC: the last strand's load may overtake its store, although the middle strand has already seen the first strand's store.
+/// RWC: the last strand's load may overtake the last strand's own store, although the middle strand has already seen the first strand's
+/// store.
 #[test]
 fn a_third_strand_does_not_order_a_store_and_a_load() {
     let middle: &[Does] = &[Load(X), Load(Y)];

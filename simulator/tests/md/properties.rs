@@ -41,7 +41,7 @@ fn description() -> impl Strategy<Value = Description> {
         .prop_map(|nodes| Description { nodes })
 }
 
-/// Moves each node's properties of the same name next to the first of them, the order that a source has.
+/// Moves each node's properties of the same name next to the first of them. A source has them in this order.
 fn together(mut description: Description) -> Description {
     for node in &mut description.nodes {
         let names: Vec<String> = node.properties.iter().map(|p| p.name.clone()).collect();

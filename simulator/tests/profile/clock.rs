@@ -108,8 +108,8 @@ fn a_sample_names_the_instruction_that_waits_for_memory() {
     assert!(after * 100 < samples(&|_| true), "{after}");
 }
 
-/// Returns a chunk of a loop's first `count` instructions, with these orders. An iteration takes 12 cycles: one for each of 7 instructions,
-/// and 5 for the branch.
+/// Returns a chunk of a loop's first `count` instructions, with these orders (log entries such as waits). An iteration takes 12 cycles: one
+/// for each of 7 instructions, and 5 for the branch.
 fn thread(page: u64, count: u64, order: Vec<(usize, Order)>) -> Vec<Chunk> {
     let fetches = turns(page, count.div_ceil(8)).take(count as usize);
     let flow = |address| if address % 32 == 28 { Flow::Taken } else { Flow::Next };

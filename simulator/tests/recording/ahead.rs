@@ -118,7 +118,7 @@ fn a_slow_pipe_is_read_to_its_end() {
 struct Waits {
     text: Cursor<Vec<u8>>,
     goes_on: Receiver<()>,
-    /// Dropped together with the reader, so that the test notices.
+    /// Is dropped together with the reader, so that the test notices when the reader is dropped.
     _lives: Sender<()>,
 }
 

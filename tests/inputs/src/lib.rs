@@ -1,5 +1,5 @@
-//! Properties that hold for every input, however malformed. There is one function for each kind of input. It panics if a property does not
-//! hold, and returns what the input has reached.
+//! Properties that hold for every input, however malformed. There is one function for each kind of input. The function panics if a property
+//! does not hold. It returns which cases the input has reached.
 //!
 //! libFuzzer calls these functions (`cargo xtask fuzz`), and an ordinary test calls them with the inputs in `corpus`.
 #![allow(

@@ -65,7 +65,7 @@ fn meaning(bytes: &[u8]) -> Option<Described> {
     Described::new(bytes).ok()
 }
 
-/// Moves each node's properties of the same name next to the first of them, the order that a source has.
+/// Moves each node's properties of the same name next to the first of them. A source has them in this order.
 fn together(mut description: Description) -> Description {
     for node in &mut description.nodes {
         let names: Vec<String> =

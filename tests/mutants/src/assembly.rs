@@ -124,7 +124,7 @@ impl<'a> Instruction<'a> {
         last.filter(|(at, name)| at + name.len() == self.text.len())
     }
 
-    /// Returns two answers: whether the instruction uses memory or the strand's state, and whether it changes either.
+    /// Returns two answers: whether the instruction uses memory or the strand's state, and whether it changes memory or the strand's state.
     fn uses(&self) -> (bool, bool) {
         let begins = |with: &[&str]| with.iter().any(|with| self.name().starts_with(with));
         let changes = begins(&["st", "wr", "cas", "membar"]);

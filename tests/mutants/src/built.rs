@@ -1,4 +1,4 @@
-//! Parses the JSON messages in which cargo describes what it builds.
+//! Parses cargo's JSON messages about what it builds.
 
 use std::ops::Range;
 use std::path::PathBuf;

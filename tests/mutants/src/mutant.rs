@@ -13,7 +13,7 @@ pub(crate) const ASM_NEGATE: Rule = "a condition is negated";
 pub(crate) const ASM_NUMBER: Rule = "a number is one more";
 pub(crate) const ASM_REGISTER: Rule = "a source is another register";
 
-/// The rules of cargo-mutants, under its own names.
+/// The rules of cargo-mutants, under the names that cargo-mutants gives them.
 pub(crate) const VALUES: [Rule; 6] =
     ["FnValue", "BinaryOperator", "UnaryOperator", "MatchArm", "MatchArmGuard", "StructField"];
 

@@ -73,7 +73,7 @@ pub(crate) const STEPS: [Step; 17] = [
          --skip=barriers::each_ --skip=transfers:: --skip=log:: --skip=lists:: --skip=late:: --skip=two_calls_of_a_hub"),
 ];
 
-/// The folders from which an image is built.
+/// The folders that an image is built from.
 const SHIPPED: &[&str] =
     &["guest-abi/", "hv-core/", "platform/", "perfctr-service/", "hypervisor/"];
 

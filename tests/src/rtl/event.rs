@@ -5,7 +5,7 @@
 #[rustfmt::skip]
 pub enum Instruction {
     BranchNotTaken, BranchTaken, FguArithmetic, Load, Prefetch, RdAsr, Rdpr, Store, WrAsr, Wrpr,
-    /// The instruction with which software marks its progress (Instr_sw).
+    /// The instruction that software uses to mark its progress (Instr_sw).
     Software,
     Atomic, Other,
 }

@@ -55,8 +55,9 @@ pub struct Trapped;
 /// The ways in which the counters of machines differ.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// 0 to 15: with TOE, an event that finds PIC in -(skid + 1)..=-1 sets OV and requests a trap.
-    /// After the event, PIC reads -skid to 0. The hardware has 15.
+    /// The maximum number of events by which a trap can come early, before the wrap: 0 to 15. The
+    /// hardware has 15. With TOE, an event that finds PIC in -(skid + 1)..=-1 sets OV and requests
+    /// a trap. After the event, PIC reads -skid to 0.
     pub skid: u8,
     /// With `None`, PIC includes an event as soon as the event's clock has ended. With `Some(phase)`, 0 to 7, PIC is updated at the start
     /// of each clock whose number modulo 8 equals the phase, as in hardware. The first clock is number 0.

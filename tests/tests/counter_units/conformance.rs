@@ -40,7 +40,7 @@ fn first<M: Machine>(counter: Counter) -> M::Event {
         .expect("an event that counts 1 when it happens once")
 }
 
-/// Returns a program in which the two counters count different events.
+/// Returns a program whose two counters count different events.
 fn two_events<M: Machine>() -> Of<M> {
     program::<M>(Some(first::<M>(Pic0)), Some(first::<M>(Pic1)))
 }

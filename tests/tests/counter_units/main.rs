@@ -1,4 +1,4 @@
-//! Tests two counter units: that of a SPARC strand, and that of an R10000 processor.
+//! Tests two counter units: a SPARC strand's, and an R10000 processor's.
 //!
 //! - A common suite tests the models of both units, and also `OwnCounters`, through which a guest
 //!   uses its own strand's unit.

@@ -173,7 +173,8 @@ fn holdov_saves_the_other_counters_overflow() {
 #[test]
 fn softint_is_set_by_the_request() {
     let armed = LOADS | UT | TOE0;
-    // An overflow without TOE requests no trap. A later write that sets TOE does, and so does a write that sets both OV and TOE.
+    // An overflow without TOE requests no trap. A later write that sets TOE requests the trap, and so does a write that sets both OV and
+    // TOE.
     let mut by_write = strand(LOADS | UT, u64::MAX);
     by_write.count(SparcEvent::Loads, 1);
     assert!(!by_write.softint());

@@ -121,7 +121,7 @@ fn the_loser_starts_again() {
 }
 
 /// One guest is reset while the operator grants another right to the other guest. The guest that was reset does not get a register back
-/// until it is scrubbed, even if the operator's strand completes grants in the meantime. At most 2 preemptions (3 with `prove`).
+/// until the register is scrubbed, even if the operator's strand completes grants in the meantime. At most 2 preemptions (3 with `prove`).
 #[test]
 fn a_guest_that_starts_again_finds_zeros() {
     explore(2, 100, || {

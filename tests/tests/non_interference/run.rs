@@ -165,8 +165,8 @@ impl Run<'_> {
         }
     }
 
-    /// Takes a unit out of service with an access of B that faults. B has the right to make it, because B made such an access in the run
-    /// with random calls.
+    /// Takes a unit out of service with an access of B that faults. B has the right to make this access, because B made such an access in
+    /// the run with random calls.
     fn other_takes_out(&self, unit: Unit) {
         let strand = match unit {
             Unit::L2 { node } => *(self.script.world.guests[B].strands.iter())

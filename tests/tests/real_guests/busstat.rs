@@ -66,8 +66,8 @@ fn busstat_on_a_hub() {
     ]);
 }
 
-/// Two strands spin on a hub as `busstat` does. The strand that was refused first gets the hub next. The reference model never refuses a
-/// strand because another one has the turn, so the test calls only the service.
+/// Two strands spin on a hub as `busstat` does. The strand that was refused first gets the hub next. In the reference model, another
+/// strand's turn is no reason to refuse a call, so the test calls only the service.
 #[test]
 #[rustfmt::skip]
 fn busstat_twice() {

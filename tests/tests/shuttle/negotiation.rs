@@ -27,8 +27,8 @@ impl History {
         self.now
     }
 
-    /// Returns the indexes of the versions that can have been in force at some time since `began`. A negotiation is excluded if another one
-    /// began after its end and ended before `began`.
+    /// Returns the indexes of the versions that can have been in force at some time since `began`. A negotiation is excluded if a later
+    /// one, which began after the end of the first, ended before `began`.
     fn possible(&self, began: usize) -> Vec<usize> {
         let followed = |end: usize| {
             let mut all = self.negotiations.iter();

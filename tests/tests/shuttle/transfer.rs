@@ -146,7 +146,7 @@ fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies
         ends();
         assert_eq!(machine.reconfigure(&[Grant::NONE; 2]), Ok(()));
         ends();
-        // A strand that dies while it holds L2 control leaves it out of service, and perhaps not scrubbed.
+        // A strand that dies while it holds L2 control leaves L2 control out of service, and perhaps not scrubbed.
         let scrubbed = |cell: &Cell| dies == 0 || !matches!(cell, Cell::L2 { .. });
         for (cell, value) in board.cells() {
             assert!(value == 0 || !scrubbed(&cell), "{cell:?}: {value:#x}");

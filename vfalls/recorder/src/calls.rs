@@ -20,7 +20,7 @@ pub(crate) enum SystemCall {
         arguments: u64,
         environment: u64,
     },
-    /// Waits for a child process. The kernel writes the child's status at the address `status`, if this is not 0.
+    /// Waits for a child process. The kernel writes the child's status at the address `status`, unless this address is 0.
     Child {
         status: u64,
     },
@@ -74,8 +74,8 @@ const EXECUTE: u64 = 4;
 
 /// The flags `MAP_SHARED` and `MAP_SHARED_VALIDATE` of the system call `mmap` have this bit.
 const SHARED: u64 = 1;
-/// The size from which a mapping counts as large, in bytes. Some emulators keep a record of every page; for a mapping of this size, they
-/// need more than a second, and gigabytes of memory.
+/// A mapping of at least this size, in bytes, counts as large. Some emulators keep a record of every page. For such a mapping, they need
+/// more than a second, and gigabytes of memory.
 pub(crate) const LARGE: u64 = 1 << 38;
 
 impl SystemCall {
@@ -321,8 +321,8 @@ mod tests {
 
     #[test]
     fn large_mappings_are_told_apart() {
-        // The first size is 16 TiB: a sanitizer reserves this amount of memory, without access. The second size is one page less than 256
-        // GiB.
+        // The first size is 16 TiB: a sanitizer reserves this amount of memory, but does not access it. The second size is one page less
+        // than 256 GiB.
         let map = |number, bytes| [0, bytes, 0, 0x4022, number, 0];
         for (target, number) in [(Target::X86, 9), (Target::Sparc, 71)] {
             let call = |bytes| SystemCall::new(target, number, map(u64::MAX, bytes));

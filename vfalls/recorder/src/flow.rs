@@ -1,8 +1,8 @@
-//! Follows the data flow between the sections of a lock.
+//! Follows the data flow between sections that use the same lock.
 //!
-//! A *section* is what a thread does while it holds a lock. The replay can often execute the sections of a lock in an order that differs
-//! from the recorded order. But a section that has seen the effect of another thread's section must stay after that other section. The
-//! following rules find the latest *earlier section* whose effect *this section* has seen:
+//! A *section* is what a thread does while it holds a lock. The replay can often execute a lock's sections in an order that differs from
+//! the recorded order. But a section that has seen the effect of another thread's section must stay after that other section. The following
+//! rules find the latest *earlier section* whose effect *this section* has seen:
 //!
 //! 1. The earlier section wrote a word that this section only reads.
 //! 2. The earlier section wrote a word without reading it first, and this section reads it.
@@ -10,13 +10,13 @@
 //!    is reused.
 //! 4. The earlier section signalled a condition, and both sections read and then write the same word. For example, the word is the number
 //!    of items in a queue, and the program has no other word that shows the effect. This rule applies only if rules 1 to 3 have found no
-//!    new effect of a section that signals. An effect is not new if this thread has read the word before.
+//!    new effect of a section that signals. The effect on a word is new if this thread has not read the word since the effect.
 //!
 //! In all other cases, words that all sections read and then write, such as sums and counts, do not order sections.
 
 use std::collections::{HashMap, HashSet};
 
-/// A section, with its thread and the number of the signal that marks its end.
+/// A section, identified by its thread and by the signal that marks its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) thread: u32,
@@ -58,11 +58,11 @@ pub(crate) struct Flow {
     words: HashMap<u64, WordHistory>,
     /// The sections that have signalled a condition, each represented by the signal that marks its end.
     signalling: HashSet<u64>,
-    /// The latest section of each thread whose accesses are not known. Every later section must stay after these sections.
+    /// For each thread, its latest section whose accesses are not known. Every later section must stay after these sections.
     unknown: Vec<Section>,
 }
 
-/// Adds a section to a list with at most one section of each thread, replacing an earlier section of the same thread.
+/// Adds a section to a list that has at most one section of each thread. An earlier section of the same thread is replaced.
 fn set(sections: &mut Vec<Section>, section: Section) {
     match sections.iter_mut().find(|other| other.thread == section.thread) {
         Some(other) => *other = section,
@@ -70,7 +70,7 @@ fn set(sections: &mut Vec<Section>, section: Section) {
     }
 }
 
-/// The sections that must stay before a section of the thread `own`. The list has only the latest section of each other thread.
+/// The sections that must stay before a section of the thread `own`: at most one, the latest, for every other thread.
 struct Earlier {
     own: u32,
     sections: Vec<Section>,
@@ -106,7 +106,7 @@ impl Flow {
     }
 
     /// Notes some accesses of a section. Each access has an address, a size in bytes, and `true` if it is a store. `uses` holds what the
-    /// section did before these accesses, and is updated. Returns the sections that this section must stay after, at most one for each
+    /// section did before these accesses, and is updated. Returns the sections that this section must stay after, at most one for every
     /// other thread.
     pub(crate) fn section(
         &mut self,
@@ -143,7 +143,7 @@ impl Flow {
                     }
                 }
                 (Use { read: false, .. }, writer) => {
-                    // A section that changed the word also read it.
+                    // A writer that changed the word has also read it, so such a writer counts as a reader, too.
                     let changer = writer.filter(|_| history.changed);
                     for seen in history.readers.iter().copied().chain(changer) {
                         earlier.add(seen);
@@ -273,7 +273,7 @@ mod tests {
     fn a_section_may_be_noted_in_parts() {
         let mut flow = Flow::default();
         assert!(after(&mut flow, 0, 0, &[(SUM, LOAD), (SUM, STORE)]).is_empty());
-        // In the first call, the section reads the sum. In the second call, the same section writes the sum. Together, the section changes
+        // In the first call, the section reads the sum. In the second call, the same section writes the sum. Together, the two calls change
         // the sum.
         let (section, uses) = (Section { thread: 1, signal: 1 }, &mut Uses::default());
         flow.section(section, uses, [(SUM, 8, LOAD), (SLOT, 8, STORE)]);

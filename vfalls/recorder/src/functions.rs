@@ -192,7 +192,7 @@ mod tests {
         assert!(Function::ALL.iter().all(|one| Function::numbered(*one as u8) == Some(*one)));
     }
 
-    /// Returns an ELF file with a segment from offset 0x1000 at address 0x41000, and the symbol `sem_post` at 0x41040.
+    /// Returns an ELF file whose only segment maps offset 0x1000 to address 0x41000. The symbol `sem_post` is at 0x41040.
     fn file(is_big: bool) -> Vec<u8> {
         let mut bytes = vec![0; 0x200];
         let mut put = |at: usize, size: usize, value: u64| {

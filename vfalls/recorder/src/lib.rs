@@ -8,7 +8,8 @@
 //! the plug-in replaces the old program with the emulator, and the emulator executes the new program. In the recording, the new program is
 //! a further process.
 //!
-//! With `only=NAME`, which can be repeated, the plug-in records only the function with these symbols (module `only`).
+//! With `only=NAME`, the plug-in records only the function with the symbol `NAME` (module `only`). If the function has several symbols, the
+//! option is repeated.
 //!
 //! The plug-in connects to the socket `socket=PATH` for each message. A message is a line that begins with the number of the process. If
 //! the program has replaced another program, the option `process=NUMBER` gives this number. The line continues in one of these ways:
@@ -30,9 +31,9 @@
 //! ```
 //!
 //! The recording host determines how long a thread waits for a lock, and which thread takes the lock first. The recorder leaves these waits
-//! out of the recording. It finds them because it knows the C library's lock functions (module `functions`) and follows calls to them
-//! (module `lock_call`). It also finds each section of a lock that has seen the effect of another section and must therefore stay after it
-//! (module `flow`).
+//! out of the recording. To find these waits, it looks up the C library's lock functions (module `functions`) and follows calls to them
+//! (module `lock_call`). The recorder also finds each section of a lock that has seen another section's effect, and must therefore stay
+//! after that section (module `flow`).
 //!
 //! Simplifications: QEMU restarts a repeated x86 string instruction after each element, and each start is recorded. A block that a signal
 //! interrupts is recorded whole. A conditional SPARC branch at the end of a page is recorded as not taken. The kernel's memory accesses and

@@ -3,9 +3,9 @@
 //! A *section* is what a thread does while it holds a lock. An *order* is a log entry that says, for example, that the thread takes a lock,
 //! or waits for a signal.
 //!
-//! The recording contains only those blocks of a lock function that a thread executes if it does not wait, each block once. The host
-//! determines which blocks are repeated, and which functions the lock function calls, so these blocks are left out. In their place, the
-//! replay puts the wait on the simulated machine.
+//! Of a lock function, the recording contains only the blocks that a thread executes if it does not have to wait. It contains each of these
+//! blocks once. Repetitions of a block, and functions that the lock function calls, depend on the host, so their blocks are left out. In
+//! their place, the replay puts the wait on the simulated machine.
 //!
 //! Simplifications: A signal handler that interrupts a lock function can end the call. The blocks of such a handler may be missing from the
 //! recording. If a thread leaves a lock function without returning from it, the recorder notices this only after the thread has executed
@@ -51,7 +51,7 @@ struct HeldLock {
     /// The signal that marks the section's end; `None` until the section's accesses are examined.
     end: Option<u64>,
     signals: bool,
-    /// Whether the thread took the lock again when a signal ended its wait for a condition.
+    /// Whether the thread took the lock at the end of a wait for a condition, and a signal ended this wait.
     is_woken: bool,
     /// What the section's examined accesses did.
     uses: Uses,
@@ -65,8 +65,8 @@ pub(crate) struct LockCalls {
     held: Vec<HeldLock>,
     /// The lock that the thread released last, with the section that ended at the release.
     latest: Option<(u64, Section)>,
-    /// The latest section of each other thread and each lock that this thread must stay after. The key is the other thread's number and the
-    /// lock's address. The value is the number of the section's signal plus 1.
+    /// For every other thread and each lock, the latest section that this thread must stay after. The key is the other thread's number and
+    /// the lock's address. The value is the number of the section's signal plus 1.
     seen: HashMap<(u32, u64), u64>,
 }
 
@@ -82,9 +82,9 @@ impl LockCalls {
         self.call.is_some() || !self.held.is_empty()
     }
 
-    /// Closes the open calls and sections, because the log is about to be encoded. A call of a lock function that has not ended gets no
-    /// order in the log, except that a wait for a condition gets the order that releases the mutex. The rest of an open section is not
-    /// known, so all later sections of the same lock stay after this section.
+    /// Closes the open calls and sections, because the log is about to be encoded. An unfinished call of a lock function gets no order in
+    /// the log, unless the call waits for a condition: such a call gets the order that releases the mutex. The rest of an open section is
+    /// not known, so all later sections of the same lock stay after this section.
     pub(crate) fn close(&mut self, thread: u32, log: &mut Log, shared: Shared<'_>) {
         if let Some(call) = self.call.take() {
             call.give_up(log);
@@ -236,7 +236,7 @@ impl LockCalls {
                 }
             }
             (Function::Barrier, Some(barrier)) => {
-                /// The offset of the number of threads in a GNU C library barrier, in bytes.
+                /// The offset of the thread count in a GNU C library barrier, in bytes.
                 const COUNT: u64 = 8;
                 let threads = shared.target.word(barrier + COUNT).unwrap_or(0);
                 if threads > 0 {
@@ -279,8 +279,8 @@ impl LockCalls {
         self.held.iter().rposition(|held| held.lock == lock)
     }
 
-    /// If the call waits for a condition, looks in its latest block for the mutex that the wait releases. The mutex is a lock that the
-    /// thread holds and to which the block stores. Ends the mutex's section.
+    /// If the call is a wait for a condition, looks in the latest block of the call for the mutex that the wait releases. The mutex is a
+    /// lock that the thread holds and to which the block stores. Ends the mutex's section.
     fn find_mutex(&mut self, call: &mut LockCall, thread: u32, log: &mut Log, shared: Shared<'_>) {
         let is_wait = matches!(call.function, Function::Wait | Function::TimedWait);
         if !is_wait || call.mutex.is_some() {
@@ -315,7 +315,7 @@ impl LockCalls {
         let accesses = accesses
             .map(|access| (access.address, access.place.size().into(), access.place.is_store()));
         for earlier in flow.section(section, &mut held.uses, accesses) {
-            // A thread's sections of one lock end in the order of their signals, so waiting for the latest of them is enough.
+            // The sections of one thread for one lock end in the order of their signals, so it is enough to wait for the latest one.
             let seen = self.seen.entry((earlier.thread, held.lock)).or_insert(earlier.signal);
             if earlier.signal >= *seen {
                 *seen = earlier.signal + 1;

@@ -1,4 +1,4 @@
-//! Programs that replace a process's program by the system call `execve`.
+//! Programs that replace a process's program through the system call `execve`.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::File;
@@ -33,7 +33,7 @@ impl NewProgram {
     }
 
     fn with(target: Target, path: CString, mut arguments: Vec<CString>) -> Option<Self> {
-        // A path in /proc can name a different file in the emulator, or once the descriptors are closed.
+        // A path in /proc can name a different file when the emulator opens it, or after the descriptors are closed.
         let is_of_process = path.as_bytes().starts_with(b"/proc/");
         let start = start_of_program(&path).filter(|_| !is_of_process)?;
         if let Some(line) = start.strip_prefix(b"#!") {
@@ -61,7 +61,7 @@ impl NewProgram {
         words.flat_map(|word| word.to_bytes_with_nul()).copied().collect()
     }
 
-    /// Returns the arguments with which the emulator executes this program. `plugin` is the value of its option `-plugin`.
+    /// Returns the emulator's arguments for executing this program. `plugin` is the value of the emulator's option `-plugin`.
     pub(crate) fn emulated(self, plugin: CString, sysroot: Option<CString>) -> Vec<CString> {
         let mut words = vec![c"qemu".to_owned(), c"-plugin".to_owned(), plugin];
         words.extend(sysroot.into_iter().flat_map(|sysroot| [c"-L".to_owned(), sysroot]));

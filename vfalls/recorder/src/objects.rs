@@ -18,7 +18,7 @@ pub(crate) struct Objects {
 struct Known {
     flows: HashMap<u64, Arc<Mutex<Flow>>>,
     conditions: BTreeMap<u64, Condition>,
-    /// The value of each semaphore before the first action on it.
+    /// The value that each semaphore had before the first operation on it.
     semaphores: HashMap<u64, u32>,
 }
 
@@ -97,7 +97,7 @@ impl Objects {
         condition.latest.filter(|latest| Some(*latest) != before)
     }
 
-    /// Returns the value that a semaphore had before the first action on it. At the first action, `value` computes it.
+    /// Returns the value that a semaphore had before the first operation on it. At the first operation, `value` computes this value.
     pub(crate) fn semaphore(&self, at: u64, value: impl FnOnce() -> u32) -> u32 {
         *self.known().semaphores.entry(at).or_insert_with(value)
     }

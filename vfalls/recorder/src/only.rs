@@ -1,9 +1,9 @@
 //! Records one function alone. Recording begins when a thread calls the function, and ends when the function returns. The recording
 //! includes everything that the function calls.
 //!
-//! While a thread executes the function, all threads are recorded. Otherwise, QEMU translates all blocks but the function's first ones
-//! without callbacks, so that the program is as fast as without the plug-in. When the first thread enters the function, and some time after
-//! the last one has left it, all blocks are translated again.
+//! While a thread executes the function, all threads are recorded. Otherwise, only the function's first blocks have callbacks, so that the
+//! program is as fast as without the plug-in. When the first thread enters the function, and some time after the last thread has left it,
+//! QEMU translates all blocks again.
 //!
 //! Simplifications: a thread can leave the function by `longjmp` or an exception, without returning from it. Such a thread counts as inside
 //! the function until one of the function's callers returns. If a signal handler interrupts the function, the handler's return is taken for
@@ -20,8 +20,8 @@ use crate::functions::symbols;
 use crate::lock;
 use crate::lock_call::{BlockFacts, Leave};
 
-/// How many blocks a thread executes with callbacks, but without being recorded, before all blocks are translated again. The delay keeps a
-/// function that is called often from causing many translations, which take longer than these blocks.
+/// How many blocks a thread executes with callbacks, but without being recorded, before all blocks are translated again. Without this
+/// delay, a function that is called often would cause many translations, which take longer than executing these blocks.
 const PATIENCE: u32 = 1 << 16;
 
 /// The function that is recorded alone.
@@ -29,7 +29,7 @@ const PATIENCE: u32 = 1 << 16;
 pub(crate) struct Only {
     /// The names of the function's symbols.
     names: Vec<String>,
-    /// The addresses at which the function begins: one for each of its symbols in each mapping.
+    /// The start addresses of the function: one for each of its symbols in each mapping.
     entries: Mutex<HashSet<u64>>,
     /// The number of threads that are executing the function.
     inside: AtomicU32,
@@ -125,7 +125,7 @@ impl Only {
         Verdict { is_recorded, pauses, switches }
     }
 
-    /// Notes that this process is a forked copy, whose only thread is `at`.
+    /// Notes that this process is a forked copy, in which `at` belongs to the only thread.
     pub(crate) fn forked(&self, at: &Whereabouts) {
         self.inside.store(at.depth.is_some().into(), Ordering::Relaxed);
     }
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(recorded(&only, &mut first, &other), [false]);
         let verdict = only.block(&mut second, block(Leave::Other), false);
         assert_eq!((verdict.is_recorded, verdict.pauses), (false, true));
-        // A thread that ends inside is no longer inside.
+        // A thread that ends while it is inside the function no longer counts as inside.
         assert_eq!(recorded(&only, &mut first, &[(Leave::Other, true)]), [true]);
         only.end(&mut first);
         assert_eq!(recorded(&only, &mut second, &other), [false]);

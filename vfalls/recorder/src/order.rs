@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::lock;
 
-/// Numbers the signals of a process. Here, a signal is an event that other threads wait for: the start of a thread, the end of a
-/// thread, or a wake.
+/// Assigns a number to each signal of a process. Here, a signal is an event that other threads wait for: the start of a thread, the end of
+/// a thread, or a wake.
 ///
 /// When a thread has ended, the kernel clears a word that belongs to it. The C library joins the thread when it loads the cleared word, so
 /// the recorder watches all loads of such words.
@@ -33,7 +33,7 @@ struct Known {
 #[derive(Debug)]
 struct Watched {
     thread: u32,
-    /// The number of the signal that the thread gave when it ended; `None` before its end.
+    /// The number of the signal that was sent when the thread ended; `None` before its end.
     end: Option<u64>,
 }
 

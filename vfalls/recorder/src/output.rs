@@ -10,8 +10,8 @@ use refs::{Definitions, Frame, Stored};
 
 use crate::lock;
 
-/// The socket to which all threads of the process write. Each message has its own connection, because the program could close a descriptor
-/// that stays open.
+/// The socket to which all threads of the process write. Each message opens a connection of its own, because the program could close the
+/// descriptor of a lasting connection.
 pub(crate) struct Output {
     socket: OsString,
     /// The number of this process in the recording.

@@ -46,7 +46,7 @@ pub(crate) struct Process {
 const WAIT_FOR_CHILD: u8 = 7;
 const _: () = assert!(matches!(BLOCKING_CALLS[WAIT_FOR_CHILD as usize].as_bytes(), b"wait4"));
 
-/// The results by which system calls report failure.
+/// The results that report a system call's failure.
 const ERRORS: RangeInclusive<i64> = -4095..=-1;
 
 /// The maximum number of threads in a recording.
@@ -60,7 +60,7 @@ struct Start {
 }
 
 thread_local! {
-    /// The thread that this host thread is about to start. [`Process::thread`] takes this value on this host thread.
+    /// The thread that this host thread is about to start. [`Process::thread`] takes this value on the same host thread.
     static START: Cell<Option<Start>> = const { Cell::new(None) };
 }
 
@@ -183,7 +183,7 @@ impl Process {
                     thread.log.order(Order::Wait(Cause::Wake, signal));
                 }
             }
-            // The value is 0 if no signal interrupted the sleep, so that it took the time that the thread asked for.
+            // The value is 0 if no signal interrupted the sleep. The sleep then lasted as long as the thread asked.
             SystemCall::Sleep { .. } if value == 0 => {
                 if let Some(time) = thread.sleeps.take() {
                     thread.log.order(Order::Sleep(time));
@@ -216,8 +216,8 @@ impl Process {
         Some(process)
     }
 
-    /// Notes that this process is a forked copy with the number `process`. Returns its only thread, which continues `before`, the thread
-    /// that made the fork.
+    /// Notes that this process is a forked copy with the number `process`. Returns the only thread of the copy. This thread continues
+    /// `before`, which is the thread that called fork.
     pub(crate) fn forked(&self, process: u32, before: &mut Thread) -> Thread {
         self.orders.forget();
         self.objects.forget();
@@ -266,7 +266,7 @@ impl Process {
     }
 }
 
-/// Returns the path that is stored at `address`, if a program has this path.
+/// Returns the path that is stored at `address`, if this path names an executable file.
 fn program_at(address: u64) -> Option<String> {
     let path = string_at(address)?.to_string_lossy().into_owned();
     let metadata = fs::metadata(&path).ok()?;

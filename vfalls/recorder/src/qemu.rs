@@ -36,7 +36,8 @@ pub static qemu_plugin_version: c_int = 1;
 
 static PROCESS: OnceLock<Process> = OnceLock::new();
 
-/// A thread. While the thread executes, only its host thread uses this value; during a system call, only the holder of its lock.
+/// A thread. While the thread executes, only its host thread uses this value. During a system call, only the holder of the lock `in_call`
+/// uses it.
 struct SharedThread {
     /// `true` while the thread is in a system call. During the call, this lock guards `thread`.
     in_call: Mutex<bool>,
@@ -57,7 +58,8 @@ unsafe impl Send for SharedThread {}
 /// All threads, indexed by QEMU's number for the thread's virtual processor. QEMU reuses these numbers.
 static THREADS: Mutex<Vec<Option<Arc<SharedThread>>>> = Mutex::new(Vec::new());
 
-/// Whether a load can join a thread, which is possible once the process has had several threads.
+/// Whether a load can join a thread (read the word that the kernel cleared at the thread's end). This is possible once the process has had
+/// several threads.
 static MAY_JOIN: AtomicBool = AtomicBool::new(false);
 
 fn threads() -> MutexGuard<'static, Vec<Option<Arc<SharedThread>>>> {
@@ -271,7 +273,7 @@ fn describe(info: u32) -> (bool, u8) {
     unsafe { (qemu_plugin_mem_is_store(info), qemu_plugin_mem_size_shift(info) as u8) }
 }
 
-/// A block begins to execute. `block` is not a pointer: its bits are the block's [`BlockFacts`].
+/// QEMU calls this function when a block begins to execute. `block` is not a pointer: its bits are the block's [`BlockFacts`].
 extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
     if !Cursor::of(vcpu).block(block_word(block.addr() as u64)) {
         execute_examined(vcpu, block);
@@ -287,7 +289,8 @@ extern "C" fn execute_examined(vcpu: c_uint, block: *mut c_void) {
     }
 }
 
-/// An instruction has accessed data. `instruction` is not a pointer: its bits are the instruction's [`access_word`].
+/// QEMU calls this function after an instruction has accessed data. `instruction` is not a pointer: its bits are the instruction's
+/// [`access_word`].
 extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
     let words = [instruction.addr() as u64 | u64::from(info), address];
     if !Cursor::of(vcpu).access(words) {
@@ -314,8 +317,8 @@ extern "C" fn access_examined(vcpu: c_uint, info: u32, address: u64, instruction
     }
 }
 
-/// An atomic instruction has accessed data. It is recorded as a load and a store. QEMU 7.2 reports both accesses while one thread executes,
-/// and only the store while several threads execute.
+/// QEMU calls this function after an atomic instruction has accessed data. The access is recorded as a load and a store. QEMU 7.2 reports
+/// both accesses while one thread executes, and only the store while several threads execute.
 extern "C" fn atomic(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
     let (is_store, size_log2) = describe(info);
     if !is_store {
@@ -389,7 +392,7 @@ extern "C" fn leave(_: u64, vcpu: c_uint, number: i64, value: i64) {
     *in_call = false;
 }
 
-/// The program exits. The threads no longer execute, but may be in system calls.
+/// QEMU calls this function when the program exits. The threads no longer execute, but may be in system calls.
 extern "C" fn exit(_: u64, _: *mut c_void) {
     let Some(process) = PROCESS.get() else {
         return;

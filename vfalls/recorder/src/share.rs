@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-/// Memory that a thread maps to share it with other processes.
+/// Memory that a thread maps and shares with other processes.
 pub(crate) struct Share {
     length: u64,
     /// The device and inode numbers of the file; `None` if the memory belongs to no file.

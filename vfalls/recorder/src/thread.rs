@@ -10,12 +10,12 @@ use crate::process::Process;
 use crate::share::Share;
 
 /// At a system call, the recorder writes a thread's references if the last write was at least this long ago, and at least the thread's age
-/// divided by [`TIMES`]. A recording then has few frames, but loses few references if the program is killed.
+/// divided by [`TIMES`]. A recording then has few frames, and still loses few references if the program is killed.
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 
-/// The length in words (32 MiB) at which a log is encoded even though the thread holds a lock. The section of that lock then keeps its
-/// recorded place among the lock's sections.
+/// The length of a log, in words (32 MiB), at which the log is encoded even if the thread holds a lock. The section of that lock then keeps
+/// its recorded place among the lock's sections.
 const LONGEST_SECTION: usize = 16 * Log::FULL;
 
 /// A thread, and its references since the last frame.
@@ -23,7 +23,8 @@ pub(crate) struct Thread {
     pub(crate) log: Log,
     pub(crate) number: u32,
     pub(crate) locks: LockCalls,
-    /// The length of the log, in words, from which each new block is examined. 0 while the thread executes a lock function.
+    /// If the log has at least this length, in words, each new block is examined. The length is 0 while the thread executes a lock
+    /// function.
     examined_from: usize,
     /// The address of the word that the kernel clears when the thread has ended.
     pub(crate) tid: Option<u64>,
@@ -31,7 +32,7 @@ pub(crate) struct Thread {
     pub(crate) waits: Option<u64>,
     /// The time in nanoseconds for which the thread sleeps; `None` if the thread does not sleep.
     pub(crate) sleeps: Option<u64>,
-    /// The address at which the kernel writes the status of a child process, or 0.
+    /// The address where the kernel writes a child process's status, or 0.
     pub(crate) status: u64,
     /// The memory that the thread is mapping.
     pub(crate) shares: Option<Share>,
@@ -71,7 +72,7 @@ impl Thread {
         self.log.words().push(block_word(block.0));
     }
 
-    /// Returns the length that the log must have, in words, before [`block`](Self::block) examines each block.
+    /// Returns the length of the log, in words, from which [`block`](Self::block) examines each block.
     pub(crate) fn examined_from(&self) -> usize {
         self.examined_from
     }
@@ -136,7 +137,7 @@ impl Thread {
         }
     }
 
-    /// Writes the thread's references. `ended` says whether the current block has ended; otherwise, it is not written yet.
+    /// Writes the thread's references. If `ended` is `false`, the current block is still executing and is not written yet.
     #[cold]
     pub(crate) fn write(&mut self, process: &Process, ended: bool) {
         self.locks.close(self.number, &mut self.log, process.shared());

@@ -65,7 +65,7 @@ impl FileArgs {
         Ok(Outputs { directory: Some((create(path, force)?, self.events_endian)), chrome: None })
     }
 
-    /// Returns the time at which the machine starts; `None` if the user gives no time.
+    /// Returns the start time of the machine; `None` if the user gives no time.
     pub(crate) fn epoch(&self) -> Option<Epoch> {
         self.events_epoch.map(|seconds| Epoch { seconds, ticks: 0 })
     }
@@ -112,8 +112,8 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// Creates the files that `args` name. `force` determines whether existing files may be replaced. A directory can replace only another
-    /// trace.
+    /// Creates the files that `args` name. `force` determines whether existing files may be replaced. A directory can be replaced only if
+    /// it is empty or contains a trace.
     pub(crate) fn create(args: &FileArgs, force: Force) -> anyhow::Result<Self> {
         let directory = args.events_out.as_ref().map(|path| create(path, force)).transpose()?;
         Ok(Self {

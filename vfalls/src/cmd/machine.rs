@@ -59,8 +59,8 @@ impl ConfiguredArgs {
         })
     }
 
-    /// Returns the content of the configuration file; without a file, T2 Plus processors and no machine. `other` names another option that
-    /// selects a machine, if the user gave one. In that case, fails if the file selects a machine as well.
+    /// Returns the content of the configuration file. If there is no file, the result has T2 Plus processors and no machine. `other` names
+    /// another option that selects a machine, if the user gave one. In that case, fails if the file selects a machine as well.
     pub(crate) fn file(&self, other: Option<&str>) -> anyhow::Result<Configured> {
         let Some(path) = &self.config else {
             return Ok(Configured { machine: None, memory: Config::T2_PLUS });

@@ -118,7 +118,7 @@ impl PointArg {
         }
     }
 
-    /// Returns the point in these programs. A program has no symbols if its files are not known.
+    /// Returns the point in these programs. A program is `None` if its files, and therefore its symbols, are not known.
     fn point(&self, programs: &[Option<&Symbols>]) -> anyhow::Result<Point> {
         let at = match &self.kind {
             PointKind::Instructions(number) => Moment::Instructions(*number),
@@ -164,7 +164,7 @@ impl PointArg {
         if !addresses.is_empty() {
             return Ok(addresses);
         }
-        // The first search skips a file if only its separate debug file contains the name.
+        // The first search skips a file if only its separate debug file contains the name. Therefore, the second search reads all files.
         let all = found(None);
         let addresses = named(&all);
         if addresses.is_empty() {

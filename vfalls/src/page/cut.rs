@@ -8,7 +8,7 @@ pub(super) const NAME: usize = 64;
 /// Returns the text if it has at most `most` characters. Otherwise, replaces its middle with "…", so that it has `most` characters. The
 /// names of C++ and Rust functions often differ only at their ends.
 pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
-    // Every character has at least one byte.
+    // Every character has at least one byte, so the text has at most `most` characters.
     if text.len() <= most {
         return text.into();
     }

@@ -62,7 +62,7 @@ fn table_html(table: &Table, title: &str, most: usize) -> Markup {
 }
 
 fn is_long(text: &str, most: usize) -> bool {
-    // Every character has at least one byte.
+    // Every character has at least one byte, so a text of at most `most` bytes cannot be too long.
     text.len() > most && text.chars().nth(most).is_some()
 }
 

@@ -75,7 +75,7 @@ impl Names {
     }
 }
 
-/// Returns the index of the program that a thread executes. Thread numbers run across all programs.
+/// Returns the index of the program that a thread executes. Threads are numbered consecutively across all programs.
 pub(crate) fn program_of(run: &Replayed, thread: usize) -> usize {
     let ends = run.programs().iter().scan(0, |end, program| {
         *end += program.threads;

@@ -58,7 +58,8 @@ impl Listener {
         status: Option<u8>,
     ) -> io::Result<()> {
         let Self { parts, recording, others, .. } = self;
-        // Leaves out processes that made no reference. The process before such a process is then continued by the process after it.
+        // Leaves out processes that made no reference. If such a process continues another process, its successor then continues that other
+        // process instead.
         for number in (0..parts.len()).rev() {
             while let Some(next) = parts[number].continued
                 && parts[next as usize].references == 0

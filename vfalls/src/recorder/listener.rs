@@ -29,7 +29,7 @@ const COMPRESSION: i32 = -1;
 /// The message that ends the [`Listener`].
 pub(super) const DONE: &str = "0 done\n";
 
-/// The processes that are being recorded, by process id.
+/// The ids of the processes that are being recorded.
 pub(super) type Running = Arc<Mutex<Vec<u32>>>;
 
 /// A recording that is being written.
@@ -48,7 +48,7 @@ pub(super) struct Listener {
     pub(super) limit: u64,
     pub(super) references: u64,
     pub(super) running: Running,
-    /// The unrecorded programs that recorded processes have started, each with how often it was started.
+    /// The unrecorded programs that recorded processes have started, each with the number of times that it was started.
     pub(super) started: Vec<(String, u64)>,
     pub(super) mappings: Mappings,
     /// The function that is recorded alone; `None` if everything is recorded.
@@ -193,7 +193,7 @@ impl Listener {
                 self.runs(id);
             }
             "child" => self.runs(number() as u32),
-            // All earlier messages have been handled.
+            // Messages are handled one after another, so all earlier messages have been handled by now.
             "sync" => {
                 let _ = writeln!(stream.get_mut(), "0");
             }

@@ -189,8 +189,8 @@ impl ProcessRecording {
         Ok(())
     }
 
-    /// Notes that the process has mapped memory to share it. `owner` is the process that first mapped this memory, with the memory's
-    /// address in that process.
+    /// Notes that the process has mapped memory that it shares with other processes. `owner` is the process that first mapped this memory,
+    /// with the memory's address in that process.
     pub(super) fn share(
         &mut self,
         start: u64,

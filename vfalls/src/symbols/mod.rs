@@ -21,10 +21,10 @@ use crate::say::say;
 use binary::Binary;
 pub(crate) use binary::demangled;
 
-/// The address at which valgrind loads a position-independent program.
+/// The address where valgrind loads a position-independent program.
 const VALGRIND_LOADS_AT: u64 = 0x10_8000;
 
-/// The directory in which distributions keep separate debugging information.
+/// The directory where distributions keep separate debugging information.
 const SEPARATE: &str = "/usr/lib/debug";
 
 /// A file that a program had in memory. It is read when an address in it is first looked up.
@@ -35,7 +35,7 @@ struct File {
     /// The content of a file that is bundled with this tool; `None` for a file on disk.
     contents: Option<&'static [u8]>,
     build_id: Vec<u8>,
-    /// The lowest address at which a part of the file was mapped.
+    /// The lowest address where a part of the file was mapped.
     lowest: u64,
     binary: OnceCell<Result<Binary, String>>,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Symbols {
     places: Places,
 }
 
-/// Returns the mappings of all processes, without duplicates, at their addresses in images.
+/// Returns the mappings of all processes, without duplicates. The addresses are those in the processes' code images.
 fn in_images(recordings: &[Recording]) -> Vec<Mapping> {
     let mut all: Vec<Mapping> = Vec::new();
     for (recording, image) in recordings.iter().zip(CodeImage::of_all(recordings)) {
@@ -126,8 +126,8 @@ impl Symbols {
     }
 
     /// Returns the symbols of a recorded program; `None` if its files are not known. The files are those that the recordings of its
-    /// processes name. If `file` is given, it replaces one of these files, or is the only file if the recordings name none. Addresses are
-    /// those of [images](CodeImage::address).
+    /// processes name. If `file` is given, it replaces one of these files, or is the only file if the recordings name none. All addresses
+    /// are [addresses in code images](CodeImage::address).
     pub(crate) fn of_recordings(
         recordings: &[Recording],
         is_bundled: bool,

@@ -34,7 +34,7 @@ const HIDDEN_LINE: u32 = 12;
 
 const BUILD_ID: [u8; 4] = [0xab, 0x12, 0xcd, 0x34];
 
-/// The address at which the library is loaded.
+/// The library's load address.
 const BASE: u64 = 0x7f12_3456_7000;
 
 /// A directory with the library in several forms: whole, stripped, and with separate debugging information.

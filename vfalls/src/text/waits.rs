@@ -95,7 +95,8 @@ fn percent(part: u64, whole: u64) -> String {
 /// Returns a table of the longest waits of one thread for another. The table has at most `most` rows.
 pub(crate) fn pairs(run: &Replayed, most: usize) -> table::Table {
     let mut table = table::with_header(">thread|waits for|>ended by thread|>times|>cycles");
-    // In a dealt recording, all strands execute one thread, which does not wait for itself.
+    // If one thread's references are distributed (dealt) over several strands, these strands execute one thread, which does not wait for
+    // itself.
     let is_thread = |number: usize| run.threads.get(number).is_some_and(|one| one.thread == number);
     let real = run.waits.pairs.iter().filter(|pair| is_thread(pair.thread) && pair.cycles > 0);
     for pair in real.take(most) {

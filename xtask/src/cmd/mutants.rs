@@ -172,7 +172,7 @@ pub fn command() -> anyhow::Result<Command> {
     mutants(false)
 }
 
-/// Returns a command that runs cargo-mutants. If `on_sparc`, it tests the mutants on emulated SPARC V9.
+/// Returns a command that runs cargo-mutants. If `on_sparc` is `true`, cargo-mutants tests the mutants on emulated SPARC V9.
 fn mutants(on_sparc: bool) -> anyhow::Result<Command> {
     ensure!(
         works(cargo().args(["mutants", "--version"])),

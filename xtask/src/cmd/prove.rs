@@ -163,7 +163,7 @@ const UNLIMITED: [&str; 9] = [
     "negotiation::two_strands_negotiate",
 ];
 
-/// Parts of the names of models that take minutes with 3 preemptions; for those in `WITH_4`, with 4.
+/// Parts of the names of models that take minutes with up to 3 preemptions. The models in `WITH_4` take minutes with up to 4.
 const WITH_3: [&str; 5] = [
     "the_strand_that_stays",
     "one_access_in_flight",

@@ -14,7 +14,7 @@ const TARGET: &str = "sparc64-unknown-linux-gnu";
 /// The directory of Debian's C library for the target architecture.
 const LIBRARY: &str = "/usr/sparc64-linux-gnu";
 
-/// The arguments with which [`cargo`] compiles for SPARC V9.
+/// The arguments that make [`cargo`] compile for SPARC V9.
 pub const ARGUMENTS: [&str; 3] = ["-Zbuild-std=std,panic_unwind,test", "--target", TARGET];
 
 /// Returns a cargo command that can compile for SPARC V9, and run the compiled program.

@@ -134,7 +134,7 @@ pub fn kernel(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "kernel", "tests", &[])
 }
 
-/// Returns the arguments with which cargo builds for SPARC V9 without an operating system.
+/// Returns the cargo arguments that select SPARC V9 without an operating system.
 fn bare_metal(checkout: &Path, directory: &Path) -> [OsString; 7] {
     let target = checkout.join(GUEST_TO_COPY).join(format!("{TARGET}.json"));
     [

@@ -100,8 +100,8 @@ pub fn difference(
 
 fn first_difference(images: &[Image; 2]) -> Option<String> {
     let [shipped, tested] = images;
-    // The upper half of an address that an instruction has put into each register, in both images. If the two halves differ, `open` holds
-    // the register until an instruction adds the lower half.
+    // For each register, the upper half of an address that an instruction has put into the register, in both images. If the two halves
+    // differ, `open` holds the register until an instruction adds the lower half.
     let mut upper = [None; 32];
     let mut open = BTreeMap::new();
     for ((address, a), (other, b)) in shipped.code.iter().zip(&tested.code) {

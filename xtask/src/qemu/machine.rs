@@ -19,7 +19,7 @@ use vfalls::cmd::boot::console::Console;
 use vfalls::interrupt::{self, Interrupted};
 use vfalls::say::say;
 
-/// Where the guests that check the service find the number of their task.
+/// The address of the task number for the guests that check the service.
 pub const TASK: u64 = MEMORY.end - 8;
 
 #[derive(Debug)]

@@ -58,17 +58,16 @@
 //!   addresses. So these checks say nothing about isolation.
 //! - Global register levels: a guest can select level 3, and find the values that the hypervisor's assembly left there. Privileged code
 //!   cannot do so on UltraSPARC T2 Plus.
-//! - Trap levels above 2: a guest can set them by `wrpr %tl`. Privileged code cannot do so on
-//!   UltraSPARC T2 Plus. A trap at TL 6 ends QEMU. (A trap at TL 2 goes to the hypervisor and ends
-//!   the guest, as on the processor.)
+//! - Trap levels above 2: a guest can set them with `wrpr %tl`. Privileged code cannot do so on UltraSPARC T2 Plus. A trap at TL 6 ends
+//!   QEMU. (A trap at TL 2 goes to the hypervisor and ends the guest, as on the processor.)
 //! - More than one strand.
 //! - Stores that fail after the strand has continued: on QEMU, a store fails immediately or never. In the image `faults`, an instruction
 //!   that traps replaces an instruction of the guest or of the hypervisor. With software trap 0x84, the guest tells the hypervisor what the
 //!   processor would report about the failed store. So these checks do not test how the hypervisor reads the registers in which the
 //!   UltraSPARC T2 reports failed stores.
 //!
-//! The checks search the guest's console for lines that begin with `check NAME: passed`,
-//! `check NAME: FAILED`, `count NAME: N` and `cases: N`: see [`Report`](report::Report).
+//! The checks search the guest's console for lines that begin with `check NAME: passed`, `check NAME: FAILED`, `count NAME: N` and
+//! `cases: N`: see [`Report`](report::Report).
 
 pub mod big_endian;
 pub mod build;

@@ -166,7 +166,7 @@ pub fn lines(counted: &BTreeMap<String, u64>) -> String {
         let of_call = |call: &Vec<&str>| call.iter().filter(|purpose| **purpose == word).count();
         table.add_row([what.to_owned()].into_iter().chain(cells(calls.each_ref().map(of_call))));
     }
-    // A call that enters Rust code executes the rest of its counted instructions there.
+    // If a call enters Rust code, the rest of its counted instructions are in that code.
     let rust: [usize; CALLS.len()] = array::from_fn(|call| {
         let (count, assembly) = (counted.get(CALLS[call].0), &calls[call]);
         let enters = count.filter(|_| assembly.contains(&ENTER));

@@ -41,7 +41,7 @@ fn apt_get(place: &Path, before: &str) {
     program(&place.join("apt-get"), &script);
 }
 
-/// Returns the subcommands with which apt-get was called.
+/// Returns the subcommands of all calls of apt-get.
 fn log(place: &Path) -> Vec<String> {
     let log = fs::read_to_string(place.join("log")).unwrap();
     let command = |line: &str| line.split(' ').nth(3).map(str::to_owned);

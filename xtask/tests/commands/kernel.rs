@@ -9,7 +9,7 @@ use xtask::cargo::root;
 use xtask::qemu::toolchain::Toolchain;
 use xtask::tools::{self, SPARC_GCC, SPARC_LD};
 
-/// The options with which Linux compiles a module. The compiled code uses no FPU, and does not change %g4 to %g6.
+/// Linux's compiler options for a module. The compiled code uses no FPU, and does not change %g4 to %g6.
 const FLAGS: &str = "-D__KERNEL__ -nostdinc -std=gnu11 -Wall -Wextra -Werror -O2 -ffreestanding -fno-pie -m64 -mno-fpu \
                      -mcpu=ultrasparc -mcmodel=medlow -ffixed-g4 -ffixed-g5 -fcall-used-g7 -c driver.c -o driver.o";
 
@@ -61,7 +61,7 @@ fn check_module(directory: &Path, driver: &str, most: u64) {
     binutil(directory, "ld -r driver.o vfperf.o -o module.o");
 
     let undefined = binutil(directory, "nm --undefined-only module.o");
-    // gcc declares that it uses %g2 and %g3 by means of symbols without a name.
+    // To declare that it uses %g2 and %g3, gcc emits symbols without a name.
     let named = undefined.lines().filter(|line| line.trim() != "U").collect::<Vec<_>>();
     assert!(named.is_empty(), "{undefined}");
     let defined =

@@ -25,7 +25,8 @@ fn cycle_of(nanoseconds: u128) -> u64 {
     (nanoseconds * HZ).div_ceil(1_000_000_000) as u64
 }
 
-/// Returns a machine that executes [`ALARM`] with these instructions in place of some of those at [`VALUES_OF_ALARM`].
+/// Returns a machine that executes [`ALARM`] with changes. Each item of `values` has an index in [`VALUES_OF_ALARM`], and the instruction
+/// to put at that place of the program.
 fn alarm(values: &[(usize, u32)]) -> Execution {
     let mut program = ALARM.to_vec();
     values.iter().for_each(|(value, word)| program[VALUES_OF_ALARM[*value]] = *word);
@@ -82,7 +83,7 @@ fn the_alarm_interrupts_its_target_only_if_it_may() {
     let at = cycle_of(started(&mut execution) + 1852);
     execution.run(until(10_000));
     assert_eq!(woken(&mut execution), Woken { at, vector: 5, strand: 0, intr: [1, 0] });
-    // An interrupt wakes no strand if it is masked or if the machine has no such target.
+    // An interrupt wakes no strand if the interrupt is masked, or if the machine does not have the interrupt's target.
     for value in [(target, TWO_HUNDRED), (enabled, ZERO)] {
         let mut execution = alarm(&[value]);
         assert_eq!(execution.run(Limits::NONE), Stop::Ended);
@@ -149,7 +150,7 @@ fn the_alarm_follows_a_ptimer_that_goes_wrong() {
     assert_eq!(changed(Some(Change::Jump(1000))).0, cycle_of(start + 852));
     assert_eq!(changed(Some(Change::Jump(-1000))).0, cycle_of(start + 2852));
     assert_eq!(changed(Some(Change::Lose(1000))).0, right + 1165);
-    // At half the rate, the remaining time doubles. Nanosecond 1852 ends less than a cycle before the interrupt.
+    // At half the rate, the remaining time doubles. The alarm's nanosecond, 1852, ends less than a cycle before the interrupt.
     let (late, ..) = changed(Some(drift(-500_000)));
     assert!((now + 2 * (right - now - 1)..=now + 2 * (right - now)).contains(&late), "{late}");
     let (at, .., stop) = changed(Some(Change::Stop));

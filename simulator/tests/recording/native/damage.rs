@@ -162,7 +162,8 @@ fn frames_that_lie_are_refused() {
         (3, b"\x01\x03\x00\x10\x00"),
         (3, b"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00"),
         (3, b"\x01\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
-        // In this order: a run leaves no execution for the event, a shape is missing, literals are missing, and literals are left over.
+        // In this order: the run of expected executions leaves no execution for the event, a shape is missing, literals are missing, and
+        // literals are left over.
         (3, b"\x01\x02\x00\x30\x00"),
         (3, b"\x01\x01\x00\x10"),
         (3, b"\x01\x01\x00\x01"),

@@ -1,5 +1,5 @@
 //! Tests the decoder with all contents, and all changes, up to a stated size. Unless a test says otherwise, the checksums match the changed
-//! bytes, so that the decoder gets as far as the bytes themselves.
+//! bytes, so that the decoder does not stop at a checksum, but decodes the bytes.
 
 use refs::FILE_HEADER;
 use simulator::recording::Chunk;

@@ -332,7 +332,8 @@ fn only_atomic_instructions_load_and_store_in_one_step() {
     assert_eq!(read(&recorder.end()).unwrap(), [(expected, vec![])]);
 }
 
-/// An atomic instruction has one reference or two, depending on the addresses. Equal words in the log do not tell which.
+/// An atomic instruction has one reference or two, depending on whether its load and its store have the same address. In both cases, the
+/// words in the log are the same except for an address.
 #[test]
 fn an_atomic_instruction_has_one_location_or_two() {
     let mut recorder = Recorder::new(Stored::Plain);

@@ -94,7 +94,7 @@ fn an_instruction_is_in_one_block() {
     assert_eq!(references.len(), 100_000);
     let blocks = crate::blocks(open(bytes(&instructions)).unwrap()).unwrap();
     let lengths: Vec<_> = blocks.iter().map(Vec::len).collect();
-    // A block of 65,536 is full after 13,108 instructions of five references each.
+    // A block of 65,536 references is full after 13,108 instructions of five references each.
     assert_eq!((BLOCK, &lengths[..]), (65_536, &[65_540, 34_460][..]));
     assert_eq!(blocks.concat(), references);
 }
@@ -103,7 +103,7 @@ fn an_instruction_is_in_one_block() {
 fn wrong_records_are_named() {
     let whole = everything().0;
     let mut wrong = whole.clone();
-    // The format is detected from the records before this one, the fifth.
+    // This is the fifth record. The format is detected from the records before it.
     wrong[4 * 64 + 9] = 7;
     let error = read_bytes(wrong).unwrap_err().to_string();
     let message =

@@ -177,7 +177,7 @@ fn malformed_records_are_named() {
         let error = read_bytes(bytes).expect_err(message);
         assert_eq!((error.to_string(), error.line()), (format!("refs: found {message}"), None));
     }
-    // The records of a 32-bit program have 8 bytes. Here, these are a header of version 5, and the marker of the version.
+    // The records of a 32-bit program have 8 bytes. Here, the records are a header of version 5, and the marker of the version.
     let short = [25, 0, 0, 0, 5, 0, 0, 0, 28, 0, 12, 0, 5, 0, 0, 0];
     let error = read_bytes(short).unwrap_err().to_string();
     let message = "records of 8 bytes, which are of a 32-bit program, expected records of 12 bytes";
@@ -228,7 +228,7 @@ fn an_instruction_has_its_data_in_its_block_unless_they_are_too_many() {
             assert_eq!(last.kind, Kind::FetchLoad);
         }
     }
-    // A record has at most 16 references, and a block has room for those.
+    // A record has at most 16 references, and a full block still has room for this number.
     assert_eq!(lengths, [BLOCK + BLOCK_SLACK - 16, 117]);
 }
 

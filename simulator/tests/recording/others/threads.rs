@@ -38,7 +38,7 @@ fn time_stamps_put_threads_in_order() {
         .time(20)
         .instruction(0x100, 4)
         .write(0x1000, 8)
-        // A chunk repeats the time at its beginning.
+        // Here, a new chunk begins, so the latest time is repeated.
         .time(20)
         .instruction(0x104, 4)
         .time(40)

@@ -42,7 +42,7 @@ static FIRST: Kept<&Tested> = Kept::new();
 /// The strand that the guest has named as its own.
 static CALLER: Kept<&Tested> = Kept::new();
 
-/// Returns the strand from which the guest calls, or `None` before the image has started.
+/// Returns the strand that the guest calls from, or `None` before the image has started.
 pub fn strand() -> Option<&'static Tested> {
     CALLER.get().or(FIRST.get())
 }
@@ -209,8 +209,8 @@ fn renew_context() {
     unsafe { start_entry::<Tested>(&SUN4V_BLOCKS[0], 0) };
 }
 
-/// Changes the calling strand's counters. If events leave an overflow trap pending, the processor takes it as soon as the guest has
-/// continued and its PSTATE.IE and PIL permit it.
+/// Changes the calling strand's counters. If events leave an overflow trap pending, the processor takes the trap as soon as the guest has
+/// continued, and the guest's PSTATE.IE and PIL permit the trap.
 #[cfg(feature = "models")]
 fn apply_to_counters(counters: Counters) -> Option<u64> {
     let running = RUNNING.get()?;

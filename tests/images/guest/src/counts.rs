@@ -93,7 +93,7 @@ fn refusals(report: &mut Report, names: [&str; 2], status: u64, ids: &[u64]) {
     }
 }
 
-/// Checks that a call returns this status and changes no other register.
+/// Checks that a call returns this status in %o0, and changes no register other than %o0.
 fn same(check: &mut Check<'_>, id: u64, value: u64, function: u64, status: u64) {
     check.case(Trap::Fast, [id, value, 2, 3, 4, function], [status, value, 2, 3, 4, function]);
 }
@@ -121,7 +121,8 @@ fn count(report: &mut Report, name: &str, trap: Trap, call: [u64; 3]) {
     report.count(name, counted(trap, call));
 }
 
-/// Returns the number of instructions of a call with these %o0, %o1 and %o5, without those that read the clock and the `ta`.
+/// Returns the number of instructions of a call with these %o0, %o1 and %o5. The `ta`, and the instruction that reads the clock, are not
+/// included.
 pub fn counted(trap: Trap, call: [u64; 3]) -> u64 {
     instructions(ticks(trap, call)).wrapping_sub(2)
 }

@@ -152,8 +152,8 @@ impl States {
         self.ids().for_each(|id| self.get(check, id, EOK));
     }
 
-    /// While the hub is taken, strand `own` calls and is refused, so it has the next turn. When the hub is free, it calls again. The turn
-    /// then passes to the next higher strand number among the strands that the hub remembers as refused.
+    /// While the hub is taken, strand `own` calls and is refused, so it has the next turn. When the hub is free, strand `own` calls again.
+    /// The turn then passes to the next higher strand number among the strands that the hub remembers as refused.
     fn turn(&self, check: &mut Check<'_>, id: u64) {
         self.hold();
         self.get(check, id, EWOULDBLOCK);

@@ -92,9 +92,9 @@ unsafe extern "C" {
     pub fn with_pstate(o0: u64, function: u64, bits: u64) -> WithPstate;
     /// Causes a trap whose handler traps again, and so on.
     pub fn trap_in_handlers() -> !;
-    /// Returns the number of ticks by which %tick advances across a trap.
+    /// Returns how many ticks %tick advances during a trap.
     pub fn ticks_fast(o0: u64, o1: u64, function: u64) -> u64;
     pub fn ticks_core(o0: u64, o1: u64, function: u64) -> u64;
-    /// Returns the number of ticks by which %tick advances when the probe makes no trap.
+    /// Returns how many ticks %tick advances if the probe makes no trap.
     pub fn ticks_none() -> u64;
 }

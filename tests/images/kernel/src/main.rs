@@ -59,8 +59,8 @@ unsafe extern "C" {
 const MOST: usize = 8;
 const STACK: usize = 0x8000;
 
-/// The number of atomic instructions in a round, which executes 16, 32, 64 and 128 of them in the four loops. The overflow trap handler has
-/// none.
+/// The number of atomic instructions in a round: the four loops execute 16, 32, 64 and 128 of them. The overflow trap handler has no atomic
+/// instruction.
 const ROUND: u32 = 240;
 const ROUNDS: u64 = 1000;
 
@@ -213,7 +213,7 @@ fn start(strand: &'static Strand) {
     let _ = sun4v().call(Trap::Fast, CPU_START, arguments);
 }
 
-/// Returns the byte to which a strand's loops write.
+/// Returns the byte that a strand's loops write.
 fn byte(cpu: usize) -> *mut u8 {
     STACKS.0.get().cast::<u8>().wrapping_add(cpu * STACK)
 }

@@ -82,7 +82,7 @@ fn plain(bytes: &[u8]) -> Result<Lines, u64> {
             }
         }
     }
-    // The kind of a fetch depends on the strand's data references between that fetch and the strand's next one.
+    // The kind of a fetch depends on the strand's data references between this fetch and the strand's next fetch.
     for at in 0..lines.len() {
         let (strand, fetch) = lines[at];
         if fetch.kind != Kind::FetchOther {

@@ -1,4 +1,4 @@
-//! The places at which a program can choose between the original code and a mutant of it.
+//! The places where a program can choose between the original code and a mutant of it.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -118,7 +118,7 @@ impl<'a> Visit<'a> for Finder {
     }
 
     fn visit_expr_binary(&mut self, binary: &'a syn::ExprBinary) {
-        // The names that a `let` introduces would go out of scope with the choice.
+        // The names that a `let` introduces would go out of scope at the end of the choice.
         if !has_let(&binary.left) && !has_let(&binary.right) {
             self.inside(&binary.op, binary);
         }

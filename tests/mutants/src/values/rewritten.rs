@@ -18,7 +18,7 @@ impl Rewritten {
     pub(crate) fn new(text: &str, choices: &[(usize, Choice)]) -> Self {
         let mut groups: Vec<Group<'_>> = Vec::new();
         let mut sorted: Vec<_> = choices.iter().collect();
-        // An outer expression comes before those that it contains, and a statement before the expression at its place.
+        // An outer expression comes before the expressions that it contains. A statement comes before the expression at its place.
         sorted.sort_by_key(|(number, choice)| {
             let whole = whole(choice);
             (whole.start, !whole.is_empty(), Reverse(whole.end), *number)

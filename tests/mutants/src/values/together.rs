@@ -16,7 +16,7 @@ use crate::mutant::Mutant;
 pub(crate) struct Together {
     package: &'static Package,
     pub(crate) mutants: Vec<Mutant>,
-    /// For each mutant, how the program with the others contains it, or `None` if it must have a program of its own.
+    /// For each mutant, how the common program contains it, or `None` if the mutant must have a program of its own.
     pub(crate) choices: Vec<Option<Choice>>,
     rewritten: BTreeMap<String, Rewritten>,
 }

@@ -239,8 +239,8 @@ fn call_of(kind: &str) -> Option<(Registers, u64)> {
     Some((Registers::call(function, [id, 0x55, 2, 3, 4]), status))
 }
 
-/// Returns the grant and the negotiated version of a guest whose calls of this kind are refused, or `None` if such calls are not refused
-/// because of the guest.
+/// Returns the grant and the negotiated version of a guest whose calls of this kind are refused, or `None` if the guest is not the reason
+/// why such calls are refused.
 fn refused(kind: &str) -> Option<(Grant, Version)> {
     match kind.split_once('_')?.1 {
         "bad_trap" => Some((Grant::ALL, Version::NONE)),

@@ -104,7 +104,7 @@ fn of_kind<T: Trace>(strand: &Measured<'_, T>, kind: &str) -> f64 {
     made
 }
 
-/// Makes a call. Stores only the registers that calls change, because a load takes longer after a recent wider store.
+/// Makes a call. Stores only the registers that calls change: a load is slower if a wider store has just written its bytes.
 #[inline(always)]
 fn make<T: Trace>(strand: &Measured<'_, T>, registers: &mut Registers, id: u64, value: u64) {
     (registers.o0, registers.o1) = (id, value);

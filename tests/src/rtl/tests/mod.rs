@@ -291,7 +291,7 @@ fn sl_0_counts_the_clocks_in_which_no_strand_of_the_core_issues() {
         let pics = [0, 1, 2].map(|n| read(&core.strands[n], Pic));
         assert_eq!(pics, [pic, pic, 0xffff_ffff]);
     }
-    // The counter that selects nothing has set its OV as well.
+    // OV is also set for the counter that selects nothing.
     assert_eq!(read(&core.strands[0], Pcr), 0x4_0004);
 }
 

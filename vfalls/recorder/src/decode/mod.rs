@@ -31,7 +31,7 @@ impl Target {
         }
     }
 
-    /// Returns how a block that ends with `exit` passes control on.
+    /// Returns how control leaves a block that ends with `exit`.
     pub(crate) fn leave(self, exit: &Exit, instructions: &[&[u8]]) -> Leave {
         match *exit {
             Exit::Return { .. } => Leave::Return,
@@ -70,8 +70,8 @@ pub(crate) enum Transfer {
 }
 
 impl Transfer {
-    /// Returns the exit of a block. `instruction` is the index of the instruction that transfers control, and `next` is the address of the
-    /// instruction that follows an untaken branch.
+    /// Returns the exit of a block. `instruction` is the index of the instruction that transfers control, and `next` is the address at
+    /// which execution continues if a branch is not taken.
     fn exit(self, instruction: usize, next: u64) -> Exit {
         let instruction = instruction as u16;
         match self {

@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// These words are what an assembler produced from the instructions in the comments.
+    /// An assembler produced these words from the instructions in the comments.
     #[test]
     fn classes_of_sparc() {
         for (word, expected) in [

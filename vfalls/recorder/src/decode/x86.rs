@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// These bytes are what an assembler produced from the instructions in the comments.
+    /// An assembler produced these bytes from the instructions in the comments.
     #[test]
     fn classes_of_x86() {
         let cases: &[(&[u8], Class)] = &[

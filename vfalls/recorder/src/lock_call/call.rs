@@ -11,7 +11,7 @@ use crate::functions::Function;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockFacts(pub(crate) u64);
 
-/// How a block passes control on.
+/// How control leaves a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Leave {
@@ -22,7 +22,8 @@ pub(crate) enum Leave {
 }
 
 impl BlockFacts {
-    /// The position of the highest eight bits, which hold the number of the lock function that begins with the block, or 0 if none does.
+    /// The position of the highest eight bits. They hold the number of the lock function that begins with the block, or 0 if no lock
+    /// function begins there.
     pub(crate) const ENTERS: u32 = 56;
 
     pub(crate) fn new(
@@ -74,14 +75,14 @@ pub(super) struct LockCall {
     executed: HashSet<u32>,
     /// The log position before the function's first block.
     pub(super) place: Placeholder,
-    /// The address of the object that the function works on. It is the address of the call's first atomic access, or for
-    /// [`Function::Unlock`] the address of a lock that the thread holds. `None` until such an access is found.
+    /// The address of the object that the function works on. For [`Function::Unlock`], the object is a lock that the thread holds. For all
+    /// other functions, it is at the address of the call's first atomic access. `None` until the object is found.
     pub(super) object: Option<u64>,
     /// The signal that a call sends when it wakes threads that wait for a condition; `None` for other calls.
     pub(super) signal: Option<u64>,
     /// The address of the mutex that a wait for a condition releases. `None` until the mutex is known, and for other calls.
     pub(super) mutex: Option<u64>,
-    /// The number of references that the log leaves out of this call.
+    /// The number of this call's references that are left out of the log.
     left_out: u64,
 }
 

@@ -87,7 +87,7 @@ impl Recorded<'_> {
         self.block(OUTSIDE, Leave::Other, None, accesses);
     }
 
-    /// Executes a lock function of one block.
+    /// Executes a lock function that consists of one block.
     fn calls(&mut self, function: Function, accesses: Accesses<'_>) {
         self.block(2, Leave::Return, Some(function), accesses);
         self.works(&[]);

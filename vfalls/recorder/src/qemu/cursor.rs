@@ -17,9 +17,10 @@ use crate::thread::Thread;
 pub(super) struct Cursor {
     /// Where the next word goes; null if the cursor is closed.
     next: Cell<*mut u64>,
-    /// From here on, blocks take the slow path, although the log still has room for two words. Null if the cursor is closed.
+    /// If `next` has reached this position, blocks take the slow path. From here, the log still has room for two words. Null if the cursor
+    /// is closed.
     end: Cell<*mut u64>,
-    /// From here on, accesses take the slow path. Equal to `end`, or null if loads may join threads.
+    /// If `next` has reached this position, accesses take the slow path. Equal to `end`, or null if loads may join threads.
     access_end: Cell<*mut u64>,
     thread: AtomicPtr<SharedThread>,
 }
@@ -51,7 +52,7 @@ impl Cursor {
         self.thread.load(Ordering::Relaxed)
     }
 
-    /// Makes this the closed cursor of a thread, or of no thread.
+    /// Assigns the cursor to a thread, or to no thread if `thread` is null. Closes the cursor.
     pub(super) fn set_thread(&self, thread: *mut SharedThread) {
         self.next.set(ptr::null_mut());
         self.end.set(ptr::null_mut());

@@ -10,17 +10,17 @@ use crate::lock_call::BlockFacts;
 /// QEMU's id for this plug-in.
 pub(super) static ID: OnceLock<u64> = OnceLock::new();
 
-/// The first block of the function begins to execute.
+/// QEMU calls this function when the first block of the function begins to execute.
 pub(super) extern "C" fn enter(vcpu: c_uint, block: *mut c_void) {
     begin(vcpu, block, true);
 }
 
-/// A block other than the function's first block begins to execute.
+/// QEMU calls this function when a block other than the function's first block begins to execute.
 pub(super) extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
     begin(vcpu, block, false);
 }
 
-/// A block begins to execute. `block` is not a pointer: its bits are the block's [`BlockFacts`].
+/// Handles the start of a block. `block` is not a pointer: its bits are the block's [`BlockFacts`].
 fn begin(vcpu: c_uint, block: *mut c_void, enters: bool) {
     // SAFETY: QEMU calls this function on the thread's host thread.
     let Some((mut thread, process)) = (unsafe { executing(vcpu) }) else {

@@ -53,7 +53,7 @@ pub(super) fn wait_for_forks() -> bool {
     true
 }
 
-/// The arguments with which this plug-in was loaded. They are passed on when the process starts the emulator with another program.
+/// This plug-in's arguments. They are passed on when the process starts the emulator with another program.
 #[derive(Default)]
 pub(super) struct Arguments {
     pub(super) plugin: OsString,
@@ -66,7 +66,7 @@ pub(super) struct Arguments {
 pub(super) static ARGUMENTS: OnceLock<Arguments> = OnceLock::new();
 
 impl Arguments {
-    /// Returns the value of the emulator's option `-plugin` with which the emulator records its program as process `process`.
+    /// Returns a value for the emulator's option `-plugin`. With this value, the emulator records its program as process `process`.
     fn of_process(&self, process: u32) -> CString {
         let [plugin, socket, sysroot] =
             [&self.plugin, &self.socket, &self.sysroot].map(|text| escaped(text).into_vec());
@@ -123,7 +123,8 @@ pub(super) fn end_fork(vcpu: c_uint, shared: &SharedThread, process: &Process, c
     } else {
         if let Ok(child) = u32::try_from(child) {
             process.orders.child(child, number);
-            // The parent reports the child, because the parent might end before the child could report its own start.
+            // The parent reports the child. If the child reported its own start, the parent might end before that, and the recording could
+            // end without the child.
             process.output.say("child", &child.to_string());
         }
         *lock(&shared.in_call) = false;

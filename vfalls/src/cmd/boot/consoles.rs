@@ -1,4 +1,4 @@
-//! Prints the consoles of guests and of the hypervisor.
+//! Prints the console output of the guests and of the hypervisor.
 
 use std::io::{self, Write};
 
@@ -101,8 +101,8 @@ impl Consoles {
         self.guests[guest].console.text()
     }
 
-    /// Returns a guest's state from the hypervisor's mailbox. If it is not there, returns the state
-    /// from the message on the guest's console.
+    /// Returns a guest's state from the hypervisor's mailbox. If the mailbox does not contain the
+    /// state, takes the state from the message on the guest's console.
     pub(crate) fn state(&self, execution: &mut Execution, guest: usize) -> GuestState {
         match (execution.guest(guest), self.guests[guest].console.ended()) {
             (GuestState::Absent | GuestState::Unknown, Some(code)) => match code {

@@ -54,7 +54,7 @@ pub(crate) fn with_one_guest(
     complete(description, vec![image], memory)
 }
 
-/// Returns the range of real addresses of a guest with `memory` bytes.
+/// Returns a guest's range of real addresses. `memory` is the size of the guest's memory, in bytes.
 pub(crate) const fn real(memory: u64) -> Range<u64> {
     REAL..REAL + memory
 }

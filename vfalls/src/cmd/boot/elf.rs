@@ -32,7 +32,7 @@ pub fn parse(file: &[u8]) -> anyhow::Result<Elf<'_>> {
     bail!("expected a program that can be loaded, found {found}")
 }
 
-/// Returns the address at which execution starts. Fails if a segment is outside `memory`, or if the
+/// Returns the address where execution starts. Fails if a segment is outside `memory`, or if the
 /// start address is in no segment.
 pub fn entry(elf: &Elf<'_>, memory: &Range<u64>) -> anyhow::Result<u64> {
     let segments = segments(elf).context("expected a whole ELF file")?;

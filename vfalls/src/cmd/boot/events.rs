@@ -41,8 +41,8 @@ pub(super) struct EventArgs {
     dump: Option<PathBuf>,
 }
 
-/// The number of instructions, counted over all strands, between two reads of the rings. Even if one strand executes all of them, their
-/// events fit into its ring.
+/// The number of instructions, counted over all strands, between two reads of the rings. Even if one strand executes all these
+/// instructions, their events fit into the strand's ring.
 const BETWEEN_READS: u64 = 1 << 14;
 
 /// The conditions from which each layout's heartbeat interval is computed. No strand delays an interrupt for longer than `longest_off_ns`.

@@ -152,7 +152,7 @@ pub(crate) struct BootArgs {
 /// The maximum number of instructions between two checks. A check prints the consoles, and carries out the operator's steps that are due.
 const BATCH: u64 = 1 << 20;
 
-/// The period at which the hypervisor's watchdog compares the clocks, in microseconds.
+/// The time between two clock comparisons by the hypervisor's watchdog, in microseconds.
 const CLOCK_PERIOD: u64 = 10_000;
 
 /// The maximum length of the file for a console's input, in bytes.

@@ -10,7 +10,7 @@ use simulator::machine::strands;
 /// The form of the option's value, as help and error messages show it.
 pub(super) const FORM: &str = "STRANDS:GRANT[:compat]";
 
-/// The help of the option.
+/// The option's help text.
 pub(super) const HELP: &str = "Add a guest: its strands (0-127 or 0,2,8-15), its grant (none, strand, htstrand, global, global+strand, \
     global+htstrand), and compat, with which version 1.0 gives the guest the registers of version 1.1 \
     [default: one guest with all strands and every right]";

@@ -22,7 +22,7 @@ pub(super) enum Trap {
     Core,
 }
 
-/// The error of a line that cannot be parsed.
+/// The error for a line that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Malformed {
     pub(super) found: String,

@@ -1,4 +1,4 @@
-//! Computes, from the chosen clock, a time of day that follows the system's.
+//! Computes a time of day from the chosen clock. This time of day follows the system's time of day.
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::cmd::clocks::host::HostClock;
 
-/// How many readings of the system's time of day led to each kind of correction, and the difference
-/// at the end.
+/// How many readings of the system's time of day led to each kind of correction. Also the
+/// difference between the computed time and the system's at the end.
 #[derive(Serialize, Default)]
 pub(super) struct Day {
     readings: u32,
@@ -87,8 +87,8 @@ impl<C: Clock> Following<C> {
 fn read(clock: &impl Clock, step: u64, system: &HostClock) -> DayReading {
     let try_once = || DayReading {
         before: clock.ticks(),
-        // `clock` may be behind by up to `step`, so the system's time can seem to be ahead by
-        // `step`. A reading must never be ahead, which is why `step` is subtracted.
+        // `clock` may be behind by up to `step`, so the system's time can seem to be ahead of it by
+        // `step`. A reading's time of day must never be ahead, so `step` is subtracted.
         day: system.now().saturating_sub(step),
         after: clock.ticks(),
         late: system.describe().step.saturating_add(step),

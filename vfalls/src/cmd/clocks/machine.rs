@@ -15,7 +15,7 @@ pub(crate) struct Processors {
     pub(crate) kernel: Option<KernelClocks>,
 }
 
-/// The counters from which a kernel can derive its time, and the counter that it uses now.
+/// The counters that a kernel can derive its time from, and the counter that it uses now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KernelClocks {
     pub(crate) available: Vec<String>,

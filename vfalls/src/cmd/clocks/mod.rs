@@ -123,7 +123,7 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
 
     let environment = Environment {
         strands: processors.count,
-        // The system does not report the hazards `idles` and `rate_changes`, so this assumes the worst case.
+        // The system does not report the hazards `idles` and `rate_changes`, so this code assumes the worst case.
         idles: true,
         rate_changes: true,
         cpu_hz: clocks[ClockName::Tsc as usize].map_or(0, |clock| clock.describe().hz),
@@ -177,7 +177,8 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
             watched.note(watchdog.check(keeper, strand));
             day.iter_mut().for_each(Following::follow);
         }
-        // The pauses differ in length. With equal pauses, every round could come equally long after the interrupt that updates a clock.
+        // The pauses differ in length. With equal pauses, each round could come at the same point between two interrupts that update a
+        // clock.
         let uneven = 0.5 + (f64::from(round) * 0.618).fract();
         thread::sleep(Duration::from_secs_f64(args.seconds / f64::from(ROUNDS) * uneven));
     }

@@ -243,8 +243,8 @@ mod tests {
         }
     }
 
-    /// The device counts nanoseconds, so its frequency is 1 GHz. In this test, the clock measures a frequency for the device that is 700
-    /// parts per million lower, so the clock is 700 parts per million too fast.
+    /// The device counts nanoseconds, so its frequency is 1 GHz. Measured with the clock, the device's frequency is 700 parts per million
+    /// lower, so the clock is 700 parts per million too fast.
     #[test]
     fn a_clock_that_differs_from_its_witness_is_named() {
         let compared = |frequency| Compared::new("monotonic", "rtc0".to_owned(), frequency);

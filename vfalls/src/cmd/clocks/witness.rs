@@ -10,7 +10,7 @@ use crate::cmd::clocks::outside::{Compared, Device, Discipline, Kind};
 /// oscillator or other clock.
 #[derive(Debug, Serialize)]
 pub(super) struct Witness {
-    /// The counter, oscillator or clock from which the clocks are derived.
+    /// The counter, oscillator or clock that the clocks are derived from.
     pub(super) name: String,
     pub(super) clocks: Vec<String>,
     /// The evidence that the clocks belong together, as text.
@@ -22,7 +22,7 @@ pub(super) struct Witness {
 #[serde(transparent)]
 pub(super) struct Witnesses(pub(super) Vec<Witness>);
 
-/// The timers outside the processors from which Linux can derive its time.
+/// Timers that are outside the processors, and that Linux can derive its time from.
 const TIMERS: [&str; 3] = ["hpet", "acpi_pm", "pit"];
 
 /// The counters that a hypervisor offers to its guests. A guest reads the TSC, and converts its

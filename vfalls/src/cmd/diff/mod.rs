@@ -81,7 +81,7 @@ struct Setting {
 struct Differences {
     settings: Vec<Setting>,
     numbers: Vec<Difference>,
-    /// The spread of the cycles of each run.
+    /// The spread of each run's cycles.
     #[serde(skip)]
     spreads: [f64; 2],
 }
@@ -102,8 +102,9 @@ fn name(path: &Path) -> String {
 }
 
 impl Differences {
-    /// Returns all differences by group. The runs' own numbers come first, followed by the group with the difference that matters most.
-    /// Within a group, the differences that matter most come first, and those that the output leaves out come last.
+    /// Returns all differences by group. The group [`RUN`] (the direct fields of the runs) comes first. The other groups follow, sorted by
+    /// their most important differences. Within a group, the most important differences come first, and those that the output leaves out
+    /// come last.
     fn new(a: &Values, b: &Values) -> Self {
         fn keys<'r, K: Ord, V>(a: &'r BTreeMap<K, V>, b: &'r BTreeMap<K, V>) -> Vec<&'r K> {
             let more = b.keys().filter(|key| !a.contains_key(key));

@@ -24,14 +24,15 @@ const PLACES: [&str; 6] = ["kind", "from", "to", "hub", "node", "mcu"];
 pub(super) struct Values {
     pub(super) numbers: BTreeMap<(String, String), Number>,
     pub(super) texts: BTreeMap<String, String>,
-    /// The largest difference between the longest and the shortest replay, as a fraction of the shortest.
+    /// The difference between the longest and the shortest replay, as a fraction of the shortest replay. If a run has several spreads, the
+    /// largest of them.
     pub(super) spread: f64,
 }
 
 pub(super) struct Number {
     pub(super) value: f64,
-    /// The names of the fields that lead to the number, without those that identify a list item. In a list of counters, the event is part
-    /// of the kind.
+    /// The names of the fields on the way to the number, without the fields that identify list items. In a list of counters, the event is
+    /// part of the kind.
     pub(super) kind: String,
 }
 
@@ -114,9 +115,9 @@ fn together(item: &Value) -> &'static [&'static str] {
     TOGETHER.iter().find(has_all).copied().unwrap_or_default()
 }
 
-/// Returns the name of a list item. The name consists of the fields in `together`, if there are any. Otherwise, it consists of the item's
-/// fields that are in [`NAMES`], up to the first numeric field, or else of its fields that are in [`PLACES`]. If the item has none of these
-/// fields, its name is its index in the list.
+/// Returns the name of a list item. If `together` contains fields, the name consists of these fields. Otherwise, it consists of the item's
+/// fields that are in [`NAMES`], up to the first numeric field. If there are none, it consists of the fields that are in [`PLACES`]. If
+/// there are none of these either, it is the item's index in the list.
 fn label(number: usize, item: &Value, together: &[&str]) -> String {
     let word = |key: &&str| match &item[*key] {
         Value::String(text) => Some((false, text.clone())),

@@ -33,7 +33,8 @@ const SPREADS: [&str; 2] = ["orders", "repeats"];
 /// Fields that hold cycles, or whose own fields hold cycles. All other fields hold counts.
 const CYCLES: [&str; 5] = ["cycles", "busy", "waited", "stack", "states"];
 
-/// The number of cycles that one event is assumed to take, by which changed counts are compared with a run's cycles.
+/// The number of cycles that an event is assumed to take. Changes of counts are converted to cycles with this number, to compare them with
+/// a run's cycles.
 const CYCLES_OF_EVENT: f64 = 100.0;
 
 /// The fraction of a sum below which a number is unimportant.
@@ -96,8 +97,8 @@ impl<'v> Weights<'v> {
         }
     }
 
-    /// Returns `true` if another row shows the same change. This is the case for a true count if the counter measured the same count, for
-    /// the time of a run whose cycles are shown, and for the lengths in a spread.
+    /// Returns `true` if another row shows the same change. There are three cases: a true count that equals the measured count, a time of a
+    /// run whose cycles are shown, and a length in a spread.
     fn is_repeated(&self, group: &str, name: &str, numbers: [Option<f64>; 2]) -> bool {
         let same = |other: &str| [self.a, self.b].map(|run| run.number(group, other)) == numbers;
         match group {

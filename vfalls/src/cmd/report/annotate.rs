@@ -31,7 +31,7 @@ pub(crate) struct Annotator<'a> {
     /// Whether the program is the bundled one. The source of the bundled program is part of this
     /// tool.
     pub(crate) is_bundled: bool,
-    /// The directory in which sources are searched first.
+    /// The directory that is searched first for sources.
     pub(crate) source: Option<PathBuf>,
     /// Whether to show instructions instead of source lines.
     pub(crate) instructions: bool,

@@ -27,9 +27,9 @@ struct FunctionCosts {
 
 /// Writes the events of each function by line, and the events of its callees by call.
 ///
-/// A tail call is written as a call from the first line of the function that makes it. Since the
-/// number of tail calls is not known, it is written as 1: for 0 calls, `callgrind_annotate` would
-/// add the callee's events to the function's own.
+/// A tail call is written as a call from the first line of the function that makes it. The number
+/// of tail calls is not known, and is written as 1. If it were 0, `callgrind_annotate` would add
+/// the callee's events to the function's own.
 pub(crate) fn write(
     output: &mut impl Write,
     report: &ProfileReport,

@@ -78,7 +78,7 @@ pub(crate) fn print_header(output: &mut impl Write, report: &ProfileReport) -> i
     report.missing.iter().try_for_each(|missing| writeln!(output, "# Not covered: {missing}."))
 }
 
-/// The maximum length of a printed function name, in characters. C++ and Rust names can have hundreds.
+/// The maximum length of a printed function name, in characters. Names in C++ and Rust can have hundreds of characters.
 const MOST_NAME: usize = 60;
 
 fn print_event(

@@ -296,7 +296,8 @@ fn run_plain(
         _ => Ok(()),
     };
     let mut shown = Ok(());
-    // A replay that waits for a pipe would not notice an interrupt.
+    // While a replay waits for a pipe, it would not notice a caught interrupt. Therefore, interrupts are caught only if the total length of
+    // every recording is known.
     let mut programs = prepared.setup().programs.iter();
     let ends_early = programs.all(|program| program.progress().total.is_some());
     if ends_early {

@@ -1,5 +1,5 @@
-//! Performs replays in addition to the one that `stat` shows: with threads that start slightly later, or of other recordings of the same
-//! program.
+//! Performs replays in addition to the one that `stat` shows. In these replays, the threads start slightly later, or the recording is
+//! another one of the same program.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use crate::cmd::stat::ReplayArgs;
 use crate::cmd::stat::beside::{Beside, Job};
 use crate::table::{self, WIDTH, wrap};
 
-/// The maximum number of references in a recording of several threads that `stat` replays a second time, to see whether the order of the
+/// The maximum length of a recording, in references, that `stat` replays a second time. The second replay shows whether the order of the
 /// threads matters.
 const MOST_CHECKED: u64 = 50_000_000;
 
@@ -121,7 +121,8 @@ impl<'a> Orders<'a> {
         Ok(Self { jobs, unchecked })
     }
 
-    /// Calls `run` while other host threads do these replays. Adds the lengths of these replays to the run, unless the run was stopped.
+    /// Calls `run` while other host threads do these replays. Adds the lengths of these replays, in cycles, to the run, unless the run was
+    /// stopped.
     pub(super) fn beside(
         self,
         run: impl FnOnce() -> anyhow::Result<Replayed>,

@@ -47,7 +47,7 @@ pub(crate) struct App {
     about: About,
     pub(crate) pace: Pace,
     view: View,
-    /// The index of the column by which each view sorts its rows.
+    /// The index of each view's sort column.
     sort: [usize; View::ALL.len()],
     scroll: usize,
     /// `true` if the view shows totals since the start of the replay; `false` if it shows only the

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 pub(crate) struct Grid {
     /// `true` for each column whose cells align right.
     right: Vec<bool>,
-    /// The index of the column by which the rows are sorted. The column's header is underlined.
+    /// The index of the sort column. The header of this column is underlined.
     sorted: Option<usize>,
     rows: Vec<Vec<Line<'static>>>,
     /// The indices of the header rows in `rows`. Each part of the grid has one header row.

@@ -32,14 +32,14 @@ const RIGHT: f64 = WIDTH - 14.0;
 const ABOVE: f64 = 16.0;
 const BOTTOM: f64 = 186.0;
 
-/// A logarithmic axis: the coordinates of its ends, and the decimal logarithms of the values there.
+/// A logarithmic axis: the coordinates of its ends, and the decimal logarithms of the values at its ends.
 struct LogAxis {
     places: [f64; 2],
     ends: [f64; 2],
 }
 
 impl LogAxis {
-    /// Returns an axis for values from `least` to `most`. Each end of the axis is one of the `steps` of a decade.
+    /// Returns an axis for values from `least` to `most`. Each end of the axis is a product of one of the `steps` and a power of ten.
     fn new(places: [f64; 2], least: f64, most: f64, steps: &[f64]) -> Self {
         let marks = marks(steps);
         let first = marks.iter().rev().find(|mark| **mark <= least).copied().unwrap_or(least);
@@ -54,7 +54,7 @@ impl LogAxis {
         self.places[0] + (self.places[1] - self.places[0]) * part
     }
 
-    /// Returns the marks of the axis: the steps of each decade between its ends.
+    /// Returns the marks of the axis: the steps of each decade (power of ten) between the axis's ends.
     fn marks(&self, steps: &[f64]) -> impl Iterator<Item = f64> {
         let [first, last] = self.ends;
         let within = move |mark: &f64| (first - 1e-9..last + 1e-9).contains(&mark.log10());

@@ -10,7 +10,7 @@ use simulator::run::Replayed;
 /// The maximum number of units in a chart.
 const MOST: usize = 32;
 
-/// Returns the charts over time, the lowest first.
+/// Returns the charts over time, sorted by height, the lowest chart first.
 pub(super) fn figures(run: &Replayed, series: &Series) -> Vec<Figure> {
     let mut figures = bandwidth(run, series);
     figures.extend(counters(run, series));

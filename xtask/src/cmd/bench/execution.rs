@@ -1,4 +1,4 @@
-//! Measures the rate at which a strand executes instructions on one core of the host.
+//! Measures how fast a strand executes instructions on one core of the host.
 
 use nix::sys::resource::UsageWho::RUSAGE_SELF;
 use platform::memory_map::{HYPERVISOR, RESET, RESET_CODE};

@@ -21,14 +21,14 @@ struct Series {
     counted: &'static [u64],
     /// Further sizes, at which the instructions are not counted, but estimated from the time.
     timed: &'static [u64],
-    /// The size with which all larger sizes are compared: a reference may cost at most [`MOST`] times as much there as at this size.
-    /// Smaller sizes are unsuitable, because the start of the process and the first misses are a large part of their cost, or because no
-    /// two strands share a core.
+    /// The size with which all larger sizes are compared. At a larger size, a reference may cost at most [`MOST`] times as much as at this
+    /// size. Smaller sizes are unsuitable, because the start of the process and the first misses are a large part of their cost, or because
+    /// no two strands share a core.
     from: u64,
 }
 
-/// The factor by which a reference of a larger program may cost more, since a cache has more misses when more strands share it. A cost that
-/// grows faster than its input exceeds this factor, because the next size is at least twice as large.
+/// The factor by which a reference of a larger program may cost more. It may cost more because a cache has more misses when more strands
+/// share it. A cost that grows faster than its input exceeds this factor, because the next size is at least twice as large.
 const MOST: f64 = 1.6;
 
 /// The factor for estimates, which is larger because times also depend on what else the host does.

@@ -42,8 +42,8 @@ const fn sampling(name: &'static str) -> CallKind {
     CallKind { program: 1, ..call(name, "sample_cost::sample") }
 }
 
-/// All kinds: calls, for comparison rustsbi's most similar function, and samples: with one counter, with random periods, and with both
-/// counters overflowing at the same time.
+/// All kinds of calls and samples. For comparison, the calls include rustsbi's most similar function. The samples are taken with one
+/// counter, with random periods, and with both counters overflowing at the same time.
 pub(crate) const CALLS: [CallKind; 21] = [
     ours("get_dram"),
     ours("set_dram"),

@@ -82,7 +82,7 @@ struct Report {
     recording: BTreeMap<&'static str, Cost>,
 }
 
-/// The number of rounds from which the rate in the JSON file is computed. All other rates use `FURTHER_ROUNDS`.
+/// The number of rounds that determine the rate in the JSON file. All other rates use `FURTHER_ROUNDS`.
 const ROUNDS: usize = 15;
 const FURTHER_ROUNDS: usize = 5;
 const READING_ROUNDS: usize = 5;

@@ -53,6 +53,6 @@ fn a_toolchain_is_its_own_cargo_and_rustc() {
     assert_eq!(command.get_program(), "/a/bin/cargo");
     assert_eq!(variable("RUSTC"), Some(Some("/a/bin/rustc".as_ref())));
     assert_eq!(variable("RUSTC_BOOTSTRAP"), Some(Some("1".as_ref())));
-    // The cargo that runs this test set the variable, and the command removes it.
+    // The cargo that runs this test has set the variable. The command must remove it.
     assert_eq!(variable("CARGO_MANIFEST_DIR"), Some(None));
 }

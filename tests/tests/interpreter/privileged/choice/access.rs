@@ -52,7 +52,7 @@ impl Choice<'_> {
         vec![high, or, accesses_space(op3, rd, at, rs2, space)]
     }
 
-    /// Returns an ASI for memory that code at this level may use, in either byte order. QEMU translates addresses with all other ASIs, even
+    /// Returns an ASI for memory that code at this level may use, in either byte order. For all other ASIs, QEMU translates addresses even
     /// while the MMU is off.
     fn space(&mut self, level: Level) -> u32 {
         match level {

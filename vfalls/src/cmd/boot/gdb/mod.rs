@@ -51,7 +51,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The maximum number of instructions between two checks of the connection. A batch takes a few
-/// milliseconds, so the user does not notice that an interrupt has to wait for its end.
+/// milliseconds, so the user does not notice that an interrupt has to wait for the end of a batch.
 const BATCH: u64 = 1 << 16;
 
 impl<W: Write> Debugged<'_, W> {
@@ -93,7 +93,7 @@ impl<W: Write> Debugged<'_, W> {
         let mut connection = None;
         loop {
             ensure!(!interrupt::happened(), Interrupted);
-            // A new connection replaces one that has not sent a packet yet.
+            // A new connection replaces an older one that has not sent a packet yet.
             if !debugger.is_attached()
                 && let Ok((next, _)) = listener.accept()
             {

@@ -37,9 +37,9 @@ pub(super) struct Outcome {
     turns: u32,
 }
 
-/// How often the correcting thread wakes up. One wake-up is due each second.
+/// The number of wake-ups of the correcting thread. The wake-ups are due one second apart.
 const WAKE_UPS: i64 = 1000;
-/// How often the clock is read for each wake-up.
+/// The number of times that the clock is read for each wake-up.
 const LOOKS: i64 = 10;
 const CONVERGED: i64 = 100_000;
 /// The rounding error of the time between two readings, in nanoseconds.

@@ -60,7 +60,7 @@ pub(crate) struct Look<'a> {
     /// The size of an L2 cache line, in bytes.
     pub(crate) line: u64,
     pub(crate) names: &'a Names,
-    /// The index of the column by which rows are sorted.
+    /// The index of the sort column.
     pub(crate) sort: usize,
     pub(crate) width: usize,
 }
@@ -78,7 +78,7 @@ impl View {
         Self::Counters,
     ];
 
-    /// Returns the number of columns by which the rows can be sorted.
+    /// Returns how many columns the rows can be sorted by.
     pub(crate) const fn columns(self) -> usize {
         match self {
             Self::Threads => threads::COLUMNS,

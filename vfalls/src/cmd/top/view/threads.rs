@@ -8,7 +8,7 @@ use super::{Look, ViewPage, WORK, misses, work};
 use crate::cmd::top::grid::{Grid, shares};
 use crate::numbers::count;
 
-/// The number of columns by which rows can be sorted: all except the bar.
+/// How many columns the rows can be sorted by: all except the bar.
 pub(super) const COLUMNS: usize = 9;
 
 /// The width of the columns before the bar.
@@ -62,7 +62,7 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
     ViewPage::table(lines)
 }
 
-/// Returns the value by which column `column` sorts a thread. `column` must be at least 2.
+/// Returns a thread's sort key for column `column`, which must be at least 2.
 fn sort_key(thread: &ThreadRun, column: usize) -> f64 {
     let (served, instructions) = (thread.served, thread.instructions.max(1) as f64);
     match column {
