@@ -30,7 +30,7 @@ macro_rules! statuses {
         }
 
         impl HvError {
-            /// Every status that has a name, in the order of the numbers.
+            /// Every status that has a name, in the order of their numbers.
             pub const NAMED: &'static [Self] = &[$(Self::$name),*];
 
             /// Returns the number in %o0, which is never 0.

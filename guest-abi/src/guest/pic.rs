@@ -58,7 +58,7 @@ pub struct StrandDriver<S, H = Infallible> {
 }
 
 impl<S: StrandCounters> StrandDriver<S> {
-    /// Returns a driver that cannot change HT. Call the driver's methods only on the strand that has `counters`.
+    /// Returns a driver that cannot change HT. Call the driver's methods only on the strand to which `counters` belong.
     pub const fn new(counters: S) -> Self {
         Self { counters, service: None }
     }
@@ -89,8 +89,8 @@ impl<S: StrandCounters, H: Hypercall> StrandDriver<S, H> {
     /// loses up to 8 events: see [`StrandCounters`].
     ///
     /// # Errors
-    /// Fails with the status of the call that clears HT, or with ENOACCESS without a service. After an error, hyperprivileged events still
-    /// count.
+    /// Fails with the status of the call that clears HT, or with ENOACCESS without a service. After an error, hyperprivileged events are
+    /// still counted.
     pub fn stop(&self) -> Result<(), HvError> {
         let pcr = self.counters.pcr();
         // A direct write does not change HT.

@@ -125,8 +125,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(cause)
     }
 
-    /// Begins the turn of the next events. Handles pending overflows. The interrupts of these overflows come later, and are then
-    /// spurious.
+    /// Begins the next events' turn. Handles pending overflows, so the interrupts that these overflows cause later are spurious.
     ///
     /// # Errors
     /// Fails if the unit refuses to continue. Counts and samples remain.

@@ -278,7 +278,7 @@ fn every_list_of_up_to_four_elements() {
         element(b's', 1, 0, part(3, 0)),
         element(b's', 1, 0, part(2, 2)),
         element(b's', 1, 0, part(0, 0)),
-        // Data are the whole block, nothing, or one byte too long.
+        // The data is the whole block, is empty, or is one byte too long.
         element(b'd', 1, 0, part(4, 0)),
         element(b'd', 1, 0, part(0, 4)),
         element(b'd', 1, 0, part(2, 3)),
