@@ -5,7 +5,7 @@ use core::fmt;
 use crate::error::in_range;
 use crate::register::Node;
 
-/// The number of a strand. A machine has up to four nodes, a node has 8 cores, and a core has 8 strands.
+/// A strand's number in the machine. A machine has up to four nodes, a node has 8 cores, and a core has 8 strands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StrandId(u8);
 

@@ -27,7 +27,7 @@ type Sampler = Profiler<Unit, { VFPERF_PROFILER_EVENTS / 2 }, VFPERF_PROFILER_SA
 struct Stored {
     /// Equals [`READY`] once `vfperf_profiler_init` has prepared the profiler.
     ready: u64,
-    /// `true` if the profiler counts in hyperprivileged mode, which only the service can start.
+    /// `true` if the profiler counts in hyperprivileged mode, which requires a call to the service.
     by_service: bool,
     profiler: Sampler,
 }
@@ -139,9 +139,9 @@ impl From<EventReport<SparcSelect>> for vfperf_report {
     }
 }
 
-/// Prepares a profiler for `count` requests. It counts in `modes` (VFPERF_SPARC_PCR_UT, _ST, _HT). Events 2n and 2n + 1 count at the same
-/// time, on counters 0 and 1. Returns EINVAL if there are more than VFPERF_PROFILER_EVENTS requests, if a request's member is out of range,
-/// or if `profiler` is misaligned.
+/// Prepares a profiler for `count` requests. It counts in `modes` (VFPERF_SPARC_PCR_UT, _ST, _HT). Events 2n and 2n + 1 are counted at the
+/// same time, on counters 0 and 1. Returns EINVAL if there are more than VFPERF_PROFILER_EVENTS requests, if a request's member is out of
+/// range, or if `profiler` is misaligned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_profiler_init(
     profiler: *mut vfperf_profiler,

@@ -9,8 +9,8 @@ pub const VFPERF_PROFILER_SAMPLES: usize = 64;
 pub const VFPERF_PROFILER_EVENTS: usize = 8;
 
 /// The functions through which calls reach the machine, for example a simulated machine. A function may be NULL, and so may the pointer to
-/// this structure. NULL stands for the real trap or register on SPARC V9. On other processors, a NULL trap returns EBADTRAP, and a NULL
-/// register reads as 0.
+/// this structure. On SPARC V9, NULL stands for the real trap or register. On other processors, NULL stands for a trap that returns
+/// EBADTRAP, or a register that reads as 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_transport {
@@ -21,7 +21,7 @@ pub struct vfperf_transport {
     pub read_asr: Option<unsafe extern "C" fn(context: *mut c_void, asr: u32) -> u64>,
     /// Writes ancillary register 16 (%pcr, except HT) or 17 (%pic) of the calling strand.
     pub write_asr: Option<unsafe extern "C" fn(context: *mut c_void, asr: u32, value: u64)>,
-    /// The first argument of the functions.
+    /// Passed to each function as its first argument.
     pub context: *mut c_void,
 }
 
@@ -61,9 +61,9 @@ pub struct vfperf_retry {
     /// Called between two tries of a call, with the number of refused tries so far. NULL: no pause. If pauses stay below half a
     /// millisecond, the service serves a refused strand after at most one access by every other strand.
     pub pause: Option<unsafe extern "C" fn(context: *mut c_void, refused: u32)>,
-    /// Returns the time in ticks, for the skew of a snapshot. NULL: the skew has no ticks.
+    /// Returns the time in ticks, for the skew of a snapshot. NULL: `skew_ticks` is 0.
     pub clock: Option<unsafe extern "C" fn(context: *mut c_void) -> u64>,
-    /// The first argument of the functions.
+    /// Passed to each function as its first argument.
     pub context: *mut c_void,
 }
 

@@ -77,9 +77,9 @@ pub extern "C" fn vfperf_sparc_pic_counter(pic: u64, counter: vfperf_counter) ->
 }
 
 /// Updates the count of a unit's counter from `pic`, the value of the counter's register, and returns the count. The count of a hub's
-/// counter is always right. A DRAM counter has 31 bits and a flag: its count is right if fewer than 2^31 events happened since the last
-/// call, or if the flag was clear at the last call and the counter has not wrapped twice. Returns 0 if `count` is NULL, or if the unit or
-/// counter does not exist.
+/// counter is always right. A DRAM counter has 31 bits and a flag. Its count is right if fewer than 2^31 events happened since the last
+/// call. Its count is also right if the flag was clear at the last call and the counter has not wrapped twice since. Returns 0 if `count`
+/// is NULL, or if the unit or counter does not exist.
 /// cbindgen:prefix=
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_unit_count(

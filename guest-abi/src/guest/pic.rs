@@ -98,8 +98,8 @@ impl<S: StrandCounters, H: Hypercall> StrandDriver<S, H> {
         if pcr.hypervisor() { self.set_by_service(pcr.stopped()) } else { Ok(()) }
     }
 
-    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. Earlier events are not counted. Makes no
-    /// hypercall if HT is clear and stays clear. To count only one event, build `pcr` from [`SparcPcr::OFF`].
+    /// Stops counting, sets the counters to `from`, and starts counting as `pcr` says. Earlier events are not counted. Makes no hypercall
+    /// if HT is clear and stays clear. To count only one event, build `pcr` from [`SparcPcr::OFF`].
     ///
     /// # Errors
     /// Fails with the status of the call that changes HT: ENOACCESS if the guest has no right to HT, or if there is no service. The

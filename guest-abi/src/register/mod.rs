@@ -22,7 +22,7 @@ impl PerfReg {
     /// The number of registers. Their ids are 0 to 89.
     pub const COUNT: usize = table::COUNT;
 
-    /// Every register, in the order of their ids.
+    /// All registers, in the order of their ids.
     pub const ALL: [Self; Self::COUNT] = {
         let mut all = [Self(0); Self::COUNT];
         let mut id = 0;

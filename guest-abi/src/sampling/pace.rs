@@ -56,9 +56,9 @@ impl Pace {
         Self { rhythm, spread: None, throttle: None }
     }
 
-    /// Makes periods random, around the nominal period. A period differs from the nominal period by at most 1/2^`shift` of it, or by at
-    /// most one event if that is more. In a loop whose length divides the period, random periods spread the samples over the instructions
-    /// of the loop. `shift` is 1 to 31; 3 is a good choice.
+    /// Makes periods random. Their mean stays the nominal period. A period differs from the nominal period by at most 1/2^`shift` of it, or
+    /// by at most one event if that is more. In a loop whose length divides the period, random periods spread the samples over the
+    /// instructions of the loop. `shift` is 1 to 31; 3 is a good choice.
     pub const fn randomised(mut self, shift: u32, seed: u64) -> Self {
         let shift = match shift {
             0 => 1,

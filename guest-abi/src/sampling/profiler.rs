@@ -113,7 +113,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(())
     }
 
-    /// Handles an interrupt of the unit: takes a sample for each counter that has overflowed, and continues to count.
+    /// Handles an interrupt of the unit: takes a sample for each counter that has overflowed, and continues counting.
     ///
     /// # Errors
     /// Fails if the unit refuses to continue. Counts and samples remain.

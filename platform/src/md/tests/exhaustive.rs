@@ -148,8 +148,8 @@ fn every_byte_takes_every_value() {
 }
 
 /// Compares the readers on all 65,536 values of two bytes, for each of the ten elements. There are three choices of the two bytes: the tag
-/// and the name length; the name length and the low byte of the name offset; the low bytes of the two halves of the value, which are the
-/// length and the offset of strings and data.
+/// and the name length; the name length and the low byte of the name offset; or the low bytes of the value's two halves (the length and the
+/// offset of a string or data).
 #[test]
 #[cfg_attr(
     target_arch = "sparc64",
