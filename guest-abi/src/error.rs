@@ -15,7 +15,7 @@ macro_rules! error_text {
 }
 pub(crate) use error_text;
 
-/// A number that a type cannot hold.
+/// The error for a number that is out of a type's range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OutOfRange {
     what: &'static str,
@@ -29,7 +29,7 @@ impl OutOfRange {
         Self { what, value, least, most }
     }
 
-    /// Returns the number that the type cannot hold.
+    /// Returns the number that is out of range.
     pub const fn value(&self) -> u64 {
         self.value
     }
@@ -44,7 +44,7 @@ error_text!(
     error.most
 );
 
-/// A text that names no value.
+/// The error for a text that is not the name of any value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct UnknownName {
     what: &'static str,

@@ -2,8 +2,8 @@
 
 use core::sync::atomic::AtomicBool;
 
-/// A set of function numbers. Below [`LIMIT`](Self::LIMIT), each number is either in the set or missing. From `LIMIT` up, all numbers are
-/// in the set or all are missing.
+/// A set of function numbers. Each number below [`LIMIT`](Self::LIMIT) is in the set or not, independently of the others. The numbers from
+/// `LIMIT` on are in the set together, or not at all.
 ///
 /// Trap entries read the set in assembly. The set is an array of bytes, 1 or 0: one for each number below `LIMIT`, then one for all
 /// numbers from `LIMIT` on.

@@ -5,7 +5,7 @@ use core::str::FromStr;
 
 use crate::error::UnknownName;
 
-/// The number of an API group: any 64-bit value, because a guest can pass any.
+/// An API group's number: any 64-bit value, because a guest can pass any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ApiGroup(pub u64);
 

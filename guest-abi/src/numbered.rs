@@ -14,7 +14,7 @@ macro_rules! numbered {
         }
 
         impl $type {
-            /// Every value, in the order of the numbers.
+            /// All values, in the order of their numbers.
             pub const ALL: &'static [Self] = &[$(Self::$item),*];
 
             /// Returns the value with this number; `None` if no value has this number.

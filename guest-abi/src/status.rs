@@ -9,7 +9,7 @@ use crate::error::{OutOfRange, UnknownName};
 #[doc(alias("HV_EOK", "H_EOK"))]
 pub const EOK: u64 = 0;
 
-/// The number of a status that has no name in this crate.
+/// The number of an unknown status, which has no name in this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct UnknownStatus(u64);
 
@@ -30,7 +30,7 @@ macro_rules! statuses {
         }
 
         impl HvError {
-            /// Every status that has a name, in the order of the numbers.
+            /// All statuses that have a name, in the order of their numbers.
             pub const NAMED: &'static [Self] = &[$(Self::$name),*];
 
             /// Returns the number in %o0, which is never 0.

@@ -5,7 +5,7 @@ use core::fmt;
 use crate::error::in_range;
 use crate::register::Node;
 
-/// The number of a strand. A machine has up to four nodes, a node has 8 cores, and a core has 8 strands.
+/// A strand's number in the machine. A machine has up to four nodes, a node has 8 cores, and a core has 8 strands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StrandId(u8);
 
@@ -19,7 +19,7 @@ impl StrandId {
     /// The number of strands in a core. A core's strands are numbered consecutively: core 0 has strands 0 to 7.
     pub const PER_CORE: usize = 8;
 
-    /// Returns the strand with this number; `None` beyond 255.
+    /// Returns the strand with this number; `None` if the number is above 255.
     pub const fn new(number: usize) -> Option<Self> {
         if number < Self::COUNT { Some(Self(number as u8)) } else { None }
     }

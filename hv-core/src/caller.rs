@@ -42,7 +42,7 @@ pub struct Caller {
     pub strand: StrandId,
 }
 
-/// The error for a [`Caller`] whose strand does not execute its guest.
+/// The error for a [`Caller`] whose strand does not execute the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForeignStrand(pub Caller);
 

@@ -25,17 +25,17 @@ impl ConsoleOutput {
     }
 }
 
-/// The hypervisor image around the services: its consoles, and the hypercalls that it serves itself.
+/// The hypervisor image that embeds the services: its consoles, and the hypercalls that it serves itself.
 pub trait Embedder {
     /// Sends a byte or a break to the console of the caller's guest. Fails with EWOULDBLOCK if the console cannot take output now.
     fn console(&self, caller: Caller, output: ConsoleOutput) -> Result<(), HvError>;
 
-    /// The numbers of the functions that [`fast`](Self::fast) serves. A service that has one of these functions takes precedence. A call of
-    /// any other function that no service has returns EBADTRAP; on SPARC V9, the trap entries return this status without calling Rust code.
-    /// With `None`, the default, `fast` gets every call that no service serves.
+    /// The function numbers that [`fast`](Self::fast) serves. A service that has one of these functions takes precedence. A call returns
+    /// EBADTRAP if neither this list nor a service has its function; on SPARC V9, the trap entries return this status without calling Rust
+    /// code. With `None`, the default, `fast` gets every call that no service serves.
     const FAST: Option<&'static [u64]> = None;
 
-    /// The numbers of the functions that [`core`](Self::core) serves. With `None`, the default, `core` gets every call.
+    /// The function numbers that [`core`](Self::core) serves. With `None`, the default, `core` gets every call.
     const CORE: Option<&'static [u64]> = None;
 
     /// Serves a FAST call of a function that no service serves.

@@ -5,8 +5,8 @@ use core::ops::Deref;
 
 use guest_abi::{HvError, Registers};
 
-/// The values that a successful call returns, in the registers from %o1 on. Of the guest's other registers, only %o0 changes: it gets the
-/// status.
+/// The values that a successful call returns, in %o1 and the registers after it. %o0 gets the status. The guest's other registers do not
+/// change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// EOK, without a value.

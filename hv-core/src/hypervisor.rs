@@ -74,8 +74,8 @@ impl<S: Services> GuestVersions<S> {
 
 const BASE: &[Version] = &[Version::V1_0];
 
-/// Dispatches the hypercalls of all guests and strands of a machine, and records [events](crate::trace::HypervisorEvent) in `T`. Besides
-/// the services, the embedder and the tracer, a value takes 2 KB of memory, plus 1 KB per service.
+/// Dispatches the hypercalls of all guests and strands of a machine, and records [events](crate::trace::HypervisorEvent) in `T`. A
+/// hypervisor takes 2 KB of memory, and 1 KB more per service, in addition to the services, the embedder and the tracer.
 pub struct Hypervisor<S: Services, E, T = Off> {
     services: S,
     embedder: E,

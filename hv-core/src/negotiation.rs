@@ -179,10 +179,10 @@ pub(crate) struct Word(AtomicU32);
 impl Word {
     #[inline]
     pub(crate) fn get(&self) -> u8 {
-        // A fast path does not call this function: it loads a word that its service has derived from the version. A strand may first load
-        // that word and then, here, the version. This load must then return the version from which the word was derived, or a later one, so
-        // a fence orders the two loads. SPARC V9 needs no fence: the processor keeps loads in order (total store order), and the compiler
-        // cannot swap the two, because the word is loaded in another call or in a trap entry.
+        // A fast path does not call this function: it loads a word that its service has derived from the version. A strand may load that
+        // word first, and then load the version here. The second load must return the version from which the word was derived, or a later
+        // one, so a fence orders the two loads. SPARC V9 needs no fence: the processor keeps loads in order (total store order), and the
+        // compiler cannot swap the two, because the word is loaded in another call or in a trap entry.
         if !cfg!(target_arch = "sparc64") {
             fence(Ordering::Acquire);
         }

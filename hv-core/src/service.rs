@@ -13,8 +13,8 @@ pub trait Group {
     /// The number that guests use to negotiate the group.
     const NUMBER: ApiGroup;
 
-    /// The group's versions, 1 to 255 of them, lowest first. Within each major number, the minor numbers count up from 0. With any other
-    /// list, the hypervisor does not build.
+    /// The group's versions, 1 to 255 of them, lowest first. Within each major number, the minor numbers count up from 0. Any other list
+    /// fails the build.
     const VERSIONS: &'static [Version];
 
     /// The numbers of the group's FAST functions, which guests call through trap 0x80. The service gets only calls of these functions.
@@ -50,7 +50,8 @@ pub trait Service {
     ) -> Self::Context<'a>;
 
     /// The hypervisor calls this function after a guest has negotiated a version or released the group. `version` holds the result. Only a
-    /// service whose fast path depends on the version needs this call. Meanwhile, the guest's other strands may make calls or negotiate.
+    /// service whose fast path depends on the version needs this call. During this call, the guest's other strands may make calls or
+    /// negotiate.
     #[allow(unused_variables)]
     fn version_changed(&self, guest: GuestId, version: &Negotiated<Self::Group>) {}
 

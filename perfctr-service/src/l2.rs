@@ -46,8 +46,8 @@ pub(crate) struct HeldL2<'a> {
 
 #[cfg(target_arch = "sparc64")]
 impl L2Arbiter {
-    /// The offsets in bytes, for the assembly, of the lock and of the count of ended accesses. The lock's word is the owner's number plus
-    /// 1, or 0 if the lock is free.
+    /// The byte offsets of the lock and of the count of ended accesses, for the assembly. The lock's word is the owner's number plus 1, or
+    /// 0 if the lock is free.
     pub(crate) const LOCK: usize = offset_of!(Self, lock);
     pub(crate) const ENDED: usize = offset_of!(Self, progress) + Progress::ENDED;
 }

@@ -58,7 +58,7 @@ struct UnitWord {
     faults: u32,
 }
 
-/// The index of the first word of each part of the answer to [`Step::Look`].
+/// The word at which each part of the answer to [`Step::Look`] begins.
 const AWAITED: usize = DATA + 1;
 const UNITS: usize = AWAITED + 4;
 const HELD: usize = UNITS + Unit::COUNT;

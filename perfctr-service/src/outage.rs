@@ -38,7 +38,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Returns the reason that this outage's trace event has in its field `why`.
+    /// Returns the reason, as this outage's trace event holds it in the field `why`.
     pub const fn why(self) -> Why {
         match self {
             Self::Read(_) | Self::Write(_) | Self::Scrub => Why::Fault,

@@ -23,7 +23,7 @@ pub enum Class {
     Dram,
     /// Registers 18-89, of the hubs.
     Hub,
-    /// Any number that names no register.
+    /// Any number that no register has.
     Invalid,
 }
 
@@ -67,7 +67,7 @@ impl Class {
 pub enum Refusal {
     /// EBADTRAP: the guest has not negotiated API group 0x205.
     BadTrap,
-    /// EINVAL: no register has the number.
+    /// EINVAL: there is no such register.
     Invalid,
     /// ENOTSUPPORTED: the version or the machine does not have the register.
     NotSupported,
@@ -173,7 +173,7 @@ impl Counts {
     }
 }
 
-/// The numbers of the service's calls, by function, register class and outcome.
+/// How many calls the service has had, by function, register class and outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics([[[u64; OUTCOMES]; CLASSES]; OPERATIONS]);
 

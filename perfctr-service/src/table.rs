@@ -14,7 +14,7 @@ pub(crate) struct Row {
     pub(crate) address: PhysicalAddress,
     /// The bits that a guest can write.
     pub(crate) mask: u64,
-    /// The number of the register's bit in an [`AccessWord`]. All registers of a hub share a bit.
+    /// The register's bit number in an [`AccessWord`]. All registers of a hub share a bit.
     pub(crate) place: u64,
 }
 

@@ -54,7 +54,7 @@ hv_core::events! {
     /// a hub conflict.
     ///
     /// Several events have these fields:
-    /// - `perfreg`: the number of a register. A refused call has the number that the guest passed, even if no register has it.
+    /// - `perfreg`: a register number. A refused call has the number that the guest passed, even if no register has it.
     /// - `status`: EOK for a served call, otherwise the reason for the refusal.
     /// - `guest`, `hub`, `unit`: the number of the guest, hub or [unit](crate::Unit::number).
     /// - `strand`: the number of the calling strand, or of the strand that recorded the event if it does not belong to a call.

@@ -80,8 +80,8 @@ pub trait StrandRegisters {
 
     /// Sends a cross-call to a strand, which may be the executing strand. Returns immediately.
     ///
-    /// - The implementation delivers a cross-call between two hypercalls of the target strand, before the target next executes guest code.
-    ///   The target then calls the handler of the service that sent the cross-call, such as `PerfCounterService::cross_called`.
+    /// - The implementation delivers a cross-call while the target strand is between two hypercalls, before the target next executes guest
+    ///   code. The target then calls the handler of the service that sent the cross-call, such as `PerfCounterService::cross_called`.
     /// - A cross-call that arrives while the target handles another one is delivered afterwards. A dead strand gets its
     ///   cross-call when it restarts.
     ///

@@ -68,7 +68,7 @@ pub const fn hub_global(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddre
     PhysicalAddress(access - HUB_LOCAL + HUB_GLOBAL + ((hub as u64) << GLOBAL_SHIFT))
 }
 
-/// Returns the local address of an L2 bank's control register (section 2.3) on the accessing strand's node; `None` beyond bank 7.
+/// Returns the local address of an L2 bank's control register (section 2.3) on the accessing strand's node; `None` if `bank` is above 7.
 pub const fn l2_control(bank: usize) -> Option<PhysicalAddress> {
     if bank < L2_BANKS {
         Some(PhysicalAddress(L2_CONTROL + bank as u64 * L2_BANK_STRIDE))

@@ -124,8 +124,8 @@ impl Homes {
         self.interleave
     }
 
-    /// Returns the stripes among which a guest can choose by choosing pages. Returns none if each page is on several nodes, or if one node
-    /// has all memory.
+    /// Returns the stripes between which a guest chooses when it chooses a page. Returns no stripes if each page is on several nodes, or if
+    /// one node has all memory.
     pub fn of_pages(self) -> impl Iterator<Item = Stripe> {
         let (shift, stripes) = (self.interleave.shift(), self.stripes_of_pages());
         (0..stripes).map(move |stripe| Stripe {
@@ -140,8 +140,8 @@ impl Homes {
         if self.interleave.bytes() >= PAGE && self.count > 1 { self.stripes() } else { 0 }
     }
 
-    /// Returns how many values the address field that selects a node can have: the number of nodes with memory, rounded up to a power of
-    /// two.
+    /// Returns the number of values of the address field that selects a node. This is the number of nodes with memory, rounded up to a
+    /// power of two.
     const fn stripes(self) -> u64 {
         (self.count as u64).next_power_of_two()
     }

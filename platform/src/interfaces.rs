@@ -12,8 +12,8 @@
 //!
 //! # Notes
 //! For each of its interfaces, an image has an ELF note in its section `.note.sun4v`, which a PT_NOTE segment covers. The note's owner is
-//! [`OWNER`], and the note's type is the number of the interface. The descriptor has at least [`DESCRIPTOR`] bytes; later versions may
-//! define further bytes. All numbers are big-endian.
+//! [`OWNER`], and the note's type is the interface's number. The descriptor has at least [`DESCRIPTOR`] bytes; later versions may define
+//! further bytes. All numbers are big-endian.
 //!
 //! | bytes of the descriptor | content |
 //! |---|---|

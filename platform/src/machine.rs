@@ -90,8 +90,8 @@ impl Model {
         false
     }
 
-    /// Returns the number that stands for the family in the word [`start::MACHINE`](crate::memory_map::start::MACHINE), from which an image
-    /// learns its machine.
+    /// Returns the family's number in the word [`start::MACHINE`](crate::memory_map::start::MACHINE), which tells an image what machine it
+    /// is on.
     pub const fn number(self) -> u8 {
         self.facts().number
     }

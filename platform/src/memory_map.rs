@@ -77,8 +77,8 @@ pub mod start {
     /// The highest bit of the word `MACHINE`. It is set if memory interleaves by 1 GB, and clear if memory interleaves by 512 bytes.
     const GIGABYTE: u64 = 1 << 63;
 
-    /// Returns the word for a machine. Bits 7:0 are the number of nodes, and bits 62:8 are the number of the [model](Model::number). Bit 63
-    /// is set if the memory [interleaves](Interleave) by 1 GB.
+    /// Returns the word for a machine. Bits 7:0 are the number of nodes, and bits 62:8 are the [model's number](Model::number). Bit 63 is
+    /// set if the memory [interleaves](Interleave) by 1 GB.
     #[must_use]
     pub const fn machine_word(machine: Machine) -> u64 {
         let gigabyte = match machine.interleave() {
@@ -156,9 +156,9 @@ pub mod mailbox {
         pub const NONE: u64 = u64::MAX;
         #[allow(missing_docs, reason = "the names say it")]
         pub const VERSION: usize = 0;
-        /// The word with the number of the [`Reason`] for which the record was written.
+        /// The word with the record's [`Reason`], by its number.
         pub const REASON: usize = 1;
-        /// The number of the unit that is out of service: `perfctr_service::Unit::number`.
+        /// The unit that is out of service, by its number (`perfctr_service::Unit::number`).
         pub const UNIT: usize = 2;
         /// The strand that found the failure.
         pub const STRAND: usize = 3;

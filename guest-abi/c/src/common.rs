@@ -64,18 +64,18 @@ impl From<Snapshot> for vfperf_snapshot {
     }
 }
 
-/// Reads the performance register `id`. The hypervisor refuses an `id` that no register has.
+/// Reads the performance register `id`. The hypervisor refuses an unknown `id`.
 pub(crate) fn read(route: impl Hypercall, id: u64) -> Result<u64, HvError> {
     let [value, ..] = route.call(Trap::Fast, VFALLS_GET_PERFREG, [id, 0, 0, 0, 0])?;
     Ok(value)
 }
 
-/// Writes the performance register `id`. The hypervisor refuses an `id` that no register has.
+/// Writes the performance register `id`. The hypervisor refuses an unknown `id`.
 pub(crate) fn write(route: impl Hypercall, id: u64, value: u64) -> Result<(), HvError> {
     route.call(Trap::Fast, VFALLS_SET_PERFREG, [id, value, 0, 0, 0]).map(|_| ())
 }
 
-/// Returns the mask for a counter's event in `pmu`'s control register.
+/// Returns the mask of the field in `pmu`'s control register that selects a counter's event.
 pub(crate) fn field(pmu: Pmu, counter: Counter) -> u64 {
     match pmu {
         Pmu::Dram(_) => DramPcr::field(counter),
@@ -85,7 +85,8 @@ pub(crate) fn field(pmu: Pmu, counter: Counter) -> u64 {
     }
 }
 
-/// Returns `pcr` with `event` for a counter of `pmu`; `None` if the event belongs to another kind of unit, or its code is too large.
+/// Returns `pcr` with `event` selected for one of `pmu`'s counters; `None` if the event belongs to another kind of unit, or its code is too
+/// large.
 pub(crate) fn selected(pmu: Pmu, pcr: u64, counter: Counter, event: u32) -> Option<u64> {
     let mask = field(pmu, counter);
     let code = u64::from(event.checked_sub(event::kind(pmu))?);
@@ -98,8 +99,8 @@ pub(crate) fn insert(mask: u64, pcr: u64, code: u64) -> u64 {
 }
 
 impl vfperf_count {
-    /// Adds the new events to the count, and returns the count. `since` returns the number of events from the previous value of the
-    /// counter to `raw`.
+    /// Adds the new events to the count, and returns the count. `since` takes the counter's previous value, and returns the number of
+    /// events from that value to `raw`.
     pub(crate) fn advance(&mut self, raw: u64, since: impl FnOnce(u64) -> u64) -> u64 {
         self.events = self.events.wrapping_add(since(self.last));
         self.last = raw;

@@ -16,7 +16,7 @@ enumerations! {
 }
 
 impl vfperf_reg {
-    /// The number that stands for "no register". Register numbers are lower.
+    /// The value that stands for "no register", higher than every register's number.
     pub(crate) const NONE: Self = Self(PerfReg::COUNT as u32);
 
     pub(crate) fn of(register: PerfReg) -> Self {

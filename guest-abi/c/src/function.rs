@@ -94,8 +94,8 @@ pub unsafe extern "C" fn vfperf_exit(transport: *const vfperf_transport, code: u
     unsafe { call(transport, null_mut(), |route| Core::new(route).exit(code)) }
 }
 
-/// Negotiates group 0x205 for the whole guest. Returns EINVAL for major 0, without a call. If the hypervisor grants a higher
-/// minor number than `minor`, releases the group and returns ENOTSUPPORTED.
+/// Negotiates group 0x205 for the whole guest. Returns EINVAL for major 0, without making a call. If the hypervisor grants a higher minor
+/// number than `minor`, releases the group and returns ENOTSUPPORTED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_negotiate(
     transport: *const vfperf_transport,
@@ -129,15 +129,15 @@ pub unsafe extern "C" fn vfperf_release(transport: *const vfperf_transport) -> u
     unsafe { call(transport, null_mut(), release) }
 }
 
-/// Reads a performance register. A strand that asks at least once in half a millisecond is served after at most one access by each other
+/// Reads a performance register. A strand that asks at least once every half millisecond is served after at most one access by every other
 /// strand.
 ///
 /// Errors:
 /// - EBADTRAP: the guest has not negotiated.
-/// - EINVAL: no register has the number.
+/// - EINVAL: there is no such register.
 /// - ENOTSUPPORTED: this version or machine does not have the register.
 /// - ENOACCESS: the guest may not use the register, or the register's unit is out of service.
-/// - EWOULDBLOCK: the register's hub is busy in every try.
+/// - EWOULDBLOCK: the register's hub was busy in every try.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_get(
     transport: *const vfperf_transport,
@@ -187,7 +187,7 @@ impl Retry {
         }
     }
 
-    /// Repeats `attempt` while its status is EWOULDBLOCK, within the limit.
+    /// Repeats `attempt` while its status is EWOULDBLOCK, up to the maximum number of tries.
     fn retried<T>(&self, attempt: impl FnMut() -> Result<T, HvError>) -> Result<T, HvError> {
         let result = tries(self.0.tries).retry_with(|refused| self.pause(refused), attempt);
         result.map_err(|error| error.status().unwrap_or(HvError::WouldBlock))
@@ -213,9 +213,9 @@ impl Clock for Retry {
     }
 }
 
-/// Reads the control register and the counters of a unit, and reads them again if the control register has changed in between.
-/// Returns the same statuses as `vfperf_get`. Also returns EINVAL, without a call, for a unit that does not exist, and EWOULDBLOCK
-/// if the control register changed during every read of the counters.
+/// Reads a unit's control register and counters. Repeats the read if the control register changed during it. Returns the same statuses as
+/// `vfperf_get`. Also returns EINVAL for a unit that does not exist (without making a call), and EWOULDBLOCK if the control register
+/// changed during every read of the counters.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_snapshot(
     transport: *const vfperf_transport,
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn vfperf_snapshot(
     unsafe { call(transport, snapshot, take) }
 }
 
-/// Finds the units that exist: reads the control register of each, in 32 calls. Returns EBADTRAP if the guest has not negotiated.
+/// Finds out which units exist by reading each unit's control register, in 32 calls. Returns EBADTRAP if the guest has not negotiated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_probe(
     transport: *const vfperf_transport,
@@ -259,8 +259,8 @@ pub unsafe extern "C" fn vfperf_get_perf_config(
     unsafe { call(transport, config, get) }
 }
 
-/// Writes register 1: selects which L2 misses are counted by the strands on the caller's node. Returns EINVAL for a value
-/// above 3, without a call.
+/// Writes register 1: selects which L2 misses are counted by the strands on the caller's node. Returns EINVAL for a value above 3, without
+/// making a call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_set_perf_config(
     transport: *const vfperf_transport,
@@ -274,8 +274,8 @@ pub unsafe extern "C" fn vfperf_set_perf_config(
     unsafe { call(transport, null_mut(), set) }
 }
 
-/// Selects the event of a unit's counter: reads the control register, replaces this event, and writes the register. Returns EINVAL,
-/// without a call, for a unit or counter that does not exist, and for an event of another kind of unit.
+/// Selects the event of a unit's counter: reads the control register, replaces the counter's event, and writes the register back. Returns
+/// EINVAL, without making a call, if the unit or counter does not exist, or if the event belongs to another kind of unit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_unit_select(
     transport: *const vfperf_transport,

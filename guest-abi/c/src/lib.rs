@@ -22,7 +22,7 @@ pub use sampling::*;
 pub use types::*;
 pub use unit::*;
 
-// A static library needs a panic handler: the function below if panics abort, otherwise std's (as in a debug build).
+// A static library needs a panic handler. If panics abort, it is the function below. Otherwise, as in a debug build, it is std's.
 #[cfg(not(panic = "abort"))]
 extern crate std;
 

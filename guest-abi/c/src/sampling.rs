@@ -25,9 +25,9 @@ type Sampler = Profiler<Unit, { VFPERF_PROFILER_EVENTS / 2 }, VFPERF_PROFILER_SA
 
 /// The content of a `vfperf_profiler`.
 struct Stored {
-    /// [`READY`] after `vfperf_profiler_init`.
+    /// Equals [`READY`] once `vfperf_profiler_init` has prepared the profiler.
     ready: u64,
-    /// `true` if the profiler counts in hyperprivileged mode, which only the service can start.
+    /// `true` if the profiler counts in hyperprivileged mode, which requires a call to the service.
     by_service: bool,
     profiler: Sampler,
 }
@@ -139,9 +139,9 @@ impl From<EventReport<SparcSelect>> for vfperf_report {
     }
 }
 
-/// Prepares a profiler that counts the events of `count` requests in `modes` (VFPERF_SPARC_PCR_UT, _ST, _HT). Events 2n and 2n + 1
-/// count at the same time, on counters 0 and 1. Returns EINVAL for more than VFPERF_PROFILER_EVENTS requests, for a member out
-/// of its range, and for a misaligned `profiler`.
+/// Prepares a profiler for `count` requests. It counts in `modes` (VFPERF_SPARC_PCR_UT, _ST, _HT). Events 2n and 2n + 1 are counted at the
+/// same time, on counters 0 and 1. Returns EINVAL if there are more than VFPERF_PROFILER_EVENTS requests, if a request's member is out of
+/// range, or if `profiler` is misaligned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_profiler_init(
     profiler: *mut vfperf_profiler,
@@ -184,7 +184,7 @@ impl Stored {
     }
 }
 
-/// Starts to count on the calling strand. `time` is the current time, in ticks. Returns ENOACCESS if `modes` has HT, and the guest has
+/// Starts counting on the calling strand. `time` is the current time, in ticks. Returns ENOACCESS if `modes` includes HT, but the guest has
 /// no right to HT or has not negotiated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_profiler_start(
@@ -225,9 +225,9 @@ unsafe fn interrupted(
     unsafe { call(transport, cause, handle) }
 }
 
-/// Takes a sample for each counter that has overflowed, and continues to count. The handler of the overflow trap (interrupt_level_15,
-/// 0x4f) calls this function, and then clears bit 15 of %softint. Stores the counters that had overflowed, as bits; 0 if the
-/// interrupt is spurious. Returns ENOACCESS if the right to HT was revoked. Counting has then ended, but counts and samples remain.
+/// Takes a sample for each counter that has overflowed, and continues counting. The handler of the overflow trap (interrupt_level_15, 0x4f)
+/// calls this function, and then clears bit 15 of %softint. Stores a bit mask of the counters that had overflowed; 0 if the interrupt is
+/// spurious. Returns ENOACCESS if the right to HT was revoked; counting has then ended, but counts and samples remain.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_profiler_handle(
     transport: *const vfperf_transport,
@@ -239,8 +239,8 @@ pub unsafe extern "C" fn vfperf_profiler_handle(
     unsafe { interrupted(transport, profiler, at, cause, Sampler::handle) }
 }
 
-/// Begins the turn of the next two events; otherwise like `vfperf_profiler_handle`. A timer calls this function if there are more than
-/// two events.
+/// Begins the next two events' turn. Otherwise does the same as `vfperf_profiler_handle`. A timer calls this function if there are more
+/// than two events.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_profiler_rotate(
     transport: *const vfperf_transport,

@@ -8,9 +8,9 @@ pub const VFPERF_PROFILER_SAMPLES: usize = 64;
 /// The maximum number of events of a profiler. The profiler counts two events at the same time.
 pub const VFPERF_PROFILER_EVENTS: usize = 8;
 
-/// The functions through which calls reach the machine, for example a simulated machine. A function may be NULL, and so may the
-/// pointer to this structure. On SPARC V9 the call then makes the real trap, or accesses the real register. Elsewhere a trap
-/// returns EBADTRAP, and a register reads as 0.
+/// The functions through which calls reach the machine, for example a simulated machine. A function may be NULL, and so may the pointer to
+/// this structure. On SPARC V9, NULL stands for the real trap or register. On other processors, NULL stands for a trap that returns
+/// EBADTRAP, or a register that reads as 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_transport {
@@ -21,7 +21,7 @@ pub struct vfperf_transport {
     pub read_asr: Option<unsafe extern "C" fn(context: *mut c_void, asr: u32) -> u64>,
     /// Writes ancillary register 16 (%pcr, except HT) or 17 (%pic) of the calling strand.
     pub write_asr: Option<unsafe extern "C" fn(context: *mut c_void, asr: u32, value: u64)>,
-    /// The first argument of the functions.
+    /// Passed to each function as its first argument.
     pub context: *mut c_void,
 }
 
@@ -39,13 +39,13 @@ pub struct vfperf_version {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_present {
-    /// The unit exists: the status was neither EINVAL nor ENOTSUPPORTED.
+    /// The units that exist: the status was neither EINVAL nor ENOTSUPPORTED.
     pub units: u32,
-    /// The unit exists, but the guest may not use it, or it is out of service: ENOACCESS.
+    /// The units that exist, but are out of service or not granted to the guest: the status was ENOACCESS.
     pub refused: u32,
-    /// The unit exists, but its hub was taken at that moment: EWOULDBLOCK.
+    /// The units that exist, but whose hub was busy at that moment: the status was EWOULDBLOCK.
     pub busy: u32,
-    /// Whether the unit exists is unknown, because the call returned another status. illumos treats the unit as present.
+    /// The units that may or may not exist, because the call returned another status. illumos treats them as present.
     pub unclear: u32,
 }
 
@@ -58,12 +58,12 @@ pub struct vfperf_retry {
     /// The maximum number of times that a snapshot reads the counters; 0 means 1. The snapshot reads the counters again if the
     /// control register has changed.
     pub reads: u32,
-    /// Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below half a millisecond:
-    /// then the service serves a refused strand after at most one access by each other strand.
+    /// Called between two tries of a call, with the number of refused tries so far. NULL: no pause. If pauses stay below half a
+    /// millisecond, the service serves a refused strand after at most one access by every other strand.
     pub pause: Option<unsafe extern "C" fn(context: *mut c_void, refused: u32)>,
-    /// Returns the time in ticks, for the skew of a snapshot. NULL: the skew has no ticks.
+    /// Returns the time in ticks, for the skew of a snapshot. NULL: `skew_ticks` is 0.
     pub clock: Option<unsafe extern "C" fn(context: *mut c_void) -> u64>,
-    /// The first argument of the functions.
+    /// Passed to each function as its first argument.
     pub context: *mut c_void,
 }
 
@@ -89,7 +89,7 @@ pub struct vfperf_snapshot {
     pub unit: u32,
 }
 
-/// A 64-bit count of a narrower counter's events. If the counter holds 0, begin with 0 in both members.
+/// A 64-bit count of a narrower counter's events. To begin with a counter that holds 0, set both members to 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_count {
@@ -103,13 +103,13 @@ pub struct vfperf_count {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_request {
-    /// One of `enum vfperf_sparc_event`, or another select: SL in bits 11:8, MASK in bits 7:0.
+    /// One of `enum vfperf_sparc_event`, or any other select code: SL in bits 11:8, MASK in bits 7:0.
     pub event: u32,
     /// Events between two samples, 1 to 2^31. 0: no samples.
     pub period: u32,
-    /// Ticks between two samples. If this is not 0, `period` is only the first period; later periods follow the rate of the events.
+    /// Ticks between two samples. If this is not 0, `period` is only the first period; later periods follow the event rate.
     pub interval: u32,
-    /// 1 to 31: periods are random, and differ from the due period by up to 1/2^`spread` of the due period. 3 is a good choice.
+    /// 1 to 31: periods are random, and differ from the nominal period by up to 1/2^`spread` of it. 3 is a good choice.
     pub spread: u32,
     /// The seed of random periods.
     pub seed: u64,
@@ -152,11 +152,11 @@ pub struct vfperf_sample {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_report {
-    /// The number of the event, as in the profiler's request.
+    /// The event's code, as in the profiler's request.
     pub event: u32,
     /// The counter: one of `enum vfperf_counter`.
     pub counter: u32,
-    /// The number of events that were counted, during `running` of the `enabled` ticks.
+    /// The number of events that were counted in the `running` ticks.
     pub counted: u64,
     /// Ticks in which the event was counted.
     pub running: u64,
@@ -166,11 +166,11 @@ pub struct vfperf_report {
     pub events: u64,
     /// One standard error of `events`, rounded up. UINT64_MAX: unknown, because the event had fewer than two turns.
     pub error: u64,
-    /// Samples, lost ones included.
+    /// The number of samples, including lost samples.
     pub samples: u64,
-    /// Samples that were lost because there was no room.
+    /// The number of samples that were lost because there was no room.
     pub lost: u64,
-    /// Periods that ended while the interrupt of an earlier period was pending.
+    /// The number of periods that ended while the interrupt of an earlier period was pending.
     pub missed: u64,
     /// The number of times that throttling doubled the period.
     pub throttled: u64,

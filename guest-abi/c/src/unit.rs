@@ -1,4 +1,4 @@
-//! The functions that make no call: registers and layouts of units and strands, and counts.
+//! Functions that make no hypercall: they find units' registers, read and change register values, and keep counts.
 #![allow(unsafe_code)]
 
 use guest_abi::guest::{DramCount, Rate, Reading, StrandCount};
@@ -25,7 +25,7 @@ pub extern "C" fn vfperf_unit_pic(unit: vfperf_unit, counter: vfperf_counter) ->
     place.map_or(vfperf_reg::NONE, |(pmu, counter)| vfperf_reg::of(pmu.pic(counter)))
 }
 
-/// Returns `pcr`, the value of a unit's control register, with `event` for a counter. Returns `pcr` unchanged for a unit or
+/// Returns `pcr`, the value of a unit's control register, with `event` selected for a counter. Returns `pcr` unchanged for a unit or
 /// counter that does not exist, and for an event of another kind of unit.
 #[unsafe(no_mangle)]
 pub extern "C" fn vfperf_unit_pcr_with(
@@ -38,7 +38,7 @@ pub extern "C" fn vfperf_unit_pcr_with(
     place.and_then(|(pmu, counter)| selected(pmu, pcr, counter, event.0)).unwrap_or(pcr)
 }
 
-/// Returns the event of a counter in a unit's control register; 0, which is no event, for a unit or a counter that does not exist.
+/// Returns the event that a unit's control register selects for a counter; 0 (no event) if the unit or the counter does not exist.
 #[unsafe(no_mangle)]
 pub extern "C" fn vfperf_unit_pcr_event(
     unit: vfperf_unit,
@@ -52,7 +52,7 @@ pub extern "C" fn vfperf_unit_pcr_event(
     }))
 }
 
-/// Returns `pcr`, the value of the strand's PCR, with `event` for a counter. To count one event only, begin with
+/// Returns `pcr`, the value of the strand's PCR, with `event` selected for a counter. To count one event only, begin with
 /// VFPERF_SPARC_PCR_OFF.
 #[unsafe(no_mangle)]
 pub extern "C" fn vfperf_sparc_pcr_with(
@@ -76,10 +76,10 @@ pub extern "C" fn vfperf_sparc_pic_counter(pic: u64, counter: vfperf_counter) ->
     counter.get().map_or(0, |counter| SparcPic::from(pic).counter(counter))
 }
 
-/// Updates the count of a unit's counter from `pic`, the value of the counter's register, and returns the count. The count of a
-/// hub is always right. A DRAM counter has 31 bits and a flag: its count is right if fewer than 2^31 events happened since
-/// the last call, or if the flag was clear at the last call and the counter has not wrapped twice. Returns 0 for NULL, and for a
-/// unit or counter that does not exist.
+/// Updates the count of a unit's counter from `pic`, the value of the counter's register, and returns the count. The count of a hub's
+/// counter is always right. A DRAM counter has 31 bits and a flag. Its count is right if fewer than 2^31 events happened since the last
+/// call. Its count is also right if the flag was clear at the last call and the counter has not wrapped twice since. Returns 0 if `count`
+/// is NULL, or if the unit or counter does not exist.
 /// cbindgen:prefix=
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_unit_count(

@@ -24,7 +24,7 @@ macro_rules! events {
         }
 
         impl $type {
-            /// Every event, in the order of the codes.
+            /// All events, in the order of their codes.
             pub const ALL: &'static [Self] = &[$(Self::$event),*];
 
             /// Returns the code that selects the event.

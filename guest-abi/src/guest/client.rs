@@ -14,8 +14,8 @@ use crate::status::HvError;
 
 /// The performance counters of a guest that has negotiated group 0x205.
 ///
-/// All strands of a guest share one negotiated version. One strand negotiates; the other strands [join](Self::join), or share a reference.
-/// After a [release](Self::release), all the guest's calls to the group fail with EBADTRAP.
+/// All strands of a guest share one negotiated version. One strand negotiates; the other strands [join](Self::join), or share a reference
+/// to this value. After a [release](Self::release), all the guest's calls to the group fail with EBADTRAP.
 #[derive(Debug)]
 #[must_use]
 pub struct PerfCounters<H> {

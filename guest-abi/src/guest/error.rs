@@ -48,9 +48,9 @@ errors! {
     NoRoom(NoRoom<SparcSelect>),
     /// A counter's select code stands for no event.
     ReservedEvent(ReservedEvent),
-    /// A number that a type cannot hold.
+    /// A number is out of a type's range.
     OutOfRange(OutOfRange),
-    /// A text that names no value.
+    /// A text is not the name of any value.
     UnknownName(UnknownName),
 }
 

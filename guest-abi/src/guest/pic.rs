@@ -58,7 +58,7 @@ pub struct StrandDriver<S, H = Infallible> {
 }
 
 impl<S: StrandCounters> StrandDriver<S> {
-    /// Returns a driver that cannot change HT. Call the driver's methods only on the strand that has `counters`.
+    /// Returns a driver that cannot change HT. Call the driver's methods only on the strand to which `counters` belong.
     pub const fn new(counters: S) -> Self {
         Self { counters, service: None }
     }
@@ -89,8 +89,8 @@ impl<S: StrandCounters, H: Hypercall> StrandDriver<S, H> {
     /// loses up to 8 events: see [`StrandCounters`].
     ///
     /// # Errors
-    /// Fails with the status of the call that clears HT, or with ENOACCESS without a service. After an error, hyperprivileged events still
-    /// count.
+    /// Fails with the status of the call that clears HT, or with ENOACCESS without a service. After an error, hyperprivileged events are
+    /// still counted.
     pub fn stop(&self) -> Result<(), HvError> {
         let pcr = self.counters.pcr();
         // A direct write does not change HT.
@@ -98,8 +98,8 @@ impl<S: StrandCounters, H: Hypercall> StrandDriver<S, H> {
         if pcr.hypervisor() { self.set_by_service(pcr.stopped()) } else { Ok(()) }
     }
 
-    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. Earlier events are not counted. Makes no
-    /// hypercall if HT is clear and stays clear. To count only one event, build `pcr` from [`SparcPcr::OFF`].
+    /// Stops counting, sets the counters to `from`, and starts counting as `pcr` says. Earlier events are not counted. Makes no hypercall
+    /// if HT is clear and stays clear. To count only one event, build `pcr` from [`SparcPcr::OFF`].
     ///
     /// # Errors
     /// Fails with the status of the call that changes HT: ENOACCESS if the guest has no right to HT, or if there is no service. The

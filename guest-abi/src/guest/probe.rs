@@ -61,7 +61,7 @@ impl Present {
         }
     }
 
-    /// Returns `true` if the register exists. Registers 0 and 1 always exist, other registers if their PMU is present.
+    /// Returns `true` if the register exists. Registers 0 and 1 always exist. The other registers exist if their PMU is present.
     pub const fn contains(&self, register: PerfReg) -> bool {
         match Pmu::from_register(register) {
             Some(pmu) => self.pmus().contains(pmu),

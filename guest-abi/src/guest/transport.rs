@@ -12,7 +12,7 @@ pub trait Hypercall {
     /// Traps with `registers` in %o0 to %o5, and stores the values of %o0 to %o5 after the trap in `registers`.
     fn trap(&self, trap: Trap, registers: &mut Registers);
 
-    /// Calls `function` with `arguments` in %o0 to %o4. Returns %o1 to %o5; fails with the status in %o0 if this status is not 0.
+    /// Calls `function` with `arguments` in %o0 to %o4. Returns %o1 to %o5. Fails with the status in %o0 if it is not 0.
     #[inline]
     fn call(&self, trap: Trap, function: u64, arguments: [u64; 5]) -> Result<[u64; 5], HvError> {
         let mut registers = Registers::call(function, arguments);
@@ -38,13 +38,13 @@ impl Hypercall for Infallible {
     }
 }
 
-/// Reads performance register `id`. The hypervisor refuses an `id` that no register has.
+/// Reads performance register `id`. The hypervisor refuses an unknown `id`.
 pub(crate) fn get_perfreg(route: &impl Hypercall, id: u64) -> Result<u64, HvError> {
     let [value, ..] = route.call(Trap::Fast, VFALLS_GET_PERFREG, [id, 0, 0, 0, 0])?;
     Ok(value)
 }
 
-/// Writes performance register `id`. The hypervisor refuses an `id` that no register has.
+/// Writes performance register `id`. The hypervisor refuses an unknown `id`.
 pub(crate) fn set_perfreg(route: &impl Hypercall, id: u64, value: u64) -> Result<(), HvError> {
     route.call(Trap::Fast, VFALLS_SET_PERFREG, [id, value, 0, 0, 0])?;
     Ok(())

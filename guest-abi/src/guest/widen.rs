@@ -77,7 +77,7 @@ pub type StrandCount = Widened<32>;
 pub type HubCount = Widened<64>;
 
 impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
-    /// A count without a flag is right for up to this number of events between two reads: 2^`BITS` - 1.
+    /// The largest number of events between two reads for which a count without a flag is right: 2^`BITS` - 1.
     pub const MOST: u64 = Reading::<BITS, FLAG>::MOST;
 
     /// Returns a count of 0 for a counter that shows `reading`.

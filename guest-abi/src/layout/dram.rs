@@ -39,7 +39,7 @@ pub struct DramPic {
 }
 
 impl DramPic {
-    /// The bits that a guest can write: all.
+    /// A guest can write all 64 bits.
     pub const WRITABLE: u64 = u64::MAX;
 
     /// A counter's width in bits, without its flag.

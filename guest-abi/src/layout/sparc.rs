@@ -66,7 +66,7 @@ impl SparcSelect {
     /// Counts nothing: class 2 with an empty MASK.
     pub const OFF: Self = Self(0x200);
 
-    /// Returns the select of `class` (0 to 15) and `mask`; `None` for a class beyond 15.
+    /// Returns the select of `class` (0 to 15) and `mask`; `None` if the class is above 15.
     pub const fn new(class: u8, mask: u8) -> Option<Self> {
         if class < 16 { Some(Self((class as u16) << 8 | mask as u16)) } else { None }
     }

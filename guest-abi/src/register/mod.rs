@@ -22,7 +22,7 @@ impl PerfReg {
     /// The number of registers. Their ids are 0 to 89.
     pub const COUNT: usize = table::COUNT;
 
-    /// Every register, in the order of the ids.
+    /// All registers, in the order of their ids.
     pub const ALL: [Self; Self::COUNT] = {
         let mut all = [Self(0); Self::COUNT];
         let mut id = 0;
@@ -46,7 +46,7 @@ impl PerfReg {
     /// The number of registers in each hub.
     pub const PER_HUB: usize = HubUnit::ALL.len() * HubRole::ALL.len();
 
-    /// Returns the register with this 64-bit id; `None` beyond 89.
+    /// Returns the register with this 64-bit id; `None` if the id is above 89.
     pub const fn new(id: u64) -> Option<Self> {
         if id < Self::COUNT as u64 { Some(Self(id as u8)) } else { None }
     }

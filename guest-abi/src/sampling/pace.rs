@@ -23,7 +23,7 @@ enum Rhythm {
     Ticks(NonZeroU32, Period),
 }
 
-/// The maximum deviation of a random period from the due period (1/2^`shift` of the due period), and the seed.
+/// The maximum deviation of a random period from the nominal period (1/2^`shift` of the nominal period), and the seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Spread {
     shift: u32,
@@ -56,8 +56,8 @@ impl Pace {
         Self { rhythm, spread: None, throttle: None }
     }
 
-    /// Makes periods random. The mean stays the due period. A period differs from the due period by at most 1/2^`shift` of the due period,
-    /// or by at most one event if that is more. In a loop whose length divides the period, random periods spread the samples over the
+    /// Makes periods random. Their mean stays the nominal period. A period differs from the nominal period by at most 1/2^`shift` of it, or
+    /// by at most one event if that is more. In a loop whose length divides the period, random periods spread the samples over the
     /// instructions of the loop. `shift` is 1 to 31; 3 is a good choice.
     pub const fn randomised(mut self, shift: u32, seed: u64) -> Self {
         let shift = match shift {
@@ -76,13 +76,13 @@ impl Pace {
     }
 }
 
-/// Draws a pace's periods, one after the other.
+/// Determines a pace's periods, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pacer {
     pace: Pace,
     random: Random,
     throttled: Throttled,
-    /// The due period, before randomisation and throttling.
+    /// The nominal period, before randomisation and throttling.
     due: Period,
     current: Period,
     sampled_at: u64,
@@ -107,8 +107,8 @@ impl Pacer {
         self.current
     }
 
-    /// Begins the next period at the time `now`. The last period had `events` events. Returns
-    /// `true` if the interrupt exceeded the throttle's limit.
+    /// Begins the next period at the time `now`. `events` is the number of events in the last period. Returns `true` if the interrupt
+    /// exceeded the throttle's limit.
     pub(super) fn next(&mut self, now: u64, events: u64) -> bool {
         if let Rhythm::Ticks(ticks, _) = self.pace.rhythm {
             let took = now.saturating_sub(self.sampled_at).max(1);
@@ -123,9 +123,9 @@ impl Pacer {
         throttled
     }
 
-    /// Adapts the due period: the last `events` events took `took` ticks, but should have taken `wanted` ticks. The period moves a quarter
-    /// of the way to the right period, so that one odd interval has little effect. If the right period is at least double or at most half,
-    /// the period doubles or halves in one step.
+    /// Adapts the nominal period to the event rate: the last `events` events took `took` ticks, but should have taken `wanted` ticks. The
+    /// period moves a quarter of the way to the right value, so that one odd interval has little effect. If the right value is at least
+    /// double or at most half of the period, the period doubles or halves instead.
     fn follow(&mut self, wanted: u64, took: u64, events: u64) {
         let due = u64::from(self.due.events());
         let right = events.saturating_mul(wanted) / took;

@@ -15,7 +15,7 @@ impl Period {
     /// 2^31 events. With a longer period, a counter could not show whether it has overflowed already.
     pub const LONGEST: Self = Self(NonZeroU32::MIN.saturating_add((1 << 31) - 1));
 
-    /// Returns a period of `events` events; `None` for 0 and beyond 2^31.
+    /// Returns a period of `events` events; `None` if `events` is 0 or above 2^31.
     pub const fn new(events: u32) -> Option<Self> {
         match NonZeroU32::new(events) {
             Some(events) if events.get() <= Self::LONGEST.0.get() => Some(Self(events)),

@@ -113,7 +113,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(())
     }
 
-    /// Handles an interrupt of the unit: takes a sample for each counter that has overflowed, and continues to count.
+    /// Handles an interrupt of the unit: takes a sample for each counter that has overflowed, and continues counting.
     ///
     /// # Errors
     /// Fails if the unit refuses to continue. Counts and samples remain.
@@ -125,8 +125,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(cause)
     }
 
-    /// Begins the turn of the next events. Handles pending overflows. The interrupts of these overflows come later, and are then
-    /// spurious.
+    /// Begins the next events' turn. Handles pending overflows, so the interrupts that these overflows cause later are spurious.
     ///
     /// # Errors
     /// Fails if the unit refuses to continue. Counts and samples remain.

@@ -34,7 +34,7 @@ pub struct Sample<E, M> {
 pub struct Cause {
     /// The counters that had overflowed. The profiler has handled them.
     pub counters: CounterSet,
-    /// `true` if a timer that shares the interrupt requested it. The caller handles the timer.
+    /// `true` if the timer that shares the counters' interrupt requested it. The caller handles the timer.
     pub timer: bool,
 }
 

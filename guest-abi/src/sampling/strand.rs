@@ -17,7 +17,7 @@ use crate::status::HvError;
 pub struct OwnCounters<S, H = Infallible>(StrandDriver<S, H>);
 
 impl<S: StrandCounters> OwnCounters<S> {
-    /// Returns a unit that counts no hyperprivileged events. Call the unit's methods only on the strand that has `counters`.
+    /// Returns a unit that counts no hyperprivileged events. Call the unit's methods only on the strand to which `counters` belong.
     pub const fn new(counters: S) -> Self {
         Self(StrandDriver::new(counters))
     }

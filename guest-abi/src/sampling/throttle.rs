@@ -3,7 +3,8 @@
 use core::num::{NonZeroU32, NonZeroU64};
 
 /// A limit on a counter's interrupt rate. The counter's period doubles while the counter exceeds the limit. After a window with at most a
-/// quarter of the permitted interrupts, one doubling is undone. Each sample states its number of events, so samples are comparable.
+/// quarter of the permitted interrupts, one doubling is undone. Each sample states how many events it represents, so samples taken at
+/// different periods can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Throttle {
     /// The maximum number of interrupts in a window.

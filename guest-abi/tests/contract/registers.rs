@@ -6,7 +6,7 @@ use guest_abi::{
 };
 use proptest::prelude::*;
 
-/// Returns the kind and name of each register in the order of the ids (FWARC/2007/529 section 3.1).
+/// Returns the kind and name of each register in the order of their ids (FWARC/2007/529 section 3.1).
 fn registers() -> Vec<(Kind, String)> {
     let mut registers =
         vec![(Kind::Strand, "SPARC_PCR".to_owned()), (Kind::L2, "L2_PERF_CONFIG".to_owned())];

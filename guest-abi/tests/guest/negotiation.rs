@@ -1,4 +1,4 @@
-//! Tests how a guest negotiates a version, and which counters it then has.
+//! Tests how a guest negotiates a version, and which counters the granted version gives it.
 
 use guest_abi::guest::NegotiateError;
 use guest_abi::{HvError, PerfCounters, Version};

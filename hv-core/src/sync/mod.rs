@@ -40,14 +40,15 @@ pub use steps::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, spin_loop};
 pub const BEFORE_DEVICE: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::Acquire };
 
-/// The ordering of an exchange of one word and a strand's following load of another word, which together decide whether the strand accesses
-/// a device: [`Ordering::SeqCst`], or `Relaxed` on SPARC V9 (see [`BEFORE_DEVICE`]). Call [`exchanged`] between the exchange and the load.
+/// The ordering of two accesses that together decide whether a strand accesses a device: the strand exchanges one word, and then loads
+/// another word. The ordering is [`Ordering::SeqCst`], or `Relaxed` on SPARC V9 (see [`BEFORE_DEVICE`]). Call [`exchanged`] between the
+/// exchange and the load.
 pub const EXCHANGE_AND_LOOK: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::SeqCst };
 
-/// Stops the compiler from moving a load before an earlier exchange of another word, where both accesses use the ordering
-/// [`EXCHANGE_AND_LOOK`]. That ordering, or the processor, does the rest. Under loom, this function is a fence, because loom treats
-/// sequentially consistent accesses as acquire and release.
+/// Stops the compiler from moving a load before an earlier exchange of another word. Both accesses use the ordering [`EXCHANGE_AND_LOOK`],
+/// which stops the processor from doing the same (on SPARC V9, the processor never does). Under loom, this function is a fence, because
+/// loom treats sequentially consistent accesses as acquire and release.
 #[inline(always)]
 pub fn exchanged() {
     if cfg!(loom) {

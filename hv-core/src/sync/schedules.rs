@@ -31,7 +31,7 @@ const SEED: u64 = 1;
 /// The number of priority changes in a PCT schedule, plus 1.
 const DEPTH: usize = 5;
 
-/// A schedule with more steps than this counts as stuck, and fails.
+/// The maximum number of steps. A schedule with more steps counts as stuck, and fails.
 const STEPS: usize = 2_000_000;
 
 /// The size of a strand's stack in bytes. A model builds the service on the stack.
@@ -83,7 +83,7 @@ pub fn any_below(end: usize) -> usize {
     shuttle::rand::thread_rng().gen_range(0..end)
 }
 
-/// Takes a step that changes nothing, and at which other strands may continue.
+/// Takes a step that changes nothing, so that other strands may continue.
 pub fn pause() {
     thread::sleep(core::time::Duration::ZERO);
 }

@@ -45,7 +45,8 @@ mod orders {
     }
 }
 
-/// Does the same as core's `spin_loop`, except in an [`orders`] search, where the strand waits until its word changes, or gives up.
+/// Does the same as core's `spin_loop`. In an [`orders`] search, the strand instead waits for a change of the word that it used last, or
+/// gives up.
 pub fn spin_loop() {
     if !orders::spins() {
         super::hint::spin_loop();
@@ -68,7 +69,7 @@ use std::thread_local;
 use super::{Ordering, atomic};
 use word::{Operation, Place, Value};
 
-/// A planned action, and the number of the step before which it happens; 0 is the next step.
+/// A planned action, and the step before which it happens: 0 is the next step.
 type Plan = (usize, Box<dyn FnOnce()>);
 
 /// A function that receives the address of each step's word, and `true` if the step may change the word.

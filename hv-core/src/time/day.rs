@@ -15,7 +15,7 @@ pub struct DayReading {
     pub late: u64,
 }
 
-/// The reaction of a [`TimeOfDay`] to a reading of its reference. Amounts are in nanoseconds.
+/// How a [`TimeOfDay`] reacts to a reading of its reference. Amounts are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Followed {
     /// The time of day agrees with the reading. It continues at the clock's rate.

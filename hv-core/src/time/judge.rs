@@ -58,12 +58,12 @@ impl<const N: usize> Evidence<N> {
     /// Decides which source is wrong. If several sources are wrong, returns one of them. The rules, in this order:
     ///
     /// 1. A source with a proven fault is wrong.
-    /// 2. Sources that agree form a group. A source that agrees with one member of a group belongs to the group. Only the largest
-    ///    groups may be right, because independent sources do not go wrong in the same way.
+    /// 2. Sources that agree form a group. A source that agrees with one member of a group belongs to the group. Only the largest groups
+    ///    can be right, because independent sources do not go wrong in the same way.
     /// 3. If a group is right, the sources outside of the group have made errors. An error is a surprise if its source is not known to make
     ///    such errors. Group A is ruled out if another of the largest groups, B, implies fewer surprises, and every surprise of B is also a
     ///    surprise of A.
-    /// 4. A source is wrong if it is in no group that may be right. If several groups may be right, the result is undecided.
+    /// 4. A source is wrong if it is in no group that can be right. If several groups can be right, the result is undecided.
     pub(super) fn decide(&self) -> Decision {
         let trusted = || (0..N).filter(|source| self.trusted[*source]);
         let proven = trusted().find_map(|source| Some((source, self.proven[source]?)));

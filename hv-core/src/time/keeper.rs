@@ -45,7 +45,7 @@ pub struct Timekeeper<S, const N: usize> {
 /// The number of epochs that a timekeeper keeps.
 const EPOCHS: usize = 8;
 
-/// The maximum number of a reader's attempts. An attempt fails if the epoch is overwritten while the reader reads it.
+/// The maximum number of attempts that a reader makes. An attempt fails if the epoch is overwritten while the reader reads it.
 const TRIES: usize = 3;
 
 assert_impl_all!(Timekeeper<(), 1>: Send, Sync);
@@ -63,8 +63,8 @@ impl Epoch {
         Self { source: AtomicU32::new(0), ticks: AtomicU64::new(0), time: AtomicU64::new(0) }
     }
 
-    /// Writes an epoch over an old one. The stores have release ordering, so that a reader that loads one of the new values also sees
-    /// the number of the previous epoch.
+    /// Writes an epoch over an old one. The stores have release ordering, so that a reader that loads one of the new values also sees the
+    /// previous epoch's number.
     fn begin(&self, source: usize, ticks: u64, time: u64) {
         self.source.store(source as u32, Ordering::Release);
         self.ticks.store(ticks, Ordering::Release);
@@ -102,7 +102,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         StrandClock { keeper: self, strand }
     }
 
-    /// Returns the time in nanoseconds on `strand`, which is the strand that makes the call, or `None` if the source cannot be read.
+    /// Returns the time in nanoseconds; `None` if the source cannot be read. `strand` is the strand that makes the call.
     ///
     /// This time is the best estimate. It goes back if the source goes back, or if a source that was ahead is replaced. The time
     /// of a [`clock`](Self::clock) never goes back.
@@ -136,7 +136,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
     }
 
     /// Retires a source. If it is the chosen source, the best of the other sources replaces it, and the time continues from its current
-    /// value. Returns the index of the source that is then chosen.
+    /// value. Returns the index of the chosen source after the change.
     ///
     /// Fails if the source was never usable, is already retired, or is the last source, which then stays in use. Also fails if another
     /// strand is changing the source.

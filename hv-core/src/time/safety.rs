@@ -96,7 +96,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Returns the verdict on `source`, which is `None` if the machine does not have the source.
+    /// Returns the verdict on a source. `source` is `None` if the machine does not have the source.
     pub fn assess(
         source: Option<&Description>,
         environment: &Environment,
@@ -122,7 +122,7 @@ impl Verdict {
     }
 }
 
-/// Returns the first reason why the source is not safe on the machine.
+/// Checks that the source is safe on the machine. The error is the first reason why it is not.
 fn check_hazards(source: &Description, environment: &Environment) -> Result<(), Reason> {
     let hazards = source.hazards;
     if hazards.tears {

@@ -34,7 +34,7 @@ impl Span {
         Self { least: self.least.saturating_sub(by), most: self.most.saturating_add(by) }
     }
 
-    /// Returns the relation of a source that measured the duration `measured` to a source that measured these bounds.
+    /// Returns the relation of one source to another. The first source measured the duration `measured`; the second measured these bounds.
     fn relation(self, measured: u64) -> Relation {
         if measured > self.most {
             Relation::Ahead

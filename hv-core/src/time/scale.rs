@@ -4,7 +4,8 @@
 ///
 /// The conversion works for any number of ticks, and any frequency from [`SLOWEST`](Self::SLOWEST) to [`FASTEST`](Self::FASTEST). It
 /// saturates at 2^64 - 1 ns (584 years). Up to 2^63 - 1 ns (292 years), the conversion of ticks that last a whole number of nanoseconds is
-/// exact. Any other result is the exact value rounded down, or 1 ns above that. Beyond 292 years, a result may be up to 2 ns above it.
+/// exact. Any other result is the rounded-down exact value, or 1 ns more. Above 292 years, a result may be up to 2 ns more than the
+/// rounded-down exact value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     /// The factor for ticks, rounded up. It is at least 2^63, so that all 64 bits are significant.

@@ -95,7 +95,7 @@ impl<S: ClockSource> Tracked<S> {
     }
 
     /// Returns `true` if the source may show less time than has passed. A source that is safe on this machine is free of the hazards that
-    /// depend on the machine, so only a forced source is checked for these.
+    /// depend on the machine, so only a forced source is checked for those hazards.
     pub(super) const fn can_lose(&self) -> bool {
         let hazards = self.description.hazards;
         let varies = hazards.stops_when_idle || hazards.rate_varies || hazards.may_be_cpu_clock;

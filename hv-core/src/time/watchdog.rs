@@ -13,10 +13,10 @@ use super::sample::{Observer, Sample};
 
 /// Regularly compares the sources of a [`Timekeeper`] with each other, on one strand.
 ///
-/// Each check reads all sources several times. It compares the counts with the counts of two earlier checks: the previous check, and one up
-/// to fifty checks ago. From the counts of two checks, the watchdog computes the shortest and the longest possible duration between the
-/// checks according to each source. The durations that the other sources measured must be within these bounds, up to a tolerance. The
-/// following rules, in this order, decide which source is wrong:
+/// Each check reads all sources several times. It compares the counts with the counts of two earlier checks: the previous check, and an
+/// older check, which is at most fifty checks ago. From the counts of two checks, the watchdog computes the shortest and the longest
+/// possible duration between the checks according to each source. The durations that the other sources measured must be within these
+/// bounds, up to a tolerance. The following rules, in this order, decide which source is wrong:
 ///
 /// 1. A source that goes back, stands still or cannot be read is wrong.
 /// 2. The largest group of sources that agree is right.
@@ -66,8 +66,8 @@ impl<const N: usize> Watchdog<N> {
         Self { limits, last: None, earlier: None, still: [false; N], meter: None }
     }
 
-    /// Returns the frequency of the chosen source, measured against the best other source. The measurement restarts when one of these two
-    /// sources changes, and covers at most the last two minutes. Returns `None` before the second check of the two sources.
+    /// Returns the frequency of the chosen source, measured against the best other source. The measurement restarts when another source
+    /// replaces one of these two, and covers at most the last two minutes. Returns `None` before the second check of the two sources.
     pub fn frequency(&self) -> Option<Measured> {
         let (Pair { chosen, reference }, meter) = self.meter?;
         Some(Measured { source: chosen, reference, frequency: meter.frequency()? })

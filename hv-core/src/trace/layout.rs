@@ -1,4 +1,4 @@
-//! Layouts of event headers. A header holds the number of the event's kind and some bits of the clock.
+//! Layouts of event headers. A header holds the event's kind number and some bits of the clock.
 //!
 //! A *full* header holds the whole time. This time is the *base* of the following events. A *short* header holds only the lower bits of the
 //! time. An event has a short header only if its time is near enough to the base for the lower bits to determine it.
@@ -186,7 +186,7 @@ impl Large {
     }
 }
 
-/// Returns a word with the number of an event's kind above the bits of the clock.
+/// Returns a word with an event's kind number above the bits of the clock.
 #[inline(always)]
 fn short<L: Layout>(id: u16, units: u64) -> u32 {
     u32::from(id) << L::CLOCK_BITS | (units & L::REACH) as u32

@@ -2,8 +2,8 @@
 
 use crate::sync::plain::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The value of `number` while this memory holds no packet, because none has begun here yet or the writer is preparing one. The number of
-/// the first packet is 1.
+/// The value of `number` while this memory holds no packet, because none has begun here yet or the writer is preparing one. The first
+/// packet's number is 1.
 const NONE: u64 = 0;
 
 /// The data that the writer stores at the beginning of a packet.
@@ -47,7 +47,7 @@ impl Fill {
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Packet<const WORDS: usize> {
-    /// The number of the packet that this memory holds.
+    /// The packet that this memory holds, by its number; [`NONE`] if it holds none.
     pub(super) number: AtomicU64,
     pub(super) base: AtomicU64,
     pub(super) first: AtomicU64,
@@ -71,12 +71,13 @@ impl<const WORDS: usize> Packet<WORDS> {
         }
     }
 
-    /// For the writer, before its first event: removes the packet from this memory. The words keep their values.
+    /// Removes the packet from this memory. The words keep their values. Only the writer calls this function, before its first event.
     pub(super) fn clear(&self) {
         self.begin(NONE, Start::default());
     }
 
-    /// For the writer: begins a packet in this memory. Readers of the overwritten packet see that the number has changed.
+    /// Begins a packet in this memory. Readers of the overwritten packet see that the number has changed. Only the writer calls this
+    /// function.
     pub(super) fn begin(&self, number: u64, start: Start) {
         self.number.store(NONE, Ordering::Release);
         fence(Ordering::Release);
@@ -88,37 +89,37 @@ impl<const WORDS: usize> Packet<WORDS> {
         self.number.store(number, Ordering::Release);
     }
 
-    /// For the writer: returns the current fill.
+    /// Returns the current fill. Only the writer calls this function.
     #[inline(always)]
     pub(super) fn fill(&self) -> Fill {
         // Relaxed loads are enough here, in `offered` and in `discarded_before`, because no other strand writes these words.
         Fill(self.fill.load(Ordering::Relaxed))
     }
 
-    /// For the writer: returns the number of events that were offered to the ring before the end of this packet.
+    /// Returns the number of events that were offered to the ring before the end of this packet. Only the writer calls this function.
     pub(super) fn offered(&self) -> u64 {
         self.first.load(Ordering::Relaxed) + self.fill().events()
     }
 
-    /// For the writer: returns the number of events that were discarded before the packet began.
+    /// Returns the number of events that were discarded before the packet began. Only the writer calls this function.
     pub(super) fn discarded_before(&self) -> u64 {
         self.discarded.load(Ordering::Relaxed)
     }
 
-    /// For the writer: returns the next `size` free words; `None` if there is no room.
+    /// Returns the next `size` free words; `None` if there is no room. Only the writer calls this function.
     #[inline(always)]
     pub(super) fn room(&self, fill: Fill, size: usize) -> Option<&[AtomicU32]> {
         let at = fill.words();
         self.words.get(at..at + size)
     }
 
-    /// For the writer: publishes the event in the next `size` words.
+    /// Publishes the event in the next `size` words. Only the writer calls this function.
     #[inline(always)]
     pub(super) fn commit(&self, fill: Fill, size: usize) {
         self.fill.store(fill.with_event(size).0, Ordering::Release);
     }
 
-    /// For the writer, after an event did not fit: gives up the free words, so that no smaller event follows.
+    /// Gives up the free words, so that no smaller event follows. The writer calls this function after an event did not fit.
     pub(super) fn close(&self) {
         let fill = self.fill();
         if let Some(end) = self.words.get(fill.words()) {

@@ -13,9 +13,9 @@ const TRIES: usize = 16;
 /// An event from a ring, with its full time and its packed payload. A [`Reader`] returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingEvent<'a> {
-    /// The time in ticks, rounded down to a multiple of `1 << DROPPED` of the [`Layout`].
+    /// The time in ticks, rounded down to a multiple of the [`Layout`]'s `1 << DROPPED`.
     pub time: u64,
-    /// The number of the event's kind.
+    /// The event's kind number.
     pub id: u16,
     /// The 32-bit words of the payload, still packed.
     pub payload: &'a [u32],
@@ -58,7 +58,7 @@ pub(super) trait Source {
     /// Returns the number of packets that the ring has room for.
     fn packets(&self) -> u64;
 
-    /// Returns the number of the packet that the writer fills. All earlier packets are complete.
+    /// Returns the packet that the writer fills, by its number. All earlier packets are complete.
     fn newest(&self) -> u64;
 
     /// Returns the total number of events that were discarded because the ring had no room.
@@ -77,7 +77,7 @@ pub(super) trait Source {
 #[derive(Debug)]
 pub(super) struct Cursor<L, C> {
     layout: PhantomData<fn() -> L>,
-    /// The number of the packet in the copy.
+    /// The packet in the copy, by its number.
     number: u64,
     copy: C,
     /// The number of words in the copy.

@@ -16,8 +16,8 @@
 //! | 7 | the [`Shape`] of the rings' layout |
 //! | 8 | the number of events that were lost because their strand has no ring |
 //!
-//! A [`Ring`] consists of its packets, each padded to a multiple of 8 bytes, and five 64-bit words after them: the number of the packet
-//! that the writer fills, a word that only the writer uses, the number of discarded events, the number of packets that a reader has
+//! A [`Ring`] consists of its packets, each padded to a multiple of 8 bytes, and five 64-bit words after them: the packet that the writer
+//! fills (by its number), a word that only the writer uses, the number of discarded events, the number of packets that a reader has
 //! finished, and 1 if the writer discards events when the ring is full. Packets are numbered from 1. The index of packet n is n modulo the
 //! ring's number of packets.
 //!
@@ -44,8 +44,8 @@ pub const MAGIC: u64 = u64::from_be_bytes(*b"sun4vEv\x01");
 /// The index of the word that says whether tracing is on.
 pub const ON: u64 = 1;
 
-/// The number of the interrupt that makes a strand record a [`Heartbeat`](super::Heartbeat) if tracing is on. The operator sends this
-/// interrupt, at the rate that the layout requires. A hypervisor may ignore the interrupt; a reader then learns only from the next event
+/// The interrupt with this number makes a strand record a [`Heartbeat`](super::Heartbeat) if tracing is on. The operator sends this
+/// interrupt at the rate that the layout requires. A hypervisor may ignore the interrupt; a reader then learns only from the next event
 /// that the clock has wrapped.
 pub const HEARTBEAT: u8 = 4;
 

@@ -33,7 +33,7 @@ pub enum Mode {
 pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
     // This field comes first, so that finding a packet's address takes no addition.
     packets: [Packet<WORDS>; PACKETS],
-    /// The number of the packet that the writer fills; 0 before the first event, when no packet has begun.
+    /// The packet that the writer fills, by its number; 0 before the first event, when no packet has begun.
     pub(super) number: AtomicU64,
     /// The earliest time that a short header cannot express with the current base, in units of `1 << DROPPED` ticks. 0 before the first
     /// event, so that the first event gets a full header.
@@ -62,7 +62,7 @@ impl<L, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
         }
     }
 
-    /// For the writer, before its first event: empties the ring.
+    /// Empties the ring. Only the writer calls this function, before its first event.
     pub fn clear(&self, mode: Mode) {
         self.discards.store(mode as u64, Ordering::Relaxed);
         self.packets.iter().for_each(Packet::clear);

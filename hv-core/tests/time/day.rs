@@ -11,7 +11,7 @@ use crate::world::{Counter, MICROSECOND, MILLISECOND, SECOND, World, keeper, str
 /// A moment in the year 2010, in nanoseconds since 1970.
 const EPOCH: u64 = 1_290_000_000 * SECOND;
 
-/// Returns an exact reading of a reference. The reading takes no time.
+/// Returns a reading of a reference that is never late. The clock shows the same time before and after the reading.
 fn exactly(clock: u64, day: u64) -> DayReading {
     DayReading { before: clock, day, after: clock, late: 0 }
 }

@@ -77,8 +77,8 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    /// Returns a judge of one clock for each item of `abilities`. Two clocks can agree if their rates differ by at most `tolerance_ppm`. A
-    /// demoted clock is trusted again when it has been right for `probation` periods in a row.
+    /// Returns a judge. Each item of `abilities` describes one clock. Two clocks can agree if their rates differ by at most
+    /// `tolerance_ppm`. A demoted clock is trusted again when it has been right for `probation` periods in a row.
     pub(crate) fn new(abilities: Vec<Ability>, tolerance_ppm: u64, probation: u32) -> Self {
         let clocks = abilities.len();
         assert!((1..=8).contains(&clocks), "1 to 8 clocks, not {clocks}");

@@ -120,7 +120,7 @@ proptest! {
             // Sets the bits above the count, such as the NPT bit.
             counter.beyond.set(beyond);
             let time = clock.ticks();
-            // The time can be off by one partial tick at the beginning and one now.
+            // The time can be off by one partial tick at the beginning, and by another partial tick now.
             prop_assert!(time.abs_diff(world.now()) <= 2 + 1_000_000_000 / hz, "{} {}", time, world.now());
         }
     }

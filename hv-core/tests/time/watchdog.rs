@@ -157,7 +157,7 @@ fn two_sources_that_differ_are_in_doubt() {
     }
 }
 
-/// A source that is only known to lose time is wrong if it is behind, and right if it is ahead.
+/// A source that is known to lose time, but not to gain time, is wrong if it is behind, and right if it is ahead.
 #[test]
 fn what_a_source_can_do_wrong_decides() {
     let agrees = Finding::Agrees;
@@ -294,7 +294,7 @@ fn the_third_source_detects_a_bad_reference() {
     }
 }
 
-/// The sources are read tens of milliseconds apart. The watchdog must not take this delay for an error of a source.
+/// The sources are read tens of milliseconds apart. The watchdog must not mistake this delay for a source's error.
 #[test]
 fn a_third_source_that_is_slow_to_read_can_decide() {
     let watched = Watched::<3>::begun(|_| {});

@@ -154,8 +154,7 @@ fn a_length_in_a_header_makes_no_kind_known() {
     );
 }
 
-/// A reader reports a loss before it returns the event after the loss, even if the lost event and that event are in the same
-/// packet.
+/// A reader reports a lost event before it returns the next event, even if both events are in the same packet.
 #[test]
 fn a_loss_comes_before_the_events_behind_it() {
     let ring = ring(Mode::Overwrite);
@@ -175,7 +174,7 @@ fn a_loss_comes_before_the_events_behind_it() {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Records an event of the kind given by the second value, this number of ticks after the previous event.
+    /// Records an event. The first value is the number of ticks since the previous event; the second value selects the kind.
     Record(u64, u8),
     /// Reads at most this number of entries.
     Read(u8),

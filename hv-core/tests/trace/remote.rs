@@ -118,7 +118,7 @@ fn a_directory_says_where_rings_are() {
     }
 }
 
-/// Even if any byte after the tracer is wrong, a reader returns only a limited number of entries.
+/// Whichever byte after the tracer is wrong, a reader returns only a limited number of entries.
 #[test]
 fn any_memory_is_read() {
     let seed = bytes();

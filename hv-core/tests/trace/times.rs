@@ -57,7 +57,7 @@ fn kinds_with_small_numbers_have_short_headers() {
         // There are two packets. The second packet begins with a full header too.
         (2 * WORDS - L::FULL_WORDS) / (events - 1)
     }
-    /// Returns the sizes in words of an event of kind 9 and of an event of kind 31, each with one payload word.
+    /// Returns the sizes, in words, of two events with one payload word each. Their kinds are 9 and 31.
     fn rooms<L: Layout>() -> (usize, usize) {
         let number = 1;
         (room::<L, _>(Small { number }), room::<L, _>(Rare { number }))

@@ -14,10 +14,10 @@ pub trait Board: Sized + 'static {
     /// The bus, a strand's registers, and a tracer if the image has one.
     type Environment: Environment<Trace: Copy> + 'static;
 
-    /// The numbers of the functions that [`fast`](Self::fast) serves: see [`hv_core::Embedder::FAST`].
+    /// The function numbers that [`fast`](Self::fast) serves: see [`hv_core::Embedder::FAST`].
     const FAST: Option<&'static [u64]> = Some(&[]);
 
-    /// The numbers of the functions that [`core`](Self::core) serves.
+    /// The function numbers that [`core`](Self::core) serves.
     const CORE: Option<&'static [u64]> = Some(&[]);
 
     /// The address of the 16550 UART to which the hypervisor writes its log; `None` if the image writes no log. The hypervisor uses the

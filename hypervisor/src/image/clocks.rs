@@ -163,7 +163,7 @@ fn by_stick(layout: &Layout) -> Result<u64, HvError> {
     Ok(scale.nanoseconds(clock::ticks()))
 }
 
-/// Makes the strand check its clocks after the current trap. This trap may come from the timer that [`check`] sets.
+/// Makes the strand check its clocks after the current trap, which may come from the timer that [`check`] sets.
 pub(super) fn timer(strand: StrandId) {
     if ready().is_some() {
         interrupt::send(strand, VECTOR);

@@ -29,7 +29,7 @@ static FAILING: [AtomicBool; StrandId::COUNT] = [const { AtomicBool::new(false) 
 #[derive(Clone, Copy)]
 pub(super) enum Failure {
     Trap(&'static FatalTrap),
-    /// A Rust panic, with the number of the source line that panicked.
+    /// A Rust panic at this source line.
     Panic(u32),
 }
 

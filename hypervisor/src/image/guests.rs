@@ -15,7 +15,7 @@ use super::board::{Board, uart};
 use super::clocks;
 use super::layout::{GuestLayout, Layout};
 
-/// The numbers of the interrupts that strands send to each other.
+/// The interrupts that strands send to each other, by number.
 pub(super) const CROSS_CALL: u8 = 1;
 pub(super) const OPERATOR: u8 = mailbox::VECTOR;
 const STATE: u8 = 3;

@@ -100,8 +100,8 @@ impl Layout {
         Some((GuestId::new(number)?, guest))
     }
 
-    /// Returns a guest's memory, with the id of the guest's translations in the TLBs of the strand's core. The id is the guest's number if
-    /// there are at most eight guests. Otherwise it is the number, within the core, of the guest's first strand on the core.
+    /// Returns a guest's memory, with the `id` that marks the guest's translations in the TLBs of the strand's core. If there are at most
+    /// eight guests, the id is the guest's number. Otherwise, it is the guest's first strand on the core, numbered within the core.
     pub fn partition(&self, guest: &GuestLayout, number: GuestId, strand: StrandId) -> Partition {
         let core = strand.index() & !7;
         let mut strands = guest.config.strands.iter();

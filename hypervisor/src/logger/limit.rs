@@ -25,7 +25,7 @@ impl Limit {
         Self { rested: AtomicU64::new(0), left_out: AtomicU32::new(0) }
     }
 
-    /// Returns `true`, and counts the message, if the source may send a message at the time `now`.
+    /// If the source may send a message at the time `now`, counts the message and returns `true`.
     pub(super) fn admit(&self, now: u64, interval: u64) -> bool {
         (0..TRIES).any(|_| {
             let rested = self.rested.load(Relaxed);

@@ -20,7 +20,7 @@ use guest_abi::kernel::{
 pub const STOP_TRIES: usize = 100_000;
 /// The maximum number of bytes that one cons_write sends.
 const MOST_WRITTEN: u64 = 256;
-/// The numbers of the interrupt queues, from the CPU mondo queue to the nonresumable error queue.
+/// The interrupt queues, by number: from the CPU mondo queue to the nonresumable error queue.
 const QUEUES: RangeInclusive<u64> = 0x3c..=0x3f;
 /// The size of an instruction in bytes, which is also its alignment.
 const INSTRUCTION: u64 = 4;

@@ -45,8 +45,8 @@ const RUNNING: u32 = 3;
 const STOPPING: u32 = 4;
 const ERROR: u32 = 5;
 
-/// After a guest has ended, calls that its other strands had begun earlier may still change a strand's state. These calls change each
-/// strand's state at most this number of times.
+/// The maximum number of times that a strand's state can change after its guest has ended. Only calls that the guest's other strands had
+/// begun earlier can still change the state.
 const CHANGES: usize = 2 * StrandId::COUNT;
 
 #[derive(Debug)]

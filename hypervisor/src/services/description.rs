@@ -148,8 +148,8 @@ const COMPATIBLE: &str = "SUNW,UltraSPARC-T2+\0SUNW,sun4v";
 /// The latency of memory on the CPU's own node, and on another node, in ps.
 const LATENCIES: [u64; 2] = [184_000, 251_000];
 
-// These constants are the indices of the first elements of the nodes before the CPUs; `ROOT_END` is the index of the last element of
-// `root`. The constants apply if `root` has no arc to `latency-groups`. With this arc, add 1 to each constant except `ROOT`.
+// Each constant is the index of a node's first element, except `ROOT_END`, the index of the last element of `root`. The constants are for a
+// `root` without an arc to `latency-groups`. With this arc, add 1 to each constant except `ROOT`.
 const ROOT: u64 = 0;
 const ROOT_END: u64 = ROOT + 4;
 const PLATFORM: u64 = ROOT_END + 1;
@@ -402,7 +402,8 @@ impl Description {
         (1 + self.stripes()) * (GROUP + self.stripes()) + self.cpus
     }
 
-    /// Returns the number of the group with a node's CPUs: the number of the node's first stripe, or 0 if the node has no memory.
+    /// Returns the group that holds a node's CPUs, by its number. This is the number of the node's first stripe, or 0 if the node has no
+    /// memory.
     fn group_of(&self, node: Option<Node>) -> u64 {
         let mut stripes = self.platform.homes.into_iter().flat_map(Homes::of_pages);
         stripes.position(|stripe| Some(stripe.home) == node).unwrap_or(0) as u64

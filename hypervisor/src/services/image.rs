@@ -28,7 +28,7 @@ pub trait Image: Embedder {
     /// Returns the address and size of the guest's memory.
     fn memory(&self, guest: GuestId) -> Memory;
 
-    /// Returns the 64-bit word at a real address: a multiple of 8 within [`memory`](Self::memory).
+    /// Returns the 64-bit word at a real address, which is a multiple of 8 within [`memory`](Self::memory).
     fn load(&self, guest: GuestId, real: u64) -> u64;
 
     /// Writes a 64-bit word. The address is as for [`load`](Self::load).

@@ -118,7 +118,7 @@ impl<I: Image> SoftStateGroup<I> {
         };
         self.image.memory(guest).check(real, TEXT, TEXT)?;
         let mut text = [0; WORDS];
-        // The mask that selects, in the word loaded last, the bytes of the string; 0 once the NUL is found.
+        // A mask of the string's bytes in the latest word; 0 once the NUL is found.
         let mut kept = u64::MAX;
         for (word, at) in text.iter_mut().zip((real..).step_by(8)) {
             let loaded = self.image.load(guest, at);

@@ -11,7 +11,7 @@ use platform::md::{Node, NodeError, Problem};
 pub struct GuestError<'a> {
     /// The name of the faulty node, such as `guest`.
     pub node: &'a str,
-    /// The byte offset, in the description, of the faulty property, or of the node if no single property is at fault.
+    /// The faulty property's offset in the description, in bytes; the node's offset if no single property is at fault.
     pub offset: usize,
     /// The rule that the node or the property breaks.
     pub problem: GuestProblem<'a>,

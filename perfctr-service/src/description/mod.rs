@@ -81,7 +81,7 @@ fn check_strands(md: Md<'_>, count: usize) -> Result<(), GuestError<'_>> {
     Ok(())
 }
 
-/// Checks each guest. Fails if two guests have the same `resource_id`, the same strand, or `global`.
+/// Checks each guest. Fails if two guests have the same `resource_id`, share a strand, or both have `global`.
 fn check_guests<'a>(md: Md<'a>, list: Node<'a>) -> Result<(), GuestError<'a>> {
     let mut taken = StrandSet::EMPTY;
     let mut global = OneGlobal::new();

@@ -140,8 +140,8 @@ impl AtomicTurns {
     /// Takes the step [`HubEvent::Died`]. A decision in progress may still give the turn to the dead strand; no strand then has the turn.
     pub(super) fn died(&self, strand: StrandId) {
         let event = HubEvent::Died(strand);
-        // Once the strand's bit is clear, its turn is over, and no further refusal begins in this turn. Each other strand may already have
-        // begun one, which makes the exchange fail at most once.
+        // Once the strand's bit is clear, its turn is over, and no further refusal begins in this turn. Every other strand may already have
+        // begun a refusal, which makes the exchange fail at most once.
         for _ in 0..StrandId::COUNT {
             let found = Turn(self.turn.load(Ordering::SeqCst));
             let turns = self.turns(found);

@@ -20,14 +20,14 @@
 //!
 //! The SPARC V9 assembly compares and swaps both words in a single step, and so never takes a hub only to release it again.
 //!
-//! **The slow path** refuses a strand without the lock if the hub is taken, or if the hub is free in another strand's turn
+//! **The slow path** refuses a strand without the lock if the hub is taken, or if it is free but another strand has the turn
 //! ([`AtomicTurns::refuse`]). Otherwise the strand enters the gate with a lock that is never held during a device access.
 //!
 //! The slow path sets `closed`, and then a bit in `state`: [`CLOSED`] if the hub is taken, [`RESERVED`] if it is free. The bit disables the
 //! fast path of a free hub until a strand is served in turn and no strand is remembered. If `state` has neither bit, the last access may
 //! have been on a fast path, which does not count the end of its access. The strand that sets the bit therefore counts an end first. If a
-//! strand finds the hub taken at two asks, the count therefore shows whether an access has ended in between, even if a strand took the hub,
-//! found the fast path closed and released the hub without an access.
+//! strand finds the hub taken at two asks, the count therefore shows whether an access has ended in between. This holds even if another
+//! strand took the hub, found the fast path closed, and released the hub without an access.
 //!
 //! A strand passes the turn on at the end of its access, or when it is refused. It then stores the next strand's token in `state`, with
 //! both bits. A remembered strand therefore needs only this word: while [`CLOSED`] is set, the strand is refused and nothing changes,
@@ -36,8 +36,8 @@
 //! A strand that is refused without the lock is first remembered, and then sets `closed`. The strand that opens the fast path first clears
 //! `closed`, and then tests whether a strand is remembered.
 //!
-//! **The lock** guards about a hundred instructions. A strand tries to get the lock once. It would not gain by waiting: the owner either
-//! takes the hub, and then another strand would be refused even with the lock, or decides the turn, and then another strand can be refused
+//! **The lock** guards about a hundred instructions. A strand tries to get the lock only once, because waiting would gain nothing. If the
+//! owner takes the hub, another strand would be refused even with the lock. If the owner decides the turn, another strand can be refused
 //! without the lock. A strand that does not get the lock is refused and remembered, but decides no turn. The bounds r and b (see
 //! [`turns`](super::turns)) do not count this ask: they count asks with the lock, and refusals in another strand's turn.
 
@@ -179,7 +179,7 @@ impl Gate {
     pub(super) fn ask(&self, strand: StrandId, ended: impl FnOnce()) -> Result<(), Refused> {
         let state = self.state.load(Ordering::SeqCst);
         let free = is_free(state);
-        // The last access is counted, and the fast path is closed until the strand of the turn is served.
+        // The last access is counted, and the fast path is closed until the strand that has the turn is served.
         if state & RESERVED != 0 && self.turns.refuse(strand) {
             return Err(Refused::Turn);
         }

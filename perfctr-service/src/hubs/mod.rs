@@ -115,7 +115,7 @@ impl HubArbiter {
         Err(if stuck { Blocked::Stuck } else { why.into() })
     }
 
-    /// Counts that a strand has found the chip busy. Returns `true` if the hub is stuck. [`ask`](Self::ask) explains `watch` and `now`.
+    /// Records that a strand has found the chip busy. Returns `true` if the hub is stuck. [`ask`](Self::ask) explains `watch` and `now`.
     pub(crate) fn chip_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
         self.progress.chip_busy();
         watch.look(&self.progress, Found::Busy, self.gate.entered(), now)

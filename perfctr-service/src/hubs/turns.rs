@@ -9,7 +9,7 @@
 //!   turn, where w is the number of remembered strands, including the strand that asks now. After that, the strand that has the turn is
 //!   forgotten until it asks again, and the turn moves on. With N strands at the hub, r is at most 2N. A strand that has gone costs the
 //!   others at most these refusals, once.
-//! - A refusal because an access is in flight is not counted, because it serves no other strand's turn.
+//! - A refusal during an access in flight is not counted, because it serves no other strand's turn.
 //! - A refusal within `REPEAT_TICKS` after the strand's last counted refusal is not counted, and is not an event here.
 //! - A dead strand is not remembered, and has no turn.
 //!

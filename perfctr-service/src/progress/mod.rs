@@ -31,7 +31,7 @@ pub(crate) const REPEAT_TICKS: u64 = 1 << REPEAT_SHIFT;
 /// The period in which a refused strand must ask for the hub at least once: 0.74 ms at 1.414 GHz, in ticks of %stick. No other strand then
 /// gets more than one access before the refused strand is served, no matter how often the other strands ask.
 ///
-/// In this time, at most two refusals of each other strand are counted in the refused strand's turn. Together, these are fewer than
+/// In this time, at most two refusals of every other strand are counted in the refused strand's turn. Together, these are fewer than
 /// [r](crate::hubs::turns).
 pub const ABSENCE_TICKS: u64 = 2 * REPEAT_TICKS;
 

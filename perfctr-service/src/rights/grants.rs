@@ -14,8 +14,8 @@ pub enum RightError {
     NoSuchGuest(GuestId),
     /// The guest does not have the right that should be revoked or transferred.
     NotHeld(GuestId, Right),
-    /// The guest has this right, which excludes the requested right: it is the requested right itself, or `strand` if `htstrand` is
-    /// requested, or `htstrand` if `strand` is requested.
+    /// The guest already has this right, so it cannot get the requested right. The two rights are the same, or one is `strand` and the
+    /// other `htstrand`.
     Excluded(GuestId, Right),
 }
 
@@ -48,7 +48,7 @@ impl Grants {
         Ok(Self::none_of_first(guests))
     }
 
-    /// Returns a configuration of `guests` guests, but at most [`GuestId::COUNT`], that grants nothing.
+    /// Returns a configuration that grants nothing, of `guests` guests or of [`GuestId::COUNT`] guests, whichever is fewer.
     pub(crate) const fn none_of_first(guests: usize) -> Self {
         let guests = if guests < GuestId::COUNT { guests } else { GuestId::COUNT };
         Self { grants: [Grant::NONE; GuestId::COUNT], guests }

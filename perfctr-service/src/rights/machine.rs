@@ -28,7 +28,7 @@ impl Machine {
         Ok(Self { rights, units: Units::new() })
     }
 
-    /// Returns the ledger for the owner of the lock. The ledger adds each strand that it asks to scrub or to acknowledge to `asked`.
+    /// Returns the ledger for the owner of the lock. To `asked`, the ledger adds each strand that it asks to scrub or to acknowledge.
     pub fn ledger<'a>(&'a self, asked: &'a mut StrandSet) -> impl Ledger + use<'a> {
         self.rights.locked(&self.units, asked)
     }

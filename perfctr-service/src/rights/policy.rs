@@ -109,8 +109,8 @@ impl Grant {
         Self { strand, global }
     }
 
-    /// Returns the grant with one more right. The error is the right that excludes `right`: `right` itself if the grant has it already,
-    /// otherwise `strand` for a new `htstrand`, and `htstrand` for a new `strand`.
+    /// Returns the grant with one more right. Fails if the grant already has `right`, or if it has one of `strand` and `htstrand`, and
+    /// `right` is the other. The error is the right that the grant has.
     pub const fn with(self, right: Right) -> Result<Self, Right> {
         match (right, self.strand) {
             (Right::Global, _) if self.global => Err(Right::Global),
@@ -180,7 +180,7 @@ impl fmt::Display for Grant {
     }
 }
 
-/// The error for a text that names no grant or right.
+/// The error for a text that is not the name of any grant or right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownGrant;
 

@@ -19,7 +19,7 @@ use crate::statistics::{Class, Counts, Operation, Outcome, Refusal};
 /// | 41, 40 | register 0 is refused, with ENOACCESS; calls that set HT are refused |
 /// | 39-36 | the status of all refused hubs |
 /// | 31-9 | the number of changes, with bit 32 as its carry |
-/// | 8-3 | the index, among the strand's counts, of the number of hub writes that were refused with the status in bits 39-36 |
+/// | 8-3 | which of the strand's counts holds the number of hub writes that were refused with the status in bits 39-36 |
 /// | 2 | held: a right is being added, and no strand opens the word |
 /// | 1-0 | 3 minus the version's number; 0 in a closed word, which belongs to no version |
 ///
@@ -80,8 +80,8 @@ impl RefusalWord {
         self.0
     }
 
-    /// Returns an open word for `version`. Without a version, the word refuses every call. With a version, it refuses only calls whose
-    /// number names no register.
+    /// Returns an open word for `version`. Without a version, the word refuses every call. With a version, it refuses only calls with a
+    /// number that no register has.
     pub(crate) const fn of_version(version: VfallsVersion) -> Self {
         Self(Self::OPEN.0 | !(version.number() as u64) & VERSION_BITS)
     }
@@ -106,7 +106,7 @@ impl RefusalWord {
         Self(self.0 & Self::KEPT.0 | new.0)
     }
 
-    /// Adds the refusal of these hubs because of `why`, which is the same for all hubs.
+    /// Adds the refusal of these hubs, with the reason `why`. The reason is the same for all hubs.
     #[must_use]
     pub(crate) const fn with_hubs(self, hubs: Self, why: Refusal) -> Self {
         Self(self.0 | hubs.0 | why.error().number() << HUB_STATUS_SHIFT | hub_count(why))

@@ -10,8 +10,9 @@ use crate::table;
 use crate::{Cause, Environment, Outage, PerfCounterService, Unit};
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Stops and scrubs a unit that no guest can use now: its registers become 0, or PERF_CONFIG for an L2 control. An L2 control can be
-    /// scrubbed only on a strand of its node. If the unit was busy before, continues the earlier scrub. The caller marks the unit clean.
+    /// Stops and scrubs a unit that no guest can use now. Its registers become 0; in an L2 control, only PERF_CONFIG becomes 0. An L2
+    /// control can be scrubbed only on a strand of its node. If the unit was busy before, continues the earlier scrub. The caller marks the
+    /// unit clean.
     ///
     /// A memory channel with PCR 0 counts reads, as after power-on.
     #[inline(always)]
@@ -67,7 +68,7 @@ impl<E: Environment> PerfCounterService<E> {
         &self.l2[node.index() % Node::ALL.len()]
     }
 
-    /// Counts that a scrub found a unit busy. If the unit has been busy for too long, takes it out of service and returns `true`.
+    /// Records that a scrub found a unit busy. If the unit has been busy for too long, takes it out of service and returns `true`.
     pub(super) fn found_busy(&self, strand: StrandId, unit: Unit) -> bool {
         let watches = &self.strands[strand.index()].stopwatches;
         let now = || self.registers().ticks(strand);

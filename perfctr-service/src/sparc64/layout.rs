@@ -53,7 +53,7 @@ pub mod word {
     pub const OWNER: usize = 10;
     /// The first of seven words in which the assembly keeps the values that it has read from L2 control banks 1 to 7.
     pub const L2_READ: usize = 11;
-    /// The addresses of the hubs' gates. The number of each word is its hub's [place](crate::rights::access::AccessWord::place).
+    /// The addresses of the hubs' gates. The index of each word is its hub's [place](crate::rights::access::AccessWord::place).
     pub const GATES: usize = crate::rights::access::SINGLE_REGISTERS as usize;
 }
 
@@ -118,7 +118,7 @@ pub const BANK: u64 = match [l2_control(0), l2_control(1)] {
 const _: () = assert!(L2_BANKS == 8);
 /// The offset of register 1 in the register table.
 pub const L2_ROW: usize = PerfReg::L2_PERF_CONFIG.index() << ROW_SHIFT;
-/// The left shift that moves a bit of the guest's word to the sign bit: the bit that allows gets of register 1.
+/// The left shift of the guest's word that moves the bit for gets of register 1 to the sign bit.
 pub const L2_PLACE: u64 = access::L2;
 /// The bits of PERF_CONFIG in an L2 control register.
 const CONFIG: u64 = L2Control::new().with_perf_config(PerfConfig::from_value(u64::MAX)).into_bits();

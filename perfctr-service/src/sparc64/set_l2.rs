@@ -5,8 +5,8 @@
 //! any store, the call takes the slow path, which undoes the write. If a bank fails, the unit therefore goes out of service, and then the
 //! call is refused. No get has found a value that is undone.
 
-/// The instructions after the check of the guest's rights. %g1 is the address of the counts of sets, %g3 of the register table, and %g5 of
-/// the guest's words.
+/// The instructions after the check of the guest's rights. %g1 holds the address of the counts of sets, %g3 the address of the register
+/// table, and %g5 the address of the guest's words.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! perfctr_set_l2 {

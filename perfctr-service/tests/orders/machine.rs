@@ -15,9 +15,9 @@ pub(crate) const ENOACCESS: u64 = 10;
 
 pub(crate) const PCR: u64 = 0;
 pub(crate) const L2: u64 = 1;
-/// The number of NODE0_MCU0_PCR.
+/// The register number of NODE0_MCU0_PCR.
 pub(crate) const DRAM: u64 = 2;
-/// The number of ZAM0_LPU_A_PCR.
+/// The register number of ZAM0_LPU_A_PCR.
 pub(crate) const HUB: u64 = 18;
 
 /// The strands: two of guest 0, one of guest 1, and two of the operator.
@@ -47,7 +47,7 @@ pub(crate) struct Devices {
     l2: AtomicU64,
     pcr: [AtomicU64; 10],
     cross_calls: [AtomicU64; 10],
-    /// The number plus 1 of the strand that is writing the L2 control banks. Meanwhile, the banks differ.
+    /// The strand that is writing the L2 control banks, as its number plus 1; 0 if no strand is. During the write, the banks differ.
     pub(crate) differ: AtomicU64,
     /// If this word is 1, the next access to the hub, or the next write of the last L2 control bank, fails and sets the word to 2.
     pub(crate) fails: AtomicU64,

@@ -44,7 +44,7 @@ impl<'a> Property<'a> {
         self.name
     }
 
-    /// Returns the value: an arc, a number, a string or data. [`Node::number`] and [`Node::string`] also check which of these it is.
+    /// Returns the value: an arc, a number, a string or data. [`Node::number`] and [`Node::string`] also check the kind of value.
     pub const fn value(self) -> Value<'a> {
         self.value
     }

@@ -67,7 +67,7 @@ impl HubChip {
         self.faulty = faulty;
     }
 
-    /// Counts `n` occurrences of `event` in a node's link port unit.
+    /// Counts `n` occurrences of `event` in the link port unit that leads to node `port`.
     pub fn count_lpu(&mut self, port: Node, event: LpuEvent, n: u64) {
         let unit = match port {
             Node::Node0 => HubUnit::LpuA,

@@ -22,13 +22,13 @@ impl L2 {
         Self { control: [RESET.into_bits(); L2_BANKS], faulty_from: L2_BANKS }
     }
 
-    /// Reads a bank's control register. Faults beyond bank 7.
+    /// Reads a bank's control register. Faults if `bank` is above 7.
     pub fn read(&self, bank: usize) -> Result<u64, AccessError> {
         answer(bank < self.faulty_from)?;
         self.control.get(bank).copied().ok_or(AccessError::Fault)
     }
 
-    /// Writes a bank's control register. Faults beyond bank 7.
+    /// Writes a bank's control register. Faults if `bank` is above 7.
     pub fn write(&mut self, bank: usize, value: u64) -> Result<(), AccessError> {
         answer(bank < self.faulty_from)?;
         let control = self.control.get_mut(bank).ok_or(AccessError::Fault)?;

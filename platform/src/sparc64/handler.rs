@@ -58,8 +58,8 @@ pub trait TrapHandler: Sized + 'static {
         registers.o0 = HvError::BadTrap.number();
     }
 
-    /// Takes out of service the device at the address of a [late fault](super#late-faults). The address is `None` if the processor does not
-    /// report it. It is then unknown which device failed.
+    /// Takes the device that caused a [late fault](super#late-faults) out of service. `address` is the address of the failed store. It is
+    /// `None` if the processor does not report the address; which device failed is then unknown.
     ///
     /// In an image with the performance counter service, this function calls `PerfCounterService::faulted_late`. The strand calls this
     /// function between two of its hypercalls, or before a hypercall on the slow path. The function must not trap.
@@ -91,9 +91,9 @@ pub trait FastPath {
     /// [`TrapHandler::trap`] then serves as if it had just trapped.
     fn faulted(&self, registers: &Registers);
 
-    /// Handles the report of a failed store to `address`. The report arrived while the fast path served a call, and the fast path
-    /// then answered EOK. `id` is %o0 of the call. If the call is for the device at `address`, counts the call as refused, and returns the
-    /// new status. Called after [`TrapHandler::faulted_late`].
+    /// Handles the report of a failed store to `address`, if the report arrived while the fast path served a call that it then answered
+    /// with EOK. `function` and `id` are the call's %o5 and %o0. If the call is for the device at `address`, counts the call as refused,
+    /// and returns the new status. Called after [`TrapHandler::faulted_late`].
     fn refused_late(&self, address: PhysicalAddress, function: u64, id: u64) -> Option<HvError>;
 }
 

@@ -81,7 +81,8 @@ pub struct Explored {
 struct Node {
     strand: usize,
     round: u64,
-    /// The previous node, and the answer to its step: the value that the word held, or the choice. `None` at the beginning of a round.
+    /// The previous node, and the answer to its step: the value that the word held, or the choice that was made. `None` at the beginning of
+    /// a round.
     from: Option<(usize, u64)>,
     next: Next,
 }
@@ -166,7 +167,7 @@ impl<T> Search<'_, T> {
         next
     }
 
-    /// Lets a strand continue up to its next step where the order of the strands makes a difference.
+    /// Lets a strand continue up to its next step at which the order of the strands makes a difference.
     fn settle(&mut self, state: &mut State, strand: usize) {
         loop {
             let node = state.at[strand];
@@ -260,7 +261,7 @@ impl<T> Search<'_, T> {
         u128::from(one) << 64 | u128::from(two)
     }
 
-    /// Reports a panic of the tested code: panics with the message `said` of that panic, and with the steps that led to it.
+    /// Reports a panic of the tested code, whose message is `said`: panics with this message, and with the steps that led to the panic.
     fn failed(&self, path: &[Step], said: &str) -> ! {
         let mut text = String::new();
         for (strand, node, answer) in path {

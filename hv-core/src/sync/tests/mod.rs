@@ -82,7 +82,7 @@ fn at_each_step_of_a_lock() {
     assert_eq!(owners, [None, Some(FIRST), None]);
 }
 
-/// The lock's owner dies just before one of the steps of another strand's call of `lock`. Once the death is reported, the next try
+/// The lock's owner dies just before a step of `lock`, which another strand is executing. Once the death is reported, the next try
 /// succeeds.
 #[test]
 fn a_death_between_two_tries() {

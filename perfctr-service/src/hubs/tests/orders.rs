@@ -23,8 +23,8 @@ fn strand(number: usize) -> StrandId {
     super::strand(if number == 0 { 200 } else { number })
 }
 
-/// The maximum number of refusals of a strand that asks alone after two strands have gone: r = 2w = 6 while w = 3 strands are remembered,
-/// and then 4 while w = 2 strands are remembered.
+/// The maximum number of refusals of a strand that asks alone after two strands have gone: first r = 2w = 6, while w = 3 strands are
+/// remembered, and then r = 4, while w = 2 are.
 const ALONE: usize = 6 + 4;
 
 #[derive(Clone, Copy)]
@@ -87,7 +87,7 @@ impl Hub {
         path.map(|path| self.ends(number, path)).is_ok()
     }
 
-    /// Makes the strand, which has the turn, take the hub and find the chip busy.
+    /// Makes the strand take the hub in its turn, and find the chip busy.
     fn finds_busy(&self, number: usize, now: u64) {
         let path = self.asks(number, || now);
         assert!(path.is_ok(), "strand {number} has the turn");
@@ -203,7 +203,8 @@ fn taken_for_broken(hub: &Hub, others: &[Code]) -> bool {
         let clock = clock.into_inner();
         if let Err(Blocked::Stuck) = asked {
             broken.set(true);
-            // The arbiter reads the clock up to three times. Of three reads, the second belongs to the look; of two reads, the first may.
+            // The arbiter reads the clock up to three times. Of three reads, the second belongs to the look; of two reads, the first may
+            // belong to it.
             let granted = clock[usize::from(clock.len() == 3)];
             let works = ended != 0 || granted.cast_signed() > 0;
             assert!(!works, "a hub that works is taken for broken");

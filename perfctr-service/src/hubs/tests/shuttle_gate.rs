@@ -86,8 +86,8 @@ impl Hub {
 }
 
 /// The first `gone` strands are refused and never ask again. Each of the others asks until it has been served `calls` times or has asked
-/// `asks` times; the chip is sometimes busy. At the end, each strand that asks again is served. While w strands are remembered, it is
-/// refused at most 2w times.
+/// `asks` times; the chip is sometimes busy. At the end, each strand that asks again is served. While w strands are remembered, this strand
+/// is refused at most 2w times.
 fn everyone_asks(schedules: usize, [strands, gone]: [usize; 2], calls: usize, asks: usize) {
     explore(schedules, move || {
         let hub = Hub::new();

@@ -246,7 +246,7 @@ fn a_short_negotiation_opens_the_same() {
     }
 }
 
-/// A withdrawal raises the count of changes in the word, so that a strand that loaded the word before fails to exchange it.
+/// A withdrawal raises the count of changes in the word, so a strand that loaded the word earlier cannot exchange it.
 #[test]
 fn what_is_withdrawn_is_counted() {
     let guest = open_guest();
@@ -316,9 +316,9 @@ fn negotiation_crosses_faults() {
     assert!(guest.access().register(2) && guest.access().ht());
 }
 
-/// The recording of calls is switched on or off while a strand negotiates and then gives up the version. Afterwards, neither the word for
-/// recorded calls nor the word for unrecorded calls lets a call through. As soon as the setting has changed, the word for the other setting
-/// lets no call through. The test covers every order of both strands' steps.
+/// The recording of calls is switched on or off while a strand negotiates and then gives up the version. Afterwards, both words (for
+/// recorded calls and for unrecorded calls) let no call through. As soon as the setting has changed, the word for the old setting lets no
+/// call through. The test covers every order of both strands' steps.
 #[cfg(not(any(loom, shuttle)))]
 #[test]
 #[cfg_attr(

@@ -79,7 +79,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
             frame.answer(inlined());
             return true;
         }
-        // Loads the number again, because LLVM would otherwise move the common part of both tests before the first test.
+        // Loads the register number again, because LLVM would otherwise move the common part of both tests before the first test.
         let allowed = E::Trace::RECORDS && allows(self.strand.guest.recorded(), frame.o0);
         if allowed {
             self.recorded::<SET>(frame.reborrow(), id, outlined);

@@ -148,8 +148,8 @@ fn every_byte_takes_every_value() {
 }
 
 /// Compares the readers on all 65,536 values of two bytes, for each of the ten elements. There are three choices of the two bytes: the tag
-/// and the name length; the name length and the low byte of the name offset; the low bytes of the two halves of the value, which are the
-/// length and the offset of strings and data.
+/// and the name length; the name length and the low byte of the name offset; or the low bytes of the value's two halves (the length and the
+/// offset of a string or data).
 #[test]
 #[cfg_attr(
     target_arch = "sparc64",
@@ -278,7 +278,7 @@ fn every_list_of_up_to_four_elements() {
         element(b's', 1, 0, part(3, 0)),
         element(b's', 1, 0, part(2, 2)),
         element(b's', 1, 0, part(0, 0)),
-        // Data are the whole block, nothing, or one byte too long.
+        // The data is the whole block, is empty, or is one byte too long.
         element(b'd', 1, 0, part(4, 0)),
         element(b'd', 1, 0, part(0, 4)),
         element(b'd', 1, 0, part(2, 3)),

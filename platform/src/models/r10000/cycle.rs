@@ -46,7 +46,8 @@ impl Cycle {
         Self { counts }.and(R10000Event::Cycles0, 1).and(R10000Event::Cycles1, 1)
     }
 
-    /// Adds `n` occurrences of `event`. For instructions and branches, the other functions of this type add all their events.
+    /// Adds `n` occurrences of `event`. For an instruction or a branch, call one of the other functions, which adds all the events that it
+    /// causes.
     #[must_use]
     pub const fn and(mut self, event: R10000Event, n: u32) -> Self {
         let count = &mut self.counts[event as usize];

@@ -78,7 +78,7 @@ impl R10000Event {
     /// The number of events: 16 for each of the two counters.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// Returns a counter's event with this number, 0 to 15; `None` beyond 15.
+    /// Returns a counter's event with this number, 0 to 15; `None` if the number is above 15.
     pub fn from_number(counter: Counter, number: u8) -> Option<Self> {
         let (events, _) = Self::ALL.as_chunks::<16>();
         events[counter.index()].get(usize::from(number)).copied()

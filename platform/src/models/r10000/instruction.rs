@@ -53,7 +53,7 @@ impl PerformanceMove {
         if rt < 32 { Some(Self { direction, register, counter, rt }) } else { None }
     }
 
-    /// Returns the number of the general register, 0 to 31.
+    /// Returns the general register's number, 0 to 31.
     pub const fn rt(self) -> usize {
         self.rt as usize
     }
@@ -65,7 +65,7 @@ impl PerformanceMove {
         Self::BASE | to | (self.rt as u32) << 16 | (self.counter as u32) << 1 | kind
     }
 
-    /// Decodes an instruction word. Returns `None` for any other instruction, and for counters beyond 1.
+    /// Decodes an instruction word. Returns `None` for any other instruction, and for a counter number above 1.
     pub const fn decode(word: u32) -> Option<Self> {
         let opcode = word & Self::OPCODE_MASK;
         if opcode & !(Self::TO | Self::IS_COUNTER) != Self::BASE {

@@ -12,7 +12,7 @@ pub struct Control {
     modes: u8,
     /// IE, bit 4: if set, bit 31 of the counter asserts IP\[7\].
     pub interrupt: bool,
-    /// The number of the event, bits 8:5.
+    /// The event's number, in bits 8:5.
     #[bits(4)]
     pub event: u8,
     #[bits(23)]

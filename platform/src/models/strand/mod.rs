@@ -243,7 +243,7 @@ impl StrandUnit {
         }
     }
 
-    /// Returns the counters with TOE in which the next event sets OV, even without a wrap.
+    /// Returns the counters with TOE whose next event sets OV, even if the counter does not wrap.
     #[inline(always)]
     fn near_wrap(&self) -> CounterSet {
         let [near0, near1] = self.pic.map(|pic| pic >= self.early.threshold());

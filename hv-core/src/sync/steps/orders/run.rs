@@ -55,7 +55,7 @@ impl Words {
         })
     }
 
-    /// Returns the number of a word, and notes that a strand uses it.
+    /// Returns a word's number, and notes that a strand uses it.
     pub(super) fn used(&mut self, place: Place, by: u64, changes: bool) -> usize {
         let number = self.number(place);
         let Self { words, outdated, .. } = self;
@@ -201,7 +201,7 @@ impl Run {
     }
 }
 
-/// Returns a number below `number`; the search tries each of them. Outside of a search, returns 0.
+/// Returns a number below `number`; the search tries each such number. Outside of a search, returns 0.
 pub fn choice(number: u64) -> u64 {
     if !ACTIVE.get() || DEAD.with(Cell::get) {
         return 0;
