@@ -49,7 +49,7 @@ impl Log {
     /// accepts words, but takes more memory.
     pub const FULL: usize = 1 << 18;
 
-    /// Returns the log of a recorder that describes accesses in its own form.
+    /// Returns an empty log. `describe` interprets the recorder's own descriptions of accesses.
     pub fn new(describe: Describe) -> Self {
         let words = Vec::with_capacity(Self::FULL + Self::FULL / 16);
         Self { words, orders: VecDeque::new(), encoded: 0, describe }
@@ -68,7 +68,7 @@ impl Log {
 
     /// Logs an access of the current block. `instruction` is the instruction's index in its block, below
     /// [`MOST_INSTRUCTIONS`](super::MOST_INSTRUCTIONS). `size_log2` is the binary logarithm of the number of bytes, 0 to 7. Bits 63:48 of
-    /// the address are not recorded: readers copy bit 47 into them.
+    /// the address are not recorded. Readers set them to copies of bit 47.
     #[inline(always)]
     pub fn access(&mut self, instruction: u16, store: bool, size_log2: u8, address: u64) {
         let place = BlockAccess::new(instruction, store, size_log2);

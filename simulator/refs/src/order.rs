@@ -1,4 +1,4 @@
-//! Orders: actions of threads that make other threads wait.
+//! Orders: actions with which threads wait for other threads, or let other threads continue.
 
 use super::bytes::{Rest, put_signed, put_varint};
 
@@ -13,8 +13,8 @@ use super::bytes::{Rest, put_signed, put_varint};
 /// [section](Cause::Section) keeps the two sections in their recorded order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// A thread sends the signal with this number, because it wakes another thread or ends. All earlier references of the thread come
-    /// before the references that follow a wait for this signal.
+    /// A thread that wakes another thread or ends sends the signal with this number. The thread's earlier references come before all
+    /// references that follow a wait for this signal.
     Signal(u64),
     /// A thread starts another thread, and sends the signal with this number.
     Start(u64),

@@ -60,7 +60,7 @@ fn world(model: Model, nodes: usize, grant: Grant, compatible: bool) -> Option<C
     Some(Configuration::new(Machine::new(model, nodes).ok()?, guests))
 }
 
-/// Stores a value other than 0 in every register of the machine.
+/// Stores a nonzero value in every register of the machine.
 fn fill(machine: Machine, system: &mut dyn System) {
     for (number, cell) in Cell::all().enumerate() {
         let value = 0x1f_e123_0000 + number as u64;

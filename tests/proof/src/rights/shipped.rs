@@ -251,7 +251,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         (recorder.operations.take(), recorder.trail.take())
     }
 
-    /// Returns the addresses of the words that an action uses, each with whether the action may change the word.
+    /// For each word that an action uses, returns the word's address, and whether the action may change the word.
     pub(crate) fn words(&self, act: Act) -> Vec<(usize, bool)> {
         let shipped = Shipped::new(self);
         let words = Rc::new(RefCell::new(vec![]));

@@ -107,7 +107,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         }
     }
 
-    /// Takes all rights from a guest because it is reset.
+    /// Takes all rights from a guest that is being reset.
     pub(crate) fn start(&mut self, number: usize) {
         self.end_tenures(number, Grant::ALL, Grant::NONE);
     }

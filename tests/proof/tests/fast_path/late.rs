@@ -130,7 +130,7 @@ impl Late {
         };
         pairs.extend(machine.keeps(block::REPORTS, &[number(noted + notes.len() as u64)]));
         pairs.extend(machine.keeps(block::NOTED + REPORT * noted, &notes.concat()));
-        // The next report finds these registers as this report did.
+        // The next report finds the frame's address as this report found it, and a cleared error status.
         pairs.push((machine.world.word(in_register(register::FRAME)), frame));
         pairs.push((machine.world.word(in_register(register::DFESR)), number(0)));
         let is_noted = !waits && noted < REPORTS;

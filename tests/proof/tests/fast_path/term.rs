@@ -119,7 +119,7 @@ impl Term {
         TERMS.with_borrow_mut(|terms| terms.number(node, bits))
     }
 
-    /// Returns the named word. The bits of `zeros` are 0 in it.
+    /// Returns the word with this name. Bits that are set in `zeros` are 0 in the word.
     pub(crate) fn named(name: &'static str, zeros: u64) -> Self {
         Self::new(Node::Name(name), Bits { zeros, ones: 0 })
     }
