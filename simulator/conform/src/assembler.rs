@@ -56,7 +56,7 @@ pub const SAVE: u32 = 0x3c;
 pub const RESTORE: u32 = 0x3d;
 pub const DONE: u32 = 0x3e;
 
-/// The numbers of the privileged registers.
+/// The numbers that encode the privileged registers in instructions.
 pub const TPC: u32 = 0;
 pub const TNPC: u32 = 1;
 pub const TSTATE: u32 = 2;

@@ -25,7 +25,7 @@ pub enum Control {
     State,
     /// Returns [`System::counts`](crate::System::counts) in %o1.
     Counts,
-    /// Returns the number of slow-path calls in %o1.
+    /// Returns, in %o1, the number of calls that took the slow path.
     SlowCalls,
     /// Makes the hypervisor nest this many internal function calls, which use up the register windows.
     Recurse(u64),

@@ -42,7 +42,7 @@ struct Known {
     word: u64,
     /// For each access, the first of its two words in the log.
     accesses: Box<[u64]>,
-    /// The log's word for a block that has followed an execution of this shape.
+    /// The log word of a block that has executed directly after this shape.
     successor: u64,
     shape: NumberedShape,
     hash: u32,

@@ -70,10 +70,10 @@
 //!     in the low bits.
 //! - The codes 0, 1, 2 and 3 mean 0, 1, 3 and 6 bytes in the literals. These bytes are the low bytes of a signed number: the address minus
 //!   the expected address. Data addresses are signed 48-bit numbers. All executions after the last event are expected.
-//! - An [order](Order) has two varints: the number of executions since the previous order (or the start of the frame), and 16 times the
-//!   number in the table plus the order's kind. An order that concerns an object also has a signed varint: the object's address minus the
-//!   address in the frame's previous such order (0 for the first). Orders of kinds 6 and 7 also have a signed varint with the
-//!   [site](Acquire::site) minus the frame's previous site.
+//! - An [order](Order) has two varints: the number of executions since the previous order (or the start of the frame), and 16 * number +
+//!   kind, with the number and the kind from the table below. An order that concerns an object also has a signed varint: the object's
+//!   address minus the address in the frame's previous such order (0 for the first). Orders of kinds 6 and 7 also have a signed varint with
+//!   the [site](Acquire::site) minus the frame's previous site.
 //!
 //!   | kind | order | number | object |
 //!   |---|---|---|---|

@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use super::bytes::sign_extended;
 use super::order::Order;
 
-/// The tag of a word for the start of a block. Bits 31:0 are the block's number. Bits 61:32 are ignored.
+/// The tag of a log word that marks the start of a block. Bits 31:0 are the block's number. Bits 61:32 are ignored.
 pub(crate) const BLOCK: u64 = 0;
-/// The tag of the first of two words for a data access. Bits 41:32 are the instruction's index, and bits 31:0 describe the access in the
+/// The tag of the first of a data access's two log words. Bits 41:32 are the instruction's index, and bits 31:0 describe the access in the
 /// form that the recorder's [`Describe`] understands. The second word is the address.
 const ACCESS: u64 = 1;
 /// The tag of a word that stands for the next entry of [`Log::orders`].
 const ORDER: u64 = 2;
-/// The tag of the first of two words for a data access. Bits 15:0 are the [`BlockAccess`]. The second word is the address.
+/// The tag of the first of a data access's two log words. Bits 15:0 are the [`BlockAccess`]. The second word is the address.
 const PLACE: u64 = 3;
 
 pub(crate) const TAG_SHIFT: u32 = 62;

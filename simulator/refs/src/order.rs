@@ -98,11 +98,11 @@ pub enum Cause {
     Wake = 0,
     /// Another thread starts this thread. The other thread may be in another process.
     Start = 1,
-    /// Another thread ends, for example a thread that this thread joins, or another process ends.
+    /// Another thread or another process ends. For example, this thread joins the other thread.
     Thread = 2,
-    /// One of two cases. In the first, another thread signals a condition variable, which wakes the waiting thread. In the second, another
-    /// thread leaves a section in which it has signalled a condition variable, and a later section of the waiting thread has used the
-    /// results of that section.
+    /// Another thread signals a condition variable, which wakes the waiting thread. This cause also covers a second case: another thread
+    /// leaves a section in which it has signalled a condition variable, and a later section of the waiting thread has used the results of
+    /// that section.
     Condition = 3,
     /// Another thread leaves a section of the same lock, and a later section of the waiting thread has used the results of that section.
     /// The wait is not for a condition variable.

@@ -44,7 +44,7 @@ fn pages_are_where_the_option_says() {
     }
 }
 
-/// A configuration file can place pages as the option `--memory` does. The option cannot be combined with such a file.
+/// A configuration file can place pages, like the option `--memory`. The option cannot be combined with a file that does so.
 #[test]
 fn pages_of_a_configuration() {
     let place = Place::new("memory-file");

@@ -118,7 +118,7 @@ pub enum HubCondition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     Always,
-    /// Every read succeeds. Only this number of writes succeed, and all later writes fault.
+    /// Every read succeeds. The first writes succeed, up to this number, and all later writes fault.
     WritesAfter(u32),
 }
 

@@ -2,8 +2,8 @@
 //! shares no code, table or type with the crates under test.
 //!
 //! The model makes one call at a time, and each access ends within its call. The model therefore returns EWOULDBLOCK only if a hub's
-//! hardware answers "busy". The service can also return EWOULDBLOCK to a strand because an earlier refused strand must be served first,
-//! which the model never does. After a hub has been busy, a test therefore lets the refused strand ask first, or begins with a new world.
+//! hardware answers "busy". The service also returns EWOULDBLOCK to a strand if a strand that was refused earlier must be served first. The
+//! model never does this. After a hub has been busy, a test therefore lets the refused strand ask first, or begins with a new world.
 
 pub mod call;
 pub mod device;

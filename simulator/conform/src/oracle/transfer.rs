@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// Resets a guest, which then has negotiated nothing. It gets its rights back when everything that it could have programmed is
+    /// Resets a guest, and cancels its negotiations. The guest gets its rights back when everything that it could have programmed is
     /// scrubbed.
     pub fn reset_guest(&mut self, guest: usize) {
         let state = &mut self.guests[guest];

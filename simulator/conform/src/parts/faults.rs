@@ -1,4 +1,5 @@
-//! Sweep parts in which devices fault. They use every register of every unit, and afterwards check the state and all guests' calls.
+//! Sweep parts in which devices fault. The parts use every register of every unit. Afterwards, they check the state and the calls of all
+//! guests.
 
 use guest_abi::{Hub, Kind, Node, PerfReg};
 use perfctr_service::{Grant, Unit};

@@ -76,7 +76,7 @@ impl Function {
     }
 }
 
-/// Returns the state of the windows in Rust code.
+/// Returns the state of the windows while Rust code executes.
 pub(crate) fn of_rust() -> WindowState {
     WindowState { can_save: 1, can_restore: 1, other: 4, clean: 7, state: 0o25 }
 }

@@ -145,8 +145,8 @@ fn changed_by_report(image: &Image, scenes: &[Scene]) -> (usize, Option<String>)
     (reports, None)
 }
 
-/// If a failed store is reported before any instruction of a handler, nothing changes except the note of the report. The test takes a few
-/// executions, which the seed chooses. With `ALL` in the environment, it takes executions of all kinds.
+/// If a failed store is reported before any instruction of a handler, nothing changes except the note of the report. The test interrupts a
+/// few executions, which the seed chooses. With `ALL` in the environment, it interrupts executions of all kinds.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn a_report_before_any_instruction_of_a_handler_changes_nothing() {

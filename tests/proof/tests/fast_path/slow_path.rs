@@ -300,7 +300,7 @@ const RUST: [[&str; 2]; 6] = [
     ["rust_5l", "rust_5o"],
 ];
 
-/// Returns all states of a guest's windows. They use the eight spill traps for windows of another address space in rotation.
+/// Returns all states of a guest's windows. In rotation, they use the eight spill traps for windows of another address space.
 pub(crate) fn windows() -> impl Iterator<Item = WindowState> {
     let states = (0..=6).flat_map(|can_save| {
         (0..=6 - can_save).flat_map(move |can_restore| {

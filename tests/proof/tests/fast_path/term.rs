@@ -2,7 +2,7 @@
 //! the memory may have any value.
 //!
 //! Equal terms are stored once, so most proofs only compare two terms. A term is simplified when it is made. Along with each term, its
-//! known bits are stored: those that have the same value whatever the values of the words are.
+//! known bits are stored: the bits that do not depend on the values of the words.
 
 mod bits;
 mod model;

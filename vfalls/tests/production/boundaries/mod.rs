@@ -41,8 +41,7 @@ const STORE: u64 = 20;
 /// The name of the boundaries at which the hypervisor saves a window for its own use.
 const SPILL: &str = "the hypervisor saves a window";
 
-/// Events come only at the first visits to each instruction of a call. This is the number of these visits. If the instruction is in a loop,
-/// later visits have no events.
+/// Events come at this many visits to each instruction of a call. If the instruction is in a loop, later visits have no events.
 const VISITS: usize = 2;
 
 /// A machine whose guest is ready, and addresses in the image.
