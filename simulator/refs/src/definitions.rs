@@ -21,7 +21,7 @@ pub const MOST_DEFINED: u64 = 1 << 25;
 pub struct BlockDefinition {
     /// The address of the first instruction.
     pub address: u64,
-    /// The size of each instruction in bytes, 1 to 255. There are at most [`MOST_INSTRUCTIONS`].
+    /// The size of each instruction in bytes, 1 to 255. There are at most [`MOST_INSTRUCTIONS`] instructions.
     pub sizes: Vec<u8>,
     /// How control leaves the block.
     pub exit: Exit,

@@ -11,7 +11,7 @@ use crate::stat::json;
 /// and a line from a third page.
 const TOUCHES: &str = "64 r 0x0\n64 w 0x2000\n0 r 0x400\n0 r 0x2400\n0 r 0x4000\n";
 
-/// Returns the number of each thread's lines that came from local and from remote memory.
+/// For each thread, returns how many lines came from local memory, and how many from remote memory.
 fn served(results: &Value) -> Vec<[u64; 2]> {
     let threads = results["threads"].as_array().unwrap().iter();
     let number = |thread: &Value, way: &str| thread["served"][way].as_u64().unwrap();
