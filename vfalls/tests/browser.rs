@@ -13,7 +13,7 @@ use tests::program::Place;
 use vfalls::page::{Page, profile};
 use xtask::tools::CHROMIUM;
 
-/// A script for the end of a page, which writes what a reader of the page sees.
+/// A script that is added at the end of a page. It writes what a reader of the page sees.
 const PROBE: &str = r#"
   const width = document.documentElement.clientWidth;
   const clipped = [];
@@ -68,8 +68,8 @@ fn run() -> Run {
     setup.check().unwrap().run(|_| ControlFlow::Continue(())).unwrap().into()
 }
 
-/// A script for the end of a page. It sorts and searches the thread table as a reader does, and writes the threads that the table then
-/// shows.
+/// A script that is added at the end of a page. It sorts and searches the thread table as a reader does, and writes the threads that the
+/// table then shows.
 const READER: &str = r#"
   const threads = document.getElementById("threads");
   const shown = () => [...threads.querySelectorAll("tbody tr")].filter(row => row.checkVisibility()).map(row => row.cells[0].textContent);
@@ -90,14 +90,14 @@ const READER: &str = r#"
   write(said);
 "#;
 
-/// The function that a script at the end of a page uses to write a value.
+/// The function with which a script at the end of a page writes a value.
 const WRITE: &str = r#"
   const write = value => parent.document.getElementById("written").textContent = JSON.stringify(value)
     .replace(/[<>&\u0080-\uffff]/g, c => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 "#;
 
-/// Opens a page that is `width` pixels wide, with a script at its end. Returns the value that the script wrote. The page is in a frame of
-/// this width, because a browser window is at least 500 pixels wide.
+/// Opens a page that is `width` pixels wide, and runs a script at the page's end. Returns the value that the script wrote. The page is in a
+/// frame of this width, because a browser window is at least 500 pixels wide.
 fn open(place: &Place, page: &str, script: &str, width: u32, dark: bool) -> Value {
     let page = page.replace("</body>", &format!("<script>{WRITE}{script}</script></body>"));
     let page = page.replace('&', "&amp;").replace('"', "&quot;");
@@ -124,7 +124,8 @@ fn open(place: &Place, page: &str, script: &str, width: u32, dark: bool) -> Valu
     serde_json::from_str(written).unwrap_or_else(|_| panic!("{said}"))
 }
 
-/// A script for the end of a page that lists runs. It sorts the rows in several ways, and writes the first cells from top to bottom.
+/// A script that is added at the end of a page that lists runs. It sorts the rows in several ways, and writes the first cells from top to
+/// bottom.
 const SORTS: &str = r#"
   const top_down = () => [...document.querySelectorAll("tbody tr")]
     .sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top)
@@ -271,7 +272,7 @@ fn a_browser_shows_the_numbers_of_the_report() {
     }
     assert_eq!(backgrounds[&(400, false)], "rgb(255, 255, 255)");
     assert_eq!(backgrounds[&(1600, true)], "rgb(13, 17, 23)");
-    // A flame graph and its long names suit all widths.
+    // A flame graph fits into all widths, even with long names.
     let name = format!("Map<{}1>::find", "Key, ".repeat(40));
     let sampled = include_str!("commands/profile.json").replace("sum<int>", &name);
     let Run::Profile(sampled) = Run::parse(sampled.as_bytes()).unwrap() else {

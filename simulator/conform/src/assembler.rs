@@ -2,10 +2,10 @@
 
 pub const NOP: u32 = 0x0100_0000;
 pub const FLUSH: u32 = 0x81d8_0000;
-/// Words that are not instructions.
+/// 32-bit words that encode no instruction.
 pub const ILLEGAL: [u32; 2] = [0, 0x81f8_0000];
 
-/// The numbers of the integer registers that the guests use, as encoded in instructions. The global registers come first.
+/// Integer register numbers, as instructions encode them. The global registers come first.
 pub const G1: u32 = 1;
 pub const G2: u32 = 2;
 pub const G3: u32 = 3;
@@ -56,7 +56,7 @@ pub const SAVE: u32 = 0x3c;
 pub const RESTORE: u32 = 0x3d;
 pub const DONE: u32 = 0x3e;
 
-/// The numbers of the privileged registers.
+/// The numbers that encode the privileged registers in instructions.
 pub const TPC: u32 = 0;
 pub const TNPC: u32 = 1;
 pub const TSTATE: u32 = 2;
@@ -97,7 +97,7 @@ pub const ACCESSES: [(u32, u64); 15] = [
 /// CASA and CASXA: the opcode (op3) and the size in bytes. Both always specify an ASI.
 pub const CAS: [(u32, u64); 2] = [(0x3c, 4), (0x3e, 8)];
 
-/// LDTW and STTW, which access two words, in an even and an odd register.
+/// LDTW and STTW. Each accesses two words, one in an even register and one in the odd register that follows.
 pub const TWINS: [u32; 2] = [0x03, 0x07];
 
 /// Encodes an instruction that computes a value. The second operand is a register or a [`number`].
@@ -105,7 +105,7 @@ pub const fn computes(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
     2 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
 }
 
-/// Encodes a memory access. The second operand is a [`number`], or a register number with an ASI in the bits above it.
+/// Encodes a memory access. The second operand is a [`number`], or a register number with an ASI in the bits above the register number.
 pub const fn accesses(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
     3 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
 }
@@ -138,10 +138,10 @@ pub const fn set(rd: u32, value: u32) -> [u32; 2] {
     [sethi(rd, value), computes(OR, rd, rd, number(value & 0x3ff))]
 }
 
-/// The word of `ba,a,pt %xcc` with a displacement of 0.
+/// The encoding of `ba,a,pt %xcc` with a displacement of 0.
 pub const BA_ANNULLED: u32 = 0x3068_0000;
 
-/// Returns a branch between two addresses. `word` is the branch with a displacement of 0.
+/// Returns the branch at address `from` to address `to`. `word` is the branch's encoding with a displacement of 0.
 pub const fn branch(word: u32, from: u64, to: u64) -> u32 {
     word | (to.wrapping_sub(from) >> 2) as u32 & 0x7_ffff
 }

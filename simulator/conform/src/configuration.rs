@@ -9,7 +9,7 @@ use platform::Machine;
 /// The maximum number of guests in a configuration.
 pub const GUESTS: usize = 3;
 
-/// A machine and its guests. Array entries without strands stand for no guest.
+/// A machine and its guests. An array entry without strands is not a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Configuration {
     pub machine: Machine,

@@ -8,7 +8,7 @@ use guest_abi::{PerfReg, Registers, StrandId};
 use crate::counters::Counters;
 use crate::{Change, Configuration};
 
-/// The number of the software trap, which test images of the hypervisor claim.
+/// The number of the software trap that test images of the hypervisor claim for this call.
 pub const TRAP: u8 = 0xfe;
 
 /// The function number in %o5. With any other number, the call is not a control call.
@@ -25,13 +25,13 @@ pub enum Control {
     State,
     /// Returns [`System::counts`](crate::System::counts) in %o1.
     Counts,
-    /// Returns the number of slow-path calls in %o1.
+    /// Returns, in %o1, the number of calls that took the slow path.
     SlowCalls,
-    /// Makes the hypervisor nest this number of internal function calls, which use up the register windows.
+    /// Makes the hypervisor nest this many internal function calls, which use up the register windows.
     Recurse(u64),
     /// Makes a strand begin a read of a hub register. The read never ends.
     Hold(PerfReg, StrandId),
-    /// Starts the service's clock, which may stand still before this call.
+    /// Starts the service's clock, if it does not run yet.
     Clock,
     /// Reports that a strand has died.
     Died(StrandId),

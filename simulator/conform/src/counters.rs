@@ -20,9 +20,9 @@ pub enum Counters {
     /// Reads %pic. The call returns the value in %o1.
     Pic,
     SetPic(u64),
-    /// Sets how many events too early the overflow trap comes, 0 to 15.
+    /// Sets how many events before the counter's wrap the overflow trap comes, 0 to 15.
     Early(u8),
-    /// Makes an event happen this number of times in a mode. The overflow trap is taken after the call.
+    /// Makes an event happen this number of times in a mode. If a counter overflows, the trap is taken after the call.
     Happens(SparcMode, SparcEvent, u32),
 }
 

@@ -94,7 +94,7 @@ impl Cell {
 pub struct Part {
     /// The part's name in messages.
     pub name: &'static str,
-    /// The limit that all configuration numbers are below.
+    /// All configuration numbers are below this limit.
     pub limit: usize,
     /// Returns configuration number `n`, or `None` if there is no such configuration.
     pub configuration: fn(usize) -> Option<Configuration>,

@@ -33,7 +33,7 @@ pub trait Hardware {
 /// The length of a hub access that does not end during the sweep, in cycles.
 const LONG: u64 = 1 << 40;
 
-/// The number of times that all strands take their cross-calls after a change. A transfer needs fewer.
+/// The number of rounds in which all strands take their cross-calls after a change. A transfer needs fewer.
 const ROUNDS: usize = 4;
 
 /// A hypervisor's services. The first is the performance counter service.
@@ -114,7 +114,7 @@ impl<S: Swept, E: Embedder, T: Trace> Modelled<'_, S, E, T> {
 }
 
 impl Hardware for &Devices {
-    /// Ends all hub accesses. Begins an access to each hub that must be busy.
+    /// Ends all hub accesses. Then begins a long access to each hub that `busy` selects, so that the hub stays busy.
     #[inline(always)]
     fn occupy_hubs(&self, busy: [bool; Hub::ALL.len()]) {
         self.advance(LONG);

@@ -1,4 +1,4 @@
-//! Runs the sweep without HOLDOV in register 0.
+//! Runs the sweep without ever setting HOLDOV in register 0.
 
 use guest_abi::layout::SparcPcr;
 use guest_abi::trap::VFALLS_SET_PERFREG;

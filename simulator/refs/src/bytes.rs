@@ -10,7 +10,8 @@ pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Appends a signed varint: the varint 2n for a number n of at least 0, and -2n - 1 for a negative number n. Numbers near 0 take few bytes.
+/// Appends a signed varint: n is stored as the varint 2n if it is 0 or more, and as the varint -2n - 1 if it is negative. Numbers near 0
+/// take few bytes.
 #[inline(always)]
 pub(crate) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
     put_varint(bytes, (value << 1 ^ value >> 63).cast_unsigned());

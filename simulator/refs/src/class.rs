@@ -21,8 +21,9 @@ pub enum Class {
     Atomic = 5,
     /// An instruction that always traps, or that only an operating system may execute.
     System = 6,
-    /// A SPARC branch with the annul bit set. If it is unconditional, it always annuls its delay slot. If it is conditional, it annuls the
-    /// slot only when it is not taken. An annulled instruction is at the end of the branch's block, but is not part of any execution.
+    /// A SPARC branch with the annul bit set. Such a branch always annuls its delay slot if it is unconditional, and otherwise only if it
+    /// is not taken. An annulled instruction starts at the address where the branch's block ends, and is not part of any recorded
+    /// execution.
     Annuls = 7,
     /// A prefetch, or a barrier that orders memory references.
     Prefetch = 8,

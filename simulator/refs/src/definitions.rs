@@ -12,8 +12,8 @@ use super::log::BlockAccess;
 /// The maximum number of instructions in a block.
 pub const MOST_INSTRUCTIONS: usize = 1024;
 
-/// The maximum size of all definitions in a recording together. The size of a block or shape is 1 plus the number of its references. Each
-/// instruction fetch is a reference, too.
+/// The maximum size of all definitions in a recording together. The size of a block or shape is 1 plus the number of its references, which
+/// include the instruction fetches.
 pub const MOST_DEFINED: u64 = 1 << 25;
 
 /// A block: successive instructions that QEMU translates together.
@@ -21,7 +21,7 @@ pub const MOST_DEFINED: u64 = 1 << 25;
 pub struct BlockDefinition {
     /// The address of the first instruction.
     pub address: u64,
-    /// The size of each instruction in bytes, 1 to 255. There are at most [`MOST_INSTRUCTIONS`].
+    /// The size of each instruction in bytes, 1 to 255. There are at most [`MOST_INSTRUCTIONS`] instructions.
     pub sizes: Vec<u8>,
     /// How control leaves the block.
     pub exit: Exit,
@@ -74,7 +74,8 @@ pub(crate) struct KnownBlock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NumberedShape {
     pub(crate) number: u32,
-    /// The slot of the block's first access. The block's other accesses have the slots that follow.
+    /// The slot of the block's first access, that is, the index of this access in the predictor. The block's other accesses have the next
+    /// slots.
     pub(crate) slot: u32,
 }
 
@@ -179,8 +180,8 @@ impl Definitions {
         Ok(number)
     }
 
-    /// Moves the new definitions into `frame`. Returns `false` if there are none. The frame must be written to the file before the
-    /// references that were encoded so far. Other threads must not write to the file until then.
+    /// Moves the new definitions into `frame`. Returns `false` if there are none. Write the frame to the file before any references that
+    /// have been encoded so far. Until the frame is written, no other thread may write to the file.
     pub fn take(&mut self, frame: &mut Frame) -> bool {
         let address = self.new.address;
         let next = New { address, ..New::default() };
@@ -249,8 +250,8 @@ impl Definitions {
     }
 }
 
-/// Assigns slots to the accesses of blocks. A block gets one slot for each access of its first shape. Blocks get slots in the order in
-/// which their first shapes are defined.
+/// Assigns slots, which are indices in the predictor, to the accesses of blocks. A block gets one slot for each access of its first shape.
+/// Blocks get slots in the order in which their first shapes are defined.
 #[derive(Debug, Default)]
 pub struct Slots {
     /// The first slot of each block; [`u32::MAX`] if the block has no shape yet.

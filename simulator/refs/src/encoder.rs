@@ -20,8 +20,8 @@ const NONE: u32 = u32::MAX;
 
 /// Encodes the logs of one thread.
 ///
-/// The fast path encodes executions of known shapes. The words of such an execution in the log equal those of an earlier execution, except
-/// for the addresses. The slow path encodes all other executions, and defines shapes.
+/// The fast path encodes executions of known shapes. Except for the addresses, such an execution has the same words in the log as an
+/// earlier execution. The slow path encodes all other executions, and defines shapes.
 #[derive(Debug)]
 pub struct Encoder {
     thread: u32,
@@ -42,7 +42,7 @@ struct Known {
     word: u64,
     /// For each access, the first of its two words in the log.
     accesses: Box<[u64]>,
-    /// The log's word for a block that has followed an execution of this shape.
+    /// The log word of a block that has executed directly after this shape.
     successor: u64,
     shape: NumberedShape,
     hash: u32,
@@ -204,7 +204,8 @@ impl Encoder {
         known.successor == next || self.branches(known, next)
     }
 
-    /// Returns `true` if `word` is the start of a block that can follow an execution of the known shape, given the shape's branch.
+    /// Returns `true` if `word` is the start of a block that can follow an execution of the known shape. If the shape says whether a branch
+    /// is taken, the block must be on that side of the branch.
     #[cold]
     fn branches(&self, known: &Known, word: u64) -> bool {
         word >> TAG_SHIFT == BLOCK && {
@@ -348,7 +349,8 @@ impl Encoder {
         Ok(index)
     }
 
-    /// Lets the fast path recognise a shape by an execution's words, if every execution with these words has this shape.
+    /// Lets the fast path recognise a shape by the words of one of its executions. Does nothing if executions with these words can have
+    /// other shapes.
     fn learn(&mut self, index: u32, words: &[u64], next: Option<u64>) {
         let (Some((&block, accesses)), Some(next)) = (words.split_first(), next) else { return };
         let ((accesses, []), BLOCK) = (accesses.as_chunks(), block >> TAG_SHIFT) else { return };

@@ -45,11 +45,11 @@ pub enum Stored {
 /// the compressed content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The part of the recording that the content is.
+    /// What the content is.
     pub kind: FrameKind,
     /// In a frame of references, the thread's number; otherwise 0.
     pub thread: u32,
-    /// The number of references in the frame. In the frame that ends a file, the number of references in all frames.
+    /// The number of references in the frame; in the frame that ends a file, the total over all frames.
     pub references: u64,
     /// The uncompressed content. The [format's documentation](crate) describes it for each kind.
     pub content: Vec<u8>,
@@ -164,9 +164,9 @@ pub struct Program {
 pub struct Process {
     /// The process's number in the file. The process that the user started has the number 0.
     pub number: u32,
-    /// The number of the process that ends when this process has executed its last reference: the number of this process or, if this
-    /// process is the new program of an earlier process, a lower number. `None` if this process has replaced its program: then this process
-    /// ends when the new program ends.
+    /// The number of the process that ends after this process's last reference. Usually, this is the process's own number. If this process
+    /// is the new program of an earlier process, the number is lower: it belongs to a process whose program has been replaced. `None` if
+    /// this process has itself replaced its program; it then ends when the new program ends.
     pub ends: Option<u32>,
     /// The memory that the process shares with other processes.
     pub shared: Vec<SharedRange>,

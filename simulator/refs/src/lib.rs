@@ -6,8 +6,8 @@
 //! # The file
 //!
 //! Numbers are little-endian. A *varint* is a number of up to 64 bits in 1 to 10 bytes. Each byte has 7 bits of the number, the lowest
-//! first. Bit 7 is set in all bytes except the last. A *signed* varint is the varint 2n for a number n of at least 0, and -2n - 1 for a
-//! negative number n. A *string* is a varint with the length in bytes, followed by the string in UTF-8.
+//! first. Bit 7 is set in all bytes except the last. A *signed* varint stores a number n as the varint 2n if n is 0 or more, and as the
+//! varint -2n - 1 if n is negative. A *string* is a varint with the length in bytes, followed by the string in UTF-8.
 //!
 //! The file begins with [`FILE_HEADER`]: `8f 56 46 52 45 46 53 0a`, the [version](VERSION) 2 in 4 bytes, 4 bytes of 0. Frames follow, each
 //! with a header of 32 bytes:
@@ -31,7 +31,7 @@
 //! A frame of references comes after the frames that define its blocks and shapes. The frames of one thread are in program order. Frames of
 //! different threads are in any order. After the end frame, the recording of another process can follow, which again begins with the file
 //! header. A file without an end frame was cut off, or the recorder is still writing the file. A reader reads such a file up to the last
-//! whole frame, and adds a note that says why the recording ends there.
+//! complete frame, and adds a note that says why the recording ends there.
 //!
 //! # What frames contain
 //!
@@ -41,8 +41,8 @@
 //! **Mappings** (2): a varint with the number of mappings. Each mapping has varints with its first address, its length, and its position in
 //! the file; a string with the path; a varint with the length of the build id; and the build id.
 //!
-//! **Definitions** (3): varints with the number of blocks and the number of shapes, then the blocks, then the shapes. The whole file
-//! numbers shapes from 0 and blocks from 1. Block 0 has no instruction, and stands for data that no block accesses.
+//! **Definitions** (3): varints with the number of blocks and the number of shapes, then the blocks, then the shapes. Throughout the file,
+//! shapes are numbered from 0 and blocks from 1. Block 0 has no instruction, and stands for accesses outside all blocks.
 //!
 //! - A block has a signed varint with its address minus the end of the previously defined block (0 for the first block); a varint with the
 //!   number of its instructions, 1 to 1024; for each instruction, a byte with its size, which is not 0; and a byte with the exit. The exit
@@ -70,10 +70,10 @@
 //!     in the low bits.
 //! - The codes 0, 1, 2 and 3 mean 0, 1, 3 and 6 bytes in the literals. These bytes are the low bytes of a signed number: the address minus
 //!   the expected address. Data addresses are signed 48-bit numbers. All executions after the last event are expected.
-//! - An [order](Order) has two varints: the number of executions since the previous order (or the start of the frame), and 16 times a
-//!   number plus the kind of the order. Orders of objects have a signed varint with the object's address minus the address in the frame's
-//!   previous order of an object (0 for the first). Orders of kinds 6 and 7 also have a signed varint with the [site](Acquire::site) minus
-//!   the frame's previous site.
+//! - An [order](Order) has two varints: the number of executions since the previous order (or the start of the frame), and 16 * number +
+//!   kind, with the number and the kind from the table below. An order that concerns an object also has a signed varint: the object's
+//!   address minus the address in the frame's previous such order (0 for the first). Orders of kinds 6 and 7 also have a signed varint with
+//!   the [site](Acquire::site) minus the frame's previous site.
 //!
 //!   | kind | order | number | object |
 //!   |---|---|---|---|
@@ -103,7 +103,7 @@
 //!
 //! # Expectations
 //!
-//! All state behind the expectations is zero when a thread starts. It is kept from one frame of the thread to the next.
+//! The expectations depend on state that is zero when a thread starts, and that is kept from one frame of the thread to the next.
 //!
 //! There are 2<sup>14</sup> contexts. The expected shape is the latest shape in the same context. A 32-bit word holds the history. After
 //! each shape, the history is shifted left by 11 and then combined with the product of the shape's number and `85ebca6b` by exclusive or.
@@ -115,9 +115,9 @@
 //! exclusive or of its bits 27:20 and 35:28. For each region, the latest difference is kept.
 //!
 //! The expected address is the slot's latest address plus a difference. If the score is at least 0, the difference is the stride.
-//! Otherwise, the difference is the one that is kept for the region of the latest address. The real address raises the score by 1 if only
-//! the stride was right, and lowers it by 1 if only the region was right. The real address minus the latest address becomes the difference
-//! of that region. If the low 16 bits of two differences in a row are equal, the difference becomes the stride.
+//! Otherwise, the difference is the one that is kept for the region of the latest address. The score rises by 1 if only the stride leads to
+//! the real address, and falls by 1 if only the region's difference leads to it. The real address minus the latest address becomes the
+//! difference of that region. If the low 16 bits of two differences in a row are equal, the difference becomes the stride.
 #![forbid(unsafe_code)]
 
 mod bytes;

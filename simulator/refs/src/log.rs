@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use super::bytes::sign_extended;
 use super::order::Order;
 
-/// The tag of a word for the start of a block. Bits 31:0 are the block's number. Bits 61:32 are ignored.
+/// The tag of a log word that marks the start of a block. Bits 31:0 are the block's number. Bits 61:32 are ignored.
 pub(crate) const BLOCK: u64 = 0;
-/// The tag of the first of two words for a data access. Bits 41:32 are the instruction's index, and bits 31:0 describe the access in the
+/// The tag of the first of a data access's two log words. Bits 41:32 are the instruction's index, and bits 31:0 describe the access in the
 /// form that the recorder's [`Describe`] understands. The second word is the address.
 const ACCESS: u64 = 1;
 /// The tag of a word that stands for the next entry of [`Log::orders`].
 const ORDER: u64 = 2;
-/// The tag of the first of two words for a data access. Bits 15:0 are the [`BlockAccess`]. The second word is the address.
+/// The tag of the first of a data access's two log words. Bits 15:0 are the [`BlockAccess`]. The second word is the address.
 const PLACE: u64 = 3;
 
 pub(crate) const TAG_SHIFT: u32 = 62;
@@ -49,7 +49,7 @@ impl Log {
     /// accepts words, but takes more memory.
     pub const FULL: usize = 1 << 18;
 
-    /// Returns the log of a recorder that describes accesses in its own form.
+    /// Returns an empty log. `describe` interprets the recorder's own descriptions of accesses.
     pub fn new(describe: Describe) -> Self {
         let words = Vec::with_capacity(Self::FULL + Self::FULL / 16);
         Self { words, orders: VecDeque::new(), encoded: 0, describe }
@@ -68,7 +68,7 @@ impl Log {
 
     /// Logs an access of the current block. `instruction` is the instruction's index in its block, below
     /// [`MOST_INSTRUCTIONS`](super::MOST_INSTRUCTIONS). `size_log2` is the binary logarithm of the number of bytes, 0 to 7. Bits 63:48 of
-    /// the address are not recorded: readers copy bit 47 into them.
+    /// the address are not recorded. Readers set them to copies of bit 47.
     #[inline(always)]
     pub fn access(&mut self, instruction: u16, store: bool, size_log2: u8, address: u64) {
         let place = BlockAccess::new(instruction, store, size_log2);

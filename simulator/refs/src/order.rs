@@ -1,4 +1,4 @@
-//! Orders: actions of threads that make other threads wait.
+//! Orders: actions with which threads wait for other threads, or let other threads continue.
 
 use super::bytes::{Rest, put_signed, put_varint};
 
@@ -13,8 +13,8 @@ use super::bytes::{Rest, put_signed, put_varint};
 /// [section](Cause::Section) keeps the two sections in their recorded order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// A thread sends the signal with this number, because it wakes another thread or ends. All earlier references of the thread come
-    /// before the references that follow a wait for this signal.
+    /// A thread that wakes another thread or ends sends the signal with this number. The thread's earlier references come before all
+    /// references that follow a wait for this signal.
     Signal(u64),
     /// A thread starts another thread, and sends the signal with this number.
     Start(u64),
@@ -98,11 +98,11 @@ pub enum Cause {
     Wake = 0,
     /// Another thread starts this thread. The other thread may be in another process.
     Start = 1,
-    /// Another thread ends, for example a thread that this thread joins, or another process ends.
+    /// Another thread or another process ends. For example, this thread joins the other thread.
     Thread = 2,
-    /// One of two cases. In the first, another thread signals a condition variable, which wakes the waiting thread. In the second, another
-    /// thread leaves a section in which it has signalled a condition variable, and a later section of the waiting thread has used the
-    /// results of that section.
+    /// Another thread signals a condition variable, which wakes the waiting thread. This cause also covers a second case: another thread
+    /// leaves a section in which it has signalled a condition variable, and a later section of the waiting thread has used the results of
+    /// that section.
     Condition = 3,
     /// Another thread leaves a section of the same lock, and a later section of the waiting thread has used the results of that section.
     /// The wait is not for a condition variable.

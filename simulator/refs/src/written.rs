@@ -1,4 +1,4 @@
-//! The parts of a frame while it is being written: block executions as runs and events, and orders.
+//! The parts of a frame while it is being written: block executions (as runs and events), and orders.
 
 use std::mem;
 

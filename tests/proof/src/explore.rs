@@ -1,7 +1,7 @@
 //! Visits every state of a large model whose states fit into a few words.
 //!
-//! The check needs less memory and time than [`check`](crate::check::check), which uses stateright. It visits only one of several states
-//! that the model declares alike. It stores a state's words, not a hash, so it never confuses two states.
+//! This module needs less memory and time than [`check`](crate::check::check), which uses stateright. Of several states that the model
+//! declares alike, it visits only one. It stores a state's words, not a hash, so it never confuses two states.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -180,9 +180,8 @@ impl<const WORDS: usize> Visited<WORDS> {
         }
     }
 
-    /// Visits the next states of some states of `level`, which this thread shares with other threads: `taken` is the index of the first
-    /// state that no thread has taken yet. Returns the new states, which belong to the next level, and the properties that do not hold in
-    /// this level.
+    /// Takes states of `level`, and visits their next states. Several threads share the level: `taken` is the index of the first state that
+    /// no thread has taken yet. Returns the new states, which belong to the next level, and the properties that do not hold in this level.
     fn expand<M: Packed<WORDS>>(
         &self,
         model: &M,

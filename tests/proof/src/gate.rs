@@ -1,4 +1,4 @@
-//! Models a hub's gate. The gate determines which strands are served and which are refused, and how often.
+//! Models a hub's gate. The gate determines which strands are served, which are refused, and how often.
 //!
 //! **State.** The [`Turns`], and the strand whose access is in flight. The shipped function computes each next state of the turns. The
 //! turns remember refused strands until these are served or forgotten.
@@ -6,7 +6,7 @@
 //! **Actions.** Any strand takes any [`Action`] at any time. A strand that has stopped or died takes no further action, even during its
 //! access. A strand that comes back asks again. An access that faults ends. No strand asks while the hub is out of service.
 //!
-//! **Symmetry.** The function depends only on the cyclic order of strands. The watched strand can therefore be number 0, while any strand
+//! **Symmetry.** The function depends only on the cyclic order of strands. It is therefore enough to watch strand 0, as long as any strand
 //! may have had the last turn before the first step. The model's strands lie on both sides of word boundaries.
 
 use guest_abi::StrandId;
@@ -23,9 +23,9 @@ pub struct Gate {
 /// The bound that a model checks for strand 0. Two models, one for each bound, are smaller than one model for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watches {
-    /// The bound b on the number of other strands' accesses that are served while strand 0 keeps asking.
+    /// How many accesses by other strands are served while strand 0 keeps asking: at most b.
     Wait,
-    /// The bound r on the number of times that other strands are refused in strand 0's turn after it has stopped asking.
+    /// How often other strands are refused in strand 0's turn after strand 0 has stopped asking: at most r.
     Absence,
 }
 
@@ -44,8 +44,8 @@ enum Watched {
     Absence(u32),
 }
 
-/// The history since a strand was refused. The strand keeps asking: it asks again before other strands have asked r times, where r is twice
-/// the number of remembered strands.
+/// The history since a strand was refused. The strand "keeps asking", that is, it always asks again before other strands have asked r
+/// times, where r is twice the number of remembered strands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Wait {
     accesses: u32,
@@ -64,8 +64,8 @@ pub enum Action {
     /// The strand asks but cannot enter the gate, because another strand is inside or has died there.
     CannotEnter(u8),
     Ends,
-    /// The access in flight ends but does not pass the turn on. Its strand does not see that another strand is remembered, because the
-    /// access was on the fast path, or because the other strand was refused at that moment.
+    /// The access in flight ends without passing the turn on, because its strand does not see that another strand is remembered. Either the
+    /// access was on the fast path, or the other strand was refused just then.
     EndsUnseen,
     /// The access in flight does not happen, because the chip is busy.
     ChipBusy,
@@ -119,8 +119,8 @@ impl Gate {
             })
     }
 
-    /// While w strands are remembered, r = 2w. A strand that always asks again before other strands have asked r times is served after at
-    /// most b = N - 1 accesses of other strands.
+    /// Let r be 2w while w strands are remembered. A strand that always asks again before other strands have asked r times is served after
+    /// at most b = N - 1 accesses of other strands.
     fn served_after_b_accesses(&self, state: &State) -> bool {
         match state.watched {
             Watched::Wait(Some(wait)) => wait.accesses < u32::from(self.strands),
@@ -143,8 +143,8 @@ impl Gate {
         })
     }
 
-    /// If the chip was busy for a strand, this strand keeps its turn. No other strand is served until this strand asks again, or loses the
-    /// turn because the others were refused too often.
+    /// If a strand's access does not happen because the chip is busy, this strand keeps its turn. No other strand is served until this
+    /// strand asks again, or loses the turn because the others were refused too often.
     fn a_busy_chip_keeps_the_turn(&self, state: &State) -> bool {
         let Some(holder) = state.in_flight.map(|holder| self.strand(holder)) else {
             return true;

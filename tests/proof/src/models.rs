@@ -11,7 +11,7 @@ use perfctr_service::Grant;
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub model: &'static str,
-    /// The size in words: the numbers of strands and guests, and the model's limits.
+    /// A description of the size: the numbers of strands and guests, and the model's limits.
     pub size: &'static str,
     /// Whether the check takes only seconds and is part of `cargo test`.
     pub small: bool,

@@ -70,7 +70,7 @@ impl<const S: usize> World<2, S> {
         }
     }
 
-    /// Returns `true` if a strand of the other guest may take a cross-call. Its current call, if any, ends first.
+    /// Returns `true` if a strand of the other guest may take a cross-call. The strand's current call, if any, ends first.
     fn may_take_cross_call(&self, number: usize) -> bool {
         let strand = &self.strands[OTHER][number];
         strand.asked.is_asked() && matches!(strand.doing, Doing::Guest | Doing::Call(_))

@@ -123,7 +123,7 @@ pub enum Crossing {
     Meets(usize, Act),
 }
 
-/// The orders of three guests. With one guest, only the first order is used, and with two guests the first two.
+/// The possible orders of three guests. With one guest, only the first order is used; with two guests, the first two.
 const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [1, 0, 2], [0, 2, 1], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
 impl Steps {

@@ -18,7 +18,8 @@ const GLOBAL_OF_TWO: Rights<2, 1> = Rights {
     alike: Alike::Nothing,
 };
 
-/// Asserts that the explorer visits as many states as stateright, and with symmetry exactly one of several states that are alike.
+/// Asserts that the explorer visits as many states as stateright. With symmetry, it must visit exactly one of several states that are
+/// alike.
 fn compare<const WORDS: usize, M>(plain: M, reduced: M)
 where
     M: Packed<WORDS> + Clone + Send + Sync + 'static,

@@ -40,10 +40,10 @@ fn differences_are_shown_by_group() {
             "cycles 1000000 800000 -200000 -20.0",
             "",
             &*format!("{} change %", heading("counters")),
-            // A difference is ranked by its relative change times a square root. Under the root is the count divided by the sum of all
-            // counts of its kind, both in the second run. For the measured counts, this gives 1 * (40/125)^0.5 and 15/85 * (85/125)^0.5;
-            // for the true count, it gives 1 * (39/105)^0.5. The true count of the last counter changes by 6, which is little for
-            // 1,000,000 cycles.
+            // A difference's rank is its relative change times the square root of a share. The share is the count divided by the sum of all
+            // counts of its kind, both in the second run. For the measured counts, the rank is 1 * (40/125)^0.5 and 15/85 * (85/125)^0.5;
+            // for the true count, it is 1 * (39/105)^0.5. The true count of the last counter changes by 6, which is little for 1,000,000
+            // cycles.
             "NODE0_MCU1_PIC mem_reads counter 0 truth - 39 +39 -",
             "NODE0_MCU1_PIC mem_reads counter 0 measured - 40 +40 -",
             "NODE0_MCU0_PIC mem_reads counter 0 measured 70 85 +15 +21.4",

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::program::{Place, command, start};
 
-/// Returns the start of a recording, which is long enough for `stat` to identify the format.
+/// Returns the start of a recording. It is long enough for `stat` to identify the format.
 fn begin() -> Vec<u8> {
     b"I  04001090,3\n".repeat(40)
 }

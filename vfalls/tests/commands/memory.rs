@@ -11,7 +11,7 @@ use crate::stat::json;
 /// and a line from a third page.
 const TOUCHES: &str = "64 r 0x0\n64 w 0x2000\n0 r 0x400\n0 r 0x2400\n0 r 0x4000\n";
 
-/// Returns the number of each thread's lines that came from local and from remote memory.
+/// For each thread, returns how many lines came from local memory, and how many from remote memory.
 fn served(results: &Value) -> Vec<[u64; 2]> {
     let threads = results["threads"].as_array().unwrap().iter();
     let number = |thread: &Value, way: &str| thread["served"][way].as_u64().unwrap();
@@ -44,7 +44,7 @@ fn pages_are_where_the_option_says() {
     }
 }
 
-/// A configuration file can place pages as the option `--memory` does. The option cannot be combined with such a file.
+/// A configuration file can place pages, like the option `--memory`. The option cannot be combined with a file that does so.
 #[test]
 fn pages_of_a_configuration() {
     let place = Place::new("memory-file");

@@ -13,7 +13,7 @@ const LAPS: &str = include_str!("region/laps.c");
 const SHARES: &str = include_str!("region/shares.c");
 
 /// The compilers and flags that build the tests' programs. The programs may or may not be position-independent and use shared libraries.
-/// Points must be found in all these programs.
+/// The points that begin and end a region must be found in all these programs.
 const BUILDS: [(Compiler, &[&str]); 5] = [
     (HOST, &["-pie", "-fPIE"]),
     (HOST, &["-static", "-no-pie", "-fno-pie"]),

@@ -26,7 +26,7 @@ pub(crate) fn program(lines: u64) -> String {
     text
 }
 
-/// An option that deals one program's references to two strands of each node.
+/// An option that distributes ("deals") one program's references over two strands of each node.
 const DEALT: &str = "--place deal:0,8,64,72,128,136,192,200";
 
 /// Returns the JSON of `stat`, which must succeed.

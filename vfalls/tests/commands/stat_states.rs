@@ -239,7 +239,7 @@ fn what_the_recording_decided_is_said() {
     let waits = &json(&place, "decided.refs")["waits"];
     assert_eq!(waits["as_recorded"], 1);
     assert_eq!(waits["recorded_at"], json!([{ "program": 0, "address": "0x1000", "waits": 1 }]));
-    // The strands of a dealt recording wait for their turns. These are not waits of the program.
+    // If one thread's references are dealt to several strands, the strands wait for their turns. These waits are not waits of the program.
     let one = (0..2000).map(|_| Step::Instruction).collect();
     place.file("one.refs", recording(&[one]));
     let dealt = json(&place, "one.refs --place deal:0,64");

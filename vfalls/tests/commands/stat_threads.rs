@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::program::{Place, contains_all, squeezed};
 use crate::stat::{json, measured, program};
 
-/// The references of two threads. MOESI and memory interleaving determine which requests the references cause. Each node in turn has 512
-/// bytes of memory.
+/// The references of two threads. MOESI and memory interleaving determine which requests the references cause. Every 512 bytes of memory
+/// are on the next node.
 const SHARING: &str = "\
 # strand, what it does, address, bytes
 0  w 0x0 8      # misses, and reads the line from the memory of node 0: local

@@ -27,7 +27,8 @@ fn run(l2: u64, placement: &str, cycles: u64, reads: u64) -> String {
     run.to_string()
 }
 
-/// Writes three runs. The second has a smaller cache and another placement than the first, and the third only another placement.
+/// Writes three runs. The second has another placement and a smaller cache than the first. The third differs from the first only in its
+/// placement.
 fn three(name: &str) -> Place {
     let place = Place::new(name);
     place.file("a.json", run(4_194_304, "spread", 1_000_000, 60));

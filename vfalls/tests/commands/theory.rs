@@ -217,7 +217,7 @@ fn a_buffer_on_one_node_is_remote_to_the_others() {
 /// A program's main thread initialises memory that threads on other nodes read. If the first touch places pages, all pages are on node 0,
 /// and the other threads' loads are remote. In the repaired program, each thread initialises its own part, so the loads are local. Each
 /// part begins 1 MB after the previous one. The test counts only accesses to the second half megabyte of each part, because only the second
-/// run uses that half.
+/// run, which does twice the work, uses that half.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn pages_on_the_wrong_node_and_repaired() {

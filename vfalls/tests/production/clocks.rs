@@ -144,7 +144,7 @@ fn the_checks_go_on_without_dead_strands() {
     assert!(log[0].contains("it stands still, on strand 64"), "{log:?}");
 }
 
-/// If a strand's own timer fails, other strands interrupt it, even if one of the others is dead.
+/// If a strand's own timer fails, other strands interrupt the strand, even if one of them is dead.
 #[test]
 #[ignore = "builds images"]
 fn a_dead_strand_keeps_no_other_from_its_checks() {

@@ -322,8 +322,9 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
     }
 }
 
-/// A second unexpected trap comes while the hypervisor handles the first one. It either ends the guest or parks the strand. If a second
-/// trap at one instruction parks the strand, a second trap at any later instruction must park it too, until the guest has ended.
+/// A second unexpected trap comes while the hypervisor handles the first one. It either ends the guest or parks the strand. The test tries
+/// the second trap at many instructions, one after another. Once it has parked the strand, it must also do so at every later instruction,
+/// until the guest has ended.
 #[test]
 #[ignore = "builds images"]
 fn a_second_trap_parks_the_strand() {

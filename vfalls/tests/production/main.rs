@@ -371,8 +371,8 @@ fn a_guest_cannot_climb() {
     assert!(climbs(&without));
 }
 
-/// QEMU has no %pcr, so the image for QEMU has a load in place of each `rd` and a store in place of each `wr`. All other instructions of
-/// the entry code are the same as in the shipped image.
+/// QEMU has no %pcr, so the image for QEMU keeps %pcr in memory: it has a load in place of each `rd` and a store in place of each `wr`. All
+/// other instructions of the entry code are the same as in the shipped image.
 #[test]
 #[ignore = "builds images"]
 fn qemu_executes_the_same_entry_code() {

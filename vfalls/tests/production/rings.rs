@@ -129,8 +129,8 @@ fn recorded_and_lost_are_what_the_machine_saw() {
         let kept: usize = trace.events();
         assert_eq!(kept as u64, recorded + found.unreturned);
         assert_eq!(trace.lost(), lost);
-        // The comparison must find an event that differs from what the machine saw. The test does not change a stream's last events,
-        // because their calls might not have returned yet.
+        // The comparison must find an event that differs from what the machine saw. The test therefore changes an event, but not one of a
+        // stream's last events, because their calls might not have returned yet.
         let mut bent = trace.streams;
         let event = bent[40].entries.iter_mut().rev().skip(2).find_map(|entry| match entry {
             StreamEntry::Event(event) if event.id == Get::ID => Some(event),

@@ -164,8 +164,8 @@ impl World {
         Ok(())
     }
 
-    /// Performs the checks that the contract requires before any access, in its order. `set` is the value that the call writes; `None` for
-    /// a read. The access itself performs the contract's last check, that the hub is not busy.
+    /// Performs the checks that the contract requires before any access, in the contract's order. `set` is the value that the call writes;
+    /// `None` for a read. The contract's last check, whether the hub is busy, is part of the access itself.
     fn check(&self, strand: u16, id: u64, set: Option<u64>) -> Result<(), u64> {
         let guest = &self.guests[self.guest_of(strand)];
         let Some(minor) = guest.versions.perf_minor() else {

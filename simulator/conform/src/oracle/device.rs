@@ -118,7 +118,7 @@ pub enum HubCondition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     Always,
-    /// Every read and this number of writes succeed. Every later write faults.
+    /// Every read succeeds. The first writes succeed, up to this number, and all later writes fault.
     WritesAfter(u32),
 }
 
@@ -191,7 +191,7 @@ impl World {
         self.access(node, cell, Action::Write(value), log).map(|_| ())
     }
 
-    /// Performs an access from a strand on `node`. Returns the cell's contents afterwards. A fault takes the unit out of service.
+    /// Performs an access from a strand on `node`. Returns the cell's contents after the access. A fault takes the unit out of service.
     fn access(
         &mut self,
         node: usize,

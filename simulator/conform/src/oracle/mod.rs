@@ -1,9 +1,9 @@
 //! A reference model of the whole contract, with which tests compare the real service. The model is written from the documents alone, and
 //! shares no code, table or type with the crates under test.
 //!
-//! The model makes one call at a time, and each access ends within its call. EWOULDBLOCK therefore appears only when a hub's hardware
-//! answers "busy". The service may also refuse strand B after it has refused strand A, so that A is served first. This model never refuses
-//! a strand for this reason. After a busy hub, a test therefore lets the refused strand ask first, or begins with a new world.
+//! The model makes one call at a time, and each access ends within its call. The model therefore returns EWOULDBLOCK only if a hub's
+//! hardware answers "busy". The service also returns EWOULDBLOCK to a strand if a strand that was refused earlier must be served first. The
+//! model never does this. After a hub has been busy, a test therefore lets the refused strand ask first, or begins with a new world.
 
 pub mod call;
 pub mod device;
@@ -99,8 +99,7 @@ pub enum Invalid {
     GrantCount,
 }
 
-/// A machine, its guests, and the contents of its registers. A test sets up the public state before a call, and checks the state
-/// afterwards.
+/// A machine, its guests, and the contents of its registers. A test sets the public fields before a call, and checks them afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct World {
     pub machine: Machine,

@@ -10,7 +10,7 @@ pub const CORE: u64 = 1;
 /// The performance counters' group number, FWARC/2007/529 section 3.2.
 pub const PERF: u64 = 0x205;
 
-/// The version of each group that a guest has negotiated, initially 0.0, which means "not negotiated".
+/// For each group, the version that a guest has negotiated. The initial version 0.0 means "not negotiated".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Versions(BTreeMap<u64, (u64, u64)>);
 

@@ -122,7 +122,7 @@ pub const REGISTERS: [Register; 90] = [
     at(89, "ZAM3_ASU_PIC1", 0x81_3000_b010, 0xed_3002_f010, 0xffff_ffff_ffff_ffff),
 ];
 
-/// Returns the row of register `id`; `None` if the 64-bit `id` is above 89.
+/// Returns the table row of register `id`; `None` if `id` is above 89. All 64 bits of `id` matter.
 pub fn register(id: u64) -> Option<&'static Register> {
     REGISTERS.iter().find(|register| register.id == id)
 }

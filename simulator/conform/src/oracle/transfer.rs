@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// Resets a guest, which then has negotiated nothing. It gets its rights back when everything that it could have programmed is
+    /// Resets a guest, and cancels its negotiations. The guest gets its rights back when everything that it could have programmed is
     /// scrubbed.
     pub fn reset_guest(&mut self, guest: usize) {
         let state = &mut self.guests[guest];
@@ -123,7 +123,7 @@ impl World {
         self.settle(OPERATOR);
     }
 
-    /// Returns a unit to service, with accesses by a strand on `node`. Returns `false` if the machine lacks the unit or the unit
+    /// Returns a unit to service. A strand on `node` performs the accesses. Returns `false` if the machine lacks the unit or the unit
     /// cannot be scrubbed.
     pub fn return_to_service(&mut self, node: usize, unit: Unit) -> bool {
         if !self.has_unit(unit) {
@@ -182,8 +182,8 @@ impl World {
         strands.any(|strand| self.transfer.awaited.contains_key(strand))
     }
 
-    /// Continues the transfer. If all strands of the guest that lost `global` have acknowledged, scrubs the guest's units from node `on`.
-    /// Then gives the granted rights to each guest whose strands have acknowledged.
+    /// Continues the transfer. If all strands of the guest that lost `global` have acknowledged, a strand on node `on` scrubs the guest's
+    /// units. Then each guest whose strands have acknowledged gets its granted rights.
     fn settle(&mut self, on: usize) {
         if let Some(guest) = self.transfer.revoked
             && !self.is_awaited(guest)

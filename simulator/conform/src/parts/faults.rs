@@ -1,4 +1,5 @@
-//! Sweep parts in which devices fault. They use every register of every unit, and afterwards check the state and all guests' calls.
+//! Sweep parts in which devices fault. The parts use every register of every unit. Afterwards, they check the state and the calls of all
+//! guests.
 
 use guest_abi::{Hub, Kind, Node, PerfReg};
 use perfctr_service::{Grant, Unit};
@@ -60,7 +61,7 @@ fn world(model: Model, nodes: usize, grant: Grant, compatible: bool) -> Option<C
     Some(Configuration::new(Machine::new(model, nodes).ok()?, guests))
 }
 
-/// Stores a value other than 0 in every register of the machine.
+/// Stores a nonzero value in every register of the machine.
 fn fill(machine: Machine, system: &mut dyn System) {
     for (number, cell) in Cell::all().enumerate() {
         let value = 0x1f_e123_0000 + number as u64;

@@ -1,4 +1,4 @@
-//! Makes calls for busy hubs.
+//! Makes calls that need a busy hub.
 
 use guest_abi::Hub;
 
@@ -27,8 +27,7 @@ fn busy(_: usize, configuration: &Configuration, system: &mut dyn System) {
             }
             for hub in Hub::ALL {
                 system.change(Change::Busy(*hub, false));
-                // This read serves the refused strand. Until then, the service refuses the other strands, so that the refused strand is
-                // served first.
+                // This read serves the strand that was refused while the hub was busy. Until then, the service refuses all other strands.
                 system.get(strand, 18 + 18 * hub.index() as u64);
             }
             system.state();

@@ -19,7 +19,7 @@ use guest_abi::{StrandId, Trap};
 
 use crate::{Change, Configuration, Part, System};
 
-/// All parts. The reference model can follow all of them except the last.
+/// All parts. The reference model predicts the results of all of them except the last.
 pub const ALL: [Part; 11] = [
     EVERY_REGISTER,
     READ_BACK,

@@ -1,4 +1,5 @@
-//! Makes calls with every function number. In any version, the FAST trap serves only 0x106 and 0x107, and all 64 bits of the number matter.
+//! Makes calls with every function number. In any version, the FAST trap serves only functions 0x106 and 0x107, and all 64 bits of the
+//! number matter.
 
 use guest_abi::Trap;
 use guest_abi::trap::{CONS_PUTCHAR, EXIT};

@@ -6,7 +6,7 @@ use super::{PERF_COUNTERS, VERSIONS, worlds};
 use crate::configuration::guest;
 use crate::{Cell, Change, Configuration, Part, System};
 
-/// Writes all values to every register in every world (`worlds.rs`), and reads back the last one.
+/// Writes all test values to every register in every world (`worlds.rs`), and then reads each register once.
 pub const EVERY_REGISTER: Part = Part {
     name: "every register in every world",
     limit: worlds::LIMIT,
@@ -26,7 +26,7 @@ pub const READ_BACK: Part = Part {
     run: read_back,
 };
 
-/// Numbers that agree with a register's id in some bits but not in all, and the greatest 64-bit numbers.
+/// Invalid ids: numbers that agree with a register's id in some bits but not in all, and the greatest 64-bit numbers.
 #[rustfmt::skip]
 const EDGES: [u64; 24] = [
     0x100 + 2, 0x100 + 89, 0x400, 0x1_0000, 0x1_0002, 0x8000_0000, 0x8000_0002, 0xffff_ffff,

@@ -1,4 +1,5 @@
-//! Negotiates every major and minor version of every group, in every prior state, that is, after different earlier negotiations.
+//! Negotiates every major and minor version of every group. Repeats this in each of several prior states, which result from earlier
+//! negotiations.
 
 use guest_abi::trap::API_GET_VERSION;
 use guest_abi::{ApiGroup, StrandId, Trap};
@@ -37,7 +38,7 @@ const MAJORS: [u64; 9] = [0, 1, 2, 3, 255, 1 << 8 | 1, 1 << 32 | 1, 1 << 63 | 1,
 
 const MINORS: [u64; 9] = [0, 1, 2, 3, 256, 1 << 32, 1 << 32 | 1, 1 << 63, u64::MAX];
 
-/// The prior states, each as the list of negotiations (group, major, minor) that leads to it.
+/// The prior states. Each is described by the negotiations (group, major, minor) that lead to it.
 const PRIOR: [&[[u64; 3]]; 8] = [
     &[],
     &[[0x205, 1, 0]],

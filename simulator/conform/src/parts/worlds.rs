@@ -38,7 +38,7 @@ pub(super) const TESTED: usize = 1;
 /// The number of ways to place the guest's strands: on all nodes, on the first node, on the last node.
 const PLACES: usize = 3;
 
-/// The limit that all world numbers are below. Some numbers have no world, because a one-node machine has only one placement.
+/// All world numbers are below this limit. Some numbers have no world, because a one-node machine has only one placement.
 pub(super) const LIMIT: usize = MACHINES.len() * PLACES * GRANTS.len() * 2;
 
 /// Returns the world with this number: the guest under test, and a neighbour without rights. The neighbour's strand follows the tested
@@ -61,8 +61,8 @@ pub(super) fn world(number: usize) -> Option<Configuration> {
     Some(Configuration::new(machine, [neighbour, tested]))
 }
 
-/// Returns `true` if world `number` is one of the selected worlds. They cover, for each machine, each grant, each placement, and both
-/// settings of the compatibility switch.
+/// Returns `true` if world `number` is one of the selected worlds. On each machine, they cover every grant, every placement, and both
+/// settings of the compatibility switch, but not all combinations of these.
 pub const fn is_chosen(number: usize) -> bool {
     let (number, compatible) = (number / 2, number % 2);
     let (number, grant) = (number / GRANTS.len(), number % GRANTS.len());

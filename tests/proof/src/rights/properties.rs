@@ -14,8 +14,8 @@ impl<const G: usize, const S: usize> World<G, S> {
         Shipped::new(self).is_pending()
     }
 
-    /// Returns `true` if the guests hold what they are granted, and nothing remains of the rights that they have lost. A unit that is out
-    /// of service, or a dead strand, is scrubbed when it comes back.
+    /// Returns `true` if the guests hold what they are granted, and nothing remains of the rights that they have lost. Units that are out
+    /// of service and dead strands are exceptions: they are scrubbed when they come back.
     fn is_complete(&self) -> bool {
         let holder = held_by(&self.guests, |held| held.global).next();
         let global = match holder {

@@ -1,5 +1,5 @@
-//! Executes the service's own rights code, with the shipped atomics. This code takes the lock owner's steps, and the actions between these
-//! steps.
+//! Executes the service's own rights code, with the shipped atomics. This code takes the lock owner's steps. It also performs the actions
+//! that happen between these steps.
 //!
 //! The model itself keeps only what the service does not know: what strands are doing, and who has written to registers. A [`World`] holds
 //! this knowledge and the state of the rights. For each action, the model sets a machine's rights to the world's state, lets the service
@@ -251,7 +251,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         (recorder.operations.take(), recorder.trail.take())
     }
 
-    /// Returns the addresses of the words that an action uses, each with whether the action may change the word.
+    /// For each word that an action uses, returns the word's address, and whether the action may change the word.
     pub(crate) fn words(&self, act: Act) -> Vec<(usize, bool)> {
         let shipped = Shipped::new(self);
         let words = Rc::new(RefCell::new(vec![]));
@@ -354,7 +354,7 @@ impl<'a, L: Ledger, const G: usize, const S: usize> Ledger for Noted<'a, L, G, S
         self.ledger.is_reset(guest)
     }
 
-    /// Returns the guest whose reset is in progress, or else the first reset guest in the model's order.
+    /// Returns the guest whose reset is in progress. If there is none, returns the first guest in the model's order that has been reset.
     fn next_reset(&self) -> Option<GuestId> {
         let found = self.ledger.next_reset()?;
         let machine = self.owner.shipped.machine;

@@ -12,7 +12,7 @@ pub struct World<const G: usize, const S: usize> {
     pub(crate) guests: [Holding; G],
     /// For each guest, `true` from the guest's reset until a strand begins to handle it.
     pub(crate) reset: [bool; G],
-    /// The guest whose reset the strands are handling. `None` before a strand begins and after a strand has finished.
+    /// The guest whose reset the strands are handling. `None` if no reset is being handled.
     pub(crate) resetting: Option<GuestId>,
     pub(crate) global: Global,
     pub(crate) strands: [[Strand; S]; G],
@@ -107,7 +107,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         }
     }
 
-    /// Takes all rights from a guest because it is reset.
+    /// Takes all rights from a guest that is being reset.
     pub(crate) fn start(&mut self, number: usize) {
         self.end_tenures(number, Grant::ALL, Grant::NONE);
     }

@@ -7,7 +7,7 @@ use super::{all_are_true, random};
 
 /// The longest time that a unit may stay busy, in ticks.
 const LIMIT: u64 = 1 << 30;
-/// The longest time between two looks that the service does not treat as a pause, in ticks.
+/// The longest time between two looks at a unit, in ticks. The service treats a longer time as a pause.
 const PAUSE: u64 = 1 << 25;
 
 fn counts(counts: Counts) -> String {

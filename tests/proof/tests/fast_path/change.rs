@@ -19,7 +19,7 @@ pub(crate) enum Changed {
     Annul,
 }
 
-/// Changes of one instruction that have the same effect.
+/// Several changes of one instruction, all with the same effect.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Change {
     /// The address of the instruction.

@@ -167,7 +167,8 @@ impl<W: Symbolic> Call<'_, W> {
             return self.ok(Class::Strand, None);
         }
         self.effects.push(Effect::ReadPcr);
-        // The fast path loads the count before it reads the register. The effects do not show this order.
+        // The fast path loads the call's count before it reads the register. A load from memory is not an effect, so the effects do not
+        // contain it.
         self.ok(Class::Strand, Some(self.state.pcr))
     }
 
@@ -308,8 +309,8 @@ impl<W: Symbolic> Call<'_, W> {
     }
 
     /// Serves a call that the guest's first access word (its rights) does not allow. If the second word (its refusals) is for the
-    /// negotiated version, `refused` decides from that word; otherwise the call takes the slow path. Without a negotiated version, an open
-    /// second word refuses every call.
+    /// negotiated version, `refused` decides from that word; otherwise the call takes the slow path. Without a negotiated version, the call
+    /// is refused if bit 63 of the second word is set, and otherwise takes the slow path.
     fn refused(&mut self, class: Class, refused: impl FnOnce(&mut Self, W) -> End<W>) -> End<W> {
         let State { version, refusals, .. } = *self.state;
         let is_open = bit(refusals, W::from(63));

@@ -18,7 +18,7 @@ use super::world::{Effect, register, register_at};
 const ACCESS_ERROR: u16 = 0x32;
 /// The status that a device access function returns for a failed access. It returns 0 otherwise.
 const FAILED: u64 = 1;
-/// The stack bias of %sp, and a stack's address. No structure is below this address.
+/// The stack bias of %sp, and the address of a stack. No structure in memory is below the stack's address.
 const BIAS: u64 = 2047;
 const STACK: u64 = 0x19_ef7f_bff0;
 
@@ -30,7 +30,7 @@ pub(crate) enum Ends {
     Well,
     /// The instruction at this address traps.
     Traps(u64),
-    /// A report says that the store on which the function waits has failed.
+    /// A report says that the store for which the function waits has failed.
     Reported,
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum Function {
     Fill(Guest),
     /// The strand enters its guest, for the first time or again.
     Enter(Guest, WindowState),
-    /// A spill or fill trap while other globals than the hypervisor's are in use, so that the windows cannot be the hypervisor's.
+    /// A spill or fill trap while globals other than the hypervisor's are in use. The windows therefore cannot be the hypervisor's.
     NoSpill(u16, usize),
     /// A real address of the guest has no entry in the TLB, for instruction fetches (0) or data (1).
     Miss(usize, Guest),
@@ -76,7 +76,7 @@ impl Function {
     }
 }
 
-/// Returns the state of the windows in Rust code.
+/// Returns the state of the windows while Rust code executes.
 pub(crate) fn of_rust() -> WindowState {
     WindowState { can_save: 1, can_restore: 1, other: 4, clean: 7, state: 0o25 }
 }
@@ -159,7 +159,8 @@ fn access<W: Symbolic>(
         };
         pairs.extend(effects_alike(&machine.effects(), &effects)?);
     } else {
-        // The strand has trapped, so the level above is cleared. The Rust caller may find any value in the caller-saved registers.
+        // The access trapped, so the hypervisor must have cleared the trap registers of the level above. The Rust caller may find any value
+        // in the caller-saved registers.
         let (_, above) = machine.strand.control.frames();
         if above[0] != TrapFrame::default() {
             return Err(format!("left: {:?}", above[0]));
@@ -306,7 +307,8 @@ fn fill<W: Symbolic>(machine: &mut Machine<'_, W>, guest: Guest) -> Played<W> {
     alike_within(&machine.strand, &expected)
 }
 
-/// Executes a window trap until its instruction is executed again. Returns the expected strand at that point, except for the window counts.
+/// Executes a window trap until the handler returns to the instruction that trapped. Returns the expected strand at that point, except for
+/// the window counts.
 fn window_trap<W: Symbolic>(
     machine: &mut Machine<'_, W>,
     before: Strand<W>,

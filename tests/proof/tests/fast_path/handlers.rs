@@ -19,7 +19,7 @@ use super::sweep::Sweep;
 use super::term::Term;
 use super::{Counts, equal, paths, random, solver};
 
-/// Returns `true` if the tests check everything instead of the seed's choice.
+/// Returns `true` if the tests check all cases, and not only those that the seed chooses.
 fn is_all() -> bool {
     std::env::var_os("ALL").is_some()
 }
@@ -33,8 +33,8 @@ pub(crate) struct Wrong {
     pub(crate) solver: Solver,
 }
 
-/// Executes a scene with terms on all paths. `prepare` sets up the machine, and `see` inspects it after each path. Fails if the scene
-/// differs from what the handler's documentation says.
+/// Executes a scene on all paths, with terms in place of numbers. `prepare` sets up the machine, and `see` inspects it after each path.
+/// Fails if the scene differs from what the handler's documentation says.
 pub(crate) fn prove(
     image: &Image,
     state: &Rc<State<Term>>,
@@ -145,8 +145,8 @@ fn changed_by_report(image: &Image, scenes: &[Scene]) -> (usize, Option<String>)
     (reports, None)
 }
 
-/// If a failed store is reported before any instruction of a handler, nothing changes except the note of the report. The test takes a few
-/// executions, which the seed chooses. With `ALL` in the environment, it takes executions of all kinds.
+/// If a failed store is reported before any instruction of a handler, nothing changes except the note of the report. The test interrupts a
+/// few executions, which the seed chooses. With `ALL` in the environment, it interrupts executions of all kinds.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn a_report_before_any_instruction_of_a_handler_changes_nothing() {

@@ -20,7 +20,8 @@ type Constants = (u64, Vec<u64>);
 /// An image's instructions, and the addresses of its parts.
 #[derive(Debug)]
 pub(crate) struct Image {
-    /// The address of the first instruction, and from there on the 32-bit words and the decoded instructions.
+    /// The address of the first instruction. The instructions from there on are in `words` (as 32-bit words) and in `instructions`
+    /// (decoded).
     text: u64,
     words: Vec<u32>,
     instructions: Vec<Instruction>,

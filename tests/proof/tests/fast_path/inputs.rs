@@ -10,7 +10,7 @@ use super::image::Image;
 use super::state::{ARBITER, LAYOUT, State};
 use super::term::Model;
 
-/// Returns a call with a model's numbers. Words that are missing from the model are random.
+/// Returns a call whose words have the values of a z3 model. Words that are missing from the model are random.
 pub(crate) fn of_model(
     image: &Image,
     model: &Model,

@@ -130,7 +130,7 @@ impl Late {
         };
         pairs.extend(machine.keeps(block::REPORTS, &[number(noted + notes.len() as u64)]));
         pairs.extend(machine.keeps(block::NOTED + REPORT * noted, &notes.concat()));
-        // The next report finds these registers as this report did.
+        // The next report finds the frame's address as this report found it, and a cleared error status.
         pairs.push((machine.world.word(in_register(register::FRAME)), frame));
         pairs.push((machine.world.word(in_register(register::DFESR)), number(0)));
         let is_noted = !waits && noted < REPORTS;
@@ -172,8 +172,8 @@ impl Late {
     }
 }
 
-/// Returns reports that interrupt guests of all kinds, the hypervisor at these addresses, and other reports' handlers. They cover all types
-/// and all numbers of earlier reports.
+/// Returns reports that interrupt guests of all kinds, the hypervisor at these addresses, and other reports' handlers. They cover all error
+/// types, and every possible number of earlier reports.
 pub(crate) fn all(addresses: impl Iterator<Item = u64>, store_wait: u64) -> Vec<Late> {
     let guest = |interrupted| Late { interrupted, kind: KNOWN, noted: 0, nested: 0 };
     let mut all: Vec<Late> = Guest::all().map(Interrupted::Guest).map(guest).collect();

@@ -154,7 +154,7 @@ struct Input {
     expected: Expected<u64>,
 }
 
-/// The calls made of numbers that execute an instruction, and the paths that contain the instruction.
+/// The paths that contain an instruction, and the calls (made of numbers) that execute it.
 #[derive(Default)]
 struct Reached {
     inputs: Vec<usize>,

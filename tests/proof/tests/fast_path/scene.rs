@@ -1,5 +1,5 @@
-//! Executes trap handlers. A handler calls Rust code, waits for a device, or is interrupted. Between two parts of an execution, a test does
-//! what the Rust code or the device would do.
+//! Executes trap handlers. An execution pauses when the handler calls Rust code, waits for a device, or is interrupted. The test then does
+//! what the Rust code or the device would do, and continues the execution.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,9 +16,9 @@ use super::strands::{self, FAST, HINTP, STORE_ERROR, alike_within, copy_g7, leve
 use super::term::Term;
 use super::world::{Effect, World, register, register_at};
 
-/// Chooses the initial words of an execution, and the words that Rust code leaves.
+/// Chooses the initial words of an execution, and the words that Rust code leaves in registers and memory.
 pub(crate) trait Source<W> {
-    /// Returns the word with this name. The bits of `zeros` are 0 in the word.
+    /// Returns the word with this name. Bits that are set in `zeros` are 0 in the word.
     fn named(&self, name: &'static str, zeros: u64) -> W;
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct Machine<'a, W: Word> {
     /// The number of executed instructions after which a failed store's report interrupts the handler.
     pub(crate) report: Option<usize>,
     pub(crate) reported: Option<Reported<W>>,
-    /// An address, and the words that had the same effect there as the image's instruction.
+    /// An address, and the words to try there. Only words that have had the same effect there as the image's instruction remain.
     pub(crate) probes: (u64, Vec<u32>),
     /// The number of effects that were already compared.
     seen: usize,
@@ -123,7 +123,7 @@ impl<'a, W: Symbolic> Machine<'a, W> {
         self.world.word(self.at(offset))
     }
 
-    /// Returns an arbitrary word. The bits of `zeros` are 0 in the word.
+    /// Returns an arbitrary word. Bits that are set in `zeros` are 0 in the word.
     pub(crate) fn any(&self, name: &'static str, zeros: u64) -> W {
         self.source.named(name, zeros)
     }

@@ -149,10 +149,10 @@ pub(crate) fn functions(image: &Image) -> Vec<Scene> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum States {
     All,
-    /// For each number of windows that the Rust code needs: all states with the guest in one particular window, and every twentieth of the
-    /// others. All states if the Rust code needs two windows.
+    /// All states if the Rust code needs two windows. Otherwise, all states with the guest in one particular window, and every twentieth of
+    /// the other states.
     Many,
-    /// If the Rust code needs two or five windows: all states with the guest in one particular window. Every fortieth of the others.
+    /// Every fortieth state. If the Rust code needs two or five windows, also all states with the guest in one particular window.
     Few,
 }
 

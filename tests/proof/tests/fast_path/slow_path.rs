@@ -1,9 +1,9 @@
-//! The slow path: from its first instruction to the call into Rust, the further windows that the Rust code needs, and the way from its
-//! return to the guest's next instruction. Also trap 0xff, which a leaf function may serve before the slow path.
+//! The slow path: from its first instruction to the call into Rust, the further windows that the Rust code needs, and the way from the Rust
+//! code's return to the guest's next instruction. Also trap 0xff, which a leaf function may serve before the slow path.
 //!
 //! The expected behaviour comes from the documentation of `platform::sparc64`. The Rust code gets the guest's %o0 to %o5 in the strand's
-//! block, and up to five windows. The guest gets these six registers as the Rust code leaves them, and everything else unchanged. Only the
-//! first two windows may be zero, if they were free.
+//! block, and up to five windows. The guest gets these six registers as the Rust code leaves them, and everything else unchanged. The
+//! exception is the first two windows: if they were free, their registers may be 0.
 
 use simulator::interpreter::instruction::{ControlRegister, Operand, Register};
 use simulator::interpreter::{Instruction, Strand, WindowState};
@@ -114,7 +114,7 @@ impl SlowPath {
             answer(machine, pairs, [W::from(EBADTRAP), value, third])?;
             return Ok(true);
         }
-        // The leaf function gets the guest's registers, but the handler in place of %o3.
+        // The leaf function gets the guest's registers, except that %o3 holds the address of the handler.
         let entered = machine.strand.clone();
         machine.until_at(machine.image.rust.core)?;
         let mut expected = entered;
@@ -300,7 +300,7 @@ const RUST: [[&str; 2]; 6] = [
     ["rust_5l", "rust_5o"],
 ];
 
-/// Returns all states of a guest's windows. They take turns in using the eight spill traps for windows of another address space.
+/// Returns all states of a guest's windows. In rotation, they use the eight spill traps for windows of another address space.
 pub(crate) fn windows() -> impl Iterator<Item = WindowState> {
     let states = (0..=6).flat_map(|can_save| {
         (0..=6 - can_save).flat_map(move |can_restore| {

@@ -173,7 +173,8 @@ pub(crate) struct State<W> {
     pub(crate) owner: W,
     /// The address of bank 0 of the node's L2 control.
     pub(crate) bank: W,
-    /// The number of the strand's failed stores that no handler has seen yet: before the first `membar`, after it, and after the second.
+    /// The number of the strand's failed stores that no handler has seen yet, at three times: before the first `membar`, after it, and
+    /// after the second.
     pub(crate) reports: [W; 3],
     /// The address of the table of served functions, and the address of a byte that is not 0 while calls are traced.
     pub(crate) served: W,

@@ -28,7 +28,8 @@ pub(crate) const STORE_ERROR: u16 = 0x07;
 pub(crate) fn take<W: Word>(strand: &mut Strand<W>, number: u16) {
     let trap = if number < FAST { Trap::STORE_ERROR } else { Trap::software(number.into()) };
     strand.take(Exception::from(trap)).unwrap();
-    // The interpreter cannot construct traps of other types, so this one gets their type.
+    // The interpreter cannot construct every trap, so the strand has taken store_error instead. Correct the trap type and the address of
+    // the table entry.
     if number < FAST {
         let table = strand.pc - 32 * u64::from(STORE_ERROR);
         strand.pc = table + 32 * u64::from(number);

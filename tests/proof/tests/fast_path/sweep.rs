@@ -145,8 +145,8 @@ impl Sweep {
         found.is_some()
     }
 
-    /// Returns the words with which the instruction at an address has the same effect in all scenes. Tests only `few` scenes, unless `few`
-    /// is 0.
+    /// Returns those `words` that, in place of the instruction at an address, have the same effect in all scenes. Tests only `few` scenes,
+    /// unless `few` is 0.
     fn same(&mut self, at: u64, words: Vec<u32>, few: usize) -> Vec<u32> {
         let Self { image, state, scenes, solver, reached, .. } = self;
         let mut words = Some(words);

@@ -2,7 +2,7 @@
 //! the memory may have any value.
 //!
 //! Equal terms are stored once, so most proofs only compare two terms. A term is simplified when it is made. Along with each term, its
-//! known bits are stored: those that have the same value whatever the values of the words are.
+//! known bits are stored: the bits that do not depend on the values of the words.
 
 mod bits;
 mod model;
@@ -119,7 +119,7 @@ impl Term {
         TERMS.with_borrow_mut(|terms| terms.number(node, bits))
     }
 
-    /// Returns the named word. The bits of `zeros` are 0 in it.
+    /// Returns the word with this name. Bits that are set in `zeros` are 0 in the word.
     pub(crate) fn named(name: &'static str, zeros: u64) -> Self {
         Self::new(Node::Name(name), Bits { zeros, ones: 0 })
     }

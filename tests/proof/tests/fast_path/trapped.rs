@@ -56,8 +56,8 @@ pub(crate) struct Trapped {
     pub(crate) decision: Decision,
 }
 
-/// %tpc and %tnpc where a program continues after the Rust handler sends it elsewhere. Written to HTSTATE, each of these values would leave
-/// the guest a privilege.
+/// %tpc and %tnpc where a program continues after the Rust handler sends it elsewhere. If either value were written to HTSTATE by mistake,
+/// the guest would get the hypervisor's privilege.
 const ELSEWHERE: [u64; 2] = [PC + 0x464, PC + 0x82c];
 
 impl Trapped {
@@ -268,8 +268,8 @@ pub(crate) fn leaves_all<W: Symbolic>(machine: &mut Machine<'_, W>) {
     machine.strand.registers.set_window(window);
 }
 
-/// The Rust handler reflects the trap to the guest. It sets up the next trap level so that the strand leaves it for the guest's handler,
-/// with the program's state except %gl and %pstate.
+/// The Rust handler reflects the trap to the guest. It sets the trap registers of the next trap level. When the strand returns from that
+/// level, it enters the guest's handler, with the program's state except %gl and %pstate.
 fn reflect<W: Symbolic>(strand: &mut Strand<W>, trapped: &Strand<W>) {
     use ControlRegister::{Hyperprivileged, Privileged};
     /// Sets %gl to 1, and %pstate to the hypervisor's value.

@@ -125,7 +125,7 @@ impl<'a, W: Symbolic> World<'a, W> {
         self.stored.push((cell, value));
     }
 
-    /// Returns `true` if an address belongs to a device. Traps unless the address space is that of memory or devices.
+    /// Returns `true` if an address belongs to a device. Traps if the address space is neither for memory nor for devices.
     fn is_device(&self, at: At<W>) -> Result<bool, Trap> {
         if !is_memory(at) {
             return Err(ELSEWHERE);

@@ -56,7 +56,7 @@ int main(int count, char **arguments) {
 fn place(name: &str) -> Place {
     let place = Place::new(&format!("record-{name}"));
     HOST.compile(&place, "store", STORE, &[]);
-    // The kernel gives a program with this mode its owner's rights. An emulator cannot do this.
+    // A program with this mode (set-user-ID) runs with its owner's rights. An emulator cannot give it these rights.
     let rights = place.path().join("rights");
     fs::copy("/bin/sh", &rights).unwrap();
     fs::set_permissions(rights, Permissions::from_mode(0o4755)).unwrap();

@@ -45,7 +45,7 @@ fn waits(order: &[(usize, Order)]) -> Vec<u64> {
     order.iter().filter_map(wait).collect()
 }
 
-/// Follows all orders: each thread continues until it must wait for another thread. Returns `true` if all threads reach their ends.
+/// Carries out all orders: each thread continues until it must wait for another thread. Returns `true` if all threads reach their ends.
 fn ends(read: &Read) -> bool {
     let mut given = HashSet::new();
     let mut left: Vec<_> = read.threads.iter().map(|thread| &*thread.order).collect();

@@ -10,7 +10,8 @@ use crate::report::{distance, exact, number, profile, run};
 use crate::stat::program;
 
 /// Profiles the bundled program. Compares each function's number of instructions with the program's README. `twice` says how many
-/// instructions the event counts twice, first in the whole program, and then in each of some functions. Returns the text and the JSON.
+/// instructions the event counts twice: in the whole program, and in each function that has such instructions. Returns the text and the
+/// JSON.
 fn profile_bundled(
     place: &Place,
     [unit, event, arguments]: [&str; 3],

@@ -184,7 +184,7 @@ fn a_signal_gives_the_terminal_back() {
     }
 }
 
-/// The next test runs this test in a terminal. The variable `PANICS` makes this test panic.
+/// The next test runs this test in a terminal. The environment variable `PANICS` makes this test panic.
 #[test]
 #[ignore = "panics where a test wants it to"]
 fn panics() {

@@ -33,8 +33,8 @@ const LONGEST: u32 = 1_000_000;
 /// The guests' strands, two of them on node 0. Strand 0 boots the machine.
 const STRANDS: [usize; 3] = [3, 60, 130];
 
-/// A list entry with a loop of 3000 instructions. If the guest must repeat a call that the test inserts, it takes the call's registers from
-/// this entry, and so calls cpu_yield.
+/// A list entry with a loop of 3000 instructions. If the guest must repeat a call that the test has inserted, it takes the call's registers
+/// from this entry, and therefore calls cpu_yield instead.
 const LOOP: Entry = [4, 1000, 0, 0, 0, 0, 0x12, 0];
 
 /// The id of the L2 control register.
@@ -334,7 +334,8 @@ impl<'a> Late<'a> {
         }
     }
 
-    /// Executes a strand alone until it reaches the barrier, then until it must wait for its stores or its guest's call has returned.
+    /// Executes a strand alone until it reaches the barrier, and then on until it has to wait for its stores, or until its guest's call has
+    /// returned.
     fn pass(&mut self, number: usize, barrier: u64) {
         let pc = |late: &Self| late.execution.strand(strand(number)).pc;
         self.execute_until(number, |late| pc(late) == barrier);
@@ -361,7 +362,7 @@ impl<'a> Late<'a> {
         );
     }
 
-    /// Executes all other strands until a condition holds, or until each of them has had `turns` turns.
+    /// Executes all strands except this one until a condition holds, or until each of them has had `turns` turns.
     fn without(&mut self, number: usize, turns: u64, holds: impl Fn(&mut Self) -> bool) {
         for _ in 0..turns {
             if holds(self) {

@@ -320,8 +320,8 @@ fn each_barrier_has_a_verdict() {
     println!("{} of {} barriers have an effect", judged.len(), every.len());
 }
 
-/// First removes each barrier that calls for a hub need, one at a time. Without it, an order of two calls must be wrong. Then removes all
-/// other barriers together, and every order must be right.
+/// First removes, one at a time, the barriers that calls for a hub need. Without any one of them, some order of two calls must go wrong.
+/// Then removes all other barriers together. Now every order must be right.
 #[test]
 #[ignore = "builds images"]
 fn the_orders_find_each_barrier_that_calls_of_a_hub_need() {

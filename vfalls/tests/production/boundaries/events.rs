@@ -59,8 +59,8 @@ pub(super) const EVENTS: [Event; 7] = [
 /// The machines at the end of a case without an event.
 pub(super) struct References {
     right: Execution,
-    /// Two machines with a transfer: before the case on the first one, and after it on the second. `None` if the operator is already at
-    /// work in the case.
+    /// Two machines on which the rights are transferred: on the first before the case, on the second after it. `None` if the operator is
+    /// already at work in the case.
     transfers: Option<[Execution; 2]>,
 }
 

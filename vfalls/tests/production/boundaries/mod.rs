@@ -41,7 +41,7 @@ const STORE: u64 = 20;
 /// The name of the boundaries at which the hypervisor saves a window for its own use.
 const SPILL: &str = "the hypervisor saves a window";
 
-/// The number of visits to each instruction of a call at which events come. If the instruction is in a loop, later visits have no events.
+/// Events come at this many visits to each instruction of a call. If the instruction is in a loop, later visits have no events.
 const VISITS: usize = 2;
 
 /// A machine whose guest is ready, and addresses in the image.
@@ -233,8 +233,8 @@ fn sweep(machine: &Machine, every: usize, most: usize, table: &mut Table) -> Vec
     wrong
 }
 
-/// With `ALL` in the environment, each event comes at every boundary. Otherwise, each event comes at every 251st boundary. The variable
-/// `EVERY` sets another distance, and `CASE` selects one case.
+/// With the environment variable `ALL`, each event comes at every boundary. Otherwise, each event comes at every 251st boundary. The
+/// variable `EVERY` sets another distance, and `CASE` selects one case.
 #[test]
 #[ignore = "builds images"]
 fn whatever_comes_between_two_instructions() {

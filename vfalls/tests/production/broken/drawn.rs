@@ -63,8 +63,8 @@ pub(super) fn make(ready: &Ready, seed: u64, table: &mut Table) -> Result<u64, S
     Ok(without)
 }
 
-/// Without variables, performs 500 runs. With `ALL` in the environment, performs 100,000 runs. The variable `SEED` sets the first seed, and
-/// `SEEDS` the number of seeds.
+/// Performs 500 runs, or 100,000 if the environment variable `ALL` is set. The variable `SEED` sets the first seed, and `SEEDS` the number
+/// of seeds.
 #[test]
 #[ignore = "builds images"]
 fn failures_stay_their_own_trouble() {

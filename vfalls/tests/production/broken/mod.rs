@@ -35,7 +35,7 @@ use super::{Booted, Guest, MEMORY, REAL, strand};
 use image::{Image, unanswered};
 use plan::{Between, EXIT, FAILS, Fault, Plan, STRANDS};
 
-/// The limit for every wait, in cycles. [`QUIET`] is a time in which every report arrives, also in cycles.
+/// The longest time that the test waits for anything, in cycles. All reports arrive within [`QUIET`] cycles.
 const PATIENCE: u64 = 3_000_000;
 const QUIET: u64 = 3000;
 

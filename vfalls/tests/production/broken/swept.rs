@@ -1,7 +1,6 @@
 //! Tests a store that fails while the operator changes something. The test repeats each change with many store latencies, so the failure
-//! report arrives at a different time in each run. The latencies are 40 cycles apart, or 1 cycle apart with `ALL` in the environment. With
-//! `ALL`, the runs cover every instruction after the end of the guest's list: for each of them, the report arrives at that instruction in
-//! some run.
+//! report arrives at a different time in each run. The latencies are 40 cycles apart. With the environment variable `ALL`, they are 1 cycle
+//! apart, and the report then arrives in some run at each instruction after the end of the guest's list.
 
 use std::array;
 

@@ -19,7 +19,7 @@ use super::{RIGHTS, Ready};
 /// The number of seeds to try.
 const SEEDS: u64 = 400;
 
-/// The numbers of some defects in the image that has them (`tests/images/defects`), with what goes wrong.
+/// Some defects of the image in `tests/images/defects`: each defect's number, and what goes wrong.
 const IN_THE_IMAGE: [(u32, &str); 3] = [
     (5, "a guest without `global` may read L2 control"),
     (6, "a counter of a channel keeps its value when rights move"),

@@ -89,8 +89,8 @@ impl Ready {
     }
 }
 
-/// Without variables, makes 500 pairs. With `ALL` in the environment, makes 100,000. The variable `SEED` sets the first seed, and `SEEDS`
-/// the number of pairs.
+/// Makes 500 pairs, or 100,000 if the environment variable `ALL` is set. The variable `SEED` sets the first seed, and `SEEDS` the number of
+/// pairs.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_observes_nothing_of_its_neighbour() {

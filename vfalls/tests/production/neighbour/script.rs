@@ -30,7 +30,7 @@ impl Action {
         match random.below(20) {
             0..9 => Self::Call(call(random), random.next_u64()),
             9..13 => Self::Call(random.one_of(all_calls()), random.next_u64()),
-            // An interrupt takes as long as hundreds of calls.
+            // An interrupt takes as long as hundreds of calls, so it comes rarely.
             13 if random.below(8) == 0 => Self::Heartbeat,
             13 => Self::Call(call(random), random.next_u64()),
             kind => {

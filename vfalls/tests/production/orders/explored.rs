@@ -297,7 +297,7 @@ impl Orders {
                 let words = if store { &mut self.stored } else { &mut self.loaded };
                 words[number].insert(address & !7);
             }
-            // An atomic instruction's store does not wait.
+            // An atomic instruction's store completes immediately.
             if store && after == before {
                 self.changed(number, address);
             }

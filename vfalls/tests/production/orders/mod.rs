@@ -93,7 +93,7 @@ enum Step {
     Ends(usize),
     /// The test sets the number of refusals in this turn.
     Refusals(u32),
-    /// So much time passes that each strand's next refusal is counted again.
+    /// So much time passes that the next refusal of each strand is counted again.
     LongAgo,
 }
 

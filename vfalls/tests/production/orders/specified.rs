@@ -97,8 +97,8 @@ impl Specified {
                         after.outcome.device = WRITTEN;
                     }
                     after.holder = None;
-                    // A slow-path call passes the turn on when it ends. Two kinds of calls do not: a call on the fast path, and a call that
-                    // ends just as the other strand is remembered. Therefore both outcomes are possible.
+                    // A slow-path call usually passes the turn on when it ends. Two kinds of calls do not: a call on the fast path, and a
+                    // call that ends just as the other strand is remembered. Both outcomes are therefore possible.
                     let mut passed = after;
                     passed.step(HubEvent::Ended);
                     passed.outcomes(functions, overlap, first, all);

@@ -1,4 +1,4 @@
-//! Tests how calls are dispatched, their registers, and successful reads and writes.
+//! Tests the dispatch of calls, the registers that calls use, and successful reads and writes.
 
 use super::*;
 

@@ -114,7 +114,7 @@ fn a_reset_clears_versions_and_registers() {
     for id in [0, 1, 2, 18, 90, u64::MAX] {
         refused_untouched(&mut world, 0, id, 7);
     }
-    // After the reset, the guest gets its rights back only once its strand has taken the cross-call.
+    // After the reset, the guest has no rights until its strand has taken the cross-call.
     negotiate(&mut world, 0, 1);
     for id in [0, 1, 2, 18] {
         refused_untouched(&mut world, 0, id, 10);
@@ -150,7 +150,7 @@ fn l2(bank: usize) -> Cell {
     Cell::L2 { node: 0, bank }
 }
 
-/// Returns a Batoka. In the L2 control registers of node 0, PERF_CONFIG is 2, and the other bits are 0x10 plus the bank's number.
+/// Returns a Batoka machine. In each L2 control register of node 0, PERF_CONFIG is 2, and the other bits are 0x10 plus the bank's number.
 fn with_l2() -> World {
     let mut world = batoka([0, 64], Grant::GLOBAL);
     for bank in 0..8 {

@@ -35,7 +35,7 @@ fn negotiate(world: &mut World, strand: u16, minor: u64) {
     assert_eq!(out.regs, [0, minor, minor, 0, 0, 0]);
 }
 
-/// Returns a Batoka of four nodes with one guest on `strands`. The guest has negotiated 1.1.
+/// Returns a Batoka machine of four nodes with one guest on `strands`. The guest has negotiated 1.1.
 fn batoka(strands: impl IntoIterator<Item = u16>, grant: Grant) -> World {
     let guest = Guest::new(strands, grant);
     let first = guest.strands[0];
