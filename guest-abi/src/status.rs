@@ -111,7 +111,7 @@ impl fmt::Display for HvError {
 
 impl core::error::Error for HvError {}
 
-/// Parses a status's name in the specification, in upper or lower case.
+/// Parses the name that the specification gives to a status. Upper and lower case are equivalent.
 impl FromStr for HvError {
     type Err = UnknownName;
 

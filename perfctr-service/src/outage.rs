@@ -38,7 +38,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Returns the reason, as this outage's trace event holds it in the field `why`.
+    /// Returns the value of the field `why` in the trace event about this outage.
     pub const fn why(self) -> Why {
         match self {
             Self::Read(_) | Self::Write(_) | Self::Scrub => Why::Fault,
@@ -70,7 +70,7 @@ impl fmt::Display for NamedGuest<'_> {
     }
 }
 
-/// The sentence about an outage. `guest` is the guest of the strand that the sentence names.
+/// The sentence about an outage. If the sentence mentions a strand, `guest` is the guest of this strand.
 pub(crate) struct Sentence<'a> {
     pub(crate) outage: Outage,
     pub(crate) guest: Option<NamedGuest<'a>>,

@@ -56,7 +56,8 @@ pub const fn dram_global(node: Node, mcu: Mcu, role: McuRole) -> PhysicalAddress
 /// Returns the Victoria Falls access address of a hub register (sections 2.4 to 2.6). Bits 39:28 are 0x813. Bits 17:14 and 11:0 hold the
 /// two parts of the address within the hub. Bits 13:12 hold the hub number.
 ///
-/// Section 3.1 gives some of these addresses another meaning as local addresses. The service uses only global addresses of hubs.
+/// Section 3.1 uses some of these addresses as local addresses, with another meaning. The service avoids this conflict: it accesses hubs
+/// only at their [global addresses](hub_global).
 pub const fn hub_access(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddress {
     let address = within_hub(unit, role);
     PhysicalAddress(HUB_LOCAL + ((address >> 12) << 14) + ((hub as u64) << 12) + (address & 0xfff))
@@ -78,8 +79,8 @@ pub const fn l2_control(bank: usize) -> Option<PhysicalAddress> {
 }
 
 /// Returns the local address of a performance register; `None` for register 0 (%pcr) and register 1 (the L2 control registers of all
-/// banks). A DRAM register's address refers to the accessing strand's node (section 2.2). A hub register's address does not hold the hub
-/// number (section 3.1). The service uses only global addresses of hubs.
+/// banks). A DRAM register's address refers to the accessing strand's node (section 2.2). A hub register's local address does not contain
+/// the hub number (section 3.1). The service accesses hubs only at their global addresses.
 pub const fn local(register: PerfReg) -> Option<PhysicalAddress> {
     Some(PhysicalAddress(match register.kind() {
         Kind::Strand | Kind::L2 => return None,

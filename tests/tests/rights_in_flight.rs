@@ -1,4 +1,4 @@
-//! Tests rights that pass to another guest while calls, and acknowledgements of earlier transfers, are in flight.
+//! Tests transfers of rights while calls, or acknowledgements of earlier transfers, are in flight.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,8 +12,8 @@ use tests::oracle::{Cell, Grant, Guest, Machine};
 const GLOBAL: Grant = Grant::GLOBAL;
 const NONE: Grant = Grant::NONE;
 
-/// A guest loses its right while one of its strands is in a call, just before the access. The transfer waits for the call, and scrubs the
-/// value that the call writes.
+/// A guest loses its right while one of its strands is in a call that is about to write to a register. The transfer waits for the call,
+/// and then scrubs the value that the call has written.
 #[test]
 fn a_call_in_flight_is_waited_for() {
     for (id, cell) in [
@@ -47,11 +47,12 @@ fn a_call_in_flight_is_waited_for() {
     }
 }
 
-/// A strand is reported dead in the middle of its acknowledgement. Then the next transfer begins, which requires a larger scrub. The
-/// acknowledgement counts for the second transfer only after the larger scrub.
+/// A strand is reported dead although it is alive, and is just acknowledging a transfer. Then a second transfer begins, for which the
+/// strand has to scrub more. Its acknowledgement counts for the second transfer only after this larger scrub.
 #[test]
 fn an_acknowledgement_of_an_older_transfer_does_not_count() {
-    /// The number of %pcr writes that may return, and the number of writes made so far.
+    /// The board lets this number of %pcr writes return. Later writes take effect, but do not return yet. `WRITTEN` counts all writes
+    /// so far.
     static ALLOWED: AtomicU32 = AtomicU32::new(0);
     static WRITTEN: AtomicU32 = AtomicU32::new(0);
     let board = leak(Board::new(Machine::Maramba, 1, &[]));
@@ -92,8 +93,8 @@ fn an_acknowledgement_of_an_older_transfer_does_not_count() {
     assert_eq!((board.pcrs()[&0], board.pics()[&0]), (0, 0));
 }
 
-/// Only strand 64 can scrub the L2 control of node 1. It acknowledges before the sender of the cross-call continues, and still finds the
-/// transfer's lock free.
+/// Only strand 64 can scrub the L2 control of node 1. It acknowledges even before the sender of the cross-call continues. So at that
+/// time, the sender must not hold the transfer's lock, which the strand needs.
 #[test]
 fn a_strand_that_is_asked_to_scrub_finds_the_lock_free() {
     static MACHINE: OnceLock<MachineUnderTest<'static>> = OnceLock::new();

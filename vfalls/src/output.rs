@@ -1,6 +1,6 @@
-//! Output files and directories that appear complete or not at all. They replace existing files
-//! only with `--force`. If another program creates a file of the same name in the meantime, that
-//! file stays.
+//! Output files and directories. An output gets its name only when it is complete. It replaces an
+//! existing file only with `--force`. Without this option, it does not even replace a file that
+//! another program creates while the output is being written.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -57,7 +57,8 @@ struct Incomplete {
 }
 
 impl Incomplete {
-    /// Starts the output `path`. `make` receives the temporary name, and creates the output there.
+    /// Begins to write the output `path`. `make` receives a temporary name, and creates the output
+    /// under that name.
     fn make<T>(path: PathBuf, make: impl Fn(&Path) -> io::Result<T>) -> anyhow::Result<(Self, T)> {
         let shown = path.display();
         let name = path.file_name();
@@ -152,7 +153,7 @@ impl OutputFile {
         Ok(Self { file, incomplete, replaces })
     }
 
-    /// Returns the path of the file until it is complete.
+    /// Returns the temporary path, which the file has until it is complete.
     pub fn temporary(&self) -> &Path {
         &self.incomplete.temporary
     }
@@ -208,9 +209,9 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Renames a file or directory on file systems that cannot refuse to replace a file. First claims
-/// the new name by creating an empty directory or file. If the renaming fails, removes this empty
-/// directory or file.
+/// Renames a file or directory on file systems where every renaming replaces an existing file.
+/// First claims the new name by creating an empty directory or file. If the renaming fails, removes
+/// this empty directory or file.
 fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
     match from.is_dir() {
         true => fs::create_dir(to)?,
@@ -219,8 +220,8 @@ fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to).inspect_err(|_| remove(&[to.to_owned()]))
 }
 
-/// A directory that is written under a temporary name, as an [`OutputFile`] is. When it is
-/// complete, it gets its final name.
+/// A directory that is written under a temporary name, like an [`OutputFile`]. When it is complete,
+/// it gets its final name.
 pub(crate) struct OutputDirectory {
     incomplete: Incomplete,
     /// The names of the files in the older directory. Only these files may be removed. `None` if
@@ -321,8 +322,8 @@ fn new_file(directory: &Path, files: &[OsString]) -> Option<OsString> {
     names.find(|name| !files.contains(name))
 }
 
-/// Formats `value` as JSON. Every character appears as itself or as an [escape
-/// sequence](text::json).
+/// Formats `value` as JSON. Characters that could change how a terminal shows the text are
+/// [escaped](text::json).
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<String> {
     let json = serde_json::to_string_pretty(value)?;
     Ok(text::json(&json).into_owned())

@@ -1,6 +1,5 @@
 //! Checks that the commands in the `console` blocks of README files print what the blocks show. A line `...` stands for any number of
-//! lines. If a block contains a line `...`, its last line must also be `...`, because trycmd compares the last line together with the end
-//! of the output.
+//! lines. If a block contains a line `...`, trycmd requires that the last line of the block is also `...`.
 
 use std::env;
 use std::os::unix::fs::symlink;
@@ -13,7 +12,7 @@ use trycmd::TestCases;
 #[ignore = "replays for minutes"]
 fn blocks_show_what_their_commands_print() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    // The commands read the project's files, and write others.
+    // The commands run in a directory of their own, because they write files. A link leads to the project's files that they read.
     let place = Place::below(env!("CARGO_TARGET_TMPDIR"), "readme");
     symlink(root.join("simulator"), place.path().join("simulator")).unwrap();
     env::set_current_dir(place.path()).unwrap();

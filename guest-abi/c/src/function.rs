@@ -167,7 +167,7 @@ pub unsafe extern "C" fn vfperf_set(
     unsafe { call(transport, null_mut(), set) }
 }
 
-/// The limits and the functions of a [`vfperf_retry`].
+/// The retry limits and functions that the caller has passed, or the defaults if the caller has passed NULL.
 struct Retry(vfperf_retry);
 
 impl Retry {
@@ -195,7 +195,7 @@ impl Retry {
 
     fn pause(&self, refused: u32) {
         match self.0.pause {
-            // SAFETY: `new` promises a valid function.
+            // SAFETY: the caller of `new` promises a valid function.
             Some(pause) => unsafe { pause(self.0.context, refused) },
             None => spin_loop(),
         }
@@ -208,7 +208,7 @@ fn tries(number: u32) -> Tries {
 
 impl Clock for Retry {
     fn ticks(&self) -> u64 {
-        // SAFETY: `new` promises a valid function.
+        // SAFETY: the caller of `new` promises a valid function.
         self.0.clock.map_or(0, |clock| unsafe { clock(self.0.context) })
     }
 }

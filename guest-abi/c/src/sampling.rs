@@ -139,9 +139,9 @@ impl From<EventReport<SparcSelect>> for vfperf_report {
     }
 }
 
-/// Prepares a profiler for `count` requests. It counts in `modes` (VFPERF_SPARC_PCR_UT, _ST, _HT). Events 2n and 2n + 1 are counted at the
-/// same time, on counters 0 and 1. Returns EINVAL if there are more than VFPERF_PROFILER_EVENTS requests, if a request's member is out of
-/// range, or if `profiler` is misaligned.
+/// Prepares a profiler that counts the events of `count` requests, in `modes` (VFPERF_SPARC_PCR_UT, _ST, _HT). The events of requests 2n
+/// and 2n + 1 are counted at the same time, on counters 0 and 1. Returns EINVAL if there are more than VFPERF_PROFILER_EVENTS requests, if
+/// a request's member is out of range, or if `profiler` is misaligned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_profiler_init(
     profiler: *mut vfperf_profiler,
@@ -226,8 +226,8 @@ unsafe fn interrupted(
 }
 
 /// Takes a sample for each counter that has overflowed, and continues counting. The handler of the overflow trap (interrupt_level_15, 0x4f)
-/// calls this function, and then clears bit 15 of %softint. Stores a bit mask of the counters that had overflowed; 0 if the interrupt is
-/// spurious. Returns ENOACCESS if the right to HT was revoked; counting has then ended, but counts and samples remain.
+/// calls this function, and then clears bit 15 of %softint. Stores in `cause` a bit mask of the counters that had overflowed; 0 if the
+/// interrupt is spurious. Returns ENOACCESS if the right to HT was revoked. If so, counting has ended, but counts and samples remain.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_profiler_handle(
     transport: *const vfperf_transport,
@@ -283,7 +283,7 @@ pub unsafe extern "C" fn vfperf_profiler_pop(
         let stored = unsafe { stored(profiler) }?;
         stored.profiler.pop().map(vfperf_sample::from).ok_or(HvError::Unavailable)
     };
-    // SAFETY: promised by the caller. No call is made.
+    // SAFETY: promised by the caller. `pop` makes no hypercall.
     unsafe { call(null(), sample, pop) }
 }
 
@@ -300,6 +300,6 @@ pub unsafe extern "C" fn vfperf_profiler_report(
         let found = stored.profiler.events().nth(number as usize);
         found.map(vfperf_report::from).ok_or(HvError::Invalid)
     };
-    // SAFETY: promised by the caller. No call is made.
+    // SAFETY: promised by the caller. `find` makes no hypercall.
     unsafe { call(null(), report, find) }
 }

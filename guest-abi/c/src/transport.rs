@@ -40,7 +40,7 @@ impl Route {
 
     fn read_asr(self, asr: u32, real: impl FnOnce() -> u64) -> u64 {
         match self.0.and_then(|route| Some((route.read_asr?, route.context))) {
-            // SAFETY: `Route::new` promises a valid function. The function gets the context of the same transport.
+            // SAFETY: the caller of `Route::new` promises a valid function. The function gets the context of the same transport.
             Some((read, context)) => unsafe { read(context, asr) },
             None => real(),
         }
@@ -62,7 +62,7 @@ impl Hypercall for Route {
             return on_processor!(real => real.trap(trap, registers), else registers.o0 = HvError::BadTrap.number());
         };
         let mut words = registers.to_array();
-        // SAFETY: `Route::new` promises a valid function. The function gets the context of the same transport, and six words.
+        // SAFETY: the caller of `Route::new` promises a valid function. The function gets the context of the same transport, and six words.
         unsafe { simulated(context, trap.number().into(), words.as_mut_ptr()) };
         *registers = words.into();
     }

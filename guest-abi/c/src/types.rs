@@ -71,15 +71,16 @@ pub struct vfperf_retry {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_snapshot {
-    /// The control register, the same before and after the read of the counters.
+    /// The control register. It held this value both before and after the counters were read.
     pub pcr: u64,
     /// Counters 0 and 1, without the flag of a DRAM counter.
     pub pic: [u64; 2],
     /// Ticks from just before the read of counter 0 to just after the read of counter 1; 0 without a clock or for a DRAM channel.
     pub skew_ticks: u64,
-    /// The number of events that counter 0 counted between its two reads, before and after the read of counter 1; 0 for a DRAM channel.
+    /// Counter 0 is read both before and after counter 1. This is the number of events that it counted in between; 0 for a DRAM channel.
     pub skew_events: u64,
-    /// The number of calls that read counter 1, refused calls included; 0 for a DRAM channel, whose counters are read together.
+    /// The number of calls, including refused ones, that it took to read counter 1; 0 for a DRAM channel, whose counters are read
+    /// together.
     pub skew_calls: u32,
     /// Bit n: counter n has wrapped since its flag was cleared. Only DRAM counters have flags.
     pub wrapped: u32,
@@ -89,7 +90,7 @@ pub struct vfperf_snapshot {
     pub unit: u32,
 }
 
-/// A 64-bit count of a narrower counter's events. To begin with a counter that holds 0, set both members to 0.
+/// A 64-bit count of a narrower counter's events. To begin, set `events` to 0, and `last` to the counter's value.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_count {
@@ -116,7 +117,7 @@ pub struct vfperf_request {
     /// The maximum number of interrupts in a window of `throttle_ticks` ticks. One more interrupt doubles the period and begins a
     /// new window.
     pub throttle: u32,
-    /// Not used.
+    /// Reserved. The value has no effect.
     pub reserved: u32,
     /// The length of a window in ticks: at least 1 if `throttle` is not 0.
     pub throttle_ticks: u64,

@@ -16,7 +16,7 @@ pub trait UnitEvent: Copy + Eq + fmt::Debug + 'static {
     }
 }
 
-/// An event, or no event, for each counter. Each counter can count its event.
+/// The event of each counter, if it has one. Every event is one that its counter can count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Assignment<E> {
     events: [Option<E>; 2],
@@ -62,7 +62,7 @@ impl<E: UnitEvent> Assignment<E> {
 pub struct Program<E, M: UnitMode> {
     /// The event of each counter, if it has one.
     pub events: Assignment<E>,
-    /// The modes in which both counters count.
+    /// The modes in which the counters count; they are the same for both counters.
     pub modes: ModeSet<M>,
     /// The counters that interrupt when they overflow.
     pub interrupts: CounterSet,

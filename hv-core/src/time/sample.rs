@@ -12,9 +12,8 @@ use super::judge::{Evidence, Relation};
 use super::keeper::Timekeeper;
 use super::source::{Tracked, Trust};
 
-/// Three counts of each source. A strand reads all sources in order, then in the opposite order, and then in order again. A source's first
-/// two reads therefore enclose the first reads of all later sources, and its last two reads enclose the second reads of all earlier
-/// sources.
+/// Three counts of each source. A strand reads all sources in order, then in the opposite order, and then in order again. With sources A
+/// and B, the reads are A1 B1, B2 A2, A3 B3: A1 and A2 enclose B1, and B2 and B3 enclose A2.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample<const N: usize> {
     counts: [Option<[u64; 3]>; N],
@@ -34,7 +33,8 @@ impl Span {
         Self { least: self.least.saturating_sub(by), most: self.most.saturating_add(by) }
     }
 
-    /// Returns the relation of one source to another. The first source measured the duration `measured`; the second measured these bounds.
+    /// Compares two sources' measurements of the same period. The first source measured `measured`; by the second source, the period lies
+    /// within these bounds. Returns the relation of the first source to the second.
     fn relation(self, measured: u64) -> Relation {
         if measured > self.most {
             Relation::Ahead
@@ -46,7 +46,7 @@ impl Span {
     }
 }
 
-/// Returns `number * millionths / 1,000,000`, rounded up by at most `millionths`.
+/// Returns an upper bound for `number * millionths / 1,000,000`, which is too high by at most `millionths`.
 fn millionths_of(number: u64, millionths: u32) -> u64 {
     (number / 1_000_000 + 1).saturating_mul(millionths.into())
 }
@@ -233,7 +233,7 @@ impl<const N: usize> Sample<N> {
         self.time
     }
 
-    /// Returns a count of the clock `of`, enclosed by the counts of the clock `by` just before and just after it.
+    /// Returns a reading of one source (`of`) by another (`by`): a count of `of`, and the counts of `by` just before and just after it.
     pub(super) fn reading(&self, of: usize, by: usize) -> Option<Reading> {
         let counts = |source| self.counts.get(source).copied().flatten();
         let ([first, second, _], [before, between, after]) = (counts(of)?, counts(by)?);

@@ -1,6 +1,6 @@
-//! Tests the time of day. windows_high_resolution_timer.txt says: "Time of day doesn't usually need
-//! to be high resolution, and timers for profiling don't need to be free of long term drift";
-//! "splitting into high resolution timestamp and time of day functions is better".
+//! Tests the time of day, which is separate from the clock that measures durations. windows_high_resolution_timer.txt says why: "Time of
+//! day doesn't usually need to be high resolution, and timers for profiling don't need to be free of long term drift"; "splitting into
+//! high resolution timestamp and time of day functions is better".
 
 use guest_abi::clock::Clock;
 use hv_core::time::{DayReading, Followed, TimeOfDay};
@@ -137,8 +137,8 @@ fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
             let shown = system_time(world.now());
             world.pass(MICROSECOND);
             if follows {
-                // The reference has a step of 10 ms, updates that are up to 3 ms late, and the 2 ms that `system_time` subtracts so that
-                // the reference is never ahead. In total, it may be 15 ms behind.
+                // The reference may be 15 ms behind: its step is 10 ms, its updates are up to 3 ms late, and `system_time` subtracts 2 ms
+                // so that the reference is never ahead.
                 let reading =
                     DayReading { before, day: shown, after: clock.ticks(), late: 15 * MILLISECOND };
                 match day.follow(reading) {

@@ -1,5 +1,5 @@
-//! Tests measured frequencies. windows_high_resolution_timer.txt says: "read it every second from a
-//! thread (bonus: accurate frequency measurement)".
+//! Tests how counters' frequencies are measured. windows_high_resolution_timer.txt says of a counter: "read it every second from a thread
+//! (bonus: accurate frequency measurement)".
 
 use guest_abi::clock::{ClockSource, Description};
 use hv_core::time::{Finding, Frequency, FrequencyMeter, Measured, Reading, pc};
@@ -28,11 +28,12 @@ fn the_bounds_include_every_uncertainty() {
     for (readings, expected) in [
         (&[][..], None),
         (&[start], None),
-        // The reference has advanced by only one step, so almost no time may have passed.
+        // The reference has advanced by only one step, so perhaps almost no time has passed.
         (&[start, (1, 5, 1)], None),
         // The counter advances by 9,999 to 10,001 ticks in 9,999,999 to 10,000,001 us.
         (&[start, (10 * M, 10_000, 10 * M)], exact),
-        // The second reading's two reads of the reference are 2 s apart, so there are 9,999 to 10,001 ticks in 8,999,999 to 11,000,001 us.
+        // In the second reading, the reference is read before and after the counter, 2 s apart: 9,999 to 10,001 ticks in 8,999,999 to
+        // 11,000,001 us.
         (&[start, (9 * M, 10_000, 11 * M)], Some((908_999, 1_111_223))),
         (&[(0, 0, M / 2), (19 * M / 2, 10_000, 10 * M)], Some((999_899, 1_111_223))),
         // The counter does not advance for 10 s, so less than a tick has passed.

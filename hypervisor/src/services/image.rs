@@ -40,8 +40,8 @@ pub trait Image: Embedder {
     /// Waits until an interrupt is pending for the caller. May return earlier.
     fn suspend(&self, caller: Caller);
 
-    /// Records that the guest has ended with this code. The caller's strand leaves the guest next.
-    /// The other strands already have the command to leave it.
+    /// Records that the guest has ended with this code. The caller's strand leaves the guest next. The guest's other strands have already
+    /// been told to leave it.
     fn exited(&self, caller: Caller, code: u64);
 
     /// Removes and returns one item of input from the guest's console; `None` if there is no input.

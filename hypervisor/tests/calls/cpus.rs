@@ -73,7 +73,7 @@ fn cpus_stop() {
     assert_eq!(fake.ask(0x11, [1, 0, 0]), (0, None));
     assert_eq!(fake.0.taken.borrow().last(), Some(&(5, Some(StrandCommand::Stop))));
     assert_eq!(fake.state(1), (0, Some(1)));
-    // A CPU that does not leave the guest in time continues.
+    // If a CPU does not leave the guest in time, the call fails, and the CPU stays in the guest.
     fake.0.prompt.set(false);
     start_second(fake);
     assert_eq!(fake.ask(0x11, [1, 0, 0]), (9, None));

@@ -1,4 +1,4 @@
-//! Rights pass from guest to guest, and a guest is reset.
+//! Tests transfers of rights between guests, and resets of a guest.
 
 use guest_abi::StrandId;
 use hv_core::sync::steps::{self, orders};
@@ -14,9 +14,9 @@ use crate::machine::{
 const NONE: Grant = Grant::NONE;
 const STRAND: Grant = Grant::STRAND;
 
-/// The strand that resets guest 0, which has no right, dies before the reset is complete. Guest 1 gets a right when its strand takes its
-/// cross-call. Guest 1's strand then works on the reset and on this grant. A change is pending all the time: first the reset and the grant,
-/// and then the acknowledgement of guest 0's strand. `pending` must therefore return a change whenever a strand calls it.
+/// Two changes are pending at first: a grant to guest 1, and a reset of guest 0, because the strand that began the reset has died. Guest
+/// 1's strand works on both changes, while another strand calls `pending`. Even after this work, the acknowledgement of guest 0's strand is
+/// missing. So a change is pending all the time, and `pending` must always return one.
 #[test]
 fn a_change_that_is_pending_is_seen_to_be() {
     let mut tried = 0;
@@ -83,9 +83,9 @@ fn a_reset_is_not_lost_when_another_strand_dies() {
     explore_within(2, &*machine, &strands, |machine| is_reset(machine, PCR));
 }
 
-/// One strand resets the guest. Meanwhile another strand works on the reset, and the guest's strand takes its cross-call, has its rights
-/// again, and writes to a register. If a later read of the register is refused, the reset came after the write, so the guest finds 0 at its
-/// next access.
+/// One strand resets the guest. Meanwhile another strand works on the reset, and the guest's strand takes its cross-call, gets its rights
+/// back, and writes to a register. If the guest's next read is refused, the reset came after the write, and must have erased the value:
+/// once the guest has its rights again, it reads 0.
 #[test]
 fn what_a_guest_writes_during_its_reset_is_gone() {
     for (grant, id) in [(STRAND, PCR), (Grant::GLOBAL, DRAM)] {
@@ -113,7 +113,7 @@ fn what_a_guest_writes_during_its_reset_is_gone() {
     }
 }
 
-/// When the image acts on a death that the operator reports, the service no longer waits for the strand.
+/// The operator reports the death of a strand. By the time the image acts on this, the service no longer waits for the strand.
 #[test]
 fn a_death_is_reported_before_the_image_acts_on_it() {
     let machine = Modelled::new(Model::Maramba, &[LOSER], Grant::ALL);

@@ -54,7 +54,7 @@ impl Uart {
         Ok(())
     }
 
-    /// Sends a guest's byte, with a second DLE after each DLE: see [`escape`](crate::memory_map::escape).
+    /// Sends a guest's byte; sends it twice if it is DLE. See [`escape`](crate::memory_map::escape).
     ///
     /// # Errors
     /// Fails like [`put`](Self::put).
@@ -72,7 +72,7 @@ impl Uart {
         (self.status() & RECEIVED != 0).then(|| unsafe { (self.0 as *const u8).read_volatile() })
     }
 
-    /// Writes to a guest's console how the guest has ended on this strand, and stops the strand forever. An image without a mailbox calls
+    /// Reports on the guest's console how the guest has ended, and stops the calling strand forever. An image without a mailbox calls
     /// this function: see [`escape`](crate::memory_map::escape). An exit code above `u32::MAX` is reported as `u32::MAX`.
     pub fn ended(mut self, end: End) -> ! {
         self.end(match end {
@@ -88,8 +88,7 @@ impl Uart {
         stop()
     }
 
-    /// Writes the message with which an image reports that its guest, or the image itself, has ended with this code: see
-    /// [`escape`](crate::memory_map::escape).
+    /// Writes the message that the guest, or the image itself, has ended with this code: see [`escape`](crate::memory_map::escape).
     pub fn end(mut self, code: u64) {
         // If the console does not work, there is no other place to report to.
         let _ = writeln!(self, "{}{}{code}", char::from(DLE), char::from(END));

@@ -32,7 +32,7 @@ pub struct Seen {
 pub struct Watch(Rc<RefCell<Seen>>);
 
 impl Watch {
-    /// Starts to observe a machine with this hypervisor. `guests` has each guest's strands.
+    /// Starts observing a machine with this hypervisor. `guests` lists each guest's strands.
     pub fn new(execution: &mut Execution, hypervisor: &Image, guests: Vec<Vec<usize>>) -> Self {
         let watch = Self(Rc::new(RefCell::new(Seen {
             guests,

@@ -57,7 +57,7 @@ pub(super) enum Order {
     Withdraw(StrandId, u64, u8),
     /// Sets which of a node's strands run. Each strand has a bit, which is set if the strand runs, and clear if it is parked.
     Run(Node, u64),
-    /// Makes this core's strands forget the translations that they remember.
+    /// Makes this core's strands discard their cached translations.
     Translation(usize),
     Off,
 }
@@ -67,7 +67,8 @@ pub(super) struct Shared {
     pub(super) niagara: Niagara,
     pub(super) physical: Physical,
     mailbox: Option<u64>,
-    /// The address of the word that switches the machine off; an address without memory if there is no mailbox.
+    /// The address of the mailbox word that switches the machine off; `u64::MAX`, where there is no memory, if there is no
+    /// mailbox.
     pub(super) power: u64,
     pub(super) cores: Vec<CoreTlbs>,
     pub(super) consoles: Vec<Console>,

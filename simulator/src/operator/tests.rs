@@ -98,7 +98,8 @@ fn without_a_strand_a_step_is_rejected() {
     assert_eq!(reasons.collect::<Vec<_>>(), ["no strand is left that could serve it"]);
 }
 
-/// Returns the action of a step `clock` with these keys, or the line and the problem.
+/// Parses a scenario whose only step is a `clock` step with these keys. Returns the action of the step, or the error
+/// message.
 fn clock(keys: &str) -> Result<Action, String> {
     let machine = Machine::new(Model::Batoka, 2).unwrap();
     let step = format!("[[step]]\nat = 1\ndo = \"clock\"\n{keys}\n");

@@ -10,8 +10,9 @@ use super::chunk::Chunk;
 use super::recording::Recording;
 use super::source::Source;
 
-/// The number of samples from an uncompressed file, and the number of bytes in a sample.
+/// The number of samples that are taken from an uncompressed file.
 const SAMPLES: u64 = 64;
+/// The size of a sample, in bytes.
 const SAMPLE: u64 = 1 << 16;
 
 /// The number of references that a recording is expected to have.
@@ -49,7 +50,7 @@ impl Expected {
         Self::counted(move |goes_on| count(source.text, goes_on).ok().flatten())
     }
 
-    /// Counts in a separate thread. `count` must return soon after its argument returns `false`.
+    /// Runs `count` in a separate thread. `count` receives a function, and must return soon after this function returns `false`.
     fn counted(
         count: impl FnOnce(&dyn Fn() -> bool) -> Option<u64> + Send + 'static,
     ) -> Option<Self> {
@@ -116,7 +117,8 @@ fn count(mut text: impl Read, goes_on: impl Fn() -> bool) -> io::Result<Option<u
         length += read;
         let lines = match buffer[..length].iter().rposition(|byte| *byte == b'\n') {
             Some(last) if read > 0 => last + 1,
-            // The last line may lack a newline. A line that fills the buffer is a message.
+            // The last line may lack a newline. A line so long that it fills the buffer can only be a message, which has no
+            // references.
             _ if read == 0 || length == buffer.len() => length,
             _ => 0,
         };
@@ -156,7 +158,7 @@ mod tests {
         assert_eq!(count(Cursor::new(many), || true).unwrap(), Some(100_000));
     }
 
-    /// About the first quarter of the text has messages, and longer lines than the rest.
+    /// Roughly the first quarter of the text contains messages, and longer lines than the rest.
     #[test]
     fn an_estimate_is_right_to_two_percent() {
         let mut text = "==7== a message of valgrind\nI  1ffeffe7c8e41,12\n".repeat(100_000);

@@ -1,4 +1,4 @@
-//! The guest that measures: it programs its machine's counters, reads them, and widens them to 64 bits.
+//! The measuring guest, which programs its machine's counters, reads them, and widens them to 64 bits.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::guest::{Bounds, PmuCount, StrandCount, StrandDriver, Tries};

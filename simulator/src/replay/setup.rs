@@ -1,4 +1,4 @@
-//! A replay's setup, and its check.
+//! The setup of a replay, and the code that checks it.
 
 use guest_abi::StrandId;
 use guest_abi::layout::PerfConfig;
@@ -39,8 +39,8 @@ pub struct Setup {
     pub guests: Vec<NamedGuest>,
     pub programs: Vec<Recording>,
     /// Which strand executes which thread; `None` stands for the recordings' [default](Placement::default_for). All these strands
-    /// must belong to one guest, which is the guest that measures. It is the first guest, unless a list or a recording names
-    /// strands of another one.
+    /// must belong to one guest, the measuring guest, which programs and reads the counters. It is the first guest, unless a list
+    /// or a recording names strands of another one.
     pub placement: Option<Placement>,
     pub selection: Selection,
     /// Which L2 misses the strands' counters count.
@@ -72,7 +72,7 @@ pub struct Tracing {
     pub epoch: Option<Epoch>,
 }
 
-/// The tracing that details need: the exact times of all events.
+/// How events are recorded if details are collected: all events, with their exact times.
 const OF_DETAILS: Tracing = Tracing { layout: LayoutName::Clock64, keep: Keep::All, epoch: None };
 
 /// Why a setup cannot be replayed.
@@ -111,8 +111,8 @@ impl Setup {
     /// The default of [`hub_cycles`](Self::hub_cycles).
     pub const HUB_CYCLES: u64 = 100;
 
-    /// The maximum of [`hub_cycles`](Self::hub_cycles). A guest repeats a refused call for longer than even the slowest access
-    /// takes.
+    /// The maximum of [`hub_cycles`](Self::hub_cycles). A guest repeats a refused call for longer than this, so it outlasts even
+    /// the slowest access.
     pub const MOST_HUB_CYCLES: u64 = 100_000;
 
     /// The maximum number of cycles by which a thread can start later; see [`late`](Self::late).
@@ -317,7 +317,7 @@ impl Prepared {
         &self.strands
     }
 
-    /// Returns the guest that measures. It has the programs' strands.
+    /// Returns the measuring guest, which also owns the strands that execute the programs.
     #[must_use]
     pub fn measuring(&self) -> &NamedGuest {
         &self.setup.guests[self.measuring.index()]

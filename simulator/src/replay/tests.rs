@@ -1,6 +1,6 @@
 //! Tests that a replay notices wrong maps. The memory system and the replay use maps of addresses, nodes and threads; each test
-//! makes one of them return wrong numbers. The truth does not use these maps, so the replay must end with an error, or report that
-//! a counter differs from the truth.
+//! makes one of them return wrong numbers. The record of the true events is made without these maps, so the replay must end with an
+//! error, or report that a counter differs from the truth.
 
 use std::ops::ControlFlow;
 
@@ -54,7 +54,7 @@ fn machine(model: Model, nodes: usize) -> Machine {
     Machine::new(model, nodes).unwrap()
 }
 
-/// A map, a function that makes its numbers wrong, a machine, the events that the guest counts, and a part of the replay's message.
+/// A map, a function that corrupts its results, a machine, the events that the guest counts, and a part of the replay's message.
 type Breakage<'a> = (Map, fn(usize) -> usize, Machine, &'a str, &'a str);
 
 #[test]
@@ -74,8 +74,8 @@ fn a_broken_map_is_noticed() {
         (Map::CountingHubs, |_| 1, linked, "", lacked),
         (Map::CountingHubs, |_| 0, four, "", differs),
         (Map::HubRegisters, |hub| hub ^ 1, four, "", differs),
-        // These maps return a wrong home: other bits choose the node, the next node is chosen, or the wrong or a disabled channel
-        // is chosen.
+        // These maps return a wrong home: other bits choose the node, the next node is chosen, or a wrong or disabled channel is
+        // chosen.
         (Map::Home, |stripe| stripe >> 1, four, "", astray),
         (Map::Home, |stripe| stripe + 1, linked, "", astray),
         (Map::Channel, |bits| bits >> 1, four, "", astray),
@@ -102,7 +102,8 @@ fn a_broken_map_is_noticed() {
     }
 }
 
-/// The truth also has separate maps for pages that an operating system places, and for memory with a 1 GB interleave.
+/// The same test with pages that an operating system places, and with a 1 GB interleave. The record of the true events has separate
+/// maps for both.
 #[test]
 fn a_page_on_a_wrong_node_is_noticed() {
     let four = machine(Model::Batoka, 4);

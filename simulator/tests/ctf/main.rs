@@ -103,8 +103,8 @@ pub(crate) fn record_and_read(layout: LayoutName) -> (Vec<Known>, Trace) {
     record_random((layout, Mode::Discard), random, &[0, 9, 70, 255], &[1; 3000])
 }
 
-/// A short header takes no more space than in the ring: with Clock27 it has 4 bytes, 27 bits of which are the time. The header of an event
-/// long after the previous event starts with a reserved number and contains all 64 bits of the time.
+/// A short event header takes no more space in a written trace than in the ring: with Clock27, it has 4 bytes, and 27 of its bits hold the
+/// time. The header of an event long after the previous event starts with a reserved number and contains all 64 bits of the time.
 #[test]
 fn headers_are_as_compact_as_in_the_rings() {
     const FAR: u64 = 0x2_0000_0001;
@@ -129,8 +129,8 @@ fn headers_are_as_compact_as_in_the_rings() {
         let bytes = fs::read(path.join("strand_000")).unwrap();
         assert_eq!(bytes[60..], expected, "{layout:?} {endian:?}");
     }
-    // Clock19 stores 19 bits of the time in units of 512 ticks, which is 28 bits of the time in ticks. With the type and 12 bits for the
-    // kind, the header has 6 bytes.
+    // With Clock19, the ring stores 19 bits of the time in units of 512 (2^9) ticks. The trace stores the time in ticks, so it needs 28
+    // bits (19 + 9). With the type and 12 bits for the kind, the header has 6 bytes.
     let (_, trace) = record_random((LayoutName::Clock19, Mode::Discard), Random(3), &[1], &[1]);
     let place = tempdir().unwrap();
     let path = write_trace(&place, &trace, Endian::Big);

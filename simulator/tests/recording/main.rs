@@ -1,4 +1,5 @@
-//! Tests the reading of recordings: in each format, in blocks, from files, and ahead of their use.
+//! Tests how recordings are read: in each format, in blocks, from files, and in advance by a
+//! separate thread.
 
 mod ahead;
 mod blocks;
@@ -59,7 +60,7 @@ pub(crate) fn open(content: impl Into<Vec<u8>>) -> Result<Recording, RecordingEr
 /// A thread's references and orders. Each order comes with the number of references before it.
 pub(crate) type Thread = (Vec<Reference>, Vec<(usize, Order)>);
 
-/// Reads all threads to their ends.
+/// Reads each thread to the end.
 pub(crate) fn threads(recording: &mut Recording) -> Result<Vec<Thread>, RecordingError> {
     let (mut threads, mut chunk) = (Vec::new(), Chunk::default());
     for thread in 0..recording.threads() {

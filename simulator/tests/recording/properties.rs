@@ -55,7 +55,8 @@ fn line(reference: &Reference) -> String {
     format!("{lead}{:08x},{}\n", reference.address, reference.size)
 }
 
-/// Returns the references that a reader creates from a line. Lackey's `M` is a load and a store.
+/// Returns the references that reading a written reference yields: a load and a store for lackey's
+/// `M`, otherwise the reference itself.
 fn in_parts(reference: Reference) -> Vec<Reference> {
     match reference.kind {
         Kind::Modify => {

@@ -33,7 +33,7 @@ fn details_of(setup: Setup) -> (Replayed, Details) {
     (outcome, details)
 }
 
-/// Collecting details changes nothing but the calls of the guest that measures.
+/// Collecting details changes nothing but the measuring guest's calls.
 #[test]
 fn details_change_nothing() {
     let program = || {

@@ -40,7 +40,8 @@ fn gdb_packets() {
     let reached = replay("gdb_packets", gdb_packets::check);
     assert!(reached["session"].known >= 20, "{reached:?}");
     assert!(reached["wrong"].wrong >= 15, "{reached:?}");
-    // Two machines get the input, and each accounts for half of these refusals and kills. A `$` starts a packet anywhere in the input.
+    // One machine gets the input as it is, and another one gets it as the content of a packet. Both see the same packets, because a
+    // `$` starts a new packet anywhere. So each machine accounts for half of these refusals and kills.
     assert_eq!((reached["raw"].refused, reached["raw"].killed), (4, 2), "{reached:?}");
     for number in 0..4000 {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/gdb_packets");

@@ -20,7 +20,7 @@ fn busstat_on_dram() {
         get(8, Ok(0x01)),
         set(8, 0x71, 0),
         get(8, Ok(0x71)),
-        // Bits above the selects are dropped.
+        // Bits above the select fields are dropped.
         set(8, !0xff | 0x21, 0),
         get(8, Ok(0x21)),
     ]);
@@ -52,7 +52,7 @@ fn busstat_on_a_hub() {
         get(58, Err(9)),
         get(58, Err(9)),
         set(57, 0x0101, 9),
-        // Another hub is not busy.
+        // Hub 3 is not busy.
         get(75, Ok(0)),
     ]);
     both.set_hub(2, HubCondition::Free);
@@ -60,7 +60,7 @@ fn busstat_on_a_hub() {
         get(58, Ok(0xffff_ffff_ffff_fffe)),
         get(59, Ok(0x0123_4567_89ab_cdef)),
         get(57, Ok(0x1c02)),
-        // Bits above the selects are dropped.
+        // Bits above the select fields are dropped.
         set(57, !0xff00 | 0x1300, 0),
         get(57, Ok(0x13ff)),
     ]);

@@ -103,7 +103,7 @@ fn standard_error_that_cannot_be_written() {
             assert_eq!(end(shell, b"").status, 2, "{arguments:?} {stderr}");
         }
     }
-    // The outcome is the same if a note cannot be printed.
+    // A replay succeeds even if a note cannot be printed.
     let refs = place.file("refs.txt", crate::stat::program(10));
     let mut shell = Command::new("sh");
     shell.args(["-c", "\"$@\" 2>/dev/full", "sh", crate::program::PROGRAM]);

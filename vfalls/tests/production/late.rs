@@ -391,8 +391,8 @@ fn a_channel_breaks_under_load() {
         let last = |strand| calls.iter().rfind(|call| call.strand.index() == strand).unwrap();
         assert_eq!((last(0).status, last(8).status), (ENOACCESS, 0), "{pause}");
         assert_eq!(booted.consoles(), ["", "", "", ""]);
-        // The operator is told of only one failure. The failed access is either of the two stores in the loop, whichever comes first after
-        // the break.
+        // Only one failure is reported to the operator. The failed access is either of the two stores in the loop, whichever comes first
+        // after the break.
         let expected = ["0x8400000400", "0x8400000408"].map(|address| {
             let told = format!("NODE0_MCU0 is out of service: an access failed at {address}, on strand 0 of guest 0");
             (vec![told], 1)

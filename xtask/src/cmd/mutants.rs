@@ -56,7 +56,7 @@ struct Suite {
     files: &'static [&'static str],
     /// The arguments of `cargo test`, in addition to the package of the mutant.
     tests: &'static str,
-    /// Whether the tests run on emulated SPARC V9, because the code is compiled only there.
+    /// `true` if the code is compiled only for SPARC V9. The tests then run on an emulated machine.
     on_sparc: bool,
 }
 

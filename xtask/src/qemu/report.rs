@@ -13,8 +13,8 @@ pub struct Report {
     pub failed: Vec<String>,
     /// The number of calls that were compared with the contract.
     pub cases: u64,
-    /// The instructions that each kind of call takes, including the trap, `done`, and all instructions in between. On QEMU, a word in
-    /// memory replaces %pcr.
+    /// The number of instructions that each kind of call takes, including the trap, `done`, and all instructions in between. These are
+    /// counts from QEMU, where calls access a word in memory instead of %pcr.
     pub instructions: BTreeMap<String, u64>,
     pub console: String,
 }
@@ -46,7 +46,7 @@ impl Report {
         }
     }
 
-    /// Returns a table of the counts. Below the table, there is a line for each kind of call with a budget, which says whether the count is
+    /// Returns a table of the counts, followed by one line for each kind of call that has a budget. The line says whether the count is
     /// within the budget.
     pub fn budgets(&self) -> String {
         let counted = OF_SPARC.all.iter().filter_map(|budget| {

@@ -88,7 +88,7 @@ fn a_program_without_libc() {
     run(&mut compile);
 }
 
-/// Compiles a line of C with the header. `options` select the header from which `vfperf.h` takes its types.
+/// Compiles C code that includes `vfperf.h`. `options` select the other header from which `vfperf.h` takes its integer types.
 fn types(program: &str, options: &[&str]) -> Output {
     let path = place("types.c");
     let main = "uint64_t f(u64 *value);\nuint64_t f(u64 *value) { return vfperf_get(0, VFPERF_REG_SPARC_PCR, 0, value); }\n";

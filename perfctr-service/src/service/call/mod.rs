@@ -1,7 +1,8 @@
 //! The calls `VFALLS_GET_PERFREG` (get) and `VFALLS_SET_PERFREG` (set) (FWARC/2007/529 sections 3.2.1 and 3.2.2).
 //!
-//! The [fast path](PerfCounterContext::fast) serves calls that one word of the guest allows, and refuses calls that another word refuses.
-//! Every other call takes the [slow path](StrandContext::call), which checks in the order of the contract.
+//! For each guest, the service keeps words in memory that say which calls are allowed and which are refused. The [fast
+//! path](PerfCounterContext::fast) serves calls that these words allow, and refuses calls that they refuse. Every call that it does not
+//! answer takes the [slow path](StrandContext::call), which checks in the order of the contract.
 
 mod fast;
 mod slow;
@@ -20,7 +21,8 @@ use crate::statistics::{Class, Operation, Refusal};
 use crate::table::Row;
 use crate::{Environment, PerfCounterContext};
 
-/// Returns `index / HUB_REGISTERS` for the registers of all hubs. A general division would need a 128-bit product.
+/// Returns `index / HUB_REGISTERS`. The index must be below 72, the number of all hub registers. A general division would need a
+/// 128-bit product.
 #[inline(always)]
 const fn hub_of(index: u64) -> u64 {
     (index * 57) >> 10
@@ -81,7 +83,7 @@ impl Access {
     }
 }
 
-/// What a number that a guest passed stands for: a register, or nothing.
+/// The register that a guest has named by its number, or the number itself if no register has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Named {
     Register(PerfReg),
@@ -129,7 +131,8 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
         let result = self.strand.counted(named, access, || {
             let allowed = self.strand.guest.access();
             if allowed.version() != version {
-                // The strand that negotiated this version has not opened the fast path yet, or other strands disturbed it too often.
+                // The fast path is not open for this version. The strand that negotiated the version has not opened it yet, or has
+                // given up, because other strands changed the word too often.
                 self.strand.guest.version_changed(self.version, self.strand.service.units.out());
             }
             let has = |register| self.strand.guest.version_has(version, register);
@@ -140,8 +143,8 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 
     #[inline(always)]
     fn is_current(&self, version: VfallsVersion) -> bool {
-        // Without a version in the word, the result is `false`, because a call may be opening the fast path for a version that another
-        // strand is releasing.
+        // If the word holds no version, the result is `false` even if `version` is none. While one strand releases a version, another
+        // strand's call may be opening the fast path for it, so the release must include `version_changed`.
         !version.is_none() && self.strand.guest.access().version() == version
     }
 

@@ -30,8 +30,8 @@ fn starts_without_a_ratio_above_one() {
     assert_eq!(timer.time(), Ok(1_000_000_000 + 27_000_000 * 32));
 }
 
-/// nvidia_ptimer says: "PTIMER's clock source depends on chipset families". The caller names the
-/// family. In every family, the time is in nanoseconds.
+/// The document nvidia_ptimer says: "PTIMER's clock source depends on chipset families". The driver is told the family when it starts
+/// (`input`). In every family, the time is in nanoseconds.
 #[test]
 fn starts_every_family() {
     let (memory_hz, core_hz) = (100_000_000, 200_000_000);
@@ -50,9 +50,9 @@ fn starts_every_family() {
     );
 }
 
-/// nvidia_ptimer says: "Bit 16 of CLOCK_SOURCE overrides this modulation and sets the clock source at its maximum value". The driver sets
-/// the bit for rates that no multiple of the crystal's rate reaches. The driver divides the crystal's rate if NUMERATOR alone does not
-/// suffice.
+/// CLOCK_SOURCE normally multiplies and divides the crystal's rate. The document nvidia_ptimer says: "Bit 16 of CLOCK_SOURCE overrides
+/// this modulation and sets the clock source at its maximum value". The driver sets this bit if no multiple of the crystal's rate is high
+/// enough. It divides the crystal's rate if a rate is too low for NUMERATOR alone.
 #[test]
 fn the_rates_from_the_slowest_to_the_fastest() {
     let hour = 3600 * 1_000_000_000;

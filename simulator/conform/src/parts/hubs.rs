@@ -5,8 +5,8 @@ use guest_abi::Hub;
 use super::{VERSIONS, worlds};
 use crate::{Change, Configuration, Part, System};
 
-/// Makes calls for every register in every world (`worlds.rs`) while all hubs are busy. Then frees each hub, and reads one of its
-/// registers.
+/// Makes calls for every register while all hubs are busy, in every world. (A world is a combination of a machine, the guest's nodes and
+/// its grant: see `worlds.rs`.) Then frees each hub, and reads one of its registers.
 pub const BUSY: Part = Part {
     name: "busy hubs in every world",
     limit: worlds::LIMIT,
@@ -27,7 +27,8 @@ fn busy(_: usize, configuration: &Configuration, system: &mut dyn System) {
             }
             for hub in Hub::ALL {
                 system.change(Change::Busy(*hub, false));
-                // This read serves the strand that was refused while the hub was busy. Until then, the service refuses all other strands.
+                // This strand was refused while the hub was busy, so it has the hub's next turn. Until this read takes the turn, the
+                // service refuses all other strands.
                 system.get(strand, 18 + 18 * hub.index() as u64);
             }
             system.state();

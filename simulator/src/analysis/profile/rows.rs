@@ -11,7 +11,7 @@ use super::run::Exact;
 use super::stacks::{Point, StackId, Stacks};
 use crate::json;
 
-/// One function's or page's samples and true events.
+/// The samples and the true events of one function or page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CodeRow {
@@ -45,8 +45,7 @@ pub struct Rows {
     /// The total variation distance, which is half the sum of the differences between each row's two shares. It is 0 if there are
     /// no events.
     pub total_variation: f64,
-    /// The mean total variation distance to the truth that the same number of samples would have if they were drawn at random from the true
-    /// events.
+    /// What `total_variation` would be on average if the same number of samples were drawn at random from the true events.
     pub by_chance: f64,
 }
 
@@ -133,7 +132,7 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// Returns the mean total variation distance to the truth that `samples` samples have if they are drawn at random from the true events.
+/// Returns the mean total variation distance between the true events and `samples` samples that are drawn at random from them.
 fn by_chance(rows: &[CodeRow], samples: u64) -> f64 {
     if samples == 0 {
         return 0.0;

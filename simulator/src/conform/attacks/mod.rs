@@ -34,8 +34,8 @@ const PATIENCE: usize = 2000;
 /// further ahead, the neighbour pauses.
 const AHEAD: usize = 100;
 
-/// Boots a hypervisor with the two guests of `sides`. The guest with index `guest` performs the attacks of kind `kind` whose numbers
-/// `numbers` yields. The other guest repeats `calls`.
+/// Boots a hypervisor with the two guests of `sides`. The guest with index `guest` performs attacks of one `kind`: those with the numbers
+/// that `numbers` yields. The other guest repeats `calls`.
 ///
 /// # Errors
 /// The first failure, or the first call that violates the contract.
@@ -115,13 +115,13 @@ pub const SIDES: [(Sides, usize); 3] = [
     ([([0, 1], Grant::STRAND), ([2, 3], Grant::GLOBAL_HTSTRAND)], 1),
 ];
 
-/// What the contract requires for the guest that does not attack, in the words of a report.
+/// How reports describe what the contract requires for the guest that does not attack.
 pub(super) const NEIGHBOUR: &str = "the neighbour is answered as in the contract";
 
 /// The check's name in reports.
 pub(super) const CHECK: &str = "attacks";
 
-/// Performs some attacks of one kind: enough for every entry of the kind's lists to occur.
+/// Performs every [`stride`](Kind::stride)-th attack of one kind.
 pub(super) fn check(image: &Image, number: usize) -> Found {
     let kind = ALL[number];
     let (sides, guest) = &SIDES[if kind.has_rights { 2 } else { number % 2 }];

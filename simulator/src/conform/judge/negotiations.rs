@@ -8,8 +8,9 @@ use crate::conform::caller::Request;
 use crate::conform::callers::Made;
 
 impl Judge {
-    /// Looks for an order of the guest's negotiations in which the model answers as the image did. Other calls can overlap negotiations.
-    /// Their answers must be right for one of the versions that the guest had before, during or after these negotiations.
+    /// Looks for an order of the guest's negotiations in which the model answers as the image did. Also checks the guest's other calls.
+    /// The answer to a call that overlaps negotiations must be right for one of the versions that the guest had before, during or after
+    /// them.
     pub(super) fn negotiated(
         &mut self,
         guest: usize,
@@ -27,11 +28,13 @@ impl Judge {
             events.push((made[call].turns.end, false, call));
         }
         events.sort_unstable();
-        // Each entry has versions that are possible so far, and the negotiations that the model has made but that have not returned yet.
+        // Each entry is a state that the model may be in: the versions, and the negotiations that it has answered already, although the
+        // image has not returned from them yet.
         let mut states: Vec<(Versions, Vec<usize>)> =
             vec![(self.world.guests[guest].versions.clone(), Vec::new())];
         let mut pending = Vec::new();
-        // Each negotiation's turns, and the versions that are possible after it. The first entry has the versions before all negotiations.
+        // For each negotiation, the turns from its start to its return, and the versions that are possible after it. The first entry has
+        // the versions before all negotiations.
         let mut had = vec![(0..0, vec![states[0].0.perf_minor()])];
         let mut had_by = vec![None];
         for (_, begins, call) in events {
@@ -75,7 +78,8 @@ impl Judge {
         let by_strand: Vec<_> = by_strand.collect();
         for call in others {
             let turns = &made[call].turns;
-            // Calls by the same strand do not overlap, so each strand's negotiations are in the order of both their starts and their ends.
+            // Calls by the same strand do not overlap, so a strand's negotiations, which are sorted by their ends, are also sorted by
+            // their starts.
             let meanwhile = by_strand.iter().flat_map(|own| {
                 let after = own.partition_point(|place| had[*place].0.end <= turns.start);
                 let meanwhile = own[after..].iter();

@@ -14,12 +14,12 @@ use crate::memory::watch::Watch;
 use crate::recording::{ByKind, Done, Kind, References, ShapeStep, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
-    /// Executes shapes step by step, removes the executed references from `rest`, and tells `watch` what they do. Begins a shape
-    /// only if, without misses, it would end before the time `until`. If misses then delay the shape beyond that time, stops in the
+    /// Executes shapes step by step, removes the executed references from `rest`, and reports to `watch` what they do. Begins a
+    /// shape only if, without misses, it would end before the time `until`. If misses delay a shape beyond this time, stops in the
     /// middle of it.
     ///
-    /// A watch must be told of each instruction whose line has moved between nodes. So if there is a watch, execution stops before
-    /// a shape that contains such an instruction.
+    /// Every instruction whose line has moved between nodes must be reported to a watch. So if there is a watch, execution stops
+    /// before a shape that contains such an instruction.
     pub(in crate::memory) fn shapes<W: Watch>(
         &mut self,
         rest: &mut References<'_>,
@@ -109,7 +109,7 @@ impl<V: Variant> Access<'_, V> {
                             0
                         }
                         StepAction::Load if is_in_line(address, step) => {
-                            // The cache lacks the line.
+                            // The line is not in the cache.
                             self.now += timing.load;
                             self.load_line(CoreRequest::Load, self.line(data_shift, address));
                             timing.load
@@ -130,7 +130,7 @@ impl<V: Variant> Access<'_, V> {
                     begins = self.now - timing.elapsed(&step.done) - loaded;
                     let is_in_time = begins + longest < self.until;
                     if W::WATCHES {
-                        // A fetch can take several steps. The watch is told of it once, after the last one.
+                        // A fetch can take several steps. It is reported to the watch once, after the last step.
                         if !step.is_within {
                             self.tell_step((&whole, shape, step), address, watch);
                             let before = std::mem::replace(&mut moved, self.moved());
@@ -188,8 +188,9 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Removes the executed references from `rest`. The caller has taken their executions from `taken`. These executions are
-    /// complete, except the last one: only its first `references` references were executed. Counts the instructions among them.
+    /// Removes the executed references from `rest`. These belong to the shape executions that the caller has taken from `taken`.
+    /// The last of these executions was left after its first `references` references; the others are complete. Counts the
+    /// instructions that the last execution did complete.
     #[cold]
     #[inline(never)]
     fn leave<'a>(&mut self, rest: &mut References<'a>, taken: Whole<'a>, references: usize) {
@@ -215,7 +216,7 @@ impl<V: Variant> Access<'_, V> {
 
 /// Executes a strand's store to a data cache line at the time `now`, but only if the store changes no cache and causes no wait.
 /// `place` is the strand's node and the core's number in that node. Returns `true` if the store was executed; otherwise nothing has
-/// changed. The caller tells the watch of the request.
+/// changed. The caller reports the request to the watch.
 #[inline(always)]
 pub(in crate::memory) fn store_at_once<V: Variant>(
     figures: &Figures,

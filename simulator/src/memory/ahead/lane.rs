@@ -8,7 +8,7 @@ use crate::recording::{ByKind, Part, References};
 /// otherwise have to look up.
 pub(crate) struct Lane<'a> {
     pub(super) strand: StrandId,
-    /// The offset of the strand's program.
+    /// The offset that is added to every address of the strand's program.
     pub(super) offset: u64,
     /// The references from the start of `part` on.
     pub(super) references: References<'a>,

@@ -199,8 +199,8 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
         (executed < MOST_MORE).then_some(executed)
     }
 
-    /// Fetches an instruction's lines. Returns `false` if the cache lacks one of the lines, or if a watch has to be told of the
-    /// fetch.
+    /// Fetches an instruction's lines. Returns `false` if one of the lines is not in the cache, or if the fetch has to be reported
+    /// to a watch.
     #[inline(always)]
     fn fetch_lines(&mut self, fetch: &Reference) -> bool {
         let address = fetch.address.wrapping_add(self.offset);

@@ -187,8 +187,8 @@ impl<V: Variant> Work<'_, V> {
         self.system.cores[core].ahead.stored
     }
 
-    /// Executes a core's first deferred store, whose turn has come, and tells `watch` of it. `offset` is the offset of the store's
-    /// program.
+    /// Executes a core's first deferred store, whose turn has come, and reports it to `watch`. `offset` is the offset of the
+    /// store's program.
     #[inline]
     pub(crate) fn store_ahead<W: Watch>(&mut self, core: usize, offset: u64, watch: &mut W) {
         let log = &mut self.system.cores[core].ahead;
@@ -227,7 +227,7 @@ impl<V: Variant> Work<'_, V> {
         store_at_once(figures, strand, (l2, &mut banks[node.index()]), place, part, store.now)
     }
 
-    /// Tells `watch` of a deferred store that [`store_at_once`](Self::store_at_once) has executed.
+    /// Reports to `watch` a deferred store that [`store_at_once`](Self::store_at_once) has executed.
     fn tell_at_once(&self, store: &StoreAhead, offset: u64, watch: &mut impl Watch) {
         let StoreAhead { instruction, address, size, .. } = *store;
         watch.stored(instruction);

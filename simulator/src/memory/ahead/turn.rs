@@ -219,8 +219,8 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
         self.variant.figures()
     }
 
-    /// Returns `true` if a watch has to be told of references to these bytes. While a core executes instructions a second time,
-    /// returns `false`, because the bytes' line had not moved when the core executed them for the first time.
+    /// Returns `true` if references to these bytes have to be reported to a watch. While a core executes instructions a second
+    /// time, returns `false`, because the bytes' line had not moved when the core executed them for the first time.
     #[inline(always)]
     pub(super) fn is_watched(&self, address: u64, size: u16) -> bool {
         WATCHED
@@ -228,8 +228,8 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
             && self.stored.is_none()
     }
 
-    /// Returns `true` if each line of an instruction is the most recently used one of its set, and no watch has to be told of the
-    /// fetch. If so, the fetch changes nothing.
+    /// Returns `true` if each line of an instruction is the most recently used one of its set, and the fetch does not have to be
+    /// reported to a watch. If so, the fetch changes nothing.
     #[inline(always)]
     fn has_fetched(&mut self, offset: u64, fetch: &Reference) -> bool {
         let address = fetch.address.wrapping_add(offset);
@@ -253,8 +253,8 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
         address % line + u64::from(size) <= line
     }
 
-    /// Loads data. Returns `false` if the core may not access data, if the cache lacks one of the lines, or if a watch has to be
-    /// told of the load.
+    /// Loads data. Returns `false` if the core may not access data, if one of the lines is not in the cache, or if the load has to
+    /// be reported to a watch.
     #[inline(always)]
     pub(super) fn load(&mut self, offset: u64, address: u64, size: u16) -> bool {
         let address = address.wrapping_add(offset);

@@ -87,7 +87,7 @@ impl<V: Variant> Bench<V> {
         self.system.truth()
     }
 
-    /// Returns the count of a strand's event, with PERF_CONFIG 0.
+    /// Returns how often an event occurred on a strand, with PERF_CONFIG 0.
     fn strand(&self, strand: usize, event: SparcEvent) -> u64 {
         self.strand_of(strand, event, PerfConfig::All)
     }

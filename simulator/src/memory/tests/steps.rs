@@ -1,4 +1,4 @@
-//! Tests that execution step by step has the same results as execution reference by reference.
+//! Tests that executing shapes step by step gives the same results as executing one reference at a time.
 
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn data(kind: Kind) -> Reference {
 }
 
 impl<V: Variant> Bench<V> {
-    /// Executes at most `most` references of a chunk, starting at a position, until the time `until`.
+    /// Executes references of a chunk from a position on, until the time `until`, but no more than `most` references.
     pub(super) fn part(
         &mut self,
         strand: usize,
@@ -100,10 +100,11 @@ fn a_line_that_another_strand_drives_out_is_fetched_again() {
     assert_eq!(bench.strand(0, SparcEvent::InstructionCacheMisses), 2);
 }
 
-/// A shape's instructions: the gap in bytes before the instruction, its size, its flow, and its data.
+/// The instructions of a shape. Each one has the gap in bytes before it, its size, a number that selects its flow, and its data
+/// accesses, each with its kind and size.
 type Instructions = Vec<(u64, u16, usize, Vec<(usize, u16)>)>;
 
-/// Generates shapes that lie in a few lines that share cache sets.
+/// Generates shapes in a small number of lines, which share cache sets.
 fn shape() -> impl Strategy<Value = Vec<Reference>> {
     let data = prop::collection::vec((0..3_usize, 1..40_u16), 0..3);
     let instruction = (0..4_u64, 1..60_u16, 0..=FLOWS.len(), data);
@@ -138,7 +139,7 @@ fn shape() -> impl Strategy<Value = Vec<Reference>> {
 /// Executions of shapes: the shape's number, and the addresses of its data.
 type Executions = Vec<(u32, Vec<u64>)>;
 
-/// Generates shapes and executions of them.
+/// Generates shapes and their executions.
 pub(super) fn program() -> impl Strategy<Value = (Vec<Vec<Reference>>, Executions)> {
     let execution = (any::<prop::sample::Index>(), prop::collection::vec(address(), 30));
     let executed = prop::collection::vec(execution, 1..60);
@@ -158,7 +159,7 @@ fn address() -> impl Strategy<Value = u64> {
     (0..40_u64, 0..160_u64).prop_map(|(place, offset)| 0x1000 + place * 0x40000 + offset)
 }
 
-/// A watch that records what it is told, by strand and instruction.
+/// A watch that records everything that is reported to it about each strand and instruction.
 #[derive(Debug, Default, PartialEq)]
 struct Told {
     strand: usize,
@@ -255,7 +256,7 @@ proptest! {
         };
         let (watched, told) = watch(&by_steps);
         let (watched_one_by_one, told_one_by_one) = watch(&one_by_one);
-        // A watch is told of all requests and waits.
+        // All requests and waits have been reported to the watch.
         let (mut all, mut truth) = <((Served, u64), (Served, u64))>::default();
         for (served, cycles) in told.waited.values() {
             all.0.add(served);

@@ -2,8 +2,8 @@
 //!
 //! The memory system records each strand's instructions, each core's requests with the unit that served them, each channel's lines,
 //! and each hub's transactions. The methods compute the count of each event from these records. A unit's record counts only the
-//! lines that [belong](owners) to the unit. To find this unit, the module does not use the memory system's own map, but determines
-//! the unit a second time in a different way. An event at a unit to which the line does not belong is a [`Stray`], and ends the
+//! lines that [belong](owners) to the unit. To find the unit to which a line belongs, this module does not use the memory system's
+//! map, but computes the unit in a different way. An event at a unit to which the line does not belong is a [`Stray`], and ends the
 //! run.
 
 mod hub;
@@ -61,7 +61,7 @@ impl Truth {
         delta
     }
 
-    /// Returns the total number of cycles that lines spent in a DRAM channel's queue, for the channel with the largest total.
+    /// Adds up, for each DRAM channel, the cycles that lines spent in its queue. Returns the largest of these totals.
     pub fn most_queued(&self) -> u64 {
         let channels = self.units.channels.iter().flatten();
         let queued = channels.map(|channel| channel.cycles_to_read + channel.cycles_to_write);
@@ -73,8 +73,8 @@ impl Truth {
         self.cycles
     }
 
-    /// Returns the number of events that a strand's SPARC counter counts with this selection, if all L2 banks of the node have this
-    /// PERF_CONFIG. Returns 0 if the machine lacks the strand.
+    /// Returns how often the selected events occurred on a strand. `perf_config` is the PERF_CONFIG of all L2 banks of the strand's
+    /// node. Returns 0 if the machine lacks the strand.
     pub fn strand(&self, strand: StrandId, select: SparcSelect, perf_config: PerfConfig) -> u64 {
         let Some(record) = self.strands.get(strand.index()) else {
             return 0;
@@ -91,7 +91,7 @@ impl Truth {
         record.map(StrandRecord::waited).unwrap_or_default()
     }
 
-    /// Returns a DRAM channel's count of an event.
+    /// Returns how often an event occurred at a DRAM channel.
     pub fn dram(&self, node: Node, mcu: Mcu, event: DramEvent) -> u64 {
         let channel = &self.units.channels[node.index()][mcu.index()];
         match event {
@@ -106,7 +106,7 @@ impl Truth {
         }
     }
 
-    /// Returns a hub's count of a link port event. A port has the number of the node that is connected to it.
+    /// Returns how often a link port event occurred at a hub. A port has the number of the node that is connected to it.
     pub fn lpu(&self, hub: Hub, port: Node, event: LpuEvent) -> u64 {
         match event {
             LpuEvent::Clock => self.cycles,
@@ -116,7 +116,7 @@ impl Truth {
         }
     }
 
-    /// Returns a hub's count of an event of its general purpose design block.
+    /// Returns how often an event occurred in a hub's general purpose design block.
     pub fn gpd(&self, _hub: Hub, event: GpdEvent) -> u64 {
         match event {
             GpdEvent::None => 0,
@@ -124,7 +124,7 @@ impl Truth {
         }
     }
 
-    /// Returns a hub's count of an event of its address serialization unit.
+    /// Returns how often an event occurred in a hub's address serialization unit.
     pub fn asu(&self, hub: Hub, event: AsuEvent) -> u64 {
         match event {
             AsuEvent::Clock => self.cycles,

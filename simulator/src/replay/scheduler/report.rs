@@ -58,7 +58,7 @@ impl Scheduler {
         notes
     }
 
-    /// Returns sentences about program actions that are missing from the recordings.
+    /// Returns messages about program actions that are missing from the recordings.
     #[must_use]
     pub(crate) fn missing(&self) -> Vec<String> {
         let recordings = self.programs.iter().map(|program| program.source.recording());

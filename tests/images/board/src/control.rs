@@ -1,5 +1,6 @@
-//! The guest's control calls, made with software trap 0xfe. No shipped image serves them. In the sweep, a guest controls its machine and
-//! its strand. In the sampling check, a guest controls its counters.
+//! Serves a test guest's control calls, which it makes with software trap 0xfe. No shipped image serves them. In the sweep, where the host
+//! and the image answer the same calls, the guest uses them to control its machine and its strand. In the sampling check, the guest uses
+//! them to control its counters.
 
 #[cfg(feature = "models")]
 use core::arch::asm;
@@ -142,8 +143,8 @@ fn power_on(configuration: Configuration) -> Result<(), HvError> {
         days: Days::new(0),
         clocks: 0,
     };
-    // SAFETY: only the old hypervisor, which is replaced below, uses the old layout. The old hypervisor does not run before it is
-    // replaced.
+    // SAFETY: only the old hypervisor, which is replaced below, uses the old layout. The old hypervisor does not run between here and its
+    // replacement.
     let layout = unsafe { LAYOUT.put(layout) };
     let environment = <Board as hypervisor::Board>::environment(machine);
     // SAFETY: the old hypervisor was used only by `CALLER` and `RUNNING`, which are empty now, and by traps that have ended.
@@ -177,8 +178,8 @@ fn be(strand: StrandId) {
 #[cfg(feature = "memory")]
 static HOLDING: Room<Machine> = Room::new();
 
-/// Makes a call on a strand, saves the hypervisor's state during the call's access, and restores that state afterwards. To the hypervisor,
-/// the call therefore never ends.
+/// Leaves a strand's call unfinished. Makes the call, saves the hypervisor's state during the call's access, and restores that state after
+/// the call has returned. In that state, the call is still in progress.
 #[cfg(feature = "memory")]
 fn hold(register: PerfReg, strand: StrandId) {
     let Some(running) = RUNNING.get() else { return };
@@ -199,7 +200,7 @@ fn hold(register: PerfReg, strand: StrandId) {
     unsafe { HYPERVISOR.copy(&HOLDING) };
 }
 
-/// Does not hold a hub. On this board, the hub models can be busy without a strand that holds the hub.
+/// Does nothing. On this board, a hub model can be made busy directly, so no strand has to hold the hub.
 #[cfg(not(feature = "memory"))]
 fn hold(_: PerfReg, _: StrandId) {}
 

@@ -43,7 +43,7 @@ struct About {
     /// The size of an L2 cache line, in bytes.
     line: u64,
     names: Names,
-    /// The progress of the replay before its first reference.
+    /// The progress that is shown until the first sample: no reference has been replayed yet.
     before: Progress,
     colours: bool,
 }

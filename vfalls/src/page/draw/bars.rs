@@ -7,8 +7,7 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct Bar {
     pub label: String,
-    /// The parts of the bar, from left to right: the class of the colour, the length, and the
-    /// tooltip.
+    /// The parts of the bar, from left to right: the CSS colour class, the length, and the tooltip.
     pub parts: Vec<(&'static str, f64, String)>,
     /// The text that is drawn to the right of the bar.
     pub value: String,

@@ -8,10 +8,10 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct Dots {
     pub label: String,
-    /// The dots, sorted by duration: the duration, the class of the colour, and the tooltip.
+    /// The dots, sorted by duration: the duration, the CSS colour class, and the tooltip.
     pub at: Vec<(f64, &'static str, String)>,
-    /// The segments of the distribution: the shortest and the longest duration, and the number of
-    /// calls between them.
+    /// The segments of the distribution. Each has a shortest and a longest duration, and the number
+    /// of calls in between.
     pub parts: Vec<(f64, f64, u64)>,
 }
 

@@ -11,7 +11,7 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct StateStrip {
     pub label: String,
-    /// The shares in each column, from the bottom up: the class of the colour, and the fraction of the column's time.
+    /// The shares in each column, from the bottom up: the CSS colour class, and the fraction of the column's time.
     pub columns: Vec<Vec<(&'static str, f64)>>,
 }
 

@@ -143,7 +143,7 @@ fn latencies(run: &Replayed, calls: &[Calls]) -> Option<Figure> {
     })
 }
 
-/// The percentiles that the chart shows as dots: the class of the colour, and the name.
+/// The percentiles that the chart shows as dots: the CSS colour class, and the name.
 const PERCENTILES: [(&str, &str); 4] =
     [("s2", "half within"), ("s4", "90% within"), ("s6", "99% within"), ("c4", "longest")];
 

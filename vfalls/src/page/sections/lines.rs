@@ -18,7 +18,7 @@ const MOST_LINES: usize = 3;
 /// The maximum number of users that are shown for a line.
 const MOST_USERS: usize = 32;
 
-/// How bytes of a line can be used: the use, the class of its colour, and its name.
+/// How bytes of a line can be used: the use, its CSS colour class, and its name.
 const USES: [(Use, &str, &str); 4] = [
     (Use::Fetch, "c0", "fetches"),
     (Use::Load, "c1", "loads"),

@@ -63,7 +63,7 @@ fn heat_map(
     })
 }
 
-/// What can serve a miss: the class of the colour, and the name.
+/// What can serve a miss: the CSS colour class, and the name.
 const SERVED: [(&str, &str); 3] = [
     ("c2", "memory of the node"),
     ("c3", "memory of another node"),

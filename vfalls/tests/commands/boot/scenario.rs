@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::boot::{THREE, run};
 use crate::program::Place;
 
-/// Returns a step as scenario files write it.
+/// Returns a step in the format of scenario files.
 fn step(at: u64, action: &str, keys: &[(&str, &str)]) -> String {
     let keys = keys.iter().map(|(key, value)| format!("{key} = {value}\n"));
     format!("[[step]]\nat = {at}\ndo = \"{action}\"\n{}", keys.collect::<String>())
@@ -66,7 +66,8 @@ fn rights_move_units_break_and_strands_die() {
     let told = "\noperator: NODE0_MCU1 is out of service: an access failed at 0x84000";
     assert_eq!(ended.stdout.matches(told).count(), 1, "{}", ended.stdout);
 
-    // The hypervisor's log contains the same messages. The log appears beside the guests' output, in the JSON, and on the page.
+    // The hypervisor's log contains the same messages. The log appears in three places: among the lines of the guests' output, in the
+    // JSON, and on the page.
     let report = place.json("out.json");
     let console = report["hypervisor"]["console"].as_str().unwrap();
     let said: Vec<_> = console.lines().map(|line| line.split_once("] ").unwrap().1).collect();

@@ -1,4 +1,5 @@
-//! Makes random runs from seeds. The test prints the seeds, and how often failures interrupted each kind of work.
+//! Performs runs with random failures, which are drawn from seeds. The test prints the seeds, and how often failures interrupted each kind
+//! of work.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -17,7 +18,7 @@ use super::{Ready, Run, compared};
 /// The number of runs with failures for each run without failures.
 const EACH: u64 = 20;
 
-/// The minimum number of rows in the table of 100,000 runs.
+/// The minimum number of rows that the table has after 100,000 runs.
 const KINDS: usize = 31;
 
 /// Whether a call on a failed unit was refused during a run.
@@ -29,7 +30,8 @@ enum Outcome {
 
 pub(super) type Table = BTreeMap<(&'static str, &'static str), [u64; 2]>;
 
-/// Performs a seed's runs, and adds their interruptions to the table. Returns the number of runs in which failures interrupted nothing.
+/// Performs the runs of one seed, and adds to the table what the failures interrupted. Returns the number of runs in which no failure
+/// interrupted anything.
 pub(super) fn make(ready: &Ready, seed: u64, table: &mut Table) -> Result<u64, String> {
     let mut random = Random(seed);
     let plan = Plan::drawn(&mut random);

@@ -49,13 +49,12 @@ const MANNERS: [Manner; 7] = [
     Manner::Mixed,
 ];
 
-/// Returns calls of every kind.
 pub(super) fn all_calls() -> &'static [Request] {
     static CALLS: OnceLock<Vec<Request>> = OnceLock::new();
     CALLS.get_or_init(|| requests(false))
 }
 
-/// The neighbour in one copy.
+/// Makes the neighbour act in one copy of the machine.
 pub(super) struct Others {
     pub(super) manner: Manner,
     random: Random,
@@ -78,8 +77,8 @@ impl Others {
 
     pub(super) fn manners(random: &mut Random) -> [Manner; 2] {
         let first = random.below(MANNERS.len());
-        // Two neighbours with the same manner usually differ in their random actions. The first two manners have no random actions, so if
-        // the first copy has one of them, the second copy gets another manner.
+        // The two neighbours must act differently. If both have the same manner, their random actions usually differ. But an absent or
+        // idle neighbour has no random actions, so if the first neighbour is one of these, the second one gets another manner.
         let second = match first {
             0 | 1 => (first + 1 + random.below(MANNERS.len() - 1)) % MANNERS.len(),
             _ => random.below(MANNERS.len()),
@@ -136,7 +135,7 @@ impl Others {
         Ok(())
     }
 
-    /// Returns `true` while the operator's step is not complete.
+    /// Returns `true` while the operator is resetting the neighbour.
     pub(super) const fn is_reset(&self) -> bool {
         self.resets
     }

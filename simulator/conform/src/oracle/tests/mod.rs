@@ -1,4 +1,4 @@
-//! Tests the reference model with expected results from the documents. The model also runs the scripts in `tests/real_guests`.
+//! Tests the reference model against the results that the documents require. The scripts in `tests/real_guests` also test it.
 
 mod calls;
 mod faults;
@@ -15,7 +15,8 @@ fn call(world: &mut World, strand: u16, trap: Trap, function: u64, args: [u64; 2
     world.call(strand, trap, [o0, o1, o2, o3, o4, function])
 }
 
-/// Reads a register with 0x1111 in %o1. Returns the status and %o1. Asserts that no other register changes.
+/// Makes a call that reads register `id`, with 0x1111 in %o1 before the call. Returns the status and %o1. Asserts that the
+/// call changes no other register.
 fn get(world: &mut World, strand: u16, id: u64) -> (u64, u64) {
     let out = call(world, strand, Trap::Fast, 0x106, [id, 0x1111]);
     assert_eq!(out.regs[2..], [0x2222, 0x3333, 0x4444, 0x106]);

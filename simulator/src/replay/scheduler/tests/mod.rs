@@ -180,7 +180,8 @@ fn a_pipeline_issues_one_instruction_a_cycle() {
         (&[0][..], 100),
         (&[0, 1], 200),
         (&[0, 1, 2, 3], 400),
-        // The strands are in two pipelines of one core, and then in pipelines of different cores.
+        // In the next two rows, the strands are in two pipelines of one core; in the row after them, they are in pipelines of
+        // different cores.
         (&[0, 4], 100),
         (&[0, 1, 4, 7], 200),
         (&[3, 8, 64, 255], 100),
@@ -224,7 +225,7 @@ fn threads_that_share_a_strand_take_turns_when_they_wait() {
     assert_eq!(order, [(0, 0), (14, 1), (21, 2), (7, 3), (28, 4)]);
 }
 
-/// Executes threads on strands from the start of the run, without breaks.
+/// Executes threads on strands, without pauses. Returns how many cycles each thread spent in each state.
 fn states(threads: &[Vec<Item>], placed: &[usize]) -> Vec<States> {
     let strands: Vec<_> = placed.iter().copied().map(id).collect();
     execute(Scheduler::new(vec![recording(threads, &[9])], &strands), || usize::MAX).states
