@@ -120,28 +120,28 @@ impl Predictor {
     /// Records that the expected address of a slot occurs. Returns the address.
     #[inline(always)]
     pub fn expected_address(&mut self, slot: usize) -> u64 {
-        let slot = &mut self.slots[slot % SLOTS];
-        let moved = &mut self.moved[region(slot.last)];
-        let (by_stride, by_region) = (i64::from(slot.stride).cast_unsigned(), *moved);
-        if by_stride == by_region && by_stride as i16 == slot.difference {
-            // Nothing but the address changes. In a loop, this is true most of the time.
-            slot.last = slot.last.wrapping_add(by_stride);
-            return slot.last;
-        }
-        let is_region = slot.by_stride < 0;
-        let difference = select_unpredictable(is_region, by_region, by_stride);
-        // The chosen prediction is right. If the other prediction is wrong, the score becomes the extreme that favours this choice.
-        let alone = select_unpredictable(is_region, -2, 1);
-        let score = select_unpredictable(by_stride == by_region, slot.by_stride, alone);
-        let is_stride = difference as i16 == slot.difference;
-        *slot = SlotHistory {
-            last: slot.last.wrapping_add(difference),
-            stride: select_unpredictable(is_stride, difference as i32, slot.stride),
-            difference: difference as i16,
-            by_stride: score,
+        self.slots[slot % SLOTS].expected(&mut self.moved)
+    }
+
+    /// Records that the expected addresses of successive slots occur. Writes them to `addresses`.
+    #[inline(always)]
+    pub fn expected_addresses(&mut self, slot: usize, addresses: &mut [u64]) {
+        let Some(slots) = self.slots[slot % SLOTS..].get_mut(..addresses.len()) else {
+            return self.expected_addresses_at_end(slot, addresses);
         };
-        *moved = difference;
-        slot.last
+        for (history, address) in slots.iter_mut().zip(addresses) {
+            *address = history.expected(&mut self.moved);
+        }
+    }
+
+    /// Does the same as [`expected_addresses`](Self::expected_addresses) for slots that reach beyond the end of the array. The slot
+    /// after the last slot is the first slot.
+    #[cold]
+    #[inline(never)]
+    fn expected_addresses_at_end(&mut self, slot: usize, addresses: &mut [u64]) {
+        for (address, slot) in addresses.iter_mut().zip(slot..) {
+            *address = self.expected_address(slot);
+        }
     }
 
     /// Records the addresses at successive slots. `accesses` has two words for each access, of which the second is the address. Bits
@@ -206,6 +206,31 @@ impl Predictor {
 }
 
 impl SlotHistory {
+    /// Records that the expected address occurs. Returns the address.
+    #[inline(always)]
+    fn expected(&mut self, moved: &mut [u64; REGIONS]) -> u64 {
+        let moved = &mut moved[region(self.last)];
+        let (by_stride, by_region) = (i64::from(self.stride).cast_unsigned(), *moved);
+        if by_stride == by_region {
+            // Both predictions are right, so stride, score and region stay the same.
+            self.last = self.last.wrapping_add(by_stride);
+            self.difference = by_stride as i16;
+            return self.last;
+        }
+        let is_region = self.by_stride < 0;
+        let difference = select_unpredictable(is_region, by_region, by_stride);
+        let is_stride = difference as i16 == self.difference;
+        *self = Self {
+            last: self.last.wrapping_add(difference),
+            stride: select_unpredictable(is_stride, difference as i32, self.stride),
+            difference: difference as i16,
+            // Only the chosen prediction is right, so the score becomes the extreme that favours this choice.
+            by_stride: select_unpredictable(is_region, -2, 1),
+        };
+        *moved = difference;
+        self.last
+    }
+
     /// Passes the expected address to `real`, and records the real address that `real` returns.
     #[inline(always)]
     fn occurs(&mut self, moved: &mut [u64; REGIONS], real: impl FnOnce(u64) -> u64) -> u64 {
