@@ -8,6 +8,8 @@ use super::bytes::{put_literal, sign_extended};
 /// The number of contexts that a predictor remembers.
 const CONTEXTS: usize = 1 << 14;
 const SLOTS: usize = 1 << 14;
+/// The minimum number of slots for which there is room, unless there is room for none.
+const LEAST_SLOTS: usize = 1 << 8;
 const REGIONS: usize = 1 << 8;
 
 /// The prediction state of a thread. Encoder and reader update it in the same way, from the thread's first frame to its last.
@@ -17,7 +19,8 @@ pub struct Predictor {
     next: Box<[u32; CONTEXTS]>,
     /// A hash of the latest shapes.
     context: u32,
-    slots: Box<[SlotHistory; SLOTS]>,
+    /// The first slots. Most programs have few, so there is no room for the others.
+    slots: Vec<SlotHistory>,
     /// For each region: the latest difference between an address in the region and the next address of the same slot.
     moved: Box<[u64; REGIONS]>,
 }
@@ -50,13 +53,14 @@ pub struct PackedPredictor {
 
 impl From<Predictor> for PackedPredictor {
     fn from(Predictor { next, context, slots, moved }: Predictor) -> Self {
-        Self { next: used(&*next), context, slots: used(&*slots), moved: used(&*moved) }
+        Self { next: used(&*next), context, slots: used(&slots), moved: used(&*moved) }
     }
 }
 
 impl From<PackedPredictor> for Predictor {
     fn from(packed: PackedPredictor) -> Self {
         let mut predictor = Self { context: packed.context, ..Self::default() };
+        predictor.make_room(packed.slots.last().map_or(0, |(last, _)| usize::from(*last) + 1));
         packed.next.into_iter().for_each(|(at, one)| predictor.next[usize::from(at)] = one);
         packed.slots.into_iter().for_each(|(at, one)| predictor.slots[usize::from(at)] = one);
         packed.moved.into_iter().for_each(|(at, one)| predictor.moved[usize::from(at)] = one);
@@ -74,11 +78,20 @@ fn used<T: Copy + Default + PartialEq>(entries: &[T]) -> Vec<(u16, T)> {
 
 impl Default for Predictor {
     fn default() -> Self {
-        Self { next: boxed(), context: 0, slots: boxed(), moved: boxed() }
+        Self { next: boxed(), context: 0, slots: Vec::new(), moved: boxed() }
     }
 }
 
 impl Predictor {
+    /// Makes room for the first `slots` slots. There must be room for a slot whose [expected address](Self::expected_address) or
+    /// [real address](Self::address) occurs.
+    pub fn make_room(&mut self, slots: usize) {
+        if slots > self.slots.len() {
+            let room = slots.next_power_of_two().clamp(LEAST_SLOTS, SLOTS);
+            self.slots.resize(room, SlotHistory::default());
+        }
+    }
+
     fn context(&self) -> usize {
         (self.context.wrapping_mul(0x9e37_79b9) >> 18) as usize % CONTEXTS
     }
@@ -126,21 +139,12 @@ impl Predictor {
     /// Records that the expected addresses of successive slots occur. Writes them to `addresses`.
     #[inline(always)]
     pub fn expected_addresses(&mut self, slot: usize, addresses: &mut [u64]) {
-        let Some(slots) = self.slots[slot % SLOTS..].get_mut(..addresses.len()) else {
-            return self.expected_addresses_at_end(slot, addresses);
+        let first = slot % SLOTS;
+        let Some(slots) = self.slots.get_mut(first..first + addresses.len()) else {
+            return expected_at_end(&mut self.slots, &mut self.moved, slot, addresses);
         };
         for (history, address) in slots.iter_mut().zip(addresses) {
             *address = history.expected(&mut self.moved);
-        }
-    }
-
-    /// Does the same as [`expected_addresses`](Self::expected_addresses) for slots that reach beyond the end of the array. The slot
-    /// after the last slot is the first slot.
-    #[cold]
-    #[inline(never)]
-    fn expected_addresses_at_end(&mut self, slot: usize, addresses: &mut [u64]) {
-        for (address, slot) in addresses.iter_mut().zip(slot..) {
-            *address = self.expected_address(slot);
         }
     }
 
@@ -156,8 +160,10 @@ impl Predictor {
     ) -> u64 {
         let (accesses, _) = accesses.as_chunks();
         let mut codes = 0;
-        let Some(slots) = self.slots[slot % SLOTS..].get_mut(..accesses.len()) else {
-            // The slots reach beyond the end of the array. The slot after the last slot is the first slot.
+        let first = slot % SLOTS;
+        let Some(slots) = self.slots.get_mut(first..first + accesses.len()) else {
+            self.make_room(slot + accesses.len());
+            // The slot after the last slot is the first slot.
             for (at, &[_, address]) in accesses.iter().enumerate() {
                 codes |= unexpected(
                     &mut self.slots[(slot + at) % SLOTS],
@@ -250,6 +256,20 @@ impl SlotHistory {
         };
         *moved = difference;
         address
+    }
+}
+
+/// Does the same as [`Predictor::expected_addresses`] if the last slot of the array comes before the last address.
+#[cold]
+#[inline(never)]
+fn expected_at_end(
+    slots: &mut [SlotHistory],
+    moved: &mut [u64; REGIONS],
+    slot: usize,
+    addresses: &mut [u64],
+) {
+    for (address, slot) in addresses.iter_mut().zip(slot..) {
+        *address = slots[slot % SLOTS].expected(moved);
     }
 }
 

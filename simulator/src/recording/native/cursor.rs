@@ -40,10 +40,12 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// Unpacks the predictor of a waiting thread. Returns `false` if the thread did not wait.
-    pub(super) fn wake(&mut self) -> bool {
+    /// Unpacks the predictor of a waiting thread, with room for `slots` slots. Returns `false` if the thread did not wait.
+    pub(super) fn wake(&mut self, slots: usize) -> bool {
         let waits = self.predictor.is_none();
-        self.predictor.get_or_insert_with(|| std::mem::take(&mut self.packed).into());
+        let predictor =
+            self.predictor.get_or_insert_with(|| std::mem::take(&mut self.packed).into());
+        predictor.make_room(slots);
         waits
     }
 
