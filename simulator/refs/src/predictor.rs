@@ -311,3 +311,35 @@ fn boxed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
     let boxed = vec![T::default(); N].try_into();
     boxed.unwrap_or_else(|_| unreachable!("it has the length of the array"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a predictor whose slots from `first` on have seen addresses at distances that differ from slot to slot.
+    fn trained(first: usize) -> Predictor {
+        let mut predictor = Predictor::default();
+        predictor.make_room(first + 5);
+        for round in 0..4 {
+            for at in 0..5 {
+                let address = 0x10_0000 * at as u64 + (8 + at as u64 / 2) * round;
+                predictor.address(first + at, |_| address);
+            }
+        }
+        predictor
+    }
+
+    #[test]
+    fn addresses_that_are_expected_at_once_are_those_that_are_expected_one_by_one() {
+        // The last of these slots come after the end of the array.
+        for first in [0, 250, SLOTS - 2, 3 * SLOTS - 1] {
+            let (mut at_once, mut one_by_one) = (trained(first), trained(first));
+            for _ in 0..3 {
+                let mut addresses = [0; 5];
+                at_once.expected_addresses(first, &mut addresses);
+                let expected = std::array::from_fn(|at| one_by_one.expected_address(first + at));
+                assert_eq!(addresses, expected, "{first}");
+            }
+        }
+    }
+}

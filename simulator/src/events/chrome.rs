@@ -180,7 +180,7 @@ fn thread(stream: &Stream) -> u64 {
 }
 
 /// The values of an event's fields, by field name.
-pub(crate) type Arguments = BTreeMap<Cow<'static, str>, ShownValue>;
+pub type Arguments = BTreeMap<Cow<'static, str>, ShownValue>;
 
 pub(crate) fn arguments(event: &TracedEvent, kinds: &EventKinds) -> Arguments {
     let mut arguments = Arguments::new();
