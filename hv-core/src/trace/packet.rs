@@ -142,9 +142,12 @@ impl<const WORDS: usize> Packet<WORDS> {
             first: self.first.load(Ordering::Relaxed),
             discarded: self.discarded.load(Ordering::Relaxed),
         };
-        let words = copy.iter_mut().zip(&self.words);
-        for (copy, word) in words.take(fill.words()).skip(from) {
-            *copy = word.load(Ordering::Relaxed);
+        let until = fill.words().min(copy.len()).min(WORDS);
+        if let (Some(copy), Some(words)) = (copy.get_mut(from..until), self.words.get(from..until))
+        {
+            for (copy, word) in copy.iter_mut().zip(words) {
+                *copy = word.load(Ordering::Relaxed);
+            }
         }
         fence(Ordering::Acquire);
         (self.number.load(Ordering::Relaxed) == number).then_some((start, fill))

@@ -7,6 +7,8 @@ use super::bytes::{put_literal, sign_extended};
 /// The number of contexts that a predictor remembers.
 const CONTEXTS: usize = 1 << 14;
 const SLOTS: usize = 1 << 14;
+/// The minimum number of slots for which there is room, unless there is room for none.
+const LEAST_SLOTS: usize = 1 << 8;
 const REGIONS: usize = 1 << 8;
 
 /// A thread's prediction state. Encoder and reader update it in the same way, from the thread's first frame to its last.
@@ -16,7 +18,8 @@ pub struct Predictor {
     next: Box<[u32; CONTEXTS]>,
     /// A hash of the latest shapes.
     context: u32,
-    slots: Box<[SlotHistory; SLOTS]>,
+    /// The first slots. Most programs have few, so there is no room for the others.
+    slots: Vec<SlotHistory>,
     /// For each region, the latest difference between an address in the region and the same slot's next address.
     moved: Box<[u64; REGIONS]>,
 }
@@ -49,13 +52,14 @@ pub struct PackedPredictor {
 
 impl From<Predictor> for PackedPredictor {
     fn from(Predictor { next, context, slots, moved }: Predictor) -> Self {
-        Self { next: used(&*next), context, slots: used(&*slots), moved: used(&*moved) }
+        Self { next: used(&*next), context, slots: used(&slots), moved: used(&*moved) }
     }
 }
 
 impl From<PackedPredictor> for Predictor {
     fn from(packed: PackedPredictor) -> Self {
         let mut predictor = Self { context: packed.context, ..Self::default() };
+        predictor.make_room(packed.slots.last().map_or(0, |(last, _)| usize::from(*last) + 1));
         packed.next.into_iter().for_each(|(at, one)| predictor.next[usize::from(at)] = one);
         packed.slots.into_iter().for_each(|(at, one)| predictor.slots[usize::from(at)] = one);
         packed.moved.into_iter().for_each(|(at, one)| predictor.moved[usize::from(at)] = one);
@@ -73,11 +77,20 @@ fn used<T: Copy + Default + PartialEq>(entries: &[T]) -> Vec<(u16, T)> {
 
 impl Default for Predictor {
     fn default() -> Self {
-        Self { next: boxed(), context: 0, slots: boxed(), moved: boxed() }
+        Self { next: boxed(), context: 0, slots: Vec::new(), moved: boxed() }
     }
 }
 
 impl Predictor {
+    /// Makes room for the first `slots` slots. There must be room for a slot whose [expected address](Self::expected_address) or
+    /// [real address](Self::address) occurs.
+    pub fn make_room(&mut self, slots: usize) {
+        if slots > self.slots.len() {
+            let room = slots.next_power_of_two().clamp(LEAST_SLOTS, SLOTS);
+            self.slots.resize(room, SlotHistory::default());
+        }
+    }
+
     fn context(&self) -> usize {
         (self.context.wrapping_mul(0x9e37_79b9) >> 18) as usize % CONTEXTS
     }
@@ -119,28 +132,19 @@ impl Predictor {
     /// Records that the expected address of a slot occurs, and returns it.
     #[inline(always)]
     pub fn expected_address(&mut self, slot: usize) -> u64 {
-        let slot = &mut self.slots[slot % SLOTS];
-        let moved = &mut self.moved[region(slot.last)];
-        let (by_stride, by_region) = (i64::from(slot.stride).cast_unsigned(), *moved);
-        if by_stride == by_region && by_stride as i16 == slot.difference {
-            // Only the address changes. In a loop, this is the usual case.
-            slot.last = slot.last.wrapping_add(by_stride);
-            return slot.last;
-        }
-        let is_region = slot.by_stride < 0;
-        let difference = select_unpredictable(is_region, by_region, by_stride);
-        // The chosen prediction is right. If the other one is wrong, the score becomes the extreme that favours this choice.
-        let alone = select_unpredictable(is_region, -2, 1);
-        let score = select_unpredictable(by_stride == by_region, slot.by_stride, alone);
-        let is_stride = difference as i16 == slot.difference;
-        *slot = SlotHistory {
-            last: slot.last.wrapping_add(difference),
-            stride: select_unpredictable(is_stride, difference as i32, slot.stride),
-            difference: difference as i16,
-            by_stride: score,
+        self.slots[slot % SLOTS].expected(&mut self.moved)
+    }
+
+    /// Records that the expected addresses of successive slots occur. Writes them to `addresses`.
+    #[inline(always)]
+    pub fn expected_addresses(&mut self, slot: usize, addresses: &mut [u64]) {
+        let first = slot % SLOTS;
+        let Some(slots) = self.slots.get_mut(first..first + addresses.len()) else {
+            return expected_at_end(&mut self.slots, &mut self.moved, slot, addresses);
         };
-        *moved = difference;
-        slot.last
+        for (history, address) in slots.iter_mut().zip(addresses) {
+            *address = history.expected(&mut self.moved);
+        }
     }
 
     /// Records the addresses at successive slots. `accesses` has two words for each access, the second of which is the address. Bits 63:48
@@ -155,8 +159,10 @@ impl Predictor {
     ) -> u64 {
         let (accesses, _) = accesses.as_chunks();
         let mut codes = 0;
-        let Some(slots) = self.slots[slot % SLOTS..].get_mut(..accesses.len()) else {
-            // The slots reach beyond the end of the array, so they continue with the first slot.
+        let first = slot % SLOTS;
+        let Some(slots) = self.slots.get_mut(first..first + accesses.len()) else {
+            self.make_room(slot + accesses.len());
+            // The slot after the last slot is the first slot.
             for (at, &[_, address]) in accesses.iter().enumerate() {
                 codes |= unexpected(
                     &mut self.slots[(slot + at) % SLOTS],
@@ -205,6 +211,31 @@ impl Predictor {
 }
 
 impl SlotHistory {
+    /// Records that the expected address occurs. Returns the address.
+    #[inline(always)]
+    fn expected(&mut self, moved: &mut [u64; REGIONS]) -> u64 {
+        let moved = &mut moved[region(self.last)];
+        let (by_stride, by_region) = (i64::from(self.stride).cast_unsigned(), *moved);
+        if by_stride == by_region {
+            // Both predictions are right, so stride, score and region stay the same.
+            self.last = self.last.wrapping_add(by_stride);
+            self.difference = by_stride as i16;
+            return self.last;
+        }
+        let is_region = self.by_stride < 0;
+        let difference = select_unpredictable(is_region, by_region, by_stride);
+        let is_stride = difference as i16 == self.difference;
+        *self = Self {
+            last: self.last.wrapping_add(difference),
+            stride: select_unpredictable(is_stride, difference as i32, self.stride),
+            difference: difference as i16,
+            // Only the chosen prediction is right, so the score becomes the extreme that favours this choice.
+            by_stride: select_unpredictable(is_region, -2, 1),
+        };
+        *moved = difference;
+        self.last
+    }
+
     /// Passes the expected address to `real`, and records the real address that `real` returns.
     #[inline(always)]
     fn occurs(&mut self, moved: &mut [u64; REGIONS], real: impl FnOnce(u64) -> u64) -> u64 {
@@ -224,6 +255,20 @@ impl SlotHistory {
         };
         *moved = difference;
         address
+    }
+}
+
+/// Does the same as [`Predictor::expected_addresses`] if the last slot of the array comes before the last address.
+#[cold]
+#[inline(never)]
+fn expected_at_end(
+    slots: &mut [SlotHistory],
+    moved: &mut [u64; REGIONS],
+    slot: usize,
+    addresses: &mut [u64],
+) {
+    for (address, slot) in addresses.iter_mut().zip(slot..) {
+        *address = slots[slot % SLOTS].expected(moved);
     }
 }
 
@@ -264,4 +309,36 @@ fn region(address: u64) -> usize {
 fn boxed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
     let boxed = vec![T::default(); N].try_into();
     boxed.unwrap_or_else(|_| unreachable!("it has the length of the array"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a predictor whose slots from `first` on have seen addresses at distances that differ from slot to slot.
+    fn trained(first: usize) -> Predictor {
+        let mut predictor = Predictor::default();
+        predictor.make_room(first + 5);
+        for round in 0..4 {
+            for at in 0..5 {
+                let address = 0x10_0000 * at as u64 + (8 + at as u64 / 2) * round;
+                predictor.address(first + at, |_| address);
+            }
+        }
+        predictor
+    }
+
+    #[test]
+    fn addresses_that_are_expected_at_once_are_those_that_are_expected_one_by_one() {
+        // The last of these slots come after the end of the array.
+        for first in [0, 250, SLOTS - 2, 3 * SLOTS - 1] {
+            let (mut at_once, mut one_by_one) = (trained(first), trained(first));
+            for _ in 0..3 {
+                let mut addresses = [0; 5];
+                at_once.expected_addresses(first, &mut addresses);
+                let expected = std::array::from_fn(|at| one_by_one.expected_address(first + at));
+                assert_eq!(addresses, expected, "{first}");
+            }
+        }
+    }
 }

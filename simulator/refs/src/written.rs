@@ -58,6 +58,7 @@ impl Written {
             predictor.expect(index);
         }
         predictor.occurs(hash);
+        predictor.make_room(shape.slot as usize + addresses.len());
         self.codes.clear();
         self.codes.resize(code_bytes(addresses.len()), 0);
         for (at, &address) in addresses.iter().enumerate() {

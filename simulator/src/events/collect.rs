@@ -1,12 +1,12 @@
 //! Collects events. Each strand's events are recorded in a ring of any layout, and are read from
 //! this ring.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 
 use guest_abi::{Clock, StrandId};
 use hv_core::trace::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
-    Clock64Aligned, Layout, Mode, Next, Reader, Ring, Trace, TraceEvent, Tracer,
+    Clock64Aligned, Layout, Mode, Next, Reader, Ring, Trace, TraceEvent,
 };
 use smallvec::SmallVec;
 
@@ -21,20 +21,24 @@ fn strands() -> impl Iterator<Item = StrandId> {
     (0..StrandId::COUNT).filter_map(StrandId::new)
 }
 
-/// The rings of all strands, in one layout.
+/// The rings of all strands, in one layout. A strand gets its ring with its first event, because a ring takes 16 KB and most strands
+/// have no events.
 #[derive(Debug)]
-pub struct StrandRings<L>(Box<[Ring<L, PACKETS, WORDS>]>);
+pub struct StrandRings<L> {
+    mode: Mode,
+    rings: Box<[StrandRing<L>]>,
+}
+
+type StrandRing<L> = OnceCell<Box<Ring<L, PACKETS, WORDS>>>;
 
 impl<L: Layout> StrandRings<L> {
     fn new(mode: Mode) -> Self {
-        Self(strands().map(|_| Ring::new(mode)).collect())
+        Self { mode, rings: strands().map(|_| OnceCell::new()).collect() }
     }
 
     fn collector<C: Clock>(&self, clock: C) -> RingCollector<'_, C, L> {
-        let tracer = Tracer::new(clock, &self.0);
-        tracer.set_on(true);
-        let streams = self.0.iter().map(|ring| (Reader::new(ring), Vec::new()));
-        RingCollector { tracer, streams: RefCell::new(streams.collect()) }
+        let streams = strands().map(|_| None).collect();
+        RingCollector { clock, rings: self, streams: RefCell::new(streams) }
     }
 }
 
@@ -90,16 +94,26 @@ pub(super) fn append(entries: &mut Vec<StreamEntry>, next: Next<'_>) {
 /// A ring's reader, and the entries that it has returned.
 type ReadEntries<'a, L> = (Reader<'a, L, PACKETS, WORDS>, Vec<StreamEntry>);
 
-/// A tracer that records in rings, and the entries read from the rings.
+/// Records in rings, and reads entries from them.
 #[derive(Debug)]
 pub struct RingCollector<'a, C, L> {
-    tracer: Tracer<'a, C, L, PACKETS, WORDS>,
-    streams: RefCell<Vec<ReadEntries<'a, L>>>,
+    clock: C,
+    rings: &'a StrandRings<L>,
+    /// What has been read from each ring; `None` if the ring has not been read.
+    streams: RefCell<Vec<Option<ReadEntries<'a, L>>>>,
 }
 
 impl<C, L: Layout> RingCollector<'_, C, L> {
+    fn record<E: TraceEvent>(&self, strand: StrandId, time: u64, event: E) {
+        let StrandRings { mode, rings } = self.rings;
+        rings[strand.index()].get_or_init(|| Box::new(Ring::new(*mode))).record(time, event);
+    }
+
     fn collect(&self, strand: StrandId) {
-        let (reader, entries) = &mut self.streams.borrow_mut()[strand.index()];
+        let Some(ring) = self.rings.rings[strand.index()].get() else { return };
+        let mut streams = self.streams.borrow_mut();
+        let (reader, entries) =
+            streams[strand.index()].get_or_insert_with(|| (Reader::new(ring), Vec::new()));
         while let Some(next) = reader.next(DecodedEvent::words) {
             append(entries, next);
         }
@@ -109,7 +123,7 @@ impl<C, L: Layout> RingCollector<'_, C, L> {
         strands().for_each(|strand| self.collect(strand));
         let streams = strands().zip(self.streams.take());
         streams
-            .map(|(strand, (_, entries))| Stream { strand, entries })
+            .filter_map(|(strand, read)| Some(Stream { strand, entries: read?.1 }))
             .filter(|stream| !stream.entries.is_empty())
             .collect()
     }
@@ -140,7 +154,7 @@ macro_rules! collectors {
             }
         }
 
-        /// A tracer on the host, with the entries read from its rings.
+        /// A tracer on the host, which is always on, with the entries read from its rings.
         #[derive(Debug)]
         pub enum Collector<'a, C> {
             /// Nothing is recorded.
@@ -172,25 +186,20 @@ impl<C: Clock> Collector<'_, C> {
     pub fn streams(&self) -> Vec<Stream> {
         with_rings!(self, Vec::new(), |rings| rings.streams())
     }
-
-    /// Returns the number of missing events that no ring has counted (see [`Tracer::missed`]).
-    pub fn missed(&self) -> u64 {
-        with_rings!(self, 0, |rings| rings.tracer.missed())
-    }
 }
 
 impl<C: Clock> Trace for Collector<'_, C> {
     type Ring = ();
 
     fn is_on(&self) -> bool {
-        with_rings!(self, false, |rings| rings.tracer.is_on())
+        !matches!(self, Self::Off)
     }
 
-    fn time(&self, strand: StrandId) -> Option<u64> {
-        with_rings!(self, None, |rings| rings.tracer.time(strand))
+    fn time(&self, _: StrandId) -> Option<u64> {
+        with_rings!(self, None, |rings| Some(rings.clock.ticks()))
     }
 
     fn record<E: TraceEvent>(&self, strand: StrandId, time: u64, event: E) {
-        with_rings!(self, (), |rings| rings.tracer.record(strand, time, event));
+        with_rings!(self, (), |rings| rings.record(strand, time, event));
     }
 }

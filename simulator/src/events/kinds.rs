@@ -1,9 +1,11 @@
 //! Event kinds, with their names and fields.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use hv_core::trace::{Class, HypervisorEvent, Shown};
 use perfctr_service::trace::ServiceEvent;
+use serde::{Deserialize, Serialize};
 
 /// How tools show a field's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,23 +13,45 @@ use perfctr_service::trace::ServiceEvent;
 pub enum ShownAs {
     Number,
     Hex,
-    Names(Vec<(u64, String)>),
+    Names(Vec<(u64, Cow<'static, str>)>),
+}
+
+/// The value of a field, as tools show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum ShownValue {
+    Number(u64),
+    Text(Cow<'static, str>),
 }
 
 /// A field in the payload of an event kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as in `hv_core::trace::Field`")]
 pub struct KindField {
-    pub name: String,
+    pub name: Cow<'static, str>,
     pub bits: u32,
     pub shown: ShownAs,
+}
+
+impl KindField {
+    pub(crate) fn show(&self, value: u64) -> ShownValue {
+        match &self.shown {
+            ShownAs::Number => ShownValue::Number(value),
+            ShownAs::Hex => ShownValue::Text(format!("{value:#x}").into()),
+            ShownAs::Names(names) => match names.iter().find(|(number, _)| *number == value) {
+                Some((_, name)) => ShownValue::Text(name.clone()),
+                None => ShownValue::Number(value),
+            },
+        }
+    }
 }
 
 /// An event kind: its name, and the fields of its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as in `Class`")]
 pub struct EventKind {
-    pub name: String,
+    pub name: Cow<'static, str>,
     pub fields: Vec<KindField>,
 }
 
@@ -54,17 +78,17 @@ impl EventKind {
 impl From<&Class> for EventKind {
     fn from(class: &Class) -> Self {
         let fields = class.fields.iter().map(|field| KindField {
-            name: field.name.to_owned(),
+            name: field.name.into(),
             bits: field.bits,
             shown: match field.shown {
                 Shown::Number => ShownAs::Number,
                 Shown::Hex => ShownAs::Hex,
                 Shown::Names(names) => ShownAs::Names(
-                    names.iter().map(|(value, name)| (*value, (*name).to_owned())).collect(),
+                    names.iter().map(|(value, name)| (*value, (*name).into())).collect(),
                 ),
             },
         });
-        Self { name: class.name.to_owned(), fields: fields.collect() }
+        Self { name: class.name.into(), fields: fields.collect() }
     }
 }
 
@@ -159,7 +183,7 @@ fn kind(rest: &mut &[u8]) -> Option<(u16, EventKind)> {
     let [fields] = take(rest)?;
     let fields: Vec<KindField> = (0..fields).map(|_| field(rest)).collect::<Option<_>>()?;
     let names: BTreeSet<&str> = fields.iter().map(|field| &*field.name).collect();
-    (names.len() == fields.len()).then_some((id, EventKind { name, fields }))
+    (names.len() == fields.len()).then_some((id, EventKind { name: name.into(), fields }))
 }
 
 fn field(rest: &mut &[u8]) -> Option<KindField> {
@@ -171,13 +195,17 @@ fn field(rest: &mut &[u8]) -> Option<KindField> {
         1 => ShownAs::Hex,
         2 => {
             let names = u16::from_be_bytes(take(rest)?);
-            let named =
-                (0..names).map(|_| Some((u64::from_be_bytes(take(rest)?), self::name(rest)?)));
+            let named = (0..names)
+                .map(|_| Some((u64::from_be_bytes(take(rest)?), self::name(rest)?.into())));
             ShownAs::Names(named.collect::<Option<_>>()?)
         }
         _ => return None,
     };
-    matches!(bits, 8 | 16 | 32 | 64).then_some(KindField { name, bits: bits.into(), shown })
+    matches!(bits, 8 | 16 | 32 | 64).then_some(KindField {
+        name: name.into(),
+        bits: bits.into(),
+        shown,
+    })
 }
 
 #[cfg(test)]
@@ -195,10 +223,11 @@ mod tests {
 
     #[test]
     fn a_section_describes_kinds() {
-        let field = |name: &str, bits, shown| KindField { name: name.to_owned(), bits, shown };
-        let names = vec![(0, "off".to_owned()), (1, "on".to_owned())];
+        let field =
+            |name: &str, bits, shown| KindField { name: name.to_owned().into(), bits, shown };
+        let names = vec![(0, "off".into()), (1, "on".into())];
         let lamp = EventKind {
-            name: "lamp".to_owned(),
+            name: "lamp".into(),
             fields: vec![
                 field("on", 8, ShownAs::Names(names)),
                 field("by", 8, ShownAs::Number),

@@ -82,7 +82,7 @@ impl TracedEvent {
     /// Returns the name of the kind; empty if the kind is unknown.
     #[must_use]
     pub fn name<'a>(&self, kinds: &'a EventKinds) -> &'a str {
-        kinds.get(self.id).map_or("", |kind| &kind.name)
+        kinds.get(self.id).map_or("", |kind| &*kind.name)
     }
 }
 

@@ -3,9 +3,11 @@
 //! The word has 4 bits for each core's data cache, then 4 bits for each core's instruction cache. A bit is set when the L1 cache
 //! fetches the part, and stays set even if the L1 cache replaces the part.
 
+use super::config::CacheShape;
 use super::figures::Figures;
 use super::geometry::{L2Line, MOST_PARTS};
 
+pub(super) const PARTS: usize = MOST_PARTS as usize;
 const PARTS_SHIFT: usize = MOST_PARTS.ilog2() as usize;
 const CORES: usize = 8;
 const INSTRUCTION: usize = CORES << PARTS_SHIFT;
@@ -61,14 +63,24 @@ impl Figures {
     /// except the one in the core's own data cache.
     #[inline(always)]
     pub(super) fn stale_after_store(&self, core: usize, line: u64) -> u64 {
-        let part = self.data_part(line);
-        let (data, instructions) = (self.l1d.line_shift, self.l1i.line_shift);
-        // A data cache line is either part of one instruction cache line, or as long as several of them.
-        let (first, several) = match data <= instructions {
-            true => (part >> (instructions - data), 1),
-            false => (part << (data - instructions), (1 << (1 << (data - instructions))) - 1),
-        };
-        (DATA_PARTS << part | (INSTRUCTION_PARTS * several) << first) & !self.data_copy(core, line)
+        self.stored[self.data_part(line) as usize % PARTS] & !self.data_copy(core, line)
+    }
+
+    /// Returns the bits of all copies of stored bytes, indexed by the part of the L2 line that holds these bytes.
+    pub(super) const fn stored(l1i: &CacheShape, l1d: &CacheShape) -> [u64; PARTS] {
+        let (data, instructions) = (l1d.line_shift, l1i.line_shift);
+        let mut stored = [0; PARTS];
+        let mut part = 0;
+        while part < PARTS {
+            // A data cache line is either part of one instruction cache line, or as long as several of them.
+            let (first, several) = match data <= instructions {
+                true => (part >> (instructions - data), 1),
+                false => (part << (data - instructions), (1 << (1 << (data - instructions))) - 1),
+            };
+            stored[part] = DATA_PARTS << part | (INSTRUCTION_PARTS * several) << first;
+            part += 1;
+        }
+        stored
     }
 
     /// Returns the copies of a line that `bits` selects.

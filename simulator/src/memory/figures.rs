@@ -4,6 +4,7 @@
 use std::fmt::Debug;
 
 use super::config::{CacheShape, Config};
+use super::copies::PARTS;
 use super::l1::{Fixed, Sets, Sized};
 use super::timing::Timing;
 use crate::recording::FETCH_SHIFT;
@@ -15,6 +16,8 @@ pub struct Figures {
     pub(super) l1d: CacheShape,
     pub(super) l2: CacheShape,
     pub(super) timing: Timing,
+    /// The copies of stored bytes; see [`super::copies`].
+    pub(super) stored: [u64; PARTS],
 }
 
 // In a shape, a fetch from the same aligned `1 << FETCH_SHIFT` bytes as the previous fetch is not a step. So these bytes must lie
@@ -25,11 +28,13 @@ impl Figures {
     const T2_PLUS: Self = Self::new(&Config::T2_PLUS);
 
     pub(super) const fn new(config: &Config) -> Self {
+        let (l1i, l1d) = (CacheShape::new(&config.l1i), CacheShape::new(&config.l1d));
         Self {
-            l1i: CacheShape::new(&config.l1i),
-            l1d: CacheShape::new(&config.l1d),
+            l1i,
+            l1d,
             l2: CacheShape::new(&config.l2),
             timing: config.timing,
+            stored: Self::stored(&l1i, &l1d),
         }
     }
 }

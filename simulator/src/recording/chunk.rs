@@ -177,7 +177,10 @@ impl Chunk {
         }
         let code = Arc::get_mut(&mut self.code).expect("the code is not shared");
         code.clear();
-        runs::execute(references, code, shapes, data);
+        // Most chunks that are cleared have no further references, and `execute` prepares large tables.
+        if !references.is_empty() {
+            runs::execute(references, code, shapes, data);
+        }
         (self.executions.executed, self.executions.accessed) = (shapes.len(), data.len());
         self.executions.length = references.len();
     }

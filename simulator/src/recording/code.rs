@@ -258,12 +258,8 @@ impl Code {
 
     /// Returns a shape's steps from its reference `first` on, and the work that the shape has done before that reference. Returns
     /// `None` if the reference does not begin an instruction.
-    #[inline]
     pub(super) fn resume(&self, shape: &Shape, first: usize) -> Option<(&[ShapeStep], Done)> {
         let steps = self.steps(shape);
-        if first == 0 {
-            return Some((steps, Done::default()));
-        }
         let passed = steps.partition_point(|step| usize::from(step.next) <= first);
         let steps = &steps[passed..];
         let references = self.references(shape);

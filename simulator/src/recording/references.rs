@@ -194,13 +194,15 @@ impl<'a> Part<'a> {
 
     /// Returns the references' steps, and the work that the shape has done before them. Returns `None` if the shape is executed
     /// reference by reference, if the references do not begin with an instruction, or if they end before the shape does.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn steps(&self) -> Option<(&'a [ShapeStep], Done)> {
         let is_whole = self.first + self.references.len() == self.shape.count as usize;
-        if !is_whole || self.code.steps(self.shape).is_empty() {
-            return None;
+        let steps = self.code.steps(self.shape);
+        match self.first {
+            _ if !is_whole || steps.is_empty() => None,
+            0 => Some((steps, Done::default())),
+            first => self.code.resume(self.shape, first),
         }
-        self.code.resume(self.shape, self.first)
     }
 }
 

@@ -1,12 +1,11 @@
 //! Compares the counts that a guest has measured with the true counts.
 
-use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::PerfConfig;
 use guest_abi::{Counter, Node, Pmu};
 use hv_core::GuestId;
 use perfctr_service::statistics::Class;
 
-use super::measure::{Pair, Place};
+use super::measure::{CountedEvent, Pair, Place};
 use crate::analysis::details::CounterName;
 use crate::machine::board::{Board, Tally};
 use crate::machine::guests::NamedGuest;
@@ -36,16 +35,16 @@ pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> V
         Place::Pic(strand) => Some(strand),
         Place::Pmu(_) => None,
     };
-    let result = |(counter, event): &(Counter, &'static str)| {
+    let result = |(counter, event): &(Counter, CountedEvent)| {
         let register = pair.place.register(*counter);
         CounterResult {
             perfreg: register,
             counter: *counter,
             strand,
             name: register.map_or("%pic", |register| register.name()).into(),
-            event: (*event).into(),
+            event: event.name().into(),
             measured: pair.totals[counter.index()],
-            truth: happened(pair.place, event, truth, perf_config),
+            truth: happened(pair.place, *event, truth, perf_config),
         }
     };
     pair.events.iter().map(result).collect()
@@ -58,7 +57,7 @@ pub(super) fn counts(
     perf_config: PerfConfig,
 ) -> impl Iterator<Item = [u64; 2]> {
     pair.events.iter().map(move |(counter, event)| {
-        [pair.totals[counter.index()], happened(pair.place, event, truth, perf_config)]
+        [pair.totals[counter.index()], happened(pair.place, *event, truth, perf_config)]
     })
 }
 
@@ -80,30 +79,28 @@ pub(super) fn names(pair: &Pair) -> impl Iterator<Item = CounterName> {
         unit: unit.clone(),
         name: (pair.place.register(*counter)).map_or("%pic", |register| register.name()).into(),
         counter: *counter,
-        event: (*event).into(),
+        event: event.name().into(),
         node,
         hub,
         strand,
     })
 }
 
-/// Returns how many events with this name really happened.
-fn happened(place: Place, event: &str, truth: &Truth, perf_config: PerfConfig) -> u64 {
-    let count = match place {
-        Place::Pic(strand) => SparcEvent::from_name(event)
-            .map(|event| truth.strand(strand, event.into(), perf_config)),
-        Place::Pmu(Pmu::Dram(dram)) => {
-            DramEvent::from_name(event).map(|event| truth.dram(dram.node, dram.mcu, event))
+/// Returns how many of these events really happened.
+fn happened(place: Place, event: CountedEvent, truth: &Truth, perf_config: PerfConfig) -> u64 {
+    match (place, event) {
+        (Place::Pic(strand), CountedEvent::Pic(event)) => {
+            truth.strand(strand, event.into(), perf_config)
         }
-        Place::Pmu(Pmu::Lpu(lpu)) => LpuEvent::from_name(event)
-            .zip(Node::new(lpu.port.index()))
-            .map(|(event, port)| truth.lpu(lpu.hub, port, event)),
-        Place::Pmu(Pmu::Gpd(gpd)) => {
-            GpdEvent::from_name(event).map(|event| truth.gpd(gpd.hub, event))
+        (Place::Pmu(Pmu::Dram(dram)), CountedEvent::Dram(event)) => {
+            truth.dram(dram.node, dram.mcu, event)
         }
-        Place::Pmu(Pmu::Asu(asu)) => {
-            AsuEvent::from_name(event).map(|event| truth.asu(asu.hub, event))
+        (Place::Pmu(Pmu::Lpu(lpu)), CountedEvent::Lpu(event)) => {
+            Node::new(lpu.port.index()).map_or(0, |port| truth.lpu(lpu.hub, port, event))
         }
-    };
-    count.unwrap_or(0)
+        (Place::Pmu(Pmu::Gpd(gpd)), CountedEvent::Gpd(event)) => truth.gpd(gpd.hub, event),
+        (Place::Pmu(Pmu::Asu(asu)), CountedEvent::Asu(event)) => truth.asu(asu.hub, event),
+        // Another kind of unit counts these events.
+        _ => 0,
+    }
 }

@@ -1,6 +1,6 @@
 //! The measuring guest, which programs its machine's counters, reads them, and widens them to 64 bits.
 
-use guest_abi::event::SparcEvent;
+use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use guest_abi::guest::{Bounds, PmuCount, StrandCount, StrandDriver, Tries};
 use guest_abi::layout::{EventSelect, PerfConfig, SparcPcr, SparcPic};
 use guest_abi::register::{Pics, PmuKind};
@@ -45,13 +45,38 @@ impl Place {
     }
 }
 
+/// An event that a counter counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum CountedEvent {
+    Dram(DramEvent),
+    Lpu(LpuEvent),
+    Gpd(GpdEvent),
+    Asu(AsuEvent),
+    Pic(SparcEvent),
+}
+
+impl CountedEvent {
+    #[allow(missing_docs, reason = "its name says it")]
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dram(event) => event.name(),
+            Self::Lpu(event) => event.name(),
+            Self::Gpd(event) => event.name(),
+            Self::Asu(event) => event.name(),
+            Self::Pic(event) => event.name(),
+        }
+    }
+}
+
 /// The two counters of a PMU or a strand.
 #[derive(Clone, Debug)]
 pub struct Pair {
     #[allow(missing_docs, reason = "its name says it")]
     pub place: Place,
-    /// The counters that have an event, each with the event's name.
-    pub events: Vec<(Counter, &'static str)>,
+    /// The counters that have an event, each with its event.
+    pub events: Vec<(Counter, CountedEvent)>,
     counts: Counts,
     /// The number of events since the start, for each counter.
     pub totals: [u64; 2],
@@ -125,10 +150,10 @@ impl<'a> Measurement<'a> {
 
     fn program(&mut self, pmu: Pmu, events: &Selection) -> Result<(), RunError> {
         match pmu {
-            Pmu::Dram(dram) => self.program_as(dram, &events.dram, |event| event.name()),
-            Pmu::Lpu(lpu) => self.program_as(lpu, &events.lpu, |event| event.name()),
-            Pmu::Gpd(gpd) => self.program_as(gpd, &events.gpd, |event| event.name()),
-            Pmu::Asu(asu) => self.program_as(asu, &events.asu, |event| event.name()),
+            Pmu::Dram(dram) => self.program_as(dram, &events.dram, CountedEvent::Dram),
+            Pmu::Lpu(lpu) => self.program_as(lpu, &events.lpu, CountedEvent::Lpu),
+            Pmu::Gpd(gpd) => self.program_as(gpd, &events.gpd, CountedEvent::Gpd),
+            Pmu::Asu(asu) => self.program_as(asu, &events.asu, CountedEvent::Asu),
         }
     }
 
@@ -136,7 +161,7 @@ impl<'a> Measurement<'a> {
         &mut self,
         kind: U,
         choice: &Option<Choice<<U::Pcr as EventSelect>::Event>>,
-        name: fn(<U::Pcr as EventSelect>::Event) -> &'static str,
+        counted: fn(<U::Pcr as EventSelect>::Event) -> CountedEvent,
     ) -> Result<(), RunError> {
         let Some(choice) = choice else { return Ok(()) };
         let pmu: Pmu = kind.into();
@@ -154,7 +179,7 @@ impl<'a> Measurement<'a> {
             }
         }
         let cleared = [Counter::Pic0, Counter::Pic1].map(|counter| PmuCount::cleared(pmu, counter));
-        self.add(Place::Pmu(pmu), choice, name, Counts::Pmu(cleared));
+        self.add(Place::Pmu(pmu), choice, counted, Counts::Pmu(cleared));
         Ok(())
     }
 
@@ -172,7 +197,7 @@ impl<'a> Measurement<'a> {
         driver.start(pcr, SparcPic::new()).map_err(RunError::Start)?;
         self.strands.push(driver);
         let counts = Counts::Strand([StrandCount::new(0_u32); 2]);
-        self.add(place, choice, |event| event.name(), counts);
+        self.add(place, choice, CountedEvent::Pic, counts);
         Ok(())
     }
 
@@ -180,11 +205,11 @@ impl<'a> Measurement<'a> {
         &mut self,
         place: Place,
         choice: &Choice<E>,
-        name: fn(E) -> &'static str,
+        counted: fn(E) -> CountedEvent,
         counts: Counts,
     ) {
         let counters = choice.counters().iter().copied();
-        let events = counters.map(|counter| (counter, name(choice.event(counter)))).collect();
+        let events = counters.map(|counter| (counter, counted(choice.event(counter)))).collect();
         let (totals, shown) = ([0; 2], [0; 2]);
         self.pairs.push(Pair { place, events, counts, totals, shown });
     }

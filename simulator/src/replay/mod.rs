@@ -27,7 +27,7 @@ mod threads;
 mod ways;
 
 pub use error::RunError;
-pub use measure::{Pair, Place};
+pub use measure::{CountedEvent, Pair, Place};
 pub use progress::Progress;
 pub(crate) use run::stopped_after;
 pub use run::{Now, Stage};

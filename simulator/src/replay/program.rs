@@ -44,7 +44,7 @@ pub(super) fn pause(memory: &Config) -> u64 {
 
 pub(super) struct Replay {
     scheduler: Scheduler,
-    memory: AnyMemory,
+    memory: Box<AnyMemory>,
     pause: u64,
     pub(super) references: u64,
     threads: Threads,
@@ -108,7 +108,7 @@ impl Replay {
             0 | 1 => Vec::new(),
             _ => processes(&programs),
         };
-        let mut memory = prepared.memory.clone();
+        let mut memory = prepared.memory.take().expect("a replay begins once");
         let is_whole = prepared.setup.region == Region::default();
         let watcher = || Box::new(Watcher::new(&programs, dealt, is_whole));
         let details = prepared.setup.details.then(watcher);
@@ -211,7 +211,7 @@ impl Replay {
         let (devices, references) = (board.devices(), self.references);
         let (scheduler, threads) = (&mut self.scheduler, &mut self.threads);
         let watcher = self.details.as_deref_mut();
-        let (references, goes_on) = match &mut self.memory {
+        let (references, goes_on) = match &mut *self.memory {
             AnyMemory::T2Plus(memory) => {
                 let work = memory.work(devices);
                 Part::new(scheduler, threads, work, watcher, references, most).replay(way)
@@ -229,7 +229,7 @@ impl Replay {
     pub(super) fn catch_up(&mut self, board: &Board<'_>) -> Result<(), RunError> {
         self.settle(board)?;
         let (now, devices) = (self.scheduler.now(), board.devices());
-        match &mut self.memory {
+        match &mut *self.memory {
             AnyMemory::T2Plus(memory) => memory.work(devices).finish(now)?,
             AnyMemory::Other(memory) => memory.work(devices).finish(now)?,
         }

@@ -210,7 +210,7 @@ impl Setup {
             return Err(SetupError::Lines(self.memory.l2.line));
         }
         Ok(Prepared {
-            memory: AnyMemory::new(&machine, &self.memory)?,
+            memory: Some(Box::new(AnyMemory::new(&machine, &self.memory)?)),
             placement,
             placed,
             strands,
@@ -278,7 +278,8 @@ pub struct Prepared {
     pub(super) strands: Vec<StrandId>,
     pub(super) measuring: GuestId,
     pub(super) conditions: Conditions,
-    pub(super) memory: AnyMemory,
+    /// The memory system before the replay; `None` once the replay has begun.
+    pub(super) memory: Option<Box<AnyMemory>>,
     /// Whether strands execute in the order of their turns and no core runs ahead. The outcome is the same either way.
     pub(super) is_one_by_one: bool,
     /// The maximum number of references without a pause. Pauses do not change the outcome.
@@ -354,7 +355,8 @@ impl Prepared {
             layout: tracing.layout,
             began: 0,
             epoch: tracing.epoch,
-            missed: collector.missed(),
+            // Every strand can have a ring.
+            missed: 0,
             guests: guests.iter().map(|guest| guest.name.clone()).collect(),
             kinds: EventKinds::default(),
             streams: collector.streams(),

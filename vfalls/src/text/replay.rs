@@ -13,7 +13,7 @@ const COUNT: usize = 10;
 type Unit = (Place, Vec<&'static str>);
 
 fn unit(pair: &Pair) -> Unit {
-    (pair.place, pair.events.iter().map(|(_, name)| *name).collect())
+    (pair.place, pair.events.iter().map(|(_, event)| event.name()).collect())
 }
 
 fn instance(place: Place) -> String {

@@ -7,10 +7,9 @@ use guest_abi::StrandId;
 use perfctr_service::statistics::Class;
 use perfctr_service::trace::ServiceEvent;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::events::calls::{TracedCall, TracedFunction};
-use crate::events::chrome::arguments;
+use crate::events::chrome::{Arguments, arguments};
 use crate::events::summary::{Conflicts, by_time, percentiles};
 use crate::events::{DecodedEvent, Stream, Trace, TracedEvent};
 use crate::json;
@@ -134,7 +133,7 @@ impl Known {
         let shown = |(strand, event): (StrandId, &TracedEvent)| ShownEvent {
             time: event.time,
             strand,
-            name: event.name(&trace.kinds).to_owned().into(),
+            name: trace.kinds.get(event.id).map_or_else(Cow::default, |kind| kind.name.clone()),
             fields: arguments(event, &trace.kinds),
         };
         let mut kept = spread(MOST, &self.events).into_iter().peekable();
@@ -155,7 +154,7 @@ pub struct ShownEvent {
     pub strand: StrandId,
     pub name: Cow<'static, str>,
     /// The values of the event's fields, by field name.
-    pub fields: Map<String, Value>,
+    pub fields: Arguments,
 }
 
 /// Returns the indices of at most `most` events, in order. For each event, `events` has its time, its kind, and whether it is a

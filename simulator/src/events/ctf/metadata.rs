@@ -1,6 +1,7 @@
 //! Writes and reads a trace's metadata, which describe the trace's files in the Trace Stream Description Language.
 
 use crate::text::line;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
@@ -116,7 +117,7 @@ fn write_field(text: &mut String, field: &KindField) {
             "\t\tinteger {{ size = {bits}; align = 8; signed = false; base = hex; }} {name};"
         ),
         ShownAs::Names(names) => {
-            let name_of = |(number, name): &(u64, String)| match is_identifier(name) {
+            let name_of = |(number, name): &(u64, Cow<'static, str>)| match is_identifier(name) {
                 true => format!("{name} = {number}"),
                 false => format!("{} = {number}", quoted(name)),
             };
@@ -272,15 +273,16 @@ fn kind(block: &Block) -> Result<(EventKind, Type), String> {
             return Err(format!("the field {field} of {name} has no 8, 16, 32 or 64 bits"));
         };
         let names: Vec<_> =
-            names.iter().map(|(name, range)| (*range.start(), name.clone())).collect();
+            names.iter().map(|(name, range)| (*range.start(), name.clone().into())).collect();
         let shown = match (names.is_empty(), hex) {
             (false, _) => ShownAs::Names(names),
             (true, true) => ShownAs::Hex,
             (true, false) => ShownAs::Number,
         };
-        Ok(KindField { name: field.clone(), bits: *bits, shown })
+        Ok(KindField { name: field.clone().into(), bits: *bits, shown })
     });
-    let kind = EventKind { name: name.to_owned(), fields: fields.collect::<Result<_, _>>()? };
+    let kind =
+        EventKind { name: name.to_owned().into(), fields: fields.collect::<Result<_, _>>()? };
     if !kind.fits() {
         return Err(format!("the fields of {name} do not fill words of 32 bits"));
     }

@@ -12,7 +12,7 @@ use crate::memory::system::{CoreState, MemorySystem, StrandState};
 use crate::memory::timing::ISSUE;
 use crate::memory::truth::{CoreRecord, StrandRecord};
 use crate::memory::work::Work;
-use crate::recording::{Kind, Reference};
+use crate::recording::Kind;
 
 /// A core whose strands execute ahead.
 ///
@@ -148,7 +148,9 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
         let timing = &self.figures().timing;
         loop {
             let [fetch, further @ ..] = lane.part.references else { return Stops::No };
-            if !fetch.kind.is_fetch() || !self.has_fetched(lane.offset, fetch) {
+            if !fetch.kind.is_fetch()
+                || !self.is_latest_fetched(lane.offset.wrapping_add(fetch.address), fetch.size)
+            {
                 return Stops::No;
             }
             let issued = executed.ends;
@@ -231,11 +233,20 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
     /// Returns `true` if each line of an instruction is the most recently used one of its set, and the fetch does not have to be
     /// reported to a watch. If so, the fetch changes nothing.
     #[inline(always)]
-    fn has_fetched(&mut self, offset: u64, fetch: &Reference) -> bool {
-        let address = fetch.address.wrapping_add(offset);
+    pub(super) fn is_latest_fetched(&mut self, address: u64, size: u16) -> bool {
         let shift = self.figures().l1i.line_shift;
-        !self.is_watched(address, fetch.size)
-            && lines(shift, address, fetch.size, |line| self.core.instructions.is_latest(line))
+        !self.is_watched(address, size)
+            && lines(shift, address, size, |line| self.core.instructions.is_latest(line))
+    }
+
+    /// Returns `true` if loaded data are in the latest used line of a set, and no watch has to be told of the load. Such a load
+    /// changes nothing.
+    #[inline(always)]
+    pub(super) fn is_latest_loaded(&mut self, address: u64, size: u16) -> bool {
+        self.with_data
+            && !self.is_watched(address, size)
+            && self.is_in_line(address, size)
+            && self.core.data.is_latest((address & ADDRESS_MASK) >> self.figures().l1d.line_shift)
     }
 
     #[inline(always)]

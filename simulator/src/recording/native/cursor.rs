@@ -40,10 +40,12 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// Unpacks a waiting thread's predictor. Returns `false` if the thread was not waiting.
-    pub(super) fn wake(&mut self) -> bool {
+    /// Unpacks a waiting thread's predictor, with room for `slots` slots. Returns `false` if the thread was not waiting.
+    pub(super) fn wake(&mut self, slots: usize) -> bool {
         let waits = self.predictor.is_none();
-        self.predictor.get_or_insert_with(|| std::mem::take(&mut self.packed).into());
+        let predictor =
+            self.predictor.get_or_insert_with(|| std::mem::take(&mut self.packed).into());
+        predictor.make_room(slots);
         waits
     }
 
@@ -145,32 +147,32 @@ impl Cursor {
         let mut literals = &self.content[self.literals..];
         let (mut done, mut run, mut event) = (self.done, self.run, self.event);
         while done < end && filled < CHUNK {
-            let room = (shapes.len() - executed).min((data.len() - accessed) / most_data);
-            if room == 0 {
-                break;
-            }
             // The correctly predicted executions come first.
-            let most = done + run.min(end - done).min(room as u64);
+            let most = done + run.min(end - done);
             let began = done;
+            let mut is_full = false;
             while done < most && filled < CHUNK {
-                let shape = predictor.expected_shape();
-                let template = templates.get(shape as usize)?;
-                *shapes.get_mut(executed)? = shape;
+                let expected = predictor.shape();
+                let template = templates.get(expected as usize)?;
+                let after = accessed + usize::from(template.data);
+                let room = (shapes.get_mut(executed), data.get_mut(accessed..after));
+                let (Some(shape), Some(addresses)) = room else {
+                    is_full = true;
+                    break;
+                };
+                *shape = predictor.expected_shape();
+                predictor.expected_addresses(template.slot as usize, addresses);
                 executed += 1;
-                let end = accessed + usize::from(template.data);
-                let addresses = data.get_mut(accessed..end)?;
-                for (address, slot) in addresses.iter_mut().zip(template.slot as usize..) {
-                    *address = predictor.expected_address(slot);
-                }
-                accessed = end;
+                accessed = after;
                 filled += usize::from(template.count);
                 done += 1;
             }
             run -= done - began;
-            if run > 0 || done - began == room as u64 {
+            if run > 0 && !is_full {
                 continue;
             }
-            if done == end || filled >= CHUNK {
+            is_full |= executed == shapes.len() || data.len() - accessed < most_data;
+            if is_full || done == end || filled >= CHUNK {
                 break;
             }
             // Then comes the execution that the event describes.
@@ -189,10 +191,14 @@ impl Cursor {
                 if codes == 1 {
                     codes = u16::from(control.byte()?) | 1 << 8;
                 }
-                let difference;
-                (difference, literals) = literal(literals, codes as u8)?;
-                *address = predictor
-                    .address(slot, |expected| sign_extended(expected.wrapping_add(difference)));
+                *address = if codes & 3 == 0 {
+                    predictor.expected_address(slot)
+                } else {
+                    let difference;
+                    (difference, literals) = literal(literals, codes as u8)?;
+                    predictor
+                        .address(slot, |expected| sign_extended(expected.wrapping_add(difference)))
+                };
                 codes >>= 2;
             }
             filled += usize::from(template.count);

@@ -34,7 +34,7 @@ const MOST_THREADS: u32 = 1 << 16;
 const MOST_PROCESSES: usize = 1 << 16;
 
 /// The maximum number of threads whose predictors are unpacked: one for each strand of the largest machine. An unpacked predictor
-/// takes 320 KB.
+/// takes up to 320 KB.
 const MOST_AWAKE: usize = 256;
 
 /// The maximum total size of all processes' descriptions, mappings and notes, in bytes.
@@ -52,6 +52,8 @@ pub(in super::super) struct NativeReader {
     templates: Vec<Template>,
     /// The maximum number of data in a shape, and at least 1.
     most_data: usize,
+    /// The number of slots of the data of all shapes.
+    slots: usize,
     threads: Vec<ThreadFrames>,
     /// The threads whose predictors are unpacked, in the order in which they woke. Some may have ended.
     awake: VecDeque<usize>,
@@ -169,6 +171,7 @@ impl NativeReader {
             code: Arc::default(),
             templates: Vec::new(),
             most_data: 1,
+            slots: 0,
             threads: Vec::new(),
             awake: VecDeque::new(),
             decoder: FrameDecoder::new(),
@@ -185,6 +188,8 @@ impl NativeReader {
         let next = reader.scan(&mut templates)?;
         let (code, templates) = templates.complete();
         reader.most_data = templates.iter().map(|one| one.data.max(1).into()).max().unwrap_or(1);
+        let slots = templates.iter().map(|one| one.slot as usize + usize::from(one.data));
+        reader.slots = slots.max().unwrap_or(0);
         (reader.code, reader.templates) = (Arc::new(code), templates);
         Ok((reader, next))
     }
@@ -394,7 +399,7 @@ impl NativeReader {
             chunk.clear();
             return Ok(false);
         };
-        if this.cursor.get_or_insert_default().wake() {
+        if this.cursor.get_or_insert_default().wake(self.slots) {
             self.awake.push_back(thread);
             if self.awake.len() > MOST_AWAKE {
                 let first = self.awake.pop_front().and_then(|first| self.threads.get_mut(first));

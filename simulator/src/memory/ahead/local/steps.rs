@@ -20,42 +20,54 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
         }
         let mut data = part.data[part.first - usize::from(done.begun)..].iter();
         let mut steps = steps.iter();
+        let is_first_time = self.ahead.stored.is_none();
         while let Some(step) = steps.next() {
+            let datum = match step.action {
+                StepAction::Fetch => None,
+                _ => data.next().copied(),
+            };
+            let fetched = || {
+                let address = shape.address.wrapping_add_signed(step.offset.into());
+                address.wrapping_add(self.offset)
+            };
+            // Most steps change nothing, so nothing has to be noted for them.
+            let changes_nothing = match (step.action, datum) {
+                (StepAction::Fetch, _) => self.ahead.is_latest_fetched(fetched(), 1),
+                (StepAction::Load, Some(address)) => {
+                    let address = address.wrapping_add(self.offset);
+                    self.ahead.is_latest_loaded(address, step.further + 1)
+                }
+                _ => false,
+            };
+            if changes_nothing && is_first_time {
+                continue;
+            }
             let fetch = usize::from(step.fetch);
             let before = self.mark(fetch);
-            let is_local = match step.action {
-                StepAction::Fetch => {
-                    let address = shape.address.wrapping_add_signed(step.offset.into());
-                    let address = address.wrapping_add(self.offset);
+            let is_local = match (step.action, datum) {
+                (StepAction::Fetch, _) => {
+                    let address = fetched();
                     let line = line(self.ahead.figures().l1i.line_shift, address);
-                    !self.ahead.is_watched(address, 1)
-                        && (self.ahead.core.instructions.is_latest(line)
-                            || self.ahead.renew_instructions(line))
+                    !self.ahead.is_watched(address, 1) && self.ahead.renew_instructions(line)
                 }
-                StepAction::Load => match data.next() {
-                    Some(address) => self.ahead.load(self.offset, *address, step.further + 1),
-                    None => false,
-                },
-                StepAction::Store => match data.next() {
-                    Some(address) => {
-                        let issued = begins.wrapping_add(timing.issued(&step.done));
-                        let turn = match step.divided {
-                            ShapeStep::UNDIVIDED => issued,
-                            loads => {
-                                begins.wrapping_add(timing.elapsed(&Done { loads, ..step.done }))
-                            }
-                        };
-                        let now = begins.wrapping_add(timing.elapsed(&step.done));
-                        let is_last =
-                            steps.as_slice().first().is_none_or(|next| next.fetch != step.fetch);
-                        let instruction = shape.address.wrapping_add_signed(step.offset.into());
-                        let times = StoreTimes { turn, issued, now };
-                        let size = step.further + 1;
-                        is_last && self.ahead.store(self.strand, instruction, *address, size, times)
-                    }
-                    None => false,
-                },
-                StepAction::Modify => false,
+                (StepAction::Load, Some(address)) => {
+                    self.ahead.load(self.offset, address, step.further + 1)
+                }
+                (StepAction::Store, Some(address)) => {
+                    let issued = begins.wrapping_add(timing.issued(&step.done));
+                    let turn = match step.divided {
+                        ShapeStep::UNDIVIDED => issued,
+                        loads => begins.wrapping_add(timing.elapsed(&Done { loads, ..step.done })),
+                    };
+                    let now = begins.wrapping_add(timing.elapsed(&step.done));
+                    let is_last =
+                        steps.as_slice().first().is_none_or(|next| next.fetch != step.fetch);
+                    let instruction = shape.address.wrapping_add_signed(step.offset.into());
+                    let times = StoreTimes { turn, issued, now };
+                    let size = step.further + 1;
+                    is_last && self.ahead.store(self.strand, instruction, address, size, times)
+                }
+                (StepAction::Modify, _) | (_, None) => false,
             };
             if is_local {
                 let log = &self.ahead.core.ahead;
